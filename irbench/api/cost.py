@@ -45,7 +45,8 @@ class GraphCost(Displayable):
         path: Its file.
         inputs: Its inputs, with the sizes that were asked for.
         cost: What it costs, node by node; at the sizes of an example where there are formulas.
-        formulas: What it costs at any size of its dynamic dimensions; ``None`` where all of them have a size.
+        formulas: What it costs as formulas in its dynamic dimensions, and the sizes that these hold for; ``None`` where
+            all dimensions have a size.
     """
 
     def __init__(self, graph: StoredGraph, batch: int | None = None, shape: Shapes | None = None) -> None:
@@ -59,7 +60,7 @@ class GraphCost(Displayable):
             self.formulas = _formulas(graph, self.inputs)
             self.cost: ModelCost = self.formulas.example
         else:
-            self.cost = cost_at(graph, self.inputs)
+            self.cost = cost_at(graph.path, self.inputs)
 
     @property
     def total(self) -> CostRow:
@@ -86,16 +87,22 @@ class GraphCost(Displayable):
     def at(self, **sizes: int) -> CostRow:
         """Return the total of a graph with formulas at a size of each of its dimensions: ``at(batch=8, length=128)``.
 
+        Sizes that the formulas do not hold for are counted, which reads the file again.
+
         Raises:
-            IrbenchError: A dimension has no size, or there is no such dimension.
+            IrbenchError: A dimension has no size, there is no such dimension, or a size is no number of 1 or more.
         """
-        names = self.formulas.names if self.formulas is not None else ()
-        if set(sizes) != set(names):
+        formulas = self.formulas
+        names = () if formulas is None else formulas.names
+        if set(sizes) != set(names) or None in sizes.values():
             raise IrbenchError(
                 f"The formulas of {self.name} need a size of each of: {', '.join(names) or 'nothing'}.",
                 hint="Give these, and no others; irbench.cost(model, batch=8) counts at one size.",
             )
-        return self.total.at(sizes)
+        read = read_keywords("at", sizes, dict.fromkeys(names, ("8", values.count)))
+        if formulas is None or formulas.holds_at(read):
+            return self.total.at(read)
+        return cost_rows(cost_at(self.path, [spec.bind(read) for spec in self.inputs]), None, "total")[0]
 
     def to_pandas(self, scope: CostScope = "operator") -> pd.DataFrame:
         """Return the rows of a scope as a DataFrame; formulas are text.
@@ -120,6 +127,8 @@ class GraphCost(Displayable):
             "inputs": {spec.name: list(spec.shape) for spec in self.inputs},
             "dynamic_dimensions": [] if formulas is None else list(formulas.names),
             "multiple_of": None if formulas is None else formulas.multiple_of,
+            "smallest": None if formulas is None else formulas.smallest,
+            "largest": None if formulas is None else dict(formulas.largest),
             "total": _json(self.total),
             "classes": [_json(row) for row in self.rows("class")],
             "operators": [_json(row) for row in self.rows("operator")],
@@ -155,7 +164,7 @@ class GraphCost(Displayable):
 
     def __repr__(self) -> str:
         """Return the graph's name and the operations of an inference."""
-        return f"<GraphCost {self.name}: {exact_text(self.total.flops)} FLOP>"
+        return f"<GraphCost {self.name}: {exact_text(self.total.flops) or 'unknown'} FLOP>"
 
     def __rich__(self) -> RenderableType:
         """Return the view that ``irbench cost`` prints; called by rich."""
@@ -236,6 +245,6 @@ def _json_value(value: Any) -> Any:
 
 _WHOLE_NUMBERS = (
     *("nodes", "executions", "macs", "flops", "parameters", "weight_bytes", "read_bytes", "written_bytes"),
-    *("activation_bytes", "without_flops", "without_bytes"),
+    *("activation_bytes", "without_macs", "without_flops", "without_bytes"),
 )
 _READERS: Readers = {"batch": ("8", values.count), "shape": ('{"tokens": (1, 128)}', values.shapes)}

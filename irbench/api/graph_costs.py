@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.cost_model import ModelCost
@@ -33,19 +34,19 @@ def cost_of(graph: StoredGraph, signature: Signature | None) -> ModelCost | None
     if any(spec.dynamic_dimensions for spec in inputs):
         return None
     try:
-        return cost_at(graph, inputs)
+        return cost_at(graph.path, inputs)
     except IrbenchError:
         return None
 
 
-def cost_at(graph: StoredGraph, inputs: Sequence[TensorSpec]) -> ModelCost:
-    """Return the cost for inputs of these shapes.
+def cost_at(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
+    """Return the cost of an ONNX file for inputs of these shapes.
 
     Raises:
         IrbenchError: The file is damaged, ONNX cannot read it, or that takes too long.
     """
     target = "irbench.cost_model.counting:cost_of_file"
-    found: ModelCost = call_in_worker(target, graph.path, tuple(inputs), deadline_s=_DEADLINE_S)
+    found: ModelCost = call_in_worker(target, path, tuple(inputs), deadline_s=_DEADLINE_S)
     return found
 
 

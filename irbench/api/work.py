@@ -10,17 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from irbench import registry
+from irbench.api.graph_costs import cost_at
 from irbench.cost_model import ModelCost
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.roofline import MachinePeaks, Roof, roof
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, Cell, InferenceWork, TensorSpec, Workload
-from irbench.worker import call_in_worker
 
 __all__ = ["with_work"]
 
-_DEADLINE_S = 60.0
 _COUNTED = "onnx"
 
 
@@ -94,12 +93,10 @@ def _version(backend: str, peaks: MachinePeaks) -> str | None:
 
 def _counted(graph: Artifact) -> ModelCost | None:
     """Return what a graph costs; ``None`` where shapes cannot be inferred."""
-    target = "irbench.cost_model.counting:cost_of_file"
     try:
-        found: ModelCost = call_in_worker(target, graph.path, graph.inputs, deadline_s=_DEADLINE_S)
+        return cost_at(graph.path, graph.inputs)
     except IrbenchError:
         return None
-    return found
 
 
 def _moved_bytes(cost: ModelCost, graph: Artifact) -> int:

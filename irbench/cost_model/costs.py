@@ -84,6 +84,7 @@ class CostSum:
         read_bytes: Bytes read.
         written_bytes: Bytes written.
         activation_bytes: Bytes read and written, without those of weights.
+        without_macs: Nodes whose multiply-accumulates are unknown.
         without_flops: Nodes whose operations are unknown.
         without_bytes: Nodes whose bytes are unknown.
     """
@@ -96,6 +97,7 @@ class CostSum:
     read_bytes: int = 0
     written_bytes: int = 0
     activation_bytes: int = 0
+    without_macs: int = 0
     without_flops: int = 0
     without_bytes: int = 0
 
@@ -223,6 +225,7 @@ def _sum_of(nodes: Iterable[NodeCost]) -> CostSum:
         read_bytes=sum(node.read_bytes or 0 for node in members),
         written_bytes=sum(node.written_bytes or 0 for node in members),
         activation_bytes=sum(node.activation_bytes or 0 for node in members),
+        without_macs=sum(node.macs is None for node in members),
         without_flops=sum(node.flops is None for node in members),
         without_bytes=sum(node.moved_bytes is None for node in members),
     )

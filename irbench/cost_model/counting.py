@@ -18,6 +18,7 @@ from irbench.cost_model.work import Work
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
 from irbench.onnx.reading.element_types import is_parameter_type
+from irbench.onnx.reading.node_labels import decoded, node_label
 from irbench.onnx.reading.value_shapes import inferred_with_values
 from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import TensorSpec
@@ -25,7 +26,7 @@ from irbench.spec import TensorSpec
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["cost_of_file", "model_cost", "refusals_of_onnx"]
+__all__ = ["cost_of_file", "model_cost", "refusals", "refusals_of_onnx"]
 
 _MULTIPLYING = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
 
@@ -49,15 +50,20 @@ def refusals_of_onnx(path: Path) -> Iterator[None]:
     Raises:
         IrbenchError: ONNX refused to infer shapes.
     """
-    from onnx import checker, shape_inference
-
     try:
         yield
-    except (shape_inference.InferenceError, checker.ValidationError, RuntimeError, UnicodeDecodeError) as error:
+    except refusals() as error:
         raise IrbenchError(
             f"ONNX cannot infer the shapes of {path}: {first_line(error)}",
             hint="Check it with onnx.checker.check_model(path, full_check=True), and export it again.",
         ) from error
+
+
+def refusals() -> tuple[type[Exception], ...]:
+    """Return what ONNX raises where the nodes of a model do not fit together."""
+    from onnx import checker, shape_inference
+
+    return shape_inference.InferenceError, checker.ValidationError, RuntimeError, UnicodeDecodeError
 
 
 def model_cost(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelCost:
@@ -197,8 +203,8 @@ def _dearer(branches: Sequence[_Part]) -> _Part:
 def _counted(view: NodeView, macs: int | None, flops: int | None) -> _CountedNode:
     node, moved = view.node, _moved(view)
     cost = NodeCost(
-        name=_name(node),
-        op_type=_text(node.op_type),
+        name=node_label(node.name, node.op_type, node.output),
+        op_type=decoded(node.op_type),
         domain=_domain(node),
         operator_class=operator_class(node.domain, node.op_type),
         macs=macs,
@@ -243,22 +249,14 @@ def _may_multiply(node: onnx.NodeProto) -> bool:
 
 
 def _uncounted(view: NodeView, reason: UncountedReason, *, lacks_macs: bool) -> _Part:
-    domain, op_type = _domain(view.node), _text(view.node.op_type)
+    domain, op_type = _domain(view.node), decoded(view.node.op_type)
     operator = f"{domain}.{op_type}" if domain else op_type
-    return _Part((), (UncountedNode(_name(view.node), operator, reason, lacks_macs),))
-
-
-def _name(node: onnx.NodeProto) -> str:
-    return _text(node.name) or f"{_text(node.op_type)} of {_text(next(iter(node.output), ''))}"
+    name = node_label(view.node.name, view.node.op_type, view.node.output)
+    return _Part((), (UncountedNode(name, operator, reason, lacks_macs),))
 
 
 def _domain(node: onnx.NodeProto) -> str:
-    return "" if node.domain == "ai.onnx" else _text(node.domain)
-
-
-def _text(name: str | bytes) -> str:
-    """Return a name; one that is no valid text comes as bytes."""
-    return name.decode(errors="replace") if isinstance(name, bytes) else name
+    return "" if node.domain == "ai.onnx" else decoded(node.domain)
 
 
 def _bodies(node: onnx.NodeProto) -> Iterator[Any]:

@@ -1,20 +1,22 @@
 """What a model costs as a formula in its dynamic dimensions.
 
-Counts are evaluated at a grid of sizes, solved for polynomials in exact arithmetic, and compared at one more point: no
-rule knows of symbols, and whatever can be counted has a formula.
+Counts are evaluated at a grid of sizes, solved for polynomials in exact arithmetic, and compared at more points, large
+ones among them: no rule knows of symbols, and whatever can be counted has a formula, which holds in the range that it
+was compared in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from irbench.cost_model.costs import ModelCost, NodeCost
-from irbench.cost_model.counting import model_cost, refusals_of_onnx
-from irbench.cost_model.polynomials import Polynomial, coefficients_of, degree_of, polynomial
+from irbench.cost_model.costs import ModelCost
+from irbench.cost_model.counting import model_cost, refusals, refusals_of_onnx
+from irbench.cost_model.formula_sums import QUANTITIES, CostFormula, FormulaSums, costs_of_nodes, pattern_of
+from irbench.cost_model.polynomials import coefficients_of, degree_of
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import TensorSpec, names_in
@@ -23,13 +25,14 @@ if TYPE_CHECKING:
     import onnx
     from numpy.typing import NDArray
 
-__all__ = ["CostFormula", "ModelFormulas", "NoFormulas", "formulas_of_file", "model_formulas"]
+__all__ = ["ModelFormulas", "NoFormulas", "formulas_of_file", "model_formulas"]
 
-_QUANTITIES = ("macs", "flops", "read_bytes", "written_bytes", "activation_bytes")
 _SMALLEST = 2
 """A size of 1 is stretched to others, and would hide how a count grows."""
 _STEPS = (1, 32, 128)
 """Sizes are first taken one after the other; a network that halves its input several times needs multiples."""
+_LARGEST = 4096
+"""The largest size that formulas are compared at: windows and tables of positions end below it."""
 _HIGHEST_DEGREE = 4
 _MOST_EVALUATIONS = 80
 
@@ -37,41 +40,15 @@ _Point: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class CostFormula:
-    """What nodes cost together, in the units of :class:`~irbench.cost_model.NodeCost`; unknown costs are left out.
-
-    Attributes:
-        nodes: How many nodes there are.
-        macs: Multiply-accumulates.
-        flops: Arithmetic operations.
-        read_bytes: Bytes read.
-        written_bytes: Bytes written.
-        activation_bytes: Bytes read and written, without those of weights.
-        parameters: Elements of weights.
-        weight_bytes: Bytes of weights.
-        without_flops: Nodes whose operations are unknown.
-        without_bytes: Nodes whose bytes are unknown.
-    """
-
-    nodes: int
-    macs: Polynomial
-    flops: Polynomial
-    read_bytes: Polynomial
-    written_bytes: Polynomial
-    activation_bytes: Polynomial
-    parameters: int
-    weight_bytes: int
-    without_flops: int
-    without_bytes: int
-
-
-@dataclass(frozen=True)
 class ModelFormulas:
-    """What a model costs at any size of its dynamic dimensions.
+    """What a model costs in its dynamic dimensions, in the range of sizes in which that is known to hold.
 
     Attributes:
         names: The dimensions.
         multiple_of: The formulas hold where every size is a multiple of this.
+        smallest: The size of each dimension that they hold from.
+        largest: By dimension the size that they hold up to: a window or a table of positions ends there, or they were
+            not compared with counts beyond.
         example: The cost at one point, for what depends on no size: names, operators, weights and uncounted nodes.
         total: All nodes together.
         by_class: The classes that occur.
@@ -81,11 +58,20 @@ class ModelFormulas:
 
     names: tuple[str, ...]
     multiple_of: int
+    smallest: int
+    largest: Mapping[str, int]
     example: ModelCost
     total: CostFormula
     by_class: Mapping[OperatorClass, CostFormula]
     by_operator: Mapping[str, CostFormula]
     nodes: tuple[CostFormula, ...]
+
+    def holds_at(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether the formulas were found to hold for sizes like these."""
+        return all(
+            self.smallest <= sizes[name] <= self.largest[name] and sizes[name] % self.multiple_of == 0
+            for name in self.names
+        )
 
 
 @dataclass(frozen=True)
@@ -123,16 +109,19 @@ def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> Mode
     """
     dimensions = (dimension for spec in inputs for dimension in spec.dynamic_dimensions)
     names = tuple(dict.fromkeys(name for dimension in dimensions for name in names_in(dimension)))
-    tried: list[ModelFormulas | NoFormulas] = []
+    tried: list[tuple[_Search, FormulaSums | NoFormulas]] = []
     for step in _STEPS:
-        found = _Search(model, inputs, names, step).formulas()
-        tried.append(found)
+        search = _Search(model, inputs, names, step)
+        found = search.sums()
+        tried.append((search, found))
         if _is_final(found):
-            return found
-    return next((found for found in tried if isinstance(found, ModelFormulas)), tried[0])
+            break
+    else:
+        search, found = next((pair for pair in tried if isinstance(pair[1], FormulaSums)), tried[0])
+    return search.formulas(found) if isinstance(found, FormulaSums) else found
 
 
-def _is_final(found: ModelFormulas | NoFormulas) -> bool:
+def _is_final(found: FormulaSums | NoFormulas) -> bool:
     """Whether other sizes could not tell more."""
     if isinstance(found, NoFormulas):
         return found.reason == "too-many-dimensions"
@@ -157,7 +146,7 @@ class _Search:
     step: int
     known: dict[_Point, ModelCost] = field(default_factory=dict[tuple[int, ...], ModelCost])
 
-    def formulas(self) -> ModelFormulas | NoFormulas:
+    def sums(self) -> FormulaSums | NoFormulas:
         try:
             degrees = [self._degree(axis) for axis in range(len(self.names))]
             if None in degrees:
@@ -171,7 +160,7 @@ class _Search:
         if point not in self.known:
             if len(self.known) >= _MOST_EVALUATIONS:
                 raise _TooManyError
-            sizes = {name: self._size(place) for name, place in zip(self.names, point, strict=True)}
+            sizes = self._sizes(point)
             self.known[point] = model_cost(self.model, [spec.bind(sizes) for spec in self.inputs])
         return self.known[point]
 
@@ -183,38 +172,74 @@ class _Search:
         samples: list[tuple[int, ...]] = []
         for place in range(_HIGHEST_DEGREE + 2):
             total = self._cost(tuple(place if other == axis else 0 for other in range(len(self.names)))).total
-            samples.append(tuple(getattr(total, quantity) for quantity in _QUANTITIES))
+            samples.append(tuple(getattr(total, quantity) for quantity in QUANTITIES))
             if (degree := degree_of(samples)) is not None and place >= 2:
                 return degree
         return None
 
-    def _solved(self, degrees: Sequence[int]) -> ModelFormulas | NoFormulas:
+    def _solved(self, degrees: Sequence[int]) -> FormulaSums | NoFormulas:
         example = self._cost((0,) * len(self.names))
         grid = self._grid(degrees)
-        check_point = tuple(degree + 2 + axis for axis, degree in enumerate(degrees))
-        check = self._cost(check_point)
-        if any(_pattern(cost) != _pattern(example) for cost in (check, *grid.values())):
+        if any(pattern_of(cost) != pattern_of(example) for cost in grid.values()):
             return NoFormulas("no-polynomial", self.names)
         coefficients = coefficients_of(
             _values(grid, degrees), [[self._size(place) for place in range(degree + 1)] for degree in degrees]
         )
-        found = _Sums(self.names, example, coefficients)
-        sizes = {name: self._size(place) for name, place in zip(self.names, check_point, strict=True)}
-        if not all(formula.at(sizes) == value for formula, value in found.compared_with(check)):
-            return NoFormulas("no-polynomial", self.names)
-        return found.formulas(self.step)
+        found = FormulaSums(self.names, example, coefficients)
+        check_point = tuple(degree + 2 + axis for axis, degree in enumerate(degrees))
+        holds = found.hold(self._sizes(check_point), self._cost(check_point))
+        return found if holds else NoFormulas("no-polynomial", self.names)
+
+    def formulas(self, found: FormulaSums) -> ModelFormulas:
+        """Return the formulas of all groups of nodes, with the range that they hold in."""
+        nodes = range(len(found.example.nodes))
+        by_class, by_operator = found.by(lambda node: node.operator_class), found.by(lambda node: node.operator)
+        single = dict.fromkeys(self.names, self.step)
+        return ModelFormulas(
+            names=self.names,
+            multiple_of=self.step,
+            smallest=self.step if self._hold(found, single) else self._size(0),
+            largest=self._largest_sizes(found),
+            example=found.example,
+            total=found.of(nodes),
+            by_class={operators: by_class[operators] for operators in found.example.by_class()},
+            by_operator={operator: by_operator[operator] for operator in found.example.by_operator()},
+            nodes=tuple(found.of([place]) for place in nodes),
+        )
+
+    def _largest_sizes(self, found: FormulaSums) -> dict[str, int]:
+        """Return the sizes up to which the formulas hold, each dimension alone and all together."""
+        largest = {name: self._largest(found, name) for name in self.names}
+        while not self._hold(found, largest):
+            largest = {name: max(self._size(0), size // 2 // self.step * self.step) for name, size in largest.items()}
+        return largest
+
+    def _largest(self, found: FormulaSums, name: str) -> int:
+        """Return the largest size of one dimension that the formulas hold for, while the others have their smallest."""
+        others = dict.fromkeys(self.names, self._size(0))
+        holds, fails = _SMALLEST, _LARGEST // self.step
+        if self._hold(found, {**others, name: _LARGEST}):
+            return _LARGEST
+        while fails - holds > 1:
+            middle = (holds + fails) // 2
+            if self._hold(found, {**others, name: middle * self.step}):
+                holds = middle
+            else:
+                fails = middle
+        return holds * self.step
+
+    def _hold(self, found: FormulaSums, sizes: Mapping[str, int]) -> bool:
+        """Whether the formulas give what is counted at some sizes; not where ONNX finds that these do not fit."""
+        try:
+            return found.hold(sizes, model_cost(self.model, [spec.bind(sizes) for spec in self.inputs]))
+        except refusals():
+            return False
+
+    def _sizes(self, point: _Point) -> dict[str, int]:
+        return {name: self._size(place) for name, place in zip(self.names, point, strict=True)}
 
     def _grid(self, degrees: Sequence[int]) -> Mapping[_Point, ModelCost]:
         return {point: self._cost(point) for point in product(*(range(degree + 1) for degree in degrees))}
-
-
-def _pattern(cost: ModelCost) -> tuple[Hashable, ...]:
-    """Return what must be the same at every size: the nodes, and which of their costs are known."""
-    return tuple((node.name, node.operator, *(value is None for value in _quantities(node))) for node in cost.nodes)
-
-
-def _quantities(node: NodeCost) -> tuple[int | None, ...]:
-    return node.macs, node.flops, node.read_bytes, node.written_bytes, node.activation_bytes
 
 
 def _values(grid: Mapping[_Point, ModelCost], degrees: Sequence[int]) -> NDArray[Any]:
@@ -222,56 +247,7 @@ def _values(grid: Mapping[_Point, ModelCost], degrees: Sequence[int]) -> NDArray
     import numpy as np
 
     nodes = len(next(iter(grid.values())).nodes)
-    found: NDArray[Any] = np.zeros((*(degree + 1 for degree in degrees), nodes, len(_QUANTITIES)), dtype=object)
+    found: NDArray[Any] = np.zeros((*(degree + 1 for degree in degrees), nodes, len(QUANTITIES)), dtype=object)
     for point, cost in grid.items():
-        for place, node in enumerate(cost.nodes):
-            found[(*point, place)] = [value or 0 for value in _quantities(node)]
+        found[point] = costs_of_nodes(cost)
     return found
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """Formulas of groups of nodes, out of the coefficients of each node."""
-
-    names: tuple[str, ...]
-    example: ModelCost
-    coefficients: NDArray[Any]
-
-    def of(self, places: Sequence[int]) -> CostFormula:
-        """Return what some nodes cost together."""
-        summed = self.coefficients[..., list(places), :].sum(axis=-2)
-        formulas = {name: polynomial(self.names, summed[..., column]) for column, name in enumerate(_QUANTITIES)}
-        nodes = [self.example.nodes[place] for place in places]
-        return CostFormula(
-            nodes=len(nodes),
-            **formulas,
-            parameters=sum(node.parameters for node in nodes),
-            weight_bytes=sum(node.weight_bytes for node in nodes),
-            without_flops=sum(node.flops is None for node in nodes),
-            without_bytes=sum(node.moved_bytes is None for node in nodes),
-        )
-
-    def by(self, key: Callable[[NodeCost], Any]) -> dict[Any, CostFormula]:
-        """Return the sums of the nodes that have something in common."""
-        groups: dict[Any, list[int]] = {}
-        for place, node in enumerate(self.example.nodes):
-            groups.setdefault(key(node), []).append(place)
-        return {name: self.of(places) for name, places in groups.items()}
-
-    def compared_with(self, cost: ModelCost) -> list[tuple[Polynomial, int]]:
-        """Return the totals with what they must be at the sizes of another cost."""
-        total = self.of(range(len(self.example.nodes)))
-        return [(getattr(total, name), getattr(cost.total, name)) for name in _QUANTITIES]
-
-    def formulas(self, step: int) -> ModelFormulas:
-        """Return all of them."""
-        by_class, by_operator = self.by(lambda node: node.operator_class), self.by(lambda node: node.operator)
-        return ModelFormulas(
-            names=self.names,
-            multiple_of=step,
-            example=self.example,
-            total=self.of(range(len(self.example.nodes))),
-            by_class={operators: by_class[operators] for operators in self.example.by_class()},
-            by_operator={operator: by_operator[operator] for operator in self.example.by_operator()},
-            nodes=tuple(self.of([place]) for place in range(len(self.example.nodes))),
-        )

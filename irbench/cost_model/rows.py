@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from irbench.cost_model.costs import CostSum, ModelCost, NodeCost
-from irbench.cost_model.formulas import CostFormula, ModelFormulas
+from irbench.cost_model.formula_sums import CostFormula
+from irbench.cost_model.formulas import ModelFormulas
 from irbench.cost_model.polynomials import Polynomial
 
 __all__ = ["CostRow", "CostScope", "Quantity", "cost_rows"]
@@ -20,6 +21,8 @@ Quantity: TypeAlias = int | Polynomial | None
 @dataclass(frozen=True)
 class CostRow:
     """What a model, a class of operators, an operator or a node costs in one inference.
+
+    A count is ``None`` where it is unknown for every node, and a lower bound where it is unknown for some.
 
     Attributes:
         scope: What the row is of.
@@ -36,6 +39,7 @@ class CostRow:
         written_bytes: Bytes written.
         activation_bytes: Bytes read and written, without those of weights.
         flops_per_byte: Arithmetic intensity; ``None`` where it is unknown or a formula.
+        without_macs: Nodes whose multiply-accumulates are unknown and not in the sum.
         without_flops: Nodes whose operations are unknown and not in the sum.
         without_bytes: Nodes whose bytes are unknown and not in the sum.
     """
@@ -54,11 +58,16 @@ class CostRow:
     written_bytes: Quantity
     activation_bytes: Quantity
     flops_per_byte: float | None
+    without_macs: int
     without_flops: int
     without_bytes: int
 
     def at(self, sizes: Mapping[str, int]) -> CostRow:
-        """Return the row with numbers in place of formulas, at a size of each dimension."""
+        """Return the row with numbers in place of formulas, at a size of each dimension that the formulas hold for.
+
+        Raises:
+            ValueError: They give no whole numbers there.
+        """
         row = replace(
             self,
             macs=_number(self.macs, sizes),
@@ -122,17 +131,23 @@ def _sum_row(scope: CostScope, name: str, operator: str, operator_class: str, fo
         operator_class=operator_class,
         nodes=found.nodes,
         executions=None,
-        macs=found.macs,
-        flops=found.flops,
+        macs=_known(found.macs, found, found.without_macs),
+        flops=_known(found.flops, found, found.without_flops),
         parameters=found.parameters,
         weight_bytes=found.weight_bytes,
-        read_bytes=found.read_bytes,
-        written_bytes=found.written_bytes,
-        activation_bytes=found.activation_bytes,
+        read_bytes=_known(found.read_bytes, found, found.without_bytes),
+        written_bytes=_known(found.written_bytes, found, found.without_bytes),
+        activation_bytes=_known(found.activation_bytes, found, found.without_bytes),
         flops_per_byte=found.intensity if isinstance(found, CostSum) else None,
+        without_macs=found.without_macs,
         without_flops=found.without_flops,
         without_bytes=found.without_bytes,
     )
+
+
+def _known(quantity: Quantity, found: CostSum | CostFormula, missing: int) -> Quantity:
+    """Return a sum; ``None`` where no node has a part in it."""
+    return None if missing and missing == found.nodes else quantity
 
 
 def _node_row(node: NodeCost) -> CostRow:
@@ -151,6 +166,7 @@ def _node_row(node: NodeCost) -> CostRow:
         written_bytes=node.written_bytes,
         activation_bytes=node.activation_bytes,
         flops_per_byte=node.intensity,
+        without_macs=int(node.macs is None),
         without_flops=int(node.flops is None),
         without_bytes=int(node.moved_bytes is None),
     )
@@ -173,13 +189,19 @@ def _formula_row(node: NodeCost, found: CostFormula) -> CostRow:
         written_bytes=None if node.written_bytes is None else found.written_bytes,
         activation_bytes=None if node.activation_bytes is None else found.activation_bytes,
         flops_per_byte=None,
+        without_macs=found.without_macs,
         without_flops=found.without_flops,
         without_bytes=found.without_bytes,
     )
 
 
 def _number(quantity: Quantity, sizes: Mapping[str, int]) -> int | None:
-    return int(quantity.at(sizes)) if isinstance(quantity, Polynomial) else quantity
+    if not isinstance(quantity, Polynomial):
+        return quantity
+    found = quantity.at(sizes)
+    if found.denominator > 1:
+        raise ValueError(f"The formula does not hold for {dict(sizes)}.")
+    return int(found)
 
 
 def _intensity(row: CostRow) -> float | None:

@@ -23,8 +23,16 @@ def trip_count(node: NodeView) -> int | None:
     return None
 
 
+def _is_batched(node: NodeView) -> bool:
+    """Whether it is the ``Scan`` of operator set 8, which has lengths before what its body is given, and batches."""
+    return len(node.node.input) == 1 + len(node.attribute("body", None).input)
+
+
 def _scanned(node: NodeView) -> int:
-    """Return the length of the axis that is scanned over; it is the same for every scanned input."""
+    """Return the length of the axis that is scanned over, over all batches; it is the same for every scanned input."""
+    if _is_batched(node):
+        batch, steps = node.input_shape(len(node.node.input) - 1)[:2]
+        return batch * steps
     scanned = int(node.attribute("num_scan_inputs", 1))
     axis = next(iter(node.attribute("scan_input_axes", ())), 0)
     return node.input_shape(len(node.node.input) - scanned)[axis]

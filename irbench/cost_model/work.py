@@ -7,7 +7,10 @@ from typing import NamedTuple, TypeAlias
 
 from irbench.cost_model.tensors import NodeView
 
-__all__ = ["Rule", "Rules", "Work"]
+__all__ = ["LINEAR_SAMPLE", "Rule", "Rules", "Work"]
+
+LINEAR_SAMPLE = 7
+"""Four products and three sums interpolate between four neighbours."""
 
 
 class Work(NamedTuple):

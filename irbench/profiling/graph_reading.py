@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from irbench.cost_model import model_cost
 from irbench.onnx.operator_classes import operator_class
 from irbench.onnx.reading.inventory import take_inventory
-from irbench.onnx.reading.value_shapes import inferred_at
+from irbench.onnx.reading.node_labels import node_label
+from irbench.onnx.reading.value_shapes import dtype_of, inferred_at, shape_of
 from irbench.onnx.reading.weightless import read_outline
 from irbench.profiling.origins import origins
 from irbench.profiling.record import GraphNode
@@ -49,7 +50,7 @@ def _nodes(graph: onnx.GraphProto, outer: dict[str, TensorShape]) -> Iterator[Gr
     shapes = {**outer, **{value.name: _shape(value) for value in (*graph.input, *graph.value_info, *graph.output)}}
     for node in graph.node:
         yield GraphNode(
-            name=node.name or f"{node.op_type} of {next(iter(node.output), 'nothing')}",
+            name=node_label(node.name, node.op_type, node.output),
             op_type=node.op_type,
             domain=node.domain,
             operator_class=operator_class(node.domain, node.op_type),
@@ -63,14 +64,6 @@ def _nodes(graph: onnx.GraphProto, outer: dict[str, TensorShape]) -> Iterator[Gr
 
 
 def _shape(value: onnx.ValueInfoProto) -> TensorShape:
-    from onnx import helper
-
-    described = value.type.tensor_type
-    try:
-        dtype = str(helper.tensor_dtype_to_np_dtype(described.elem_type).name)
-    except KeyError:
-        dtype = ""
-    sizes = [size.dim_value if size.HasField("dim_value") else None for size in described.shape.dim]
-    known = tuple(size for size in sizes if size is not None)
-    is_known = described.HasField("shape") and len(known) == len(sizes)
-    return TensorShape(dtype, known if is_known else None)
+    shape = shape_of(value) if value.type.tensor_type.HasField("shape") else ("?",)
+    known = tuple(size for size in shape if isinstance(size, int))
+    return TensorShape(dtype_of(value), known if len(known) == len(shape) else None)

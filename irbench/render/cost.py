@@ -92,28 +92,37 @@ def _title(costs: GraphCosts) -> str:
 def _headline(costs: GraphCosts) -> str:
     """Return the sums in a sentence, and what most of the arithmetic is; the table has the formulas of bytes."""
     total = costs.total
-    least = "at least " if total.without_flops else ""
     if costs.formulas is not None:
-        return f"FLOP: {least}{count_text(total.flops)}; MACs: {count_text(total.macs)}"
-    work = f"{least}{count_text(total.flops, 'FLOP')} ({count_text(total.macs, 'MAC')})"
-    main = _main_class(costs)
-    moved = f"It reads {bytes_text(total.read_bytes)} and writes {bytes_text(total.written_bytes)}"
+        flops, macs = _sum(total.flops, total.without_flops), _sum(total.macs, total.without_macs)
+        return f"FLOP: {flops}; MACs: {macs}"
+    flops, macs = _sum(total.flops, total.without_flops, "FLOP"), _sum(total.macs, total.without_macs, "MAC")
+    work = f"{flops} ({macs}){_main_class(costs)}."
+    if total.read_bytes is None or total.written_bytes is None:
+        return f"{work} The bytes that it reads and writes are unknown."
+    read, written = (_sum(size, total.without_bytes, "B") for size in (total.read_bytes, total.written_bytes))
     intensity = "" if total.flops_per_byte is None else f": {significant(total.flops_per_byte)} FLOP per byte"
-    return f"{work}{main}. {moved}{intensity}."
+    return f"{work} It reads {read} and writes {written}{intensity}."
+
+
+def _sum(quantity: Quantity, missing: int, unit: str = "") -> str:
+    """Return a sum in a sentence, with what is said of it where nodes are missing."""
+    if quantity is None:
+        return f"unknown {unit}".rstrip()
+    return f"at least {count_text(quantity, unit)}" if missing else count_text(quantity, unit)
 
 
 def _main_class(costs: GraphCosts) -> str:
-    """Return ``, 99.5 % of it in matrix products and convolutions``."""
+    """Return ``, 99.5 % of it in matrix products and convolutions``; nothing where the whole is not known."""
     total = costs.cost.flops
     classes = costs.cost.by_class()
-    if not total:
+    if not total or costs.cost.total.without_flops:
         return ""
     largest = max(classes, key=lambda operators: classes[operators].flops)
-    return f", {_share(classes[largest].flops, total)} of it in {OPERATOR_CLASS_TEXTS[largest]}"
+    return f", {_share(classes[largest].flops, total)} of it in {OPERATOR_CLASS_TEXTS[largest].phrase}"
 
 
 def _class_table(costs: GraphCosts) -> TextTable:
-    rows = (_row(costs, row, (OPERATOR_CLASS_TEXTS[OperatorClass(row.name)],)) for row in costs.rows("class"))
+    rows = (_row(costs, row, (OPERATOR_CLASS_TEXTS[OperatorClass(row.name)].heading,)) for row in costs.rows("class"))
     total = _row(costs, costs.total, ("total",))
     return TextTable((Column("class", words=True, folds=True), *_columns(costs)), (*rows, total))
 
@@ -153,21 +162,26 @@ def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[Column, ...]:
 
 def _row(costs: GraphCosts, row: CostRow, leading: tuple[str, ...]) -> Row:
     counted = str(row.nodes) if row.executions is None else str(row.executions or NOT_MEASURED)
-    macs, flops = (_at_least(row, count_text(quantity)) for quantity in (row.macs, row.flops))
+    macs, flops = _at_least(row.macs, row.without_macs), _at_least(row.flops, row.without_flops)
     if costs.formulas is not None:
         count = () if row.scope == "node" else (counted,)
-        return Row((*leading, *count, macs, flops, count_text(row.parameters), bytes_text(_moved(row))))
+        moved = _at_least(_moved(row), row.without_bytes, "B")
+        return Row((*leading, *count, macs, flops, count_text(row.parameters), moved))
     total = costs.cost.total
-    shares = _share(row.flops, total.flops), _share(_moved(row), total.moved_bytes)
+    shares = (
+        _share(row.flops, 0 if total.without_flops else total.flops),
+        _share(_moved(row), 0 if total.without_bytes else total.moved_bytes),
+    )
     intensity = significant(row.flops_per_byte)
     sizes = (count_text(row.parameters), bytes_text(row.weight_bytes))
-    moved = (bytes_text(row.read_bytes), bytes_text(row.written_bytes))
-    return Row((*leading, counted, macs, flops, shares[0], *sizes, *moved, shares[1], intensity))
+    read, written = (_at_least(size, row.without_bytes, "B") for size in (row.read_bytes, row.written_bytes))
+    return Row((*leading, counted, macs, flops, shares[0], *sizes, read, written, shares[1], intensity))
 
 
-def _at_least(row: CostRow, text: str) -> str:
-    """Mark a sum from which nodes are missing."""
-    return f"≥ {text}" if row.without_flops and row.scope != "node" and text != NOT_MEASURED else text
+def _at_least(quantity: Quantity, missing: int, unit: str = "") -> str:
+    """Return a cell of a table; a sum from which nodes are missing is marked."""
+    text = count_text(quantity, unit)
+    return f"≥ {text}" if missing and quantity is not None else text
 
 
 def _moved(row: CostRow) -> Quantity:
@@ -187,9 +201,8 @@ def _notes(costs: GraphCosts) -> Iterator[str]:
     formulas = costs.formulas
     if formulas is not None:
         yield f"Formulas in {listing(map(plain, formulas.names))}. {_asked_for(formulas.names)}"
-        yield "Terms that no size makes 0.05 % of another are left out; json and csv have them."
-        if formulas.multiple_of > 1:
-            yield f"They hold where each of these is a multiple of {formulas.multiple_of}; sizes between are rounded."
+        yield _range(formulas)
+        yield "Terms that are below 0.05 % of another at every size are left out; json and csv have them."
     else:
         yield from _types("Weights", costs.cost.weight_types)
         yield from _types("Activations read and written", costs.cost.activation_types)
@@ -201,6 +214,18 @@ def _notes(costs: GraphCosts) -> Iterator[str]:
     if missing:
         yield f"Bytes do not include {plural(missing, 'node')} of unknown shape or element type."
     yield "1 MAC is 2 FLOP; docs/cost.md says what counts."
+
+
+def _range(formulas: ModelFormulas) -> str:
+    """Return the sizes that formulas hold for: ``The formulas hold for sizes from 1 to 4096``."""
+    largest = formulas.largest
+    alike = len(set(largest.values())) == 1
+    ends = (
+        str(next(iter(largest.values()))) if alike else listing(f"{largest[name]} ({plain(name)})" for name in largest)
+    )
+    step = formulas.multiple_of
+    kind, rounded = ("sizes", "") if step == 1 else (f"multiples of {step}", "; sizes between are rounded")
+    return f"The formulas hold for {kind} from {formulas.smallest} to {ends}{rounded}."
 
 
 def _types(what: str, sizes: Mapping[str, int]) -> Iterator[str]:

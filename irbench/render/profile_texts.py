@@ -11,14 +11,13 @@ from irbench.profiling.report import CellSummary, Excess, Figures, HeadlineFacts
 from irbench.render.context import Context
 from irbench.render.figures import ratio, significant
 from irbench.render.note_texts import note_text
+from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, percent, plural
 from irbench.render.table_title import SEPARATOR
 from irbench.render.texts import warning_words
 from irbench.spec import shape_text
 
 __all__ = [
-    "CLASS_NAMES",
-    "CLASS_WORDS",
     "MATCHED_TEXTS",
     "PROFILE_STOPPED_TEXTS",
     "below_tables",
@@ -28,30 +27,6 @@ __all__ = [
     "profile_title",
 ]
 
-CLASS_NAMES: Mapping[OperatorClass, str] = {
-    OperatorClass.MATRIX: "matrix, conv",
-    OperatorClass.RECURRENT: "recurrent",
-    OperatorClass.NORMALISATION: "normalisation",
-    OperatorClass.ELEMENTWISE: "elementwise",
-    OperatorClass.REDUCTION: "pool, reduce",
-    OperatorClass.MOVEMENT: "data movement",
-    OperatorClass.CONTROL_FLOW: "control flow",
-    OperatorClass.OTHER: "other",
-    OperatorClass.OVERHEAD: "runtime's own",
-}
-"""In tables."""
-CLASS_WORDS: Mapping[OperatorClass, str] = {
-    OperatorClass.MATRIX: "matrix products and convolutions",
-    OperatorClass.RECURRENT: "recurrent layers",
-    OperatorClass.NORMALISATION: "normalisation",
-    OperatorClass.ELEMENTWISE: "elementwise operators",
-    OperatorClass.REDUCTION: "pooling and reductions",
-    OperatorClass.MOVEMENT: "data movement",
-    OperatorClass.CONTROL_FLOW: "control flow",
-    OperatorClass.OTHER: "other operators",
-    OperatorClass.OVERHEAD: "the runtime's own work",
-}
-"""In sentences."""
 MATCHED_TEXTS: Mapping[MatchedBy, str] = {
     "name": "joined with nodes by name",
     "tensor": "joined by the names of tensors",
@@ -100,11 +75,11 @@ def headline_lines(report: ProfileReport) -> Iterator[str]:
 def _where(facts: HeadlineFacts, rows: Mapping[OperatorClass, PartRow]) -> str:
     largest = rows[facts.largest].figures[facts.cell]
     rate = f" at {significant(largest.flops_per_s / 1e9)} GFLOP/s{_of_peak(largest)}" if largest.flops_per_s else ""
-    said = f"{percent(largest.share.value, 0)} in {CLASS_WORDS[facts.largest]}{rate}"
+    said = f"{percent(largest.share.value, 0)} in {OPERATOR_CLASS_TEXTS[facts.largest].phrase}{rate}"
     if facts.next_largest is None:
         return said
     share = rows[facts.next_largest].figures[facts.cell].share.value
-    return f"{said}, {percent(share, 0)} in {CLASS_WORDS[facts.next_largest]}"
+    return f"{said}, {percent(share, 0)} in {OPERATOR_CLASS_TEXTS[facts.next_largest].phrase}"
 
 
 def _of_peak(figures: Figures) -> str:
@@ -112,7 +87,7 @@ def _of_peak(figures: Figures) -> str:
 
 
 def _loses(excess: Excess, labels: Mapping[str, str]) -> str:
-    where = CLASS_WORDS[excess.operator_class]
+    where = OPERATOR_CLASS_TEXTS[excess.operator_class].phrase
     said = f"it loses {milliseconds(excess.time_ns)} ms to {labels[excess.against]} in {where}"
     if excess.inserted_ns > excess.time_ns / 2:
         return f"{said}, most of it added by the runtime"
@@ -200,4 +175,4 @@ def milliseconds(value_ns: float | None) -> str:
 
 def class_name(operator_class: OperatorClass) -> str:
     """Return what tables call a class of work."""
-    return CLASS_NAMES[operator_class]
+    return OPERATOR_CLASS_TEXTS[operator_class].heading

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import models
 import onnx
@@ -136,6 +137,26 @@ def test_python_has_typed_rows_and_frames(model: Path) -> None:
     assert int(frame["macs"].sum()) == found.total.macs
     assert str(frame["flops"].dtype) == "Int64"
     assert "Conv" in str(found)
+
+
+def test_sizes_between_those_that_formulas_hold_for_are_counted(tmp_path: Path) -> None:
+    halving = graph(
+        "(float[1, 3, h, 224] x) => (float[1, 4, i, 56] y) { a = Conv <strides = [2, 2], pads = [1, 1, 1, 1]> (x, k)"
+        "  y = Conv <strides = [2, 2], pads = [1, 1, 1, 1]> (a, l) }",
+        k=ones(4, 3, 3, 3), l=ones(4, 4, 3, 3),
+    )  # fmt: skip
+    onnx.save(halving, tmp_path / "halving.onnx")
+    found = api.cost(tmp_path / "halving.onnx")
+    assert found.formulas is not None
+    assert found.formulas.multiple_of == 32
+    assert found.at(h=225) == api.cost(tmp_path / "halving.onnx", shape={"h": 225}).total
+    assert found.at(h=224).macs == 224 // 2 * 112 * 4 * 27 + 224 // 4 * 56 * 4 * 36
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, "many", None])
+def test_formulas_take_no_size_that_is_no_count(model: Path, size: Any) -> None:
+    with pytest.raises(api.IrbenchError, match="batch"):
+        api.cost(model).at(batch=size)
 
 
 def test_formulas_are_evaluated_in_python(model: Path) -> None:

@@ -45,7 +45,7 @@ def _attend(shape: _Heads, *, masked: bool = False, softcap: bool = False) -> Wo
 
 def _attention(node: NodeView) -> Work:
     """Count ONNX's operator, and ONNX Runtime's, which projects its input first."""
-    return _projecting(node, past=4) if node.node.domain == "com.microsoft" else _standard(node)
+    return _projecting(node, mask=3, past=4) if node.node.domain == "com.microsoft" else _standard(node)
 
 
 def _standard(node: NodeView) -> Work:
@@ -61,7 +61,7 @@ def _standard(node: NodeView) -> Work:
     return _attend(shape, masked=masked, softcap=float(node.attribute("softcap", 0.0)) != 0)
 
 
-def _projecting(node: NodeView, past: int) -> Work:
+def _projecting(node: NodeView, mask: int, past: int) -> Work:
     """Count the projection of the input to queries, keys and values, and the attention."""
     batch, length, _ = shape = node.input_shape(0)
     columns = node.input_shape(1)[1]
@@ -72,14 +72,15 @@ def _projecting(node: NodeView, past: int) -> Work:
     keys = length + (node.input_shape(past)[-2] if node.has_input(past) else 0)
     attended = _attend(
         _Heads(batch * length, keys, heads, query // heads, value // heads),
-        masked=node.has_input(3) or bool(node.attribute("unidirectional", 0)),
+        masked=node.has_input(mask) or bool(node.attribute("unidirectional", 0)),
     )
     biases = batch * length * columns if node.has_input(2) else 0
     return Work(prod(shape) * columns + attended.macs, biases + attended.others)
 
 
 def _quantised(node: NodeView) -> Work:
-    return _projecting(node, past=8)
+    """Count it like the other; its inputs 3 and 4 are scales."""
+    return _projecting(node, mask=5, past=8)
 
 
 def _multi_head(node: NodeView) -> Work:

@@ -6,12 +6,9 @@ from math import prod
 
 from irbench.cost_model.rules.elementwise import activation_operations
 from irbench.cost_model.tensors import NodeView
-from irbench.cost_model.work import Rule, Rules, Work
+from irbench.cost_model.work import LINEAR_SAMPLE, Rule, Rules, Work
 
 __all__ = ["CONVOLUTIONS", "convolution"]
-
-_LINEAR_SAMPLE = 7
-"""Four products and three sums interpolate between four neighbours."""
 
 
 def convolution(weight: int = 1, bias: int | None = 2) -> Rule:
@@ -54,7 +51,7 @@ def _deformable_convolution(node: NodeView) -> Work:
     kernel = prod(node.input_shape(1)[2:])
     samples = batch * channels * kernel * prod(node.output_shape()[2:])
     masked = samples if node.has_input(4) else 0
-    return Work(macs, samples * _LINEAR_SAMPLE + masked + (node.output_elements() if node.has_input(3) else 0))
+    return Work(macs, samples * LINEAR_SAMPLE + masked + (node.output_elements() if node.has_input(3) else 0))
 
 
 CONVOLUTIONS: Rules = {

@@ -23,7 +23,7 @@ def _resize(node: NodeView) -> Work:
         return Work()
     before, after = node.input_shape(0), node.output_shape()
     axes = sum(old != new for old, new in zip(before, after, strict=True))
-    return _interpolated(node, neighbours**axes)
+    return _interpolated(node, neighbours**axes) if axes else Work()
 
 
 def _grid_sample(node: NodeView) -> Work:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from irbench.cost_model.tensors import NodeView, UnknownShape
-from irbench.cost_model.work import Rule, Rules, Work
+from irbench.cost_model.work import LINEAR_SAMPLE, Rule, Rules, Work
 
 __all__ = ["REDUCTIONS", "window"]
-
-_LINEAR_SAMPLE = 7
 
 
 def window(operations: int) -> Rule:
@@ -40,7 +38,7 @@ def _region_align(node: NodeView) -> Work:
     ratio = int(node.attribute("sampling_ratio", 0))
     if ratio < 1:
         raise UnknownShape
-    return Work(0, ratio * ratio * (_LINEAR_SAMPLE + 1) * node.output_elements())
+    return Work(0, ratio * ratio * (LINEAR_SAMPLE + 1) * node.output_elements())
 
 
 REDUCTIONS: Rules = {

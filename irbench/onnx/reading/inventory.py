@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from irbench.onnx.reading.element_types import NAMES, bits_of, is_parameter_type
+from irbench.onnx.reading.node_labels import node_label
 from irbench.onnx.reading.protobuf import (
     Attribute,
     Field,
@@ -56,7 +57,7 @@ class NodeEntry:
     @property
     def label(self) -> str:
         """Its name; operator and first output where it has none, as ``Relu of positive``."""
-        return self.name or f"{self.op_type} of {next(iter(self.outputs), 'nothing')}"
+        return node_label(self.name, self.op_type, self.outputs)
 
 
 @dataclass(frozen=True, slots=True)

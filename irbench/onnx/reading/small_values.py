@@ -140,7 +140,8 @@ def _split(inputs: _Inputs, attributes: _Attributes) -> Any:
     data, axis = _first(inputs), attributes.get("axis", 0)
     parts = _listed(inputs, attributes, 1, "split")
     if parts is None:
-        return list(np.array_split(data, attributes["outputs"], axis=axis))
+        size = -(-data.shape[axis] // attributes["outputs"])  # the last part may be smaller
+        parts = [size] * attributes["outputs"]
     return list(np.split(data, np.cumsum(parts)[:-1], axis=axis))
 
 

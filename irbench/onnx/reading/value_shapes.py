@@ -17,7 +17,7 @@ from irbench.spec import Shape, TensorSpec
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["ValueShape", "inferred_at", "inferred_with_values", "shapes_of_file"]
+__all__ = ["ValueShape", "dtype_of", "inferred_at", "inferred_with_values", "shape_of", "shapes_of_file"]
 
 _MOST_ROUNDS = 10
 """As many loops may lie one behind the other whose sizes follow from those before."""
@@ -57,7 +57,7 @@ def shapes_of_file(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueShape
     described = {value.name: value for value in (*graph.value_info, *graph.output)}
     values = (described[name] for name in makers if name in described)
     return tuple(
-        ValueShape(value.name, makers[value.name], _dtype(value), _shape(value))
+        ValueShape(value.name, makers[value.name], dtype_of(value), shape_of(value))
         for value in values
         if value.type.tensor_type.HasField("shape")
     )
@@ -130,7 +130,8 @@ def _bound(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelPr
     return bound
 
 
-def _dtype(value: onnx.ValueInfoProto) -> str:
+def dtype_of(value: onnx.ValueInfoProto) -> str:
+    """Return the NumPy name of a tensor's element type; empty where it is unknown."""
     from onnx import helper
 
     try:
@@ -139,6 +140,7 @@ def _dtype(value: onnx.ValueInfoProto) -> str:
         return ""
 
 
-def _shape(value: onnx.ValueInfoProto) -> Shape:
+def shape_of(value: onnx.ValueInfoProto) -> Shape:
+    """Return a size for each axis of a tensor whose rank is known; a name or ``?`` where it is unknown."""
     dimensions = value.type.tensor_type.shape.dim
     return tuple(size.dim_value if size.HasField("dim_value") else size.dim_param or "?" for size in dimensions)

@@ -12,7 +12,7 @@ import pytest
 from made_peaks import peaks
 from planned_groups import BOTH, GRAPH, planned
 
-from irbench.api import work
+from irbench.api import graph_costs
 from irbench.api.work import with_work
 from irbench.cost_model import ModelCost, NodeCost
 from irbench.cost_model.costs import UncountedNode
@@ -36,7 +36,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         seen.append(path)
         return cost()
 
-    monkeypatch.setattr(work, "call_in_worker", call)
+    monkeypatch.setattr(graph_costs, "call_in_worker", call)
     return seen
 
 
@@ -46,7 +46,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, answer: ModelCost | IrbenchError)
             raise answer
         return answer
 
-    monkeypatch.setattr(work, "call_in_worker", call)
+    monkeypatch.setattr(graph_costs, "call_in_worker", call)
 
 
 def group(**changes: Any) -> PlannedGroup:

@@ -76,7 +76,8 @@ def test_a_network_that_halves_its_input_has_a_formula_for_multiples():
         k=ones(4, 3, 3, 3), l=ones(4, 4, 3, 3),
     )  # fmt: skip
     found = model_formulas(model, [TensorSpec("x", "float32", ("batch", 3, "h", "w"))])
-    assert found.multiple_of == 32
+    assert (found.multiple_of, found.smallest, found.largest["h"]) == (32, 32, 4096)
+    assert not found.holds_at({"batch": 32, "h": 225, "w": 224})
     assert dict(found.total.macs.terms) == {(1, 1, 1): Fraction(4 * 27, 4) + Fraction(4 * 36, 16)}
 
 
@@ -85,6 +86,45 @@ def test_arithmetic_of_dimensions_is_followed():
     found = model_formulas(model, [TensorSpec("x", "float32", ("n", "past + n"))])
     assert found.names == ("n", "past")
     assert dict(found.total.flops.terms) == {(1, 1): 1, (2, 0): 1}
+
+
+def test_formulas_hold_from_a_size_of_1_to_the_largest_that_is_compared():
+    found = model_formulas(attention(8), specs(8))
+    assert (found.smallest, found.largest) == (1, {"batch": 4096, "length": 4096})
+    assert found.holds_at({"batch": 1, "length": 4096})
+    assert not found.holds_at({"batch": 1, "length": 4097})
+    assert not found.holds_at({"batch": 0, "length": 8})
+
+
+def test_formulas_of_attention_in_a_window_hold_up_to_its_size():
+    model = graph(
+        "(float[batch, length, 32] q) => (y) { y = com.microsoft.GroupQueryAttention"
+        " <num_heads = 2, kv_num_heads = 2, local_window_size = 64> (q, q, q) }"
+    )
+    found = model_formulas(model, [TensorSpec("q", "float32", ("batch", "length", 32))])
+    assert found.largest == {"batch": 4096, "length": 64}
+
+
+def test_formulas_of_a_table_of_positions_hold_up_to_its_length():
+    model = graph(
+        "(float[length, 8] x) => (y) { s = Shape (x)  n = Slice (s, zero, one)  p = Slice (table, zero, n)"
+        "  y = Relu (p) }",
+        table=ones(512, 8), zero=np.array([0]), one=np.array([1]),
+    )  # fmt: skip
+    found = model_formulas(model, [TensorSpec("x", "float32", ("length", 8))])
+    assert found.largest == {"length": 512}
+
+
+def test_formulas_hold_until_the_other_branch_costs_more():
+    model = graph(
+        "(float[n, 8] x, bool c) => (y) { y = If (c) <"
+        ' then_branch = small () => (a) { e = Einsum <equation = "ij,kj->ik"> (x, x)'
+        "  a = ReduceSum <keepdims = 0> (e) },"
+        " else_branch = large () => (b) { f = MatMul (x, w)  b = ReduceSum <keepdims = 0> (f) }> }",
+        w=ones(8, 1000),
+    )
+    found = model_formulas(model, [TensorSpec("x", "float32", ("n", 8)), TensorSpec("c", "bool", ())])
+    assert 900 < found.largest["n"] < 1100
 
 
 def test_what_follows_no_polynomial_of_a_low_degree_is_told():

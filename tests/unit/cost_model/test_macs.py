@@ -121,6 +121,14 @@ COUNTED = {
         {},
         6 * 2 * 3 * 3,
     ),
+    "a scan of operator set 8, whose first axis is the batch": (
+        (
+            "(float[4,2,3] x, float[4,6,3,3] k) => (float[4,2,3] y) { y = Scan <num_scan_inputs = 1, body = turn "
+            "(float[2,3] s, float[3,3] w) => (float[2,3] t) { t = MatMul (s, w) }> (, x, k) }"
+        ),
+        {},
+        4 * 6 * 2 * 3 * 3,
+    ),
     "the dearer branch": (
         (
             "(float[2,3] x, bool go) => (y) { y = If <then_branch = a () => (float[2,5] s) { s = MatMul (x, w) }, "

@@ -80,6 +80,11 @@ OPERATIONS = {
         {"none": np.array([], np.float32), "scales": np.array([1, 1, 2, 2], np.float32)},
         7 * 2 * 64,
     ),
+    "a resize that changes no size copies": (
+        '(float[1,2,4,4] x) => (y) { y = Resize <mode = "linear"> (x, none, scales) }',
+        {"none": np.array([], np.float32), "scales": np.ones(4, np.float32)},
+        0,
+    ),
     "the nearest neighbour is copied": (
         "(float[1,2,4,4] x) => (y) { y = Resize (x, none, scales) }",
         {"none": np.array([], np.float32), "scales": np.array([1, 1, 2, 2], np.float32)},
@@ -120,6 +125,17 @@ OPERATIONS = {
         "(float[1,3,6] x) => (y) { y = com.microsoft.Attention <num_heads = 2> (x, w, b) }",
         {"w": ones(6, 24), "b": ones(24)},
         2 * 3 * 6 * 24 + 3 * 24 + 2 * 3 * 3 * (2 * (4 + 4) + 1 + 5),
+    ),
+    # as above: input 3 is the scale of the input, and no mask
+    "quantised attention without a mask": (
+        "(uint8[1,3,6] x) => (y) { y = com.microsoft.QAttention <num_heads = 2> (x, w, b, s, s) }",
+        {"w": np.ones((6, 24), np.uint8), "b": ones(24), "s": FLOAT},
+        2 * 3 * 6 * 24 + 3 * 24 + 2 * 3 * 3 * (2 * (4 + 4) + 1 + 5),
+    ),
+    "quantised attention with a mask": (
+        "(uint8[1,3,6] x, int32[1,3] m) => (y) { y = com.microsoft.QAttention <num_heads = 2> (x, w, b, s, s, m) }",
+        {"w": np.ones((6, 24), np.uint8), "b": ones(24), "s": FLOAT},
+        2 * 3 * 6 * 24 + 3 * 24 + 2 * 3 * 3 * (2 * (4 + 4) + 1 + 1 + 5),
     ),
     "weights of 4 bits, which are made numbers first": (
         "(float[2,32] x) => (y) { y = com.microsoft.MatMulNBits <K = 32, N = 8, bits = 4, block_size = 32> (x, w, s) }",

@@ -8,7 +8,9 @@ import models
 import onnx
 from onnx import TensorProto, helper
 
+from irbench.cost_model import model_cost
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.onnx.reading.inventory import take_inventory
 from irbench.profiling.graph_reading import read_graph
 from irbench.spec import TensorSpec
 from irbench.spi.profiling import TensorShape
@@ -24,6 +26,24 @@ def test_nodes_have_their_names_shapes_classes_and_work(tmp_path: Path) -> None:
     assert (conv.inputs[0], conv.outputs) == ("pixels", ("convolved",))
     assert conv.flops is not None
     assert conv.flops >= 2 * 2 * 8 * 8 * 8 * 27
+
+
+def test_nodes_without_names_are_called_alike_by_the_profile_the_cost_model_and_the_inventory(tmp_path: Path) -> None:
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])]
+    nodes = [
+        helper.make_node("Sink", ["x"], [], domain="own"),
+        helper.make_node("Split", ["x"], ["", "late"], domain="own"),
+        helper.make_node("Relu", ["x"], ["y"]),
+    ]
+    opsets = [helper.make_opsetid("", 23), helper.make_opsetid("own", 1)]
+    path = tmp_path / "sink.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", inputs, outputs), opset_imports=opsets), path)
+    specs = [TensorSpec("x", "float32", (2,))]
+    labels = ["Sink of nothing", "Split of nothing", "Relu of y"]
+    assert [node.name for node in read_graph(path, specs)] == labels
+    assert [node.name for node in model_cost(onnx.load(path), specs).nodes] == labels
+    assert [node.label for node in take_inventory(path).nodes] == labels
 
 
 def test_nodes_of_bodies_are_among_them_and_nodes_without_names_are_called_by_their_output(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -62,11 +63,68 @@ def test_costs_of_dynamic_dimensions_are_formulas():
     check_golden("cost-formulas", shown(as_formulas(MODEL), 140))
 
 
+def test_formulas_say_for_which_sizes_they_hold():
+    window = graph(
+        "(float[batch, length, 32] q) => (y) { y = com.microsoft.GroupQueryAttention"
+        " <num_heads = 2, kv_num_heads = 2, local_window_size = 64> (q, q, q) }"
+    )
+    inputs = (TensorSpec("q", "float32", ("batch", "length", 32)),)
+    found = model_formulas(window, inputs)
+    text = shown(GraphCosts("net", found.example, found, inputs), 140)
+    assert "\nThe formulas hold for sizes from 1 to 4096 (batch) and 64 (length).\n" in text
+    pooled = graph("(float[batch, 1, h, 8] x) => (y) { y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) }")
+    inputs = (TensorSpec("x", "float32", (1, 1, "h", 8)),)
+    found = model_formulas(pooled, inputs)
+    text = shown(GraphCosts("net", found.example, found, inputs), 140)
+    assert "\nThe formulas hold for multiples of 32 from 32 to 4096; sizes between are rounded.\n" in text
+
+
 def test_what_is_not_counted_is_named_and_sums_say_that_they_are_a_lower_bound():
     text = shown(at_batch(LACKING, 1), 140)
-    assert "\nat least 3.74 MFLOP" in text
+    assert "\nat least 3.74 MFLOP (at least 1.77 MMAC). It reads at least " in text
     assert "Not counted, no rule for the operator: TopK (TopK of best); own.Rank (Rank of z)." in text
     assert "Bytes do not include 1 node of unknown shape or element type." in text
+
+
+def cells(text, label):
+    """Return the cells of the row of a table that begins with a label, those of the first such row."""
+    line = next(line for line in text.splitlines() if line.startswith(label))
+    return re.split(r" {2,}", line)
+
+
+def test_what_is_unknown_is_neither_zero_nor_a_share():
+    text = shown(at_batch(LACKING, 1), 140)
+    heading = cells(text, "operator")
+    sorting, ranking = (dict(zip(heading, cells(text, name), strict=True)) for name in ("TopK", "own.Rank"))
+    assert (sorting["MACs"], sorting["FLOP"], sorting["of FLOP"]) == ("0", "-", "-")
+    assert (ranking["MACs"], ranking["read"], ranking["written"], ranking["of bytes"]) == ("-", "-", "-", "-")
+    assert "%" not in text
+    (other,) = (row for row in at_batch(LACKING, 1).rows("operator") if row.name == "own.Rank")
+    assert (other.macs, other.flops, other.read_bytes, other.without_macs) == (None, None, None, 1)
+
+
+def test_only_the_sums_that_lack_nodes_are_marked():
+    sorting = graph(TEXT.replace("(f, v) }", "(f, v)  best, at = TopK (scores, two) }"), **WEIGHTS, two=np.array([2]))
+    text = shown(at_batch(sorting, 1), 140)
+    assert "\nat least 3.74 MFLOP (1.77 MMAC). It reads " in text
+    heading, total = cells(text, "class"), cells(text, "total")
+    figures = dict(zip(heading, total, strict=True))
+    assert (figures["MACs"], figures["FLOP"], figures["of FLOP"]) == ("1.77 M", "≥ 3.74 M", "-")
+    assert figures["of bytes"] == "100.0 %"
+
+
+def test_formulas_mark_what_lacks_nodes():
+    text = shown(as_formulas(LACKING), 140)
+    assert "\nFLOP: at least 3.74 M·batch; MACs: at least 1.77 M·batch\n" in text
+    assert cells(text, "total")[-1].startswith("≥ ")
+    assert cells(text, "own.Rank")[2:] == ["-", "-", "0", "-"]
+
+
+def test_a_graph_of_which_nothing_is_known_has_unknown_costs():
+    model = graph("(float[2, 3] x) => (y) { y = own.Foo (x) }")
+    inputs = (TensorSpec("x", "float32", (2, 3)),)
+    text = shown(GraphCosts("net", model_cost(model, inputs), None, inputs), 140)
+    assert "\nunknown FLOP (unknown MAC). The bytes that it reads and writes are unknown.\n" in text
 
 
 def test_bytes_of_several_element_types_are_told_apart():
@@ -121,6 +179,14 @@ def test_a_formula_leaves_out_what_does_not_show_and_has_it_for_programs(formula
 
 def test_bytes_have_their_unit_in_every_term():
     assert bytes_text(terms(((1, 0), 2_000_000), ((0, 0), 900_000))) == "2.00 MB·n + 900 kB"
+
+
+def test_the_headline_says_what_most_of_the_work_is_as_a_noun():
+    text = "(float[s, 1, 4] x) => (y) { y, h = GRU <hidden_size = 8> (x, w, r) }"
+    model = graph(text, w=ones(1, 24, 4), r=ones(1, 24, 8))
+    inputs = (TensorSpec("x", "float32", (3, 1, 4)),)
+    printed = shown(GraphCosts("net", model_cost(model, inputs), None, inputs), 140)
+    assert "100.0 % of it in recurrent layers. It reads" in printed
 
 
 def test_every_class_of_operators_has_words():

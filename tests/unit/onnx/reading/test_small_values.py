@@ -47,6 +47,17 @@ def test_an_operator_computes_what_onnx_says(operator):
     assert (found.shape, found.dtype) == (np.shape(expected), np.asarray(expected).dtype)
 
 
+def test_the_last_of_several_parts_is_the_smaller_one():
+    model = graph("(float[1] x) => (y) { y, u, v = Split <num_outputs = 3> (i) }", i=np.arange(7))
+    values = propagate_sizes(model)[0]
+    expected = ReferenceEvaluator(
+        graph("(float[1] x) => (y, u, v) { y, u, v = Split <num_outputs = 3> (i) }", i=np.arange(7))
+    )
+    for name, value in zip("yuv", expected.run(None, {"x": np.zeros(1, np.float32)}), strict=True):
+        np.testing.assert_array_equal(values[name], value)
+    assert [len(values[name]) for name in "yuv"] == [3, 3, 1]
+
+
 def test_sizes_are_followed_through_arithmetic_to_a_range():
     model = graph(
         "(float[batch, length] x) => (y) { s = Shape (x)  n = Gather (s, one)  h = Div (n, two)  m = Add (h, one)"
