@@ -96,6 +96,7 @@ def _parts(grouping: Grouping, key_of: KeyOf) -> Mapping[str, tuple[Sequence[Joi
 def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], looks: Looks) -> Figures:
     times, sums = cell.times_ns(operators), cell.sums_ns
     known = [operator.flops for operator in operators if operator.flops is not None]
+    worked = [operator for operator in operators if operator.has_known_work]
     inserted = [operator for operator in operators if operator.matched_by == "inserted"]
     return Figures(
         time_ns=estimate(times, looks),
@@ -103,6 +104,7 @@ def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], looks: Looks
         operators=len(operators),
         executions=sum(operator.profile.executions for operator in operators),
         flops=sum(known) if known else None,
+        known_ns=estimate(cell.times_ns(worked), looks) if worked else None,
         inserted_ns=estimate(cell.times_ns(inserted), looks).value,
     )
 

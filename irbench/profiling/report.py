@@ -24,6 +24,8 @@ __all__ = [
 ]
 
 By: TypeAlias = Literal["class", "op", "node"]
+_SPEAKS_FOR_ALL = 0.9
+"""The least share of a part's time in operators of known work, for their speed to be the part's."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Figures:
         operators: How many executed operators there are of it.
         executions: How often they are executed in an inference.
         flops: Floating-point operations of an inference; ``None`` where they are unknown.
+        known_ns: Of its time, that of operators whose operations are known; ``None`` where there are none.
         inserted_ns: Of its time, that of operators which the runtime added to the graph to move data.
     """
 
@@ -44,12 +47,20 @@ class Figures:
     operators: int
     executions: int
     flops: int | None = None
+    known_ns: Estimate | None = None
     inserted_ns: float = 0.0
 
     @property
     def flops_per_s(self) -> float | None:
-        """Floating-point operations per second; ``None`` where they are unknown."""
-        return 1e9 * self.flops / self.time_ns.value if self.flops and self.time_ns.value > 0 else None
+        """Floating-point operations per second of the operators whose operations are known.
+
+        ``None`` where these take less than nine tenths of the time: they would not speak for the part.
+        """
+        if not self.flops or self.known_ns is None or self.known_ns.value <= 0:
+            return None
+        if self.known_ns.value < _SPEAKS_FOR_ALL * self.time_ns.value:
+            return None
+        return 1e9 * self.flops / self.known_ns.value
 
 
 @dataclass(frozen=True)

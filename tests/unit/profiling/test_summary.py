@@ -73,6 +73,27 @@ def test_a_node_that_several_operators_compute_counts_for_the_longest() -> None:
     assert row(report, MATRIX).figures["ort-cpu"].flops == 231_211_008
 
 
+def test_the_speed_of_a_class_leaves_out_the_time_of_operators_whose_work_is_unknown() -> None:
+    conv = operator("block/conv", "Conv", 95, nodes=["block/conv"])
+    lost = operator("lost", "MatMul", 5, shape=None)
+    figures = row(derive_report(document(cell("ort", [conv, lost], [100], [100]))), MATRIX).figures["ort-cpu"]
+    assert figures.time_ns.value == pytest.approx(100e6)
+    assert figures.flops_per_s == pytest.approx(231_211_008 / 95e-3)
+
+
+def test_operators_of_known_work_do_not_speak_for_a_class_in_which_they_take_little_time() -> None:
+    conv = operator("block/conv", "Conv", 10, nodes=["block/conv"])
+    lost = operator("lost", "MatMul", 90, shape=None)
+    figures = row(derive_report(document(cell("ort", [conv, lost], [100], [100]))), MATRIX).figures["ort-cpu"]
+    assert (figures.flops, figures.flops_per_s) == (231_211_008, None)
+
+
+def test_all_operators_that_share_a_node_count_for_its_speed() -> None:
+    parts = [operator(name, "Conv", time, nodes=["block/conv"]) for name, time in (("a", 4.0), ("b", 6.0))]
+    report = derive_report(document(cell("ort", parts, [11], [11])))
+    assert row(report, MATRIX).figures["ort-cpu"].flops_per_s == pytest.approx(231_211_008 / 10e-3)
+
+
 def test_what_is_unmatched_keeps_its_time_and_its_share_is_told(report: ProfileReport) -> None:
     openvino = summary(report, "openvino")
     assert openvino.matched["unmatched"] == pytest.approx(0.5 / 10.5)
