@@ -135,11 +135,11 @@ class CellSummary:
 
 @dataclass(frozen=True)
 class Excess:
-    """What a cell loses to another in a class of work: the intervals do not overlap.
+    """What a cell loses to another in those groups of nodes that both execute: the intervals do not overlap.
 
     Attributes:
         cell: Which cell.
-        operator_class: In which class.
+        operator_class: The class of the groups' main nodes, with what is fused into these.
         time_ns: By how much longer it takes there.
         against: The cell that is the fastest there.
         inserted_ns: Of its time there, that of operators which its runtime added to the graph.
