@@ -27,6 +27,9 @@ By: TypeAlias = Literal["class", "op", "node"]
 _SPEAKS_FOR_ALL = 0.9
 """The least share of a part's time in operators of known work, for their speed to be the part's."""
 
+_GAP = 0.05
+"""The least share of the latency between operators that is worth a word."""
+
 
 @dataclass(frozen=True)
 class Figures:
@@ -131,6 +134,13 @@ class CellSummary:
     def overlaps(self) -> bool:
         """Whether its operators take longer together than the inference: several ran at the same time."""
         return self.between_ns is not None and self.between_ns.high < 0
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether so much of the latency lies between operators that their shares do not speak for the inference."""
+        if self.between_ns is None or self.latency_ns is None:
+            return False
+        return self.between_ns.value > _GAP * self.latency_ns.value
 
 
 @dataclass(frozen=True)

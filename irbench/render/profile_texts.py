@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.estimates import Estimate
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
 from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, PartRow, ProfileReport
@@ -90,21 +91,35 @@ def profile_title(document: ProfileDocument) -> str:
 
 def headline_lines(report: ProfileReport) -> Iterator[str]:
     """Yield a sentence for each backend: where its time goes, and where it loses the most to another one."""
+    cells = {cell.id: cell for cell in report.cells}
     labels = {cell.id: cell.label for cell in report.cells}
     rows = {row.operator_class: row for row in report.classes}
     for facts in report.headline:
-        said = f"{labels[facts.cell]} spends {_where(facts, rows)}"
-        yield f"{said}; {_loses(facts.excess, labels)}." if facts.excess is not None else f"{said}."
+        spends = f"{labels[facts.cell]} spends {_where(facts, rows)}"
+        loses = _loses(facts.excess, labels) if facts.excess is not None else ""
+        yield "; ".join(said for said in (spends, _remainder(cells[facts.cell]), loses) if said) + "."
 
 
 def _where(facts: HeadlineFacts, rows: Mapping[OperatorClass, PartRow]) -> str:
     largest = rows[facts.largest].figures[facts.cell]
     rate = f" at {significant(largest.flops_per_s / 1e9)} GFLOP/s" if largest.flops_per_s else ""
-    said = f"{percent(largest.share.value, 0)} in {CLASS_WORDS[facts.largest]}{rate}"
+    said = f"{percent(largest.share.value, 0)} of its operators' time in {CLASS_WORDS[facts.largest]}{rate}"
     if facts.next_largest is None:
         return said
     share = rows[facts.next_largest].figures[facts.cell].share.value
     return f"{said}, {percent(share, 0)} in {CLASS_WORDS[facts.next_largest]}"
+
+
+def _remainder(cell: CellSummary) -> str:
+    """Return how the latency differs from the sum of operators, where that matters; shares say nothing of it."""
+    between, latency, operators = (_estimated_ms(found) for found in (cell.between_ns, cell.latency_ns, cell.sum_ns))
+    if cell.overlaps:
+        return f"operators run at the same time, {operators} ms of them in {latency} ms"
+    return f"{between} of {latency} ms lie between operators" if cell.has_gap else ""
+
+
+def _estimated_ms(found: Estimate | None) -> str:
+    return milliseconds(None if found is None else found.value)
 
 
 def _loses(excess: Excess, labels: Mapping[str, str]) -> str:

@@ -18,7 +18,13 @@ from irbench.profiling.report import By
 from irbench.profiling.summary import derive_report
 from irbench.render.formats.operator_trace import operator_trace
 from irbench.render.profile import ProfileView
-from irbench.render.profile_texts import CLASS_NAMES, CLASS_WORDS, MATCHED_TEXTS, PROFILE_STOPPED_TEXTS
+from irbench.render.profile_texts import (
+    CLASS_NAMES,
+    CLASS_WORDS,
+    MATCHED_TEXTS,
+    PROFILE_STOPPED_TEXTS,
+    headline_lines,
+)
 
 
 def view(document: ProfileDocument, by: By = "class", top: int = 20) -> ProfileView:
@@ -72,6 +78,21 @@ def test_a_preview_is_called_one() -> None:
 def test_operators_that_overlap_are_told() -> None:
     operators = [operator(name, "Conv", *[10.0] * 4) for name in ("a", "b")]
     assert "ort: operators ran at the same time" in text(document(cell("ort", operators, [12] * 4, [12] * 4)), 100)
+
+
+def test_time_between_operators_is_said_first_where_it_matters() -> None:
+    operators = [operator("block/conv", "Conv", *[10.0] * 4, nodes=["block/conv"])]
+    (gap,) = headline_lines(derive_report(document(cell("ort", operators, [100] * 4, [99] * 4))))
+    assert gap.startswith("ort spends 100 % of its operators' time in matrix products")
+    assert gap.endswith("; 90.0 of 100 ms lie between operators.")
+    (none,) = headline_lines(derive_report(document(cell("ort", operators, [10.4] * 4, [10.4] * 4))))
+    assert "between" not in none
+
+
+def test_operators_that_overlap_are_said_first() -> None:
+    operators = [operator(name, "Conv", *[10.0] * 4) for name in ("a", "b")]
+    (said,) = headline_lines(derive_report(document(cell("ort", operators, [12] * 4, [12] * 4))))
+    assert said.endswith("; operators run at the same time, 20.0 ms of them in 12.0 ms.")
 
 
 def test_every_code_has_its_words() -> None:
