@@ -56,7 +56,7 @@ Form = Literal["table", "json", "csv", "md"]
 )
 @click.option("--top", type=COUNT, metavar="N", default=20, show_default=True, help="Rows of a table of nodes.")
 @click.option("--show", metavar="PROFILE", help="Show a stored profile and measure nothing: its id, a file, or latest.")
-@measuring.backends("to profile")
+@measuring.backends("to profile", device="on the CPU")
 @click.option(
     "--compare",
     type=COMPARED_LEVELS,
