@@ -115,12 +115,14 @@ class LaunchLatencies:
         plain_ns: Of calls of a session without profiling, before and after those.
         counted: Places of the profiled calls that count: the middle half by latency, or all where the runtime tells
             only the mean of all.
+        uncertainty_ns: By how much the time of each operator may be off, because the runtime's figures are rounded.
     """
 
     launch: int
     profiled_ns: tuple[int, ...]
     plain_ns: tuple[int, ...]
     counted: tuple[int, ...]
+    uncertainty_ns: int = 0
 
 
 @dataclass(frozen=True)

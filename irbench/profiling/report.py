@@ -114,6 +114,7 @@ class CellSummary:
         flops: Floating-point operations of an inference, as far as they are known.
         matched: Shares of the time of all operators, by how their nodes were found.
         device: Where it ran.
+        uncertainty_ns: By how much the time of each operator may be off, because the runtime's figures are rounded.
         failure: Why there are no figures, or no more.
     """
 
@@ -128,6 +129,7 @@ class CellSummary:
     flops: int | None = None
     matched: Mapping[MatchedBy, float] = field(default_factory=dict[MatchedBy, float])
     device: str = "cpu"
+    uncertainty_ns: int = 0
     failure: Failure | None = None
 
     @property

@@ -62,6 +62,7 @@ def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
         flops=sum(known) if known else None,
         matched=_matched(joined),
         device=cell.device,
+        uncertainty_ns=max(launch.uncertainty_ns for launch in cell.launches),
         failure=cell.failure,
     )
 

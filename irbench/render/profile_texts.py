@@ -141,6 +141,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     if overlapping:
         yield f"{listing(overlapping)}: operators ran at the same time, so they add up to more than the latency."
     yield from (joined for cell in measured if (joined := _joined(cell)))
+    yield from (_rounded(cell) for cell in measured if cell.uncertainty_ns)
     if measured:
         yield _interval(report, measured)
         yield f"Cost of profiling: {', '.join(map(_cost, measured))}."
@@ -167,6 +168,11 @@ def _joined(cell: CellSummary) -> str:
         if cell.matched.get(way, 0.0) >= _TOLD_SHARE
     ]
     return f"{cell.label}: {', '.join(told)}." if told else ""
+
+
+def _rounded(cell: CellSummary) -> str:
+    microseconds = cell.uncertainty_ns / 1e3
+    return f"{cell.label}: its runtime rounds, so the time of each operator is known to ±{microseconds:.1f} us."
 
 
 def _interval(report: ProfileReport, measured: list[CellSummary]) -> str:

@@ -75,6 +75,13 @@ def test_a_preview_is_called_one() -> None:
     assert "A single launch: a preview" in text(document(cell("ort", alone, [13], [13])), 100)
 
 
+def test_how_exactly_a_runtime_tells_times_is_said() -> None:
+    known = cell("openvino", [operator("a", "Conv", 9.0)], [10], [10])
+    rounded = replace(known, launches=(replace(known.launches[0], uncertainty_ns=1_500),))
+    assert "the time of each operator is known to ±1.5 us" in text(document(rounded), 120)
+    assert "rounds" not in text(document(known), 120)
+
+
 def test_operators_that_overlap_are_told() -> None:
     operators = [operator(name, "Conv", *[10.0] * 4) for name in ("a", "b")]
     assert "ort: operators ran at the same time" in text(document(cell("ort", operators, [12] * 4, [12] * 4)), 100)
