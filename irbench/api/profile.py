@@ -207,7 +207,7 @@ def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:
     name = ", ".join(Path(model).name for model in asked.models)
     with measuring(f"profile {name}", insist=asked.no_lock), scratch_folder() as folder:
         request, groups = planned(request, asked, folder, reporter.say)
-        table = with_capable_backends(groups[0])
+        table = with_capable_backends(groups[0], were_named=bool(asked.backends))
         if not table.can_run:
             failure = next(iter(table.absent.values()))
             raise IrbenchError(f"Nothing can be profiled: {failure.message}.", hint=failure.hint or "")
