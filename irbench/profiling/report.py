@@ -133,6 +133,11 @@ class CellSummary:
     failure: Failure | None = None
 
     @property
+    def confidence(self) -> float | None:
+        """Of its intervals; ``None`` where it has too few launches for one."""
+        return None if self.sum_ns is None else self.sum_ns.confidence
+
+    @property
     def overlaps(self) -> bool:
         """Whether its operators take longer together than the inference: several ran at the same time."""
         return self.between_ns is not None and self.between_ns.high < 0
@@ -236,7 +241,6 @@ class ProfileReport:
         nodes: Rows by group of nodes, in the order of the graph; what computes no node comes behind.
         headline: Of each cell that has figures.
         comparisons: Of each backend that was profiled at two levels.
-        confidence: Of intervals; ``None`` where some cell has too few launches for one.
     """
 
     cells: tuple[CellSummary, ...]
@@ -245,7 +249,6 @@ class ProfileReport:
     nodes: tuple[PartRow, ...]
     headline: tuple[HeadlineFacts, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
-    confidence: float | None = None
 
     def rows(self, by: By) -> tuple[PartRow, ...]:
         """Return the rows by class of work, by operator type or by node."""

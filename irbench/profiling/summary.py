@@ -39,7 +39,6 @@ def derive_report(document: ProfileDocument) -> ProfileReport:
         nodes=nodes,
         headline=tuple(_headline(classes, summaries, largest_losses(grouping, nodes))),
         comparisons=comparisons(grouping, document.compared, classes, nodes),
-        confidence=_confidence(summaries),
     )
 
 
@@ -83,11 +82,6 @@ def _matched(joined: JoinedCell) -> Mapping[MatchedBy, float]:
         times[operator.matched_by] = times.get(operator.matched_by, 0) + operator.total_ns
     total = sum(times.values())
     return {matched_by: time / total for matched_by, time in times.items()} if total else {}
-
-
-def _confidence(cells: Sequence[CellSummary]) -> float | None:
-    found = {cell.sum_ns.confidence for cell in cells if cell.sum_ns is not None}
-    return found.pop() if len(found) == 1 else None
 
 
 def _headline(

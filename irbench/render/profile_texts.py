@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.estimates import Estimate
@@ -15,7 +15,7 @@ from irbench.render.note_texts import note_text
 from irbench.render.quantities import listing, percent, plural
 from irbench.render.table_title import SEPARATOR
 from irbench.render.texts import warning_words
-from irbench.spec import shape_text
+from irbench.spec import Timing, shape_text
 
 __all__ = [
     "CLASS_NAMES",
@@ -143,7 +143,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     yield from (joined for cell in measured if (joined := _joined(cell)))
     yield from (_rounded(cell) for cell in measured if cell.uncertainty_ns)
     if measured:
-        yield _interval(report, measured)
+        yield _interval(measured)
         yield f"Cost of profiling: {', '.join(map(_cost, measured))}."
     for warning in document.warnings:
         words = warning_words(warning, Context())
@@ -175,14 +175,25 @@ def _rounded(cell: CellSummary) -> str:
     return f"{cell.label}: its runtime rounds, so the time of each operator is known to ±{microseconds:.1f} us."
 
 
-def _interval(report: ProfileReport, measured: list[CellSummary]) -> str:
-    launches = {cell.launches for cell in measured}
-    counted = plural(max(launches), "launch")
-    if report.confidence is not None:
-        return f"±: the {percent(report.confidence, 0)} confidence interval over {counted}, in percentage points."
-    if max(launches) == 1:
+def _interval(measured: list[CellSummary]) -> str:
+    """Return what ``±`` means, of each cell where they differ."""
+    labels: dict[tuple[int, float | None], list[str]] = {}
+    for cell in measured:
+        labels.setdefault((cell.launches, cell.confidence), []).append(cell.label)
+    if set(labels) == {(1, None)}:
         return "A single launch: a preview, without intervals."
-    return f"±: the range over {counted}, in percentage points: a preview; intervals take 4 launches."
+    ends = [_ends_of(*launches, names if len(labels) > 1 else ()) for launches, names in labels.items()]
+    preview = f": a preview; intervals take {Timing().min_launches} launches"
+    few = any(confidence is None for _, confidence in labels)
+    return f"±: {'; '.join(ends)}, in percentage points{preview if few else ''}."
+
+
+def _ends_of(launches: int, confidence: float | None, names: Sequence[str]) -> str:
+    whose = f" of {listing(names)}" if names else ""
+    if launches == 1:
+        return f"none{whose}, a single launch"
+    what = "range" if confidence is None else f"{percent(confidence, 0)} confidence interval"
+    return f"the {what} over {plural(launches, 'launch')}{whose}"
 
 
 def milliseconds(value_ns: float | None) -> str:

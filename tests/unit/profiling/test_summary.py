@@ -181,8 +181,8 @@ def test_four_launches_give_intervals_and_fewer_a_range() -> None:
     report = derive_report(document(cell("ort", operators, [13] * 3, [13] * 3)))
     found = report.classes[0].figures["ort-cpu"].time_ns
     assert (found.value, found.low, found.high, found.confidence) == (10e6, 9e6, 12e6, None)
-    assert report.confidence is None
-    assert derive_report(profiles.example()).confidence == 0.95
+    assert report.cells[0].confidence is None
+    assert derive_report(profiles.example()).cells[0].confidence == 0.95
 
 
 def test_operators_that_run_at_the_same_time_are_told() -> None:

@@ -75,6 +75,19 @@ def test_a_preview_is_called_one() -> None:
     assert "A single launch: a preview" in text(document(cell("ort", alone, [13], [13])), 100)
 
 
+def test_what_plus_minus_means_is_said_of_each_backend_where_launches_differ() -> None:
+    cells = [
+        cell(
+            label, [operator("block/conv", "Conv", *times, nodes=["block/conv"])], [13] * len(times), [13] * len(times)
+        )
+        for label, times in (("a", (9, 10, 11, 12)), ("b", (9, 10)), ("c", (9,)))
+    ]
+    assert (
+        "±: the 95 % confidence interval over 4 launches of a; the range over 2 launches of b; none of c, a single"
+        " launch, in percentage points: a preview; intervals take 4 launches."
+    ) in text(document(*cells), 500)
+
+
 def test_how_exactly_a_runtime_tells_times_is_said() -> None:
     known = cell("openvino", [operator("a", "Conv", 9.0)], [10], [10])
     rounded = replace(known, launches=(replace(known.launches[0], uncertainty_ns=1_500),))
