@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -98,9 +99,10 @@ def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], looks: Looks
     known = [operator.flops for operator in operators if operator.flops is not None]
     worked = [operator for operator in operators if operator.has_known_work]
     inserted = [operator for operator in operators if operator.matched_by == "inserted"]
+    shares = [time / total if total else 0.0 for time, total in zip(times, sums, strict=True)]
     return Figures(
-        time_ns=estimate(times, looks),
-        share=estimate([time / total if total else 0.0 for time, total in zip(times, sums, strict=True)], looks),
+        time_ns=estimate(times, looks).clamped(0.0, math.inf),
+        share=estimate(shares, looks).clamped(0.0, 1.0),
         operators=len(operators),
         executions=sum(operator.profile.executions for operator in operators),
         flops=sum(known) if known else None,

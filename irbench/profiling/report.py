@@ -92,10 +92,10 @@ class PartRow:
         return max((figures.time_ns.value for figures in self.figures.values()), default=0.0)
 
     @property
-    def spread_ns(self) -> float:
-        """By how much its times differ between the cells that execute it; 0 for a single one."""
-        times = [figures.time_ns.value for figures in self.figures.values()]
-        return max(times) - min(times) if times else 0.0
+    def difference_ns(self) -> Estimate:
+        """By how much its time is longer in the cell where it takes longest than where it takes the least."""
+        times = sorted((figures.time_ns for figures in self.figures.values()), key=lambda time: time.value)
+        return times[-1].less(times[0])
 
 
 @dataclass(frozen=True)
@@ -255,6 +255,6 @@ class ProfileReport:
         return {"class": self.classes, "op": self.operators, "node": self.nodes}[by]
 
     def differing(self, top: int) -> tuple[PartRow, ...]:
-        """Return the groups of nodes that differ most between cells, the largest difference first."""
-        several = [row for row in self.nodes if row.nodes and len(row.figures) > 1]
-        return tuple(sorted(several, key=lambda row: -row.spread_ns)[:top])
+        """Return the groups of nodes that differ most between cells, and not only by scatter; the largest first."""
+        several = [row for row in self.nodes if row.nodes and len(row.figures) > 1 and row.difference_ns.is_certain]
+        return tuple(sorted(several, key=lambda row: -row.difference_ns.low)[:top])

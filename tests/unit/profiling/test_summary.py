@@ -111,8 +111,42 @@ def test_nodes_that_one_backend_fuses_are_one_row_of_all(report: ProfileReport) 
 
 
 def test_the_nodes_that_differ_most_come_first_and_only_those_that_several_execute(report: ProfileReport) -> None:
-    assert [row.key for row in report.differing(2)] == ["block/conv", "head/dense"]
+    assert [row.key for row in report.differing(2)] == ["block/conv", "head/softmax"]
     assert all(len(row.figures) > 1 for row in report.differing(20))
+
+
+def test_a_difference_has_an_interval_and_is_not_listed_within_it() -> None:
+    first, second = (
+        [
+            operator("block/conv", "Conv", *conv, nodes=["block/conv"]),
+            operator("d", "Gemm", *gemm, nodes=["head/dense"], shape=SCORES),
+        ]
+        for conv, gemm in (((9, 9, 9, 9), (4, 6, 4, 6)), ((5, 5, 6, 6), (4, 4, 4, 4)))
+    )
+    cells = cell("a", first, [15] * 4, [15] * 4), cell("b", second, [15] * 4, [15] * 4)
+    (found,) = derive_report(document(*cells)).differing(20)
+    assert found.key == "block/conv"
+    difference = found.difference_ns
+    assert difference.value == pytest.approx(3.5e6)
+    assert difference.low < difference.value < difference.high
+    assert difference.confidence == 0.95
+
+
+def test_a_difference_below_what_runtimes_tell_is_not_listed() -> None:
+    cells = [
+        cell(label, [operator("block/conv", "Conv", time, nodes=["block/conv"])], [15], [15])
+        for label, time in (("a", 1.0), ("b", 1.0004))
+    ]
+    assert derive_report(document(*cells)).differing(20) == ()
+
+
+def test_shares_stay_between_0_and_1_however_launches_scatter() -> None:
+    small = operator("block/conv", "Conv", 1, 1, 1, 5, nodes=["block/conv"])
+    large = operator("d", "Gemm", *[40] * 4, nodes=["head/dense"], shape=SCORES)
+    report = derive_report(document(cell("ort", [small, large], [50] * 4, [50] * 4)))
+    for found in report.nodes:
+        share = found.figures["ort-cpu"].share
+        assert 0 <= share.low <= share.value <= share.high <= 1
 
 
 def test_the_cost_of_profiling_is_the_ratio_of_the_latencies_launch_by_launch(report: ProfileReport) -> None:

@@ -9,7 +9,7 @@ from typing import get_args
 import profiles
 import pytest
 from golden_files import check_golden
-from profiles import cell, document, operator
+from profiles import SCORES, cell, document, operator
 
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.matching import MatchedBy
@@ -88,6 +88,14 @@ def test_what_plus_minus_means_is_said_of_each_backend_where_launches_differ() -
     ) in text(document(*cells), 500)
 
 
+def test_a_share_whose_interval_ends_at_nothing_has_its_ends_told() -> None:
+    small = operator("block/conv", "Conv", 1, 1, 1, 5, nodes=["block/conv"])
+    large = operator("d", "Gemm", *[40] * 4, nodes=["head/dense"], shape=SCORES)
+    shown = text(document(cell("ort", [small, large], [50] * 4, [50] * 4)), 100, "node")
+    line = next(line for line in shown.splitlines() if line.startswith("block/conv"))
+    assert "2 [0, " in line
+
+
 def test_how_exactly_a_runtime_tells_times_is_said() -> None:
     known = cell("openvino", [operator("a", "Conv", 9.0)], [10], [10])
     rounded = replace(known, launches=(replace(known.launches[0], uncertainty_ns=1_500),))
@@ -143,3 +151,14 @@ def test_long_names_keep_their_last_scopes() -> None:
     shown = text(replace(document(cell("ort", operators, [2] * 4, [2] * 4)), graphs={"none": nodes}), 80, "node")
     assert "…/scope6/scope7/scope8/Tensordot/MatMul" in shown
     assert long not in shown
+
+
+def test_a_node_that_changed_within_the_scatter_is_not_listed() -> None:
+    found = profiles.compared()
+    first = replace(found.cells[0], operators=tuple(
+        replace(done, duration_ns=(900_000, 1_200_000, 800_000, 1_100_000)) if done.name == "head/softmax" else done
+        for done in found.cells[0].operators
+    ))  # fmt: skip
+    _, nodes = text(replace(found, cells=(first, *found.cells[1:])), 100).split("The nodes that changed most:")
+    assert "softmax" not in nodes
+    assert "block/conv" in nodes
