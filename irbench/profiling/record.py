@@ -135,7 +135,7 @@ class ProfiledCell:
         backend: Its backend.
         device: Its device.
         artifact: The form of the model that it ran, with its level of optimisation.
-        level: The level of optimisation; empty for the graph as it was exported.
+        level: The level of optimisation; ``none`` for the graph as it was exported.
         graph: Key of the graph that its operators are joined with; empty where there is none.
         effective: What the runtime reported of the profiled session.
         operators: In the order in which they were first executed.

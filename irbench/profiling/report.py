@@ -110,7 +110,7 @@ class CellSummary:
         latency_ns: Latency of the profiled calls that count: the mean of the middle half.
         between_ns: The latency less the operators: what lies between them. Below 0 where operators overlap.
         plain_ns: Latency without profiling, in the same launches.
-        cost: The latency with profiling divided by that without.
+        slowdown: The latency with profiling divided by that without.
         flops: Floating-point operations of an inference, as far as they are known.
         matched: Shares of the time of all operators, by how their nodes were found.
         device: Where it ran.
@@ -125,7 +125,7 @@ class CellSummary:
     latency_ns: Estimate | None = None
     between_ns: Estimate | None = None
     plain_ns: Estimate | None = None
-    cost: Estimate | None = None
+    slowdown: Estimate | None = None
     flops: int | None = None
     matched: Mapping[MatchedBy, float] = field(default_factory=dict[MatchedBy, float])
     device: str = "cpu"

@@ -57,7 +57,7 @@ def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
         latency_ns=estimate(profiled, looks),
         between_ns=estimate([all_ - part for all_, part in zip(profiled, joined.sums_ns, strict=True)], looks),
         plain_ns=estimate(plain, looks),
-        cost=estimate([with_ / without for with_, without in zip(profiled, plain, strict=True)], looks),
+        slowdown=estimate([with_ / without for with_, without in zip(profiled, plain, strict=True)], looks),
         flops=sum(known) if known else None,
         matched=_matched(joined),
         device=cell.device,

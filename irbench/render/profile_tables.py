@@ -168,15 +168,15 @@ def _sum_rows(cells: Sequence[CellSummary]) -> Iterator[Row]:
     for name, estimates in figures:
         texts = (text for found in estimates for text in (_estimated(found), ""))
         yield Row((name, *texts), style="bold" if name == "sum of operators" else "")
-    yield Row(("cost of profiling", *(text for cell in cells for text in (_cost(cell.cost), ""))))
+    yield Row(("cost of profiling", *(text for cell in cells for text in (_slowdown(cell.slowdown), ""))))
 
 
 def _estimated(found: Estimate | None) -> str:
     return NOT_MEASURED if found is None else milliseconds(found.value)
 
 
-def _cost(cost: Estimate | None) -> str:
-    return NOT_MEASURED if cost is None else f"{cost.value:.2f}x"
+def _slowdown(found: Estimate | None) -> str:
+    return NOT_MEASURED if found is None else f"{found.value:.2f}x"
 
 
 def _time(row: PartRow, cell: CellSummary) -> float:

@@ -144,7 +144,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     yield from (_rounded(cell) for cell in measured if cell.uncertainty_ns)
     if measured:
         yield _interval(measured)
-        yield f"Cost of profiling: {', '.join(map(_cost, measured))}."
+        yield f"Cost of profiling: {', '.join(map(_slowdown, measured))}."
     for warning in document.warnings:
         words = warning_words(warning, Context())
         yield f"warning: {words.brief} {words.more}"
@@ -153,11 +153,12 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]
 
 
-def _cost(cell: CellSummary) -> str:
+def _slowdown(cell: CellSummary) -> str:
     """Return by how much profiling lengthens calls, with its interval."""
-    assert cell.cost is not None
-    value, low, high = ratio(cell.cost.value, cell.cost.low, cell.cost.high)
-    return f"{cell.label} {value}x" if cell.cost.low == cell.cost.high else f"{cell.label} {value}x [{low}, {high}]"
+    found = cell.slowdown
+    assert found is not None
+    value, low, high = ratio(found.value, found.low, found.high)
+    return f"{cell.label} {value}x" if found.low == found.high else f"{cell.label} {value}x [{low}, {high}]"
 
 
 def _joined(cell: CellSummary) -> str:
