@@ -66,6 +66,7 @@ NoteCode = Literal[
     "ir-version-lowered",
     "layout-unchanged",
     "native-precision",
+    "no-operator-times",
     "optimize-not-applied",
     "python-environment",
     "samples-not-timed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
@@ -12,10 +13,12 @@ from irbench.spi import InferenceProfile, OperatorTime, Refusal, Slot
 from irbench_openvino.runtime_graph import RuntimeOperator, read_graph
 from irbench_openvino.session import OpenVinoSession
 
-__all__ = ["PERF_COUNT", "CountedRequest", "OpenVinoProfiledSession", "mean_ns"]
+__all__ = ["PERF_COUNT", "CountedRequest", "OpenVinoProfiledSession", "mean_ns", "uncertainty_ns"]
 
 PERF_COUNT = "PERF_COUNT"
 """The property that has a compiled model count time."""
+_HALF_NS = 500
+"""Half of the microsecond that times are rounded to."""
 _EXECUTED = "EXECUTED"
 _FUSED = "undef"
 """The kernel of a node that has none, because it is fused into another."""
@@ -85,7 +88,8 @@ class OpenVinoProfiledSession(OpenVinoSession):
             raise Refusal(
                 f"OpenVINO made {made - self._made_before} inferences, not {inferences}.", hint="Profile them again."
             )
-        return (InferenceProfile(tuple(self._operators(self._request.profiling_info, made)), inferences),)
+        operators = tuple(self._operators(self._request.profiling_info, made))
+        return (InferenceProfile(operators, inferences, uncertainty_ns(self._made_before, made)),)
 
     def _operators(self, after: Sequence[Any], made: int) -> Iterator[OperatorTime]:
         for start, end in zip(self._before, after, strict=True):
@@ -114,8 +118,8 @@ class OpenVinoProfiledSession(OpenVinoSession):
 def mean_ns(before: timedelta, after: timedelta, made_before: int, made: int) -> int:
     """Return the mean time of the inferences after the first ones, in nanoseconds.
 
-    The means are of whole microseconds, rounded down: each is taken as half a microsecond more, unless it is zero,
-    as it is of operators that do nothing.
+    The means are of whole microseconds, rounded down: each is taken as half a microsecond more, zero too. An operator
+    that has zero both times does nothing, or less than can be told. See :func:`uncertainty_ns`.
 
     Args:
         before: Mean of the first inferences.
@@ -123,9 +127,16 @@ def mean_ns(before: timedelta, after: timedelta, made_before: int, made: int) ->
         made_before: How many the first ones were.
         made: How many all are.
     """
+    if not before and not after:
+        return 0
     total_ns = made * _middle_ns(after) - made_before * _middle_ns(before)
     return max(0, round(total_ns / (made - made_before)))
 
 
+def uncertainty_ns(made_before: int, made: int) -> int:
+    """Return by how much such a mean may be off, because both means are rounded by half a microsecond."""
+    return math.ceil(_HALF_NS * (made + made_before) / (made - made_before))
+
+
 def _middle_ns(mean: timedelta) -> int:
-    return round(mean.total_seconds() * 1e9) + 500 if mean else 0
+    return round(mean.total_seconds() * 1e9) + _HALF_NS

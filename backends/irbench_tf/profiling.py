@@ -62,7 +62,7 @@ class ProfiledGraphSession(GraphSession):
         found = inferences_of(space, inferences, self._contained)
         if found is None:
             raise Refusal(
-                f"TensorFlow's trace has not the {inferences} inferences that were made.",
+                f"TensorFlow's trace does not contain the {inferences} inferences that were made.",
                 hint="It drops events where memory is short: profile fewer inferences.",
             )
         return found

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.api import values
+from irbench.api.choices import require_form, require_rows
 from irbench.api.display import Displayable
 from irbench.api.graph_costs import cost_at, formulas_at
 from irbench.api.graph_sizes import asked_sizes
@@ -24,7 +25,6 @@ from irbench.onnx.reading import signature as signatures
 from irbench.render.cost_quantities import exact_text
 from irbench.render.export_texts import export_notice_text
 from irbench.spec import TensorSpec, shape_text
-from irbench.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,16 +72,13 @@ class GraphCost(Displayable):
         """Which files changed since the model was exported, and what exports it again; empty where none has."""
         return "" if self._graph.outdated is None else export_notice_text(self._graph.outdated)
 
-    def rows(self, scope: CostScope = "operator") -> tuple[CostRow, ...]:
+    def rows(self, scope: CostScope = "op") -> tuple[CostRow, ...]:
         """Return a row for each class, operator or node, or the one of the total.
 
         Raises:
             IrbenchError: There is no such scope.
         """
-        known = get_args(CostScope)
-        if scope not in known:
-            near = did_you_mean(scope, known)
-            raise IrbenchError(f"There are no rows by {scope!r}.", hint=f"{near}There are: {', '.join(known)}.")
+        require_rows(scope, CostScope)
         return cost_rows(self.cost, self.formulas, scope)
 
     def at(self, **sizes: int) -> CostRow:
@@ -104,7 +101,7 @@ class GraphCost(Displayable):
             return self.total.at(read)
         return cost_rows(cost_at(self.path, [spec.bind(read) for spec in self.inputs]), None, "total")[0]
 
-    def to_pandas(self, scope: CostScope = "operator") -> pd.DataFrame:
+    def to_pandas(self, scope: CostScope = "op") -> pd.DataFrame:
         """Return the rows of a scope as a DataFrame; formulas are text.
 
         Raises:
@@ -131,7 +128,7 @@ class GraphCost(Displayable):
             "largest": None if formulas is None else dict(formulas.largest),
             "total": _json(self.total),
             "classes": [_json(row) for row in self.rows("class")],
-            "operators": [_json(row) for row in self.rows("operator")],
+            "operators": [_json(row) for row in self.rows("op")],
             "nodes": [_json(row) for row in self.rows("node")],
             "weights_bytes": dict(self.cost.weight_types),
             "activations_bytes": None if formulas is not None else dict(self.cost.activation_types),
@@ -145,10 +142,14 @@ class GraphCost(Displayable):
         Args:
             form: Which of them.
             per_node: Whether tables and CSV have a row for each node; JSON always has.
+
+        Raises:
+            IrbenchError: There is no such form.
         """
         from irbench.api.display import as_text
         from irbench.render.cost import cost_csv, cost_view
 
+        require_form(form, CostFormat)
         if form == "json":
             return json.dumps(self.to_dict(), indent=2)
         if form == "csv":

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
+from irbench.api.choices import require_form, require_rows
 from irbench.api.display import Displayable, as_text
 from irbench.api.measurement import refuse_within_a_worker
 from irbench.api.profiling.begin import begun_profile, with_capable_backends
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
 
     from irbench.render.profile import ProfileView
 
-__all__ = ["Profile", "load_profile", "profile", "profile_with"]
+__all__ = ["Profile", "ProfileFormat", "load_profile", "profile", "profile_with"]
+
+ProfileFormat = Literal["table", "json", "csv", "md"]
 
 
 class Profile(Displayable):
@@ -83,27 +86,34 @@ class Profile(Displayable):
 
         Args:
             by: What parts are: classes of work, operator types, or groups of nodes.
+
+        Raises:
+            IrbenchError: There are no such parts.
         """
+        require_rows(by, By)
         return profile_rows(self.document, self.report, by)
 
     def to_pandas(self, by: By = "class") -> pd.DataFrame:
         """Return the rows as a DataFrame.
 
         Raises:
-            IrbenchError: pandas is not installed.
+            IrbenchError: pandas is not installed, or there are no such parts.
         """
         return rows_to_pandas(self.rows(by))
 
-    def to_text(
-        self, form: Literal["table", "json", "csv", "md"] = "table", *, by: By = "class", top: int = TOP
-    ) -> str:
+    def to_text(self, form: ProfileFormat = "table", *, by: By = "class", top: int = TOP) -> str:
         """Return the profile as text: tables as people read them, the document as JSON, or rows as CSV.
 
         Args:
             form: Which of them.
             by: What rows of the tables are.
             top: How many rows a table of operators or nodes has at most.
+
+        Raises:
+            IrbenchError: There is no such form, or there are no such parts.
         """
+        require_form(form, ProfileFormat)
+        require_rows(by, By)
         if form == "json":
             return encode_profile(self.document).decode()
         if form == "csv":
@@ -122,7 +132,12 @@ class Profile(Displayable):
         write_trace(self.document, Path(output))
 
     def view(self, by: By = "class", top: int = TOP) -> ProfileView:
-        """Return what ``irbench profile`` prints."""
+        """Return what ``irbench profile`` prints.
+
+        Raises:
+            IrbenchError: There are no such parts.
+        """
+        require_rows(by, By)
         from irbench.render.profile import ProfileView
 
         return ProfileView(self.document, self.report, by, top)
@@ -207,7 +222,7 @@ def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:
     name = ", ".join(Path(model).name for model in asked.models)
     with measuring(f"profile {name}", insist=asked.no_lock), scratch_folder() as folder:
         request, groups = planned(request, asked, folder, reporter.say)
-        table = with_capable_backends(groups[0])
+        table = with_capable_backends(groups[0], were_named=bool(asked.backends))
         if not table.can_run:
             failure = next(iter(table.absent.values()))
             raise IrbenchError(f"Nothing can be profiled: {failure.message}.", hint=failure.hint or "")

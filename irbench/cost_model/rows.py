@@ -13,7 +13,7 @@ from irbench.cost_model.polynomials import Polynomial
 
 __all__ = ["CostRow", "CostScope", "Quantity", "cost_rows"]
 
-CostScope = Literal["total", "class", "operator", "node"]
+CostScope = Literal["total", "class", "op", "node"]
 Quantity: TypeAlias = int | Polynomial | None
 """A number, or a formula where dimensions are dynamic; ``None`` where it is unknown."""
 
@@ -96,7 +96,7 @@ def _of_cost(cost: ModelCost, scope: CostScope) -> Iterator[CostRow]:
     elif scope == "class":
         for operators, found in cost.by_class().items():
             yield _sum_row(scope, operators.value, "", operators.value, found)
-    elif scope == "operator":
+    elif scope == "op":
         classes = _classes(cost)
         for operator, found in cost.by_operator().items():
             yield _sum_row(scope, operator, operator, classes[operator], found)
@@ -110,7 +110,7 @@ def _of_formulas(formulas: ModelFormulas, scope: CostScope) -> Iterator[CostRow]
     elif scope == "class":
         for operators, found in formulas.by_class.items():
             yield _sum_row(scope, operators.value, "", operators.value, found)
-    elif scope == "operator":
+    elif scope == "op":
         classes = _classes(formulas.example)
         for operator, found in formulas.by_operator.items():
             yield _sum_row(scope, operator, operator, classes[operator], found)

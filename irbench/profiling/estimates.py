@@ -11,6 +11,7 @@ from irbench.stats.intervals import Looks, interval_at
 __all__ = ["Estimate", "estimate", "looks_at"]
 
 _TIMING = Timing()
+_RESOLUTION_NS = 1_000
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,24 @@ class Estimate:
     def half_width(self) -> float:
         """The larger distance of an end from the value."""
         return max(self.value - self.low, self.high - self.value)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether a difference of times, in nanoseconds, is none of scatter: its ends have one sign, and it is told.
+
+        Runtimes tell whole microseconds.
+        """
+        return (self.low > 0 or self.high < 0) and abs(self.value) >= _RESOLUTION_NS
+
+    def clamped(self, least: float, most: float) -> Estimate:
+        """Return it with its ends within what is possible; its value is."""
+        return Estimate(self.value, max(least, self.low), min(most, self.high), self.confidence)
+
+    def less(self, other: Estimate) -> Estimate:
+        """Return by how much it is more than an independent one: the ends are those that both intervals allow."""
+        is_preview = self.confidence is None or other.confidence is None
+        confidence = None if is_preview else self.confidence
+        return Estimate(self.value - other.value, self.low - other.high, self.high - other.low, confidence)
 
 
 def looks_at(launches: int) -> Looks:

@@ -45,6 +45,11 @@ class JoinedOperator:
         return main_node(self.nodes).op_type if self.nodes else self.profile.kind
 
     @property
+    def has_known_work(self) -> bool:
+        """Whether the operations of some of its nodes are known, though they may count for another operator."""
+        return any(node.flops is not None for node in self.nodes)
+
+    @property
     def total_ns(self) -> int:
         """Its time in all launches."""
         return sum(self.profile.duration_ns)

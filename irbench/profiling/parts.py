@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -101,13 +102,16 @@ def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], grouping: Gr
     times, sums, looks = cell.times_ns(operators), cell.sums_ns, grouping.looks
     time_ns = estimate(times, looks)
     known = [operator.flops for operator in operators if operator.flops is not None]
+    worked = [operator for operator in operators if operator.has_known_work]
     inserted = [operator for operator in operators if operator.matched_by == "inserted"]
+    shares = [time / total if total else 0.0 for time, total in zip(times, sums, strict=True)]
     return Figures(
-        time_ns=time_ns,
-        share=estimate([time / total if total else 0.0 for time, total in zip(times, sums, strict=True)], looks),
+        time_ns=time_ns.clamped(0.0, math.inf),
+        share=estimate(shares, looks).clamped(0.0, 1.0),
         operators=len(operators),
         executions=sum(operator.profile.executions for operator in operators),
         flops=sum(known) if known else None,
+        known_ns=estimate(cell.times_ns(worked), looks) if worked else None,
         inserted_ns=estimate(cell.times_ns(inserted), looks).value,
         peak_share=peak_share(operators, time_ns.value, matrix_peak(cell.cell, grouping.peaks)),
     )

@@ -116,12 +116,14 @@ class LaunchLatencies:
         plain_ns: Of calls of a session without profiling, before and after those.
         counted: Places of the profiled calls that count: the middle half by latency, or all where the runtime tells
             only the mean of all.
+        uncertainty_ns: By how much the time of each operator may be off, because the runtime's figures are rounded.
     """
 
     launch: int
     profiled_ns: tuple[int, ...]
     plain_ns: tuple[int, ...]
     counted: tuple[int, ...]
+    uncertainty_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class ProfiledCell:
         backend: Its backend.
         device: Its device.
         artifact: The form of the model that it ran, with its level of optimisation.
-        level: The level of optimisation; empty for the graph as it was exported.
+        level: The level of optimisation; ``none`` for the graph as it was exported.
         graph: Key of the graph that its operators are joined with; empty where there is none.
         effective: What the runtime reported of the profiled session.
         operators: In the order in which they were first executed.

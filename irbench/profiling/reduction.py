@@ -71,12 +71,21 @@ def with_launch(cell: ProfiledCell, launch: Launch) -> ProfiledCell:
     for key, new in executed.items():
         if key not in operators:
             operators[key] = new.as_profile(nothing)
-    counted = tuple(map(int, launch.counted))
     return replace(
         cell,
         operators=tuple(operators.values()),
-        launches=(*cell.launches, LaunchLatencies(launch.number, launch.profiled_ns, launch.plain_ns, counted)),
+        launches=(*cell.launches, _latencies(launch)),
         timeline=cell.timeline or _timeline(launch, {key: place for place, key in enumerate(operators)}),
+    )
+
+
+def _latencies(launch: Launch) -> LaunchLatencies:
+    return LaunchLatencies(
+        launch=launch.number,
+        profiled_ns=launch.profiled_ns,
+        plain_ns=launch.plain_ns,
+        counted=tuple(map(int, launch.counted)),
+        uncertainty_ns=max(profile.uncertainty_ns for profile in launch.profiles),
     )
 
 

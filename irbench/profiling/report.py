@@ -24,6 +24,11 @@ __all__ = [
 ]
 
 By: TypeAlias = Literal["class", "op", "node"]
+_SPEAKS_FOR_ALL = 0.9
+"""The least share of a part's time in operators of known work, for their speed to be the part's."""
+
+_GAP = 0.05
+"""The least share of the latency between operators that is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Figures:
         operators: How many executed operators there are of it.
         executions: How often they are executed in an inference.
         flops: Floating-point operations of an inference; ``None`` where they are unknown.
+        known_ns: Of its time, that of operators whose operations are known; ``None`` where there are none.
         inserted_ns: Of its time, that of operators which the runtime added to the graph to move data.
         peak_share: Share of the machine's peak of matrix products that it attains, as a fraction; ``None`` of other
             work, and where the peak or some operations are unknown.
@@ -46,13 +52,21 @@ class Figures:
     operators: int
     executions: int
     flops: int | None = None
+    known_ns: Estimate | None = None
     inserted_ns: float = 0.0
     peak_share: float | None = None
 
     @property
     def flops_per_s(self) -> float | None:
-        """Floating-point operations per second; ``None`` where they are unknown."""
-        return 1e9 * self.flops / self.time_ns.value if self.flops and self.time_ns.value > 0 else None
+        """Floating-point operations per second of the operators whose operations are known.
+
+        ``None`` where these take less than nine tenths of the time: they would not speak for the part.
+        """
+        if not self.flops or self.known_ns is None or self.known_ns.value <= 0:
+            return None
+        if self.known_ns.value < _SPEAKS_FOR_ALL * self.time_ns.value:
+            return None
+        return 1e9 * self.flops / self.known_ns.value
 
 
 @dataclass(frozen=True)
@@ -81,10 +95,10 @@ class PartRow:
         return max((figures.time_ns.value for figures in self.figures.values()), default=0.0)
 
     @property
-    def spread_ns(self) -> float:
-        """By how much its times differ between the cells that execute it; 0 for a single one."""
-        times = [figures.time_ns.value for figures in self.figures.values()]
-        return max(times) - min(times) if times else 0.0
+    def difference_ns(self) -> Estimate:
+        """By how much its time is longer in the cell where it takes longest than where it takes the least."""
+        times = sorted((figures.time_ns for figures in self.figures.values()), key=lambda time: time.value)
+        return times[-1].less(times[0])
 
 
 @dataclass(frozen=True)
@@ -99,10 +113,11 @@ class CellSummary:
         latency_ns: Latency of the profiled calls that count: the mean of the middle half.
         between_ns: The latency less the operators: what lies between them. Below 0 where operators overlap.
         plain_ns: Latency without profiling, in the same launches.
-        cost: The latency with profiling divided by that without.
+        slowdown: The latency with profiling divided by that without.
         flops: Floating-point operations of an inference, as far as they are known.
         matched: Shares of the time of all operators, by how their nodes were found.
         device: Where it ran.
+        uncertainty_ns: By how much the time of each operator may be off, because the runtime's figures are rounded.
         failure: Why there are no figures, or no more.
     """
 
@@ -113,25 +128,38 @@ class CellSummary:
     latency_ns: Estimate | None = None
     between_ns: Estimate | None = None
     plain_ns: Estimate | None = None
-    cost: Estimate | None = None
+    slowdown: Estimate | None = None
     flops: int | None = None
     matched: Mapping[MatchedBy, float] = field(default_factory=dict[MatchedBy, float])
     device: str = "cpu"
+    uncertainty_ns: int = 0
     failure: Failure | None = None
+
+    @property
+    def confidence(self) -> float | None:
+        """Of its intervals; ``None`` where it has too few launches for one."""
+        return None if self.sum_ns is None else self.sum_ns.confidence
 
     @property
     def overlaps(self) -> bool:
         """Whether its operators take longer together than the inference: several ran at the same time."""
         return self.between_ns is not None and self.between_ns.high < 0
 
+    @property
+    def has_gap(self) -> bool:
+        """Whether so much of the latency lies between operators that their shares do not speak for the inference."""
+        if self.between_ns is None or self.latency_ns is None:
+            return False
+        return self.between_ns.value > _GAP * self.latency_ns.value
+
 
 @dataclass(frozen=True)
 class Excess:
-    """What a cell loses to another in a class of work: the intervals do not overlap.
+    """What a cell loses to another in those groups of nodes that both execute: the intervals do not overlap.
 
     Attributes:
         cell: Which cell.
-        operator_class: In which class.
+        operator_class: The class of the groups' main nodes, with what is fused into these.
         time_ns: By how much longer it takes there.
         against: The cell that is the fastest there.
         inserted_ns: Of its time there, that of operators which its runtime added to the graph.
@@ -216,7 +244,6 @@ class ProfileReport:
         nodes: Rows by group of nodes, in the order of the graph; what computes no node comes behind.
         headline: Of each cell that has figures.
         comparisons: Of each backend that was profiled at two levels.
-        confidence: Of intervals; ``None`` where some cell has too few launches for one.
     """
 
     cells: tuple[CellSummary, ...]
@@ -225,13 +252,12 @@ class ProfileReport:
     nodes: tuple[PartRow, ...]
     headline: tuple[HeadlineFacts, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
-    confidence: float | None = None
 
     def rows(self, by: By) -> tuple[PartRow, ...]:
         """Return the rows by class of work, by operator type or by node."""
         return {"class": self.classes, "op": self.operators, "node": self.nodes}[by]
 
     def differing(self, top: int) -> tuple[PartRow, ...]:
-        """Return the groups of nodes that differ most between cells, the largest difference first."""
-        several = [row for row in self.nodes if row.nodes and len(row.figures) > 1]
-        return tuple(sorted(several, key=lambda row: -row.spread_ns)[:top])
+        """Return the groups of nodes that differ most between cells, and not only by scatter; the largest first."""
+        several = [row for row in self.nodes if row.nodes and len(row.figures) > 1 and row.difference_ns.is_certain]
+        return tuple(sorted(several, key=lambda row: -row.difference_ns.low)[:top])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.profiling.comparison import comparisons
-from irbench.profiling.estimates import Estimate, estimate, looks_at
+from irbench.profiling.estimates import estimate, looks_at
 from irbench.profiling.joining import ORIGINAL, JoinedCell, joined_cells
+from irbench.profiling.losses import largest_losses
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.node_groups import node_groups
 from irbench.profiling.parts import Grouping, class_rows, node_rows, operator_rows
@@ -16,11 +17,6 @@ from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, PartRow
 from irbench.stats.intervals import Looks
 
 __all__ = ["derive_report"]
-
-_WORTH_TELLING = 0.02
-"""The least that a cell loses in a class, as a share of its operators' time, for it to be said in words."""
-
-_NOTHING = Estimate(0.0, 0.0, 0.0)
 
 
 def derive_report(document: ProfileDocument) -> ProfileReport:
@@ -42,9 +38,8 @@ def derive_report(document: ProfileDocument) -> ProfileReport:
         classes=classes,
         operators=operator_rows(grouping),
         nodes=nodes,
-        headline=tuple(_headline(classes, summaries)),
+        headline=tuple(_headline(classes, summaries, largest_losses(grouping, nodes))),
         comparisons=comparisons(grouping, document.compared, classes, nodes),
-        confidence=_confidence(summaries),
     )
 
 
@@ -63,10 +58,11 @@ def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
         latency_ns=estimate(profiled, looks),
         between_ns=estimate([all_ - part for all_, part in zip(profiled, joined.sums_ns, strict=True)], looks),
         plain_ns=estimate(plain, looks),
-        cost=estimate([with_ / without for with_, without in zip(profiled, plain, strict=True)], looks),
+        slowdown=estimate([with_ / without for with_, without in zip(profiled, plain, strict=True)], looks),
         flops=sum(known) if known else None,
         matched=_matched(joined),
         device=cell.device,
+        uncertainty_ns=max(launch.uncertainty_ns for launch in cell.launches),
         failure=cell.failure,
     )
 
@@ -89,40 +85,12 @@ def _matched(joined: JoinedCell) -> Mapping[MatchedBy, float]:
     return {matched_by: time / total for matched_by, time in times.items()} if total else {}
 
 
-def _confidence(cells: Sequence[CellSummary]) -> float | None:
-    found = {cell.sum_ns.confidence for cell in cells if cell.sum_ns is not None}
-    return found.pop() if len(found) == 1 else None
-
-
-def _headline(classes: Sequence[PartRow], cells: Sequence[CellSummary]) -> list[HeadlineFacts]:
-    measured = [cell for cell in cells if cell.sum_ns is not None and cell.sum_ns.value > 0]
-    return [_facts(cell, classes, [other.id for other in measured if other is not cell]) for cell in measured]
-
-
-def _facts(cell: CellSummary, classes: Sequence[PartRow], others: Sequence[str]) -> HeadlineFacts:
-    own = [row for row in classes if cell.id in row.figures]
-    largest, *rest = sorted(own, key=lambda row: -row.figures[cell.id].time_ns.value)
-    excesses = [excess for row in own if (excess := _excess(cell, row, others)) is not None]
-    return HeadlineFacts(
-        cell=cell.id,
-        largest=largest.operator_class,
-        next_largest=rest[0].operator_class if rest else None,
-        excess=max(excesses, key=lambda excess: excess.time_ns, default=None),
-    )
-
-
-def _excess(cell: CellSummary, row: PartRow, others: Sequence[str]) -> Excess | None:
-    """Return what a cell loses in a class to the fastest other one; ``None`` unless that is certain and matters.
-
-    Another cell that executes nothing of the class takes no time there.
-    """
-    assert cell.sum_ns is not None
-    if not others:
-        return None
-    own = row.figures[cell.id]
-    times = {other: row.figures[other].time_ns if other in row.figures else _NOTHING for other in others}
-    against = min(times, key=lambda other: times[other].value)
-    excess_ns = own.time_ns.value - times[against].value
-    if own.time_ns.low <= times[against].high or excess_ns < _WORTH_TELLING * cell.sum_ns.value:
-        return None
-    return Excess(cell.id, row.operator_class, excess_ns, against, own.inserted_ns)
+def _headline(
+    classes: Sequence[PartRow], cells: Sequence[CellSummary], losses: Mapping[str, Excess]
+) -> Iterator[HeadlineFacts]:
+    for cell in cells:
+        if cell.sum_ns is not None and cell.sum_ns.value > 0:
+            own = [row for row in classes if cell.id in row.figures]
+            largest, *rest = sorted(own, key=lambda row: -row.figures[cell.id].time_ns.value)
+            following = rest[0].operator_class if rest else None
+            yield HeadlineFacts(cell.id, largest.operator_class, following, losses.get(cell.id))

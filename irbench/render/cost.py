@@ -63,7 +63,7 @@ class GraphCosts:
 
 def cost_view(costs: GraphCosts, *, per_node: bool = False) -> Document:
     """Return what a graph costs: in one sentence, by class, by operator or by node, and what could not be counted."""
-    detail = _detail_table(costs, "node" if per_node else "operator")
+    detail = _detail_table(costs, "node" if per_node else "op")
     return Document((_title(costs), _headline(costs), _class_table(costs), detail, *_notes(costs)))
 
 
@@ -72,7 +72,7 @@ def cost_csv(costs: GraphCosts, *, per_node: bool = False) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(_COLUMN_NAMES)
-    scopes: tuple[CostScope, ...] = ("total", "class", "operator", *(("node",) if per_node else ()))
+    scopes: tuple[CostScope, ...] = ("total", "class", "op", *(("node",) if per_node else ()))
     for row in (row for scope in scopes for row in costs.rows(scope)):
         writer.writerow(_csv_cell(getattr(row, name)) for name in _COLUMN_NAMES)
     return buffer.getvalue()
@@ -129,7 +129,7 @@ def _class_table(costs: GraphCosts) -> TextTable:
 
 def _detail_table(costs: GraphCosts, scope: CostScope) -> TextTable:
     """Return a row for each operator, or for each node with its operator."""
-    if scope == "operator":
+    if scope == "op":
         rows = tuple(_row(costs, row, (row.name,)) for row in costs.rows(scope))
         return TextTable((Column("operator", words=True, folds=True), *_columns(costs)), rows)
     leading = (Column("node", words=True, folds=True), Column("operator", words=True, folds=True))

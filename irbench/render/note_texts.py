@@ -8,7 +8,7 @@ from irbench.measure.lock import holder_text
 from irbench.notices import Facts, Note, NoteCode, Reference
 from irbench.render.context import Context
 from irbench.render.device_texts import ENERGY_NOTES
-from irbench.render.quantities import plural
+from irbench.render.quantities import listing, plural
 from irbench.render.text_types import Text, said
 
 __all__ = ["NOTES", "note_text", "reference_text"]
@@ -41,6 +41,11 @@ def _native(facts: Facts, _: Context) -> str:
         f"not measured: {facts['backend']}'s default precision here, {facts['precision']} (compare them with"
         f" --precision {both} --allow-mixed)"
     )
+
+
+def _untold(facts: Facts, _: Context) -> str:
+    backends = facts["backends"]
+    return f"not profiled: {listing(backends)}, which {'does' if len(backends) == 1 else 'do'} not tell operator times"
 
 
 def _static(facts: Facts, _: Context) -> str:
@@ -117,6 +122,11 @@ NOTES: Mapping[NoteCode, Text] = {
         "on this machine the backend's default precision is another than the measured one",
         _native,
         {"backend": "openvino", "precision": "bf16", "measured": ["fp32"]},
+    ),
+    "no-operator-times": Text(
+        "`irbench profile` without `--backends` leaves out backends that do not tell how long operators take",
+        _untold,
+        {"backends": ["mine"]},
     ),
     "int8-static-chosen": Text(
         "`--optimize int8` leaves the method of quantisation open, and this backend leaves only one",

@@ -12,14 +12,8 @@ from rich.text import Text
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import By, CellSummary, ProfileReport
 from irbench.render.line_wrapping import wrap
-from irbench.render.profile_tables import (
-    class_change_table,
-    difference_table,
-    fitting,
-    node_change_table,
-    part_table,
-    speed_table,
-)
+from irbench.render.profile_differences import class_change_table, difference_table, node_change_table
+from irbench.render.profile_tables import fitting, part_table, speed_table
 from irbench.render.profile_texts import below_tables, headline_lines, profile_title
 from irbench.render.table import TextTable
 
@@ -99,9 +93,10 @@ class ProfileView:
             names = labels[comparison.before], labels[comparison.after]
             yield f"What changed from {names[0]} to {names[1]}:"
             yield class_change_table(comparison)
-            changed = [change for change in comparison.nodes if change.change_ns.value]
-            yield "The nodes that changed most:"
-            yield node_change_table(changed[: self.top])
+            changed = [change for change in comparison.nodes if change.change_ns.is_certain][: self.top]
+            if changed:
+                yield "The nodes that changed most:"
+                yield node_change_table(changed)
         differing = self.report.differing(self.top)
         if differing and not self.report.comparisons:
             yield "The nodes that differ most between backends:"

@@ -1,4 +1,4 @@
-"""The tables of an operator profile: parts by backend, what they add up to, and what differs."""
+"""The tables of an operator profile: parts by backend, what they add up to, and their speed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from irbench.profiling.estimates import Estimate
-from irbench.profiling.report import By, CellSummary, Change, Comparison, Figures, PartRow, ProfileReport
+from irbench.profiling.report import By, CellSummary, Figures, PartRow, ProfileReport
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.line_wrapping import shorten_middle
 from irbench.render.profile_texts import class_name, milliseconds
 from irbench.render.quantities import percent
 from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["class_change_table", "difference_table", "fitting", "node_change_table", "part_table", "speed_table"]
+__all__ = ["fitting", "node_name", "part_table", "short_name", "speed_table"]
 
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
-_CHANGED = (Column("before"), Column("after"), Column("change"))
-_MOST_KINDS = 3
 _LONGEST_NAME = 40
 _LAST = "all others"
 _LONGEST_SUM = len("between operators")
@@ -112,76 +110,6 @@ def _speed(row: PartRow, cell: CellSummary) -> float:
     return (figures.flops_per_s or 0.0) if figures is not None else 0.0
 
 
-def difference_table(rows: Sequence[PartRow], cells: Sequence[CellSummary]) -> TextTable:
-    """Return the groups of nodes that differ most between backends."""
-    columns = (
-        Column("ms", words=True, folds=True, least=20),
-        Column("class", words=True, drops=1),
-        *(Column(cell.label) for cell in cells),
-        Column("differ"),
-    )
-    return TextTable(
-        columns,
-        tuple(
-            Row(
-                (
-                    _node_name(row),
-                    class_name(row.operator_class),
-                    *(milliseconds(_time(row, cell)) if cell.id in row.figures else NOT_MEASURED for cell in cells),
-                    milliseconds(row.spread_ns),
-                )
-            )
-            for row in rows
-        ),
-    )
-
-
-def class_change_table(comparison: Comparison) -> TextTable:
-    """Return what became of each class of work between two levels."""
-    columns = (Column("ms", words=True), *_CHANGED, Column("interval", words=True))
-    rows = [(class_name(change.operator_class), change) for change in comparison.classes]
-    rows.append(("sum of operators", comparison.total))
-    return TextTable(
-        columns,
-        tuple(
-            Row(
-                (
-                    name,
-                    _estimated(change.before_ns),
-                    _estimated(change.after_ns),
-                    f"{change.change_ns.value / 1e6:+.3g}",
-                    _ends(change.change_ns),
-                )
-            )
-            for name, change in rows
-        ),
-    )
-
-
-def node_change_table(changes: Sequence[Change]) -> TextTable:
-    """Return the groups of nodes that changed most between two levels, with the operators that compute them."""
-    columns = (
-        Column("ms", words=True, folds=True, least=20),
-        *_CHANGED,
-        Column("computed by", words=True, folds=True, least=14),
-    )
-    return TextTable(
-        columns,
-        tuple(
-            Row(
-                (
-                    _short(change.name),
-                    _estimated(change.before_ns),
-                    _estimated(change.after_ns),
-                    f"{change.change_ns.value / 1e6:+.3g}",
-                    _kinds(change),
-                )
-            )
-            for change in changes
-        ),
-    )
-
-
 def _columns(cells: Sequence[CellSummary], heading: str) -> tuple[Column, ...]:
     first = Column(heading, words=True, folds=True, least=_LONGEST_SUM)
     return (first, *(column for cell in cells for column in (Column(cell.label), Column("%"))))
@@ -194,16 +122,17 @@ def _part_row(row: PartRow, cells: Sequence[CellSummary]) -> Row:
 def _part_name(row: PartRow) -> str:
     if row.key == str(row.operator_class):
         return class_name(row.operator_class)
-    return _node_name(row) if row.nodes else row.name
+    return node_name(row) if row.nodes else row.name
 
 
-def _node_name(row: PartRow) -> str:
+def node_name(row: PartRow) -> str:
+    """Return what a group of nodes is called: its main node, and how many others there are."""
     more = len(row.nodes) - 1
-    name = _short(row.name)
+    name = short_name(row.name)
     return f"{name} +{more}" if more > 0 else name
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
     """Return the last scopes of a name, as many as are short enough to stand in one line; other forms hold all."""
     if len(name) <= _LONGEST_NAME:
         return name
@@ -218,10 +147,17 @@ def _figures(figures: Figures | None) -> tuple[str, str]:
 
 
 def _share(share: Estimate) -> str:
-    """Return ``71 ±1``: whole points, the half width rounded up; without it where a single launch gives none."""
-    points = 100 * share.value
+    """Return ``71 ±1``: whole points, the half width rounded up; without it where a single launch gives none.
+
+    Where that would leave 0 to 100, it is ``9 [0, 21]``.
+    """
+    points, half_width = 100 * share.value, 100 * share.half_width
     value = f"{points:.0f}" if points >= 0.95 or points == 0 else f"{points:.1f}"
-    return value if share.low == share.high else f"{value} ±{_points(100 * share.half_width)}"
+    if share.low == share.high:
+        return value
+    if points - half_width >= 0 and points + half_width <= 100:
+        return f"{value} ±{_points(half_width)}"
+    return f"{value} [{math.floor(100 * share.low)}, {math.ceil(100 * share.high)}]"
 
 
 def _points(half_width: float) -> str:
@@ -246,33 +182,15 @@ def _sum_rows(cells: Sequence[CellSummary]) -> Iterator[Row]:
     for name, estimates in figures:
         texts = (text for found in estimates for text in (_estimated(found), ""))
         yield Row((name, *texts), style="bold" if name == "sum of operators" else "")
-    yield Row(("cost of profiling", *(text for cell in cells for text in (_cost(cell.cost), ""))))
+    yield Row(("cost of profiling", *(text for cell in cells for text in (_slowdown(cell.slowdown), ""))))
 
 
 def _estimated(found: Estimate | None) -> str:
     return NOT_MEASURED if found is None else milliseconds(found.value)
 
 
-def _cost(cost: Estimate | None) -> str:
-    return NOT_MEASURED if cost is None else f"{cost.value:.2f}x"
-
-
-def _ends(found: Estimate) -> str:
-    if found.low == found.high:
-        return ""
-    return f"[{found.low / 1e6:+.3g}, {found.high / 1e6:+.3g}]{'' if found.confidence else ' preview'}"
-
-
-def _kinds(change: Change) -> str:
-    if change.key == f"({change.name})":  # an operator without nodes, which is called as its kind
-        return ""
-    before, after = map(_kinds_text, change.kinds)
-    return before if before == after else f"{before} -> {after}"
-
-
-def _kinds_text(kinds: Sequence[str]) -> str:
-    more = len(kinds) - _MOST_KINDS
-    return ", ".join((*kinds[:_MOST_KINDS], *([f"{more} more"] if more > 0 else []))) or "nothing"
+def _slowdown(found: Estimate | None) -> str:
+    return NOT_MEASURED if found is None else f"{found.value:.2f}x"
 
 
 def _time(row: PartRow, cell: CellSummary) -> float:

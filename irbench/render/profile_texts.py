@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.estimates import Estimate
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
 from irbench.profiling.report import CellSummary, Excess, Figures, HeadlineFacts, PartRow, ProfileReport
@@ -15,7 +16,7 @@ from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, percent, plural
 from irbench.render.table_title import SEPARATOR
 from irbench.render.texts import warning_words
-from irbench.spec import shape_text
+from irbench.spec import Timing, shape_text
 
 __all__ = [
     "MATCHED_TEXTS",
@@ -65,17 +66,20 @@ def profile_title(document: ProfileDocument) -> str:
 
 def headline_lines(report: ProfileReport) -> Iterator[str]:
     """Yield a sentence for each backend: where its time goes, and where it loses the most to another one."""
+    cells = {cell.id: cell for cell in report.cells}
     labels = {cell.id: cell.label for cell in report.cells}
     rows = {row.operator_class: row for row in report.classes}
     for facts in report.headline:
-        said = f"{labels[facts.cell]} spends {_where(facts, rows)}"
-        yield f"{said}; {_loses(facts.excess, labels)}." if facts.excess is not None else f"{said}."
+        spends = f"{labels[facts.cell]} spends {_where(facts, rows)}"
+        loses = _loses(facts.excess, labels) if facts.excess is not None else ""
+        yield "; ".join(said for said in (spends, _remainder(cells[facts.cell]), loses) if said) + "."
 
 
 def _where(facts: HeadlineFacts, rows: Mapping[OperatorClass, PartRow]) -> str:
     largest = rows[facts.largest].figures[facts.cell]
     rate = f" at {significant(largest.flops_per_s / 1e9)} GFLOP/s{_of_peak(largest)}" if largest.flops_per_s else ""
-    said = f"{percent(largest.share.value, 0)} in {OPERATOR_CLASS_TEXTS[facts.largest].phrase}{rate}"
+    where = OPERATOR_CLASS_TEXTS[facts.largest].phrase
+    said = f"{percent(largest.share.value, 0)} of its operators' time in {where}{rate}"
     if facts.next_largest is None:
         return said
     share = rows[facts.next_largest].figures[facts.cell].share.value
@@ -84,6 +88,18 @@ def _where(facts: HeadlineFacts, rows: Mapping[OperatorClass, PartRow]) -> str:
 
 def _of_peak(figures: Figures) -> str:
     return "" if figures.peak_share is None else f" ({percent(figures.peak_share, 0)} of peak)"
+
+
+def _remainder(cell: CellSummary) -> str:
+    """Return how the latency differs from the sum of operators, where that matters; shares say nothing of it."""
+    between, latency, operators = (_estimated_ms(found) for found in (cell.between_ns, cell.latency_ns, cell.sum_ns))
+    if cell.overlaps:
+        return f"operators run at the same time, {operators} ms of them in {latency} ms"
+    return f"{between} of {latency} ms lie between operators" if cell.has_gap else ""
+
+
+def _estimated_ms(found: Estimate | None) -> str:
+    return milliseconds(None if found is None else found.value)
 
 
 def _loses(excess: Excess, labels: Mapping[str, str]) -> str:
@@ -105,9 +121,10 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     if overlapping:
         yield f"{listing(overlapping)}: operators ran at the same time, so they add up to more than the latency."
     yield from (joined for cell in measured if (joined := _joined(cell)))
+    yield from (_rounded(cell) for cell in measured if cell.uncertainty_ns)
     if measured:
-        yield _interval(report, measured)
-        yield f"Cost of profiling: {', '.join(map(_cost, measured))}."
+        yield _interval(measured)
+        yield f"Cost of profiling: {', '.join(map(_slowdown, measured))}."
     if document.peaks is not None and _has_peak_shares(report):
         yield (
             "of peak: share of what matrix products attained at most on the same machine in the same precision with as"
@@ -138,11 +155,12 @@ def _has_peak_shares(report: ProfileReport) -> bool:
     return any(figures.peak_share is not None for row in rows for figures in row.figures.values())
 
 
-def _cost(cell: CellSummary) -> str:
+def _slowdown(cell: CellSummary) -> str:
     """Return by how much profiling lengthens calls, with its interval."""
-    assert cell.cost is not None
-    value, low, high = ratio(cell.cost.value, cell.cost.low, cell.cost.high)
-    return f"{cell.label} {value}x" if cell.cost.low == cell.cost.high else f"{cell.label} {value}x [{low}, {high}]"
+    found = cell.slowdown
+    assert found is not None
+    value, low, high = ratio(found.value, found.low, found.high)
+    return f"{cell.label} {value}x" if found.low == found.high else f"{cell.label} {value}x [{low}, {high}]"
 
 
 def _joined(cell: CellSummary) -> str:
@@ -155,14 +173,30 @@ def _joined(cell: CellSummary) -> str:
     return f"{cell.label}: {', '.join(told)}." if told else ""
 
 
-def _interval(report: ProfileReport, measured: list[CellSummary]) -> str:
-    launches = {cell.launches for cell in measured}
-    counted = plural(max(launches), "launch")
-    if report.confidence is not None:
-        return f"±: the {percent(report.confidence, 0)} confidence interval over {counted}, in percentage points."
-    if max(launches) == 1:
+def _rounded(cell: CellSummary) -> str:
+    microseconds = cell.uncertainty_ns / 1e3
+    return f"{cell.label}: its runtime rounds, so the time of each operator is known to ±{microseconds:.1f} us."
+
+
+def _interval(measured: list[CellSummary]) -> str:
+    """Return what ``±`` means, of each cell where they differ."""
+    labels: dict[tuple[int, float | None], list[str]] = {}
+    for cell in measured:
+        labels.setdefault((cell.launches, cell.confidence), []).append(cell.label)
+    if set(labels) == {(1, None)}:
         return "A single launch: a preview, without intervals."
-    return f"±: the range over {counted}, in percentage points: a preview; intervals take 4 launches."
+    ends = [_ends_of(*launches, names if len(labels) > 1 else ()) for launches, names in labels.items()]
+    preview = f": a preview; intervals take {Timing().min_launches} launches"
+    few = any(confidence is None for _, confidence in labels)
+    return f"±: {'; '.join(ends)}, in percentage points{preview if few else ''}."
+
+
+def _ends_of(launches: int, confidence: float | None, names: Sequence[str]) -> str:
+    whose = f" of {listing(names)}" if names else ""
+    if launches == 1:
+        return f"none{whose}, a single launch"
+    what = "range" if confidence is None else f"{percent(confidence, 0)} confidence interval"
+    return f"the {what} over {plural(launches, 'launch')}{whose}"
 
 
 def milliseconds(value_ns: float | None) -> str:

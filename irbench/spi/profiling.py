@@ -70,10 +70,13 @@ class InferenceProfile:
     Attributes:
         operators: One entry for each execution: an operator within a loop has several.
         averages: How many inferences the durations are a mean of; 1 where each inference is told apart.
+        uncertainty_ns: By how much each duration may be off, because the runtime's figures are rounded; 0 where that
+            does not matter.
     """
 
     operators: tuple[OperatorTime, ...]
     averages: int = 1
+    uncertainty_ns: int = 0
 
 
 class ProfiledSession(Session, Protocol):

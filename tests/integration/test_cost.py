@@ -169,3 +169,6 @@ def test_formulas_are_evaluated_in_python(model: Path) -> None:
     with pytest.raises(api.IrbenchError, match="no rows by 'nodes'") as caught:
         found.rows("nodes")  # type: ignore[arg-type]
     assert "Did you mean node?" in caught.value.hint
+    with pytest.raises(api.IrbenchError, match="There is no form 'xml'"):
+        found.to_text("xml")  # type: ignore[arg-type]
+    assert found.rows() == found.rows("op")

@@ -11,6 +11,7 @@ from irbench.api.known_peaks import known_peaks
 from irbench.api.profiling.options import ProfileOptions
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
+from irbench.notices import Note
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.optimizer import UNOPTIMIZED
 from irbench.profiling.joining import ORIGINAL
@@ -18,7 +19,7 @@ from irbench.profiling.record import PROFILE_VERSION, GraphNode, ProfiledCell, P
 from irbench.record import Failure
 from irbench.roofline import MachinePeaks
 from irbench.runner.cells import is_at_level
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Cell, TensorSpec, Workload
 from irbench.spi import ProfilingBackend
@@ -33,14 +34,27 @@ _DEADLINE_S = 120.0
 _ONNX = ("onnx",)
 
 
-def with_capable_backends(planned: PlannedGroup) -> PlannedGroup:
-    """Return a table in which the cells of backends that record no operators fail at once, each with the reason."""
-    unable = {
-        cell.id: Failure("plan", f"{cell.backend} does not tell how long operators take", "Leave it out of --backends.")
-        for cell in planned.measured
-        if not isinstance(registry.backend(cell.backend), ProfilingBackend)
-    }
-    return replace(planned, absent={**planned.absent, **unable})
+def with_capable_backends(planned: PlannedGroup, *, were_named: bool) -> PlannedGroup:
+    """Return a table in which no cell is measured whose backend records no operators.
+
+    Args:
+        planned: The table.
+        were_named: Whether the user named its backends: then such a cell fails at once, with the reason. Otherwise it
+            is left out, with a note, unless nothing else is left.
+    """
+    unable = [cell for cell in planned.measured if not isinstance(registry.backend(cell.backend), ProfilingBackend)]
+    if not unable:
+        return planned
+    if were_named or len(unable) == len(planned.measured):
+        return replace(planned, absent={**planned.absent, **{cell.id: _unable(cell.backend) for cell in unable}})
+    out = {cell.id for cell in unable}
+    note = Note("no-operator-times", {"backends": list(dict.fromkeys(cell.backend for cell in unable))})
+    left = with_rows(planned, [cell.id for cell in planned.group.cells if cell.id not in out])
+    return replace(left, notes=(*left.notes, note))
+
+
+def _unable(backend: str) -> Failure:
+    return Failure("plan", f"{backend} does not tell how long operators take", "Leave it out of --backends.")
 
 
 def begun_profile(options: ProfileOptions, request: RunRequest, planned: PlannedGroup) -> ProfileDocument:

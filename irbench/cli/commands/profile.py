@@ -18,7 +18,8 @@ from irbench.errors import IrbenchError
 from irbench.spec import Precision
 
 if TYPE_CHECKING:
-    from irbench.api.profile import Profile
+    from irbench.api.profile import Profile, ProfileFormat
+    from irbench.profiling.report import By
 
 __all__ = ["command"]
 
@@ -42,7 +43,6 @@ _SECTIONS = {
 
 _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
 """Options that change nothing of what is measured."""
-Form = Literal["table", "json", "csv", "md"]
 
 
 @click.command("profile", cls=SectionedCommand, sections=_SECTIONS, epilog=_EXAMPLES)
@@ -56,7 +56,7 @@ Form = Literal["table", "json", "csv", "md"]
 )
 @click.option("--top", type=COUNT, metavar="N", default=20, show_default=True, help="Rows of a table of nodes.")
 @click.option("--show", metavar="PROFILE", help="Show a stored profile and measure nothing: its id, a file, or latest.")
-@measuring.backends("to profile")
+@measuring.backends("to profile", device="on the CPU")
 @click.option(
     "--compare",
     type=COMPARED_LEVELS,
@@ -123,7 +123,7 @@ def command(
     by: Literal["class", "op", "node"],
     top: int,
     show: str | None,
-    form: Form,
+    form: Literal["table", "json", "csv", "md"],
     output: Path | None,
     trace: Path | None,
     **options: Any,
@@ -185,7 +185,7 @@ def _refuse_other_options(context: click.Context) -> None:
         raise IrbenchError(f"--show and {names} cannot be combined.", hint="--show measures nothing: leave one out.")
 
 
-def _as_text(found: Profile, form: Form, by: Literal["class", "op", "node"], top: int, *, to_file: bool) -> str:
+def _as_text(found: Profile, form: ProfileFormat, by: By, top: int, *, to_file: bool) -> str:
     from irbench.cli.output.console import to_text
 
     if form == "table":

@@ -12,7 +12,7 @@ import pytest
 from made_peaks import peaks
 from planned_groups import BOTH, GRAPH, planned
 
-from irbench.api import graph_costs
+from irbench.api import graph_costs, work
 from irbench.api.work import with_work
 from irbench.cost_model import ModelCost, NodeCost
 from irbench.cost_model.costs import UncountedNode

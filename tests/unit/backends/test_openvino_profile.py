@@ -14,7 +14,7 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Load
 from irbench.spi import Refusal, TensorShape
 from irbench_openvino import backend
-from irbench_openvino.profiling import CountedRequest, mean_ns
+from irbench_openvino.profiling import CountedRequest, mean_ns, uncertainty_ns
 from irbench_openvino.runtime_graph import read_graph
 
 
@@ -31,6 +31,22 @@ def test_the_first_inferences_do_not_count(before: int, after: int, expected: in
 
 def test_an_operator_that_does_nothing_takes_no_time():
     assert mean_ns(us(0), us(0), 10, 110) == 0
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 1), (1, 1), (1, 2), (2, 1)])
+def test_a_mean_is_off_by_no_more_than_is_told(before: int, after: int):
+    """Means that show ``before`` and ``after`` microseconds are anything below the next one."""
+    told, bound = mean_ns(us(before), us(after), 300, 600), uncertainty_ns(300, 600)
+    least = (600 * 1_000 * after - 300 * 1_000 * (before + 1)) / 300
+    most = (600 * 1_000 * (after + 1) - 300 * 1_000 * before) / 300
+    assert bound == 1_500
+    if before or after:
+        assert told - max(0, least) <= bound
+        assert max(0, most) - told <= bound
+
+
+def test_an_operator_of_a_microsecond_that_was_once_told_as_nothing_takes_one():
+    assert abs(mean_ns(us(0), us(1), 300, 600) - 1_000) <= uncertainty_ns(300, 600)
 
 
 def test_rounding_never_makes_a_time_negative():

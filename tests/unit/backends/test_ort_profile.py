@@ -14,7 +14,9 @@ from onnx import helper
 
 from irbench.onnx.reading.inventory import NodeEntry
 from irbench.onnx.rewriting.bind import bind
-from irbench.spi import InferenceProfile, OperatorTime, TensorShape
+from irbench.spec import Load
+from irbench.spi import InferenceProfile, OperatorTime, Refusal, TensorShape
+from irbench_ort import backend
 from irbench_ort.fused_nodes import contained_nodes, unnamed_node
 from irbench_ort.profile_events import inferences_of, read_events
 
@@ -211,3 +213,10 @@ def test_a_node_without_a_name_is_found_by_its_number_or_as_the_only_one_of_a_bo
     assert unnamed_node(nodes, "Tanh", 1) == inner[1]
     assert unnamed_node(nodes, "Abs", 0) is None
     assert unnamed_node((*nodes, inner[1]), "Tanh", 5) is None
+
+
+@pytest.mark.parametrize("device", ["cuda", "openvino"])
+def test_only_the_cpu_is_profiled(tmp_path: Path, device: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        backend.compile_profiled(models.layers(tmp_path), Load(), device, lambda _: None)  # type: ignore[attr-defined]
+    assert caught.value.hint

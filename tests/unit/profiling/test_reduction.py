@@ -75,3 +75,8 @@ def test_the_inference_that_is_drawn_is_that_of_the_median_latency_in_the_first_
 def test_the_inference_that_is_drawn_may_be_a_mean_of_several() -> None:
     found = with_launch(EMPTY, launch((5, 1, 9), inference(("x", 3)), inference(("x", 7), averages=2)))
     assert [span.duration_ns for span in found.timeline] == [3]
+
+
+def test_a_launch_keeps_how_exactly_its_runtime_tells_times() -> None:
+    rounded = InferenceProfile((OperatorTime("x", "Conv", 10),), averages=2, uncertainty_ns=1_500)
+    assert with_launch(EMPTY, launch((9, 9), rounded)).launches[0].uncertainty_ns == 1_500

@@ -136,7 +136,7 @@ def test_bytes_of_several_element_types_are_told_apart():
 
 def test_a_table_for_programs_has_every_digit_and_no_unit():
     rows = list(csv.DictReader(cost_csv(at_batch(MODEL, 1), per_node=True).splitlines()))
-    assert {row["scope"] for row in rows} == {"total", "class", "operator", "node"}
+    assert {row["scope"] for row in rows} == {"total", "class", "op", "node"}
     (conv,) = [row for row in rows if row["name"] == "conv"]
     assert (conv["operator"], conv["operator_class"], conv["macs"]) == ("Conv", "matrix", str(64 * 32 * 32 * 27))
     assert rows[0]["flops_per_byte"]

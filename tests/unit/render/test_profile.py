@@ -9,7 +9,7 @@ from typing import get_args
 import profiles
 import pytest
 from golden_files import check_golden
-from profiles import cell, document, operator
+from profiles import SCORES, cell, document, operator
 
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop, TimelineSpan
@@ -17,7 +17,7 @@ from irbench.profiling.report import By
 from irbench.profiling.summary import derive_report
 from irbench.render.formats.operator_trace import operator_trace
 from irbench.render.profile import ProfileView
-from irbench.render.profile_texts import MATCHED_TEXTS, PROFILE_STOPPED_TEXTS
+from irbench.render.profile_texts import MATCHED_TEXTS, PROFILE_STOPPED_TEXTS, headline_lines
 
 
 def view(document: ProfileDocument, by: By = "class", top: int = 20) -> ProfileView:
@@ -85,9 +85,52 @@ def test_a_preview_is_called_one() -> None:
     assert "A single launch: a preview" in text(document(cell("ort", alone, [13], [13])), 100)
 
 
+def test_what_plus_minus_means_is_said_of_each_backend_where_launches_differ() -> None:
+    cells = [
+        cell(
+            label, [operator("block/conv", "Conv", *times, nodes=["block/conv"])], [13] * len(times), [13] * len(times)
+        )
+        for label, times in (("a", (9, 10, 11, 12)), ("b", (9, 10)), ("c", (9,)))
+    ]
+    assert (
+        "±: the 95 % confidence interval over 4 launches of a; the range over 2 launches of b; none of c, a single"
+        " launch, in percentage points: a preview; intervals take 4 launches."
+    ) in text(document(*cells), 500)
+
+
+def test_a_share_whose_interval_ends_at_nothing_has_its_ends_told() -> None:
+    small = operator("block/conv", "Conv", 1, 1, 1, 5, nodes=["block/conv"])
+    large = operator("d", "Gemm", *[40] * 4, nodes=["head/dense"], shape=SCORES)
+    shown = text(document(cell("ort", [small, large], [50] * 4, [50] * 4)), 100, "node")
+    line = next(line for line in shown.splitlines() if line.startswith("block/conv"))
+    assert "2 [0, " in line
+
+
+def test_how_exactly_a_runtime_tells_times_is_said() -> None:
+    known = cell("openvino", [operator("a", "Conv", 9.0)], [10], [10])
+    rounded = replace(known, launches=(replace(known.launches[0], uncertainty_ns=1_500),))
+    assert "the time of each operator is known to ±1.5 us" in text(document(rounded), 120)
+    assert "rounds" not in text(document(known), 120)
+
+
 def test_operators_that_overlap_are_told() -> None:
     operators = [operator(name, "Conv", *[10.0] * 4) for name in ("a", "b")]
     assert "ort: operators ran at the same time" in text(document(cell("ort", operators, [12] * 4, [12] * 4)), 100)
+
+
+def test_time_between_operators_is_said_first_where_it_matters() -> None:
+    operators = [operator("block/conv", "Conv", *[10.0] * 4, nodes=["block/conv"])]
+    (gap,) = headline_lines(derive_report(document(cell("ort", operators, [100] * 4, [99] * 4))))
+    assert gap.startswith("ort spends 100 % of its operators' time in matrix products")
+    assert gap.endswith("; 90.0 of 100 ms lie between operators.")
+    (none,) = headline_lines(derive_report(document(cell("ort", operators, [10.4] * 4, [10.4] * 4))))
+    assert "between" not in none
+
+
+def test_operators_that_overlap_are_said_first() -> None:
+    operators = [operator(name, "Conv", *[10.0] * 4) for name in ("a", "b")]
+    (said,) = headline_lines(derive_report(document(cell("ort", operators, [12] * 4, [12] * 4))))
+    assert said.endswith("; operators run at the same time, 20.0 ms of them in 12.0 ms.")
 
 
 def test_every_code_has_its_words() -> None:
@@ -117,3 +160,14 @@ def test_long_names_keep_their_last_scopes() -> None:
     shown = text(replace(document(cell("ort", operators, [2] * 4, [2] * 4)), graphs={"none": nodes}), 80, "node")
     assert "…/scope6/scope7/scope8/Tensordot/MatMul" in shown
     assert long not in shown
+
+
+def test_a_node_that_changed_within_the_scatter_is_not_listed() -> None:
+    found = profiles.compared()
+    first = replace(found.cells[0], operators=tuple(
+        replace(done, duration_ns=(900_000, 1_200_000, 800_000, 1_100_000)) if done.name == "head/softmax" else done
+        for done in found.cells[0].operators
+    ))  # fmt: skip
+    _, nodes = text(replace(found, cells=(first, *found.cells[1:])), 100).split("The nodes that changed most:")
+    assert "softmax" not in nodes
+    assert "block/conv" in nodes
