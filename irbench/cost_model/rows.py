@@ -28,9 +28,10 @@ class CostRow:
         scope: What the row is of.
         name: The class, the operator or the node; ``total`` for all.
         operator: Of a node or an operator; empty for others.
-        operator_class: Of a node; empty for others, for an operator of one name always has one class, which is its.
+        operator_class: The class of the node or operator, or the class itself; empty for the total.
         nodes: How many nodes it sums up.
-        executions: How often a node is executed in one inference; 0 where that is unknown, ``None`` for sums.
+        executions: How often a node is executed in one inference; 0 where that is unknown, ``None`` for sums
+            and where costs are formulas.
         macs: Multiply-accumulates.
         flops: Arithmetic operations, 2 for each multiply-accumulate among them.
         parameters: Elements of weights, each weight once.

@@ -17,7 +17,7 @@ from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.line_wrapping import plain
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, plural
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.verification import Document
 from irbench.spec import TensorSpec, shape_text
@@ -27,9 +27,11 @@ __all__ = ["UNCOUNTED_TEXTS", "GraphCosts", "cost_csv", "cost_view"]
 UNCOUNTED_TEXTS: Mapping[UncountedReason, str] = {
     "no-rule": "no rule for the operator",
     "unknown-shape": "a shape is unknown",
-    "unknown-trip-count": "how often the loop turns is unknown",
+    "unknown-trip-count": "the number of iterations of the loop is unknown",
 }
 _MOST_NAMES = 5
+_TERMS = " + "
+"""Where a formula is folded: not between a number and its unit."""
 _LEAST_SHARE = 0.001
 """Of all bytes: element types of sizes and axes are not named."""
 _COLUMN_NAMES = tuple(column.name for column in fields(CostRow))
@@ -121,30 +123,34 @@ def _main_class(costs: GraphCosts) -> str:
     return f", {_share(classes[largest].flops, total)} of it in {OPERATOR_CLASS_TEXTS[largest].phrase}"
 
 
-def _class_table(costs: GraphCosts) -> TextTable:
+def _class_table(costs: GraphCosts) -> ListingTable:
     rows = (_row(costs, row, (OPERATOR_CLASS_TEXTS[OperatorClass(row.name)].heading,)) for row in costs.rows("class"))
     total = _row(costs, costs.total, ("total",))
-    return TextTable((Column("class", words=True, folds=True), *_columns(costs)), (*rows, total))
+    return _listing((Column("class", words=True, folds=True), *_columns(costs)), (*rows, total))
 
 
-def _detail_table(costs: GraphCosts, scope: CostScope) -> TextTable:
+def _listing(columns: tuple[Column, ...], rows: tuple[Row, ...]) -> ListingTable:
+    return ListingTable(TextTable(columns, rows), elsewhere="see --format csv")
+
+
+def _detail_table(costs: GraphCosts, scope: CostScope) -> ListingTable:
     """Return a row for each operator, or for each node with its operator."""
     if scope == "op":
         rows = tuple(_row(costs, row, (row.name,)) for row in costs.rows(scope))
-        return TextTable((Column("operator", words=True, folds=True), *_columns(costs)), rows)
+        return _listing((Column("operator", words=True, folds=True), *_columns(costs)), rows)
     leading = (Column("node", words=True, folds=True), Column("operator", words=True, folds=True))
     rows = tuple(_row(costs, row, (plain(row.name), row.operator)) for row in costs.rows(scope))
-    return TextTable((*leading, *_columns(costs, counted="times")), rows)
+    return _listing((*leading, *_columns(costs, counted="times")), rows)
 
 
 def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[Column, ...]:
     if costs.formulas is not None:
         return (
             *([Column(counted, drops=3)] if counted == "nodes" else []),
-            Column("MACs", words=True, folds=True),
-            Column("FLOP", words=True, folds=True),
+            Column("MACs", words=True, folds=True, folds_at=_TERMS),
+            Column("FLOP", words=True, folds=True, folds_at=_TERMS),
             Column("parameters", drops=2),
-            Column("bytes read and written", words=True, folds=True, drops=1),
+            Column("bytes read and written", words=True, folds=True, folds_at=_TERMS, drops=1),
         )
     return (
         Column(counted),

@@ -35,6 +35,7 @@ class Column:
         folds: Whether its cells may be folded where the table is too wide.
         drops: Columns are left out where the table is too wide, that with the largest number first; 0 never.
         least: Columns are left out before this one is folded to fewer cells.
+        folds_at: What cells are folded behind: a space, or what stands between parts that belong on one line.
     """
 
     heading: str
@@ -42,6 +43,7 @@ class Column:
     folds: bool = False
     drops: int = 0
     least: int = _NARROWEST_COLUMN
+    folds_at: str = " "
 
 
 @dataclass(frozen=True)
@@ -161,14 +163,15 @@ class TextTable:
 
     def _longest_word(self, index: int) -> int:
         cells = (row.cells[index] for row in self.rows if index < len(row.cells))
-        words = (word for cell in (self.columns[index].heading, *cells) for word in plain(cell).split())
+        at = self.columns[index].folds_at
+        words = (word for cell in (self.columns[index].heading, *cells) for word in _parts(plain(cell), at))
         return min(_LONGEST_WORD, max(map(cell_count, words), default=0))
 
     def _row(self, row: Row, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
         if all(natural <= width for natural, width in zip(self._natural, widths, strict=True)):
             yield self._padded(row.cells, shown, widths)
             return
-        folded = [wrap(cell, widths[index]) for index, cell in enumerate(row.cells)]
+        folded = [_fold(cell, self.columns[index].folds_at, widths[index]) for index, cell in enumerate(row.cells)]
         for level in range(max(len(folded[index]) for index in shown)):
             cells = tuple(lines[level] if level < len(lines) else "" for lines in folded)
             yield self._padded(cells, shown, widths)
@@ -189,20 +192,51 @@ class TextTable:
 
 @dataclass(frozen=True)
 class ListingTable:
-    """A table by itself, with a line below it that names the columns for which there was no room."""
+    """A table with a line below it that names the columns for which there was no room.
+
+    Attributes:
+        table: It.
+        elsewhere: What has these columns: ``see --format csv``; may be empty.
+    """
 
     table: TextTable
+    elsewhere: str = ""
+
+    def as_markdown(self) -> str:
+        """Return a GitHub-flavoured Markdown table with every column."""
+        return self.table.as_markdown()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
         yield self.table
         left_out = self.table.left_out(options.max_width)
         if left_out:
-            yield Text(f"hidden, the terminal is too narrow: {', '.join(left_out)}", style="dim")
+            more = f"; {self.elsewhere}" if self.elsewhere else ""
+            yield Text(f"hidden, the terminal is too narrow: {', '.join(left_out)}{more}", style="dim")
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width of the table; called by rich."""
         return Measurement.get(console, options, self.table)
+
+
+def _parts(text: str, folds_at: str) -> list[str]:
+    """Return what belongs on one line each; separators stay at the ends of lines."""
+    if not folds_at.strip():
+        return text.split()
+    *parts, last = text.split(folds_at)
+    return [*(part + folds_at.rstrip() for part in parts), last]
+
+
+def _fold(cell: str, folds_at: str, width: int) -> list[str]:
+    if not folds_at.strip():
+        return wrap(cell, width)
+    lines: list[str] = []
+    for part in _parts(plain(cell), folds_at):
+        if lines and cell_count(f"{lines[-1]} {part}") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines += wrap(part, width)
+    return lines
 
 
 def _pad(text: str, width: int, *, left: bool) -> str:

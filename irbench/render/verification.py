@@ -18,7 +18,7 @@ from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.line_wrapping import plain, shorten_middle
 from irbench.render.note_texts import reference_text
 from irbench.render.quantities import plural
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text
 from irbench.render.texts import warning_words
 from irbench.result import CellResult
@@ -50,7 +50,7 @@ _STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicab
 class Document:
     """Paragraphs and tables, one below the other, in every text format."""
 
-    parts: tuple[str | TextTable | CodeBlock, ...]
+    parts: tuple[str | TextTable | ListingTable | CodeBlock, ...]
 
     def as_markdown(self) -> str:
         """Return the paragraphs and tables as Markdown."""

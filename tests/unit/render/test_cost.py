@@ -63,6 +63,34 @@ def test_costs_of_dynamic_dimensions_are_formulas():
     check_golden("cost-formulas", shown(as_formulas(MODEL), 140))
 
 
+def test_formulas_are_folded_between_their_terms():
+    text = (
+        "(float[batch, length, 96] x) => (y) { t = Transpose <perm = [0, 2, 1]> (x)  s = MatMul (x, t)"
+        "  a = MatMul (s, x)  y = MatMul (a, w) }"
+    )
+    inputs = (TensorSpec("x", "float32", ("batch", "length", 96)),)
+    found = model_formulas(graph(text, w=ones(96, 8000)), inputs)
+    printed = shown(GraphCosts("net", found.example, found, inputs), 80)
+    assert re.search(r"^total +192·batch·length² \+ +384·batch·length² \+ +\d", printed, re.MULTILINE)
+    assert re.search(r"^ +768 k·batch·length +1.54 M·batch·length( |$)", printed, re.MULTILINE)
+    assert "hidden, the terminal is too narrow: nodes" in printed
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_columns_that_a_narrow_terminal_hides_are_named():
+    said = "hidden, the terminal is too narrow: parameters, weights, FLOP/byte; see --format csv"
+    assert " ".join(shown(at_batch(MODEL, 8), 80).split()).count(said) == 2
+
+
+def test_an_operator_and_a_class_have_their_class():
+    costs = at_batch(MODEL, 1)
+    assert {row.name: row.operator_class for row in costs.rows("operator")}["Conv"] == "matrix"
+    assert all(row.operator_class == row.name for row in costs.rows("class"))
+    assert costs.total.operator_class == ""
+    assert {row.executions for row in costs.rows("node")} == {1}
+    assert {row.executions for row in as_formulas(MODEL).rows("node")} == {None}
+
+
 def test_formulas_say_for_which_sizes_they_hold():
     window = graph(
         "(float[batch, length, 32] q) => (y) { y = com.microsoft.GroupQueryAttention"
