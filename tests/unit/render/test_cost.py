@@ -84,7 +84,7 @@ def test_columns_that_a_narrow_terminal_hides_are_named():
 
 def test_an_operator_and_a_class_have_their_class():
     costs = at_batch(MODEL, 1)
-    assert {row.name: row.operator_class for row in costs.rows("operator")}["Conv"] == "matrix"
+    assert {row.name: row.operator_class for row in costs.rows("op")}["Conv"] == "matrix"
     assert all(row.operator_class == row.name for row in costs.rows("class"))
     assert costs.total.operator_class == ""
     assert {row.executions for row in costs.rows("node")} == {1}
@@ -127,7 +127,7 @@ def test_what_is_unknown_is_neither_zero_nor_a_share():
     assert (sorting["MACs"], sorting["FLOP"], sorting["of FLOP"]) == ("0", "-", "-")
     assert (ranking["MACs"], ranking["read"], ranking["written"], ranking["of bytes"]) == ("-", "-", "-", "-")
     assert "%" not in text
-    (other,) = (row for row in at_batch(LACKING, 1).rows("operator") if row.name == "own.Rank")
+    (other,) = (row for row in at_batch(LACKING, 1).rows("op") if row.name == "own.Rank")
     assert (other.macs, other.flops, other.read_bytes, other.without_macs) == (None, None, None, 1)
 
 
