@@ -262,7 +262,7 @@ class CellResult:
     energy_over_launches: Spans | None = None
     energy_above_idle_over_launches: Spans | None = None
     private_memory_bytes: Mapping[str, int] | None = None
-    """Memory at the end of each phase that no other process shares, the largest of all launches; null where unknown."""
+    """Memory at the end of each phase that no other process shares, in the launch with the most; null where unknown."""
     work: InferenceWork | None = None
     """What an inference takes; null where no peak of the machine is known (``irbench doctor --peak``), or the work of
     its graph cannot be counted."""

@@ -28,6 +28,7 @@ _COLUMNS = (
 _LEGEND = (
     "peak: resident, of the whole life of the process · private: at the end, what no other process shares",
     "private memory after the import of the runtime, then what loading and compiling the model added, then the calls",
+    "all private memory is that of the launch with the most at its end; the peak is the largest of all launches",
 )
 
 

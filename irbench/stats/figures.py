@@ -221,8 +221,13 @@ def peak_memory_bytes(records: Sequence[LaunchRecord], cell: str) -> dict[str, i
 
 
 def private_memory_bytes(records: Sequence[LaunchRecord], cell: str) -> dict[str, int] | None:
-    """Return the most private memory at the end of each phase over all launches, in bytes; ``None`` where unknown."""
-    return _largest([launch.private_memory_bytes for launch in _launches_of(records, cell)]) or None
+    """Return the private memory at the end of each phase, in bytes; ``None`` where unknown.
+
+    All are of one launch, that with the most memory at its end, so that what a phase added is the difference of two.
+    """
+    known = [launch.private_memory_bytes for launch in _launches_of(records, cell) if launch.private_memory_bytes]
+    most: Mapping[str, int] = max(known, key=lambda phases: phases.get("run", 0), default={})
+    return dict(most) or None
 
 
 def _launches_of(records: Sequence[LaunchRecord], cell: str) -> Iterator[CellLaunch]:

@@ -268,9 +268,18 @@ def test_nodes_that_run_elsewhere_are_marked_with_what_they_are():
     assert alone(rounds, effective={"precision": "fp32", "threads": 2, "nodes": 120, "nodes_elsewhere": 0}).marks == ()
 
 
-def test_private_memory_is_the_largest_over_launches():
+def test_private_memory_is_that_of_the_launches_that_know_it():
     records = even({"only": [10.0] * 2})
     assert rows(table(group("only"), records))["only"].private_memory_bytes is None
     known = replace(records[1].cells[0], private_memory_bytes={"import": 4, "run": 9})
     row = rows(table(group("only"), [records[0], replace(records[1], cells=(known,))]))["only"]
     assert row.private_memory_bytes == {"import": 4, "run": 9}
+
+
+def test_private_memory_is_that_of_one_launch_so_that_growths_are_within_it():
+    phases = ({"import": 50, "compile": 60, "run": 200}, {"import": 40, "compile": 190, "run": 195}, {})
+    records = [
+        replace(record, cells=(replace(record.cells[0], private_memory_bytes=sizes),))
+        for record, sizes in zip(even({"only": [10.0] * 3}), phases, strict=True)
+    ]
+    assert rows(table(group("only"), records))["only"].private_memory_bytes == phases[0]
