@@ -226,8 +226,8 @@ def private_memory_bytes(records: Sequence[LaunchRecord], cell: str) -> dict[str
     All are of one launch, that with the most memory at its end, so that what a phase added is the difference of two.
     """
     known = [launch.private_memory_bytes for launch in _launches_of(records, cell) if launch.private_memory_bytes]
-    last = max(known, key=lambda phases: phases.get("run", 0), default=None)
-    return None if last is None else dict(last)
+    most: Mapping[str, int] = max(known, key=lambda phases: phases.get("run", 0), default={})
+    return dict(most) or None
 
 
 def _launches_of(records: Sequence[LaunchRecord], cell: str) -> Iterator[CellLaunch]:
