@@ -8,7 +8,8 @@ from typing import Literal
 
 from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, OutputError
-from irbench.row import GivenInputs, Requested, Spans, Speedup, State
+from irbench.row import GivenInputs, Requested, State
+from irbench.row_figures import Spans, Speedup
 from irbench.row_names import name_of, tell_apart
 from irbench.spec import Io, Scalar
 

@@ -17,19 +17,8 @@ from typing import Any, Literal
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
 from irbench.notices import Note, Reference, Warn
-from irbench.row import (
-    CellResult,
-    EnergyUse,
-    GivenInputs,
-    LatencyMs,
-    PacedLatency,
-    PhasesMs,
-    Requested,
-    Spans,
-    Speedup,
-    State,
-    Verdict,
-)
+from irbench.row import CellResult, GivenInputs, Requested, State
+from irbench.row_figures import EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup, Verdict
 from irbench.soak_row import SoakTable
 from irbench.spec import Goal, Objective, objective_of
 

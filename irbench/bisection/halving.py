@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from irbench.bisection.report import Side
-from irbench.row import Speedup
+from irbench.row_figures import Speedup
 
 __all__ = ["bounds", "ends_differ", "next_version", "side_by_speed", "untested"]
 

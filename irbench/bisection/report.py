@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from irbench.record import Failure, OutputError
-from irbench.row import Speedup, State
+from irbench.row import State
+from irbench.row_figures import Speedup
 
 __all__ = ["BisectReport", "Comparison", "Conclusion", "Criterion", "Side", "Step"]
 

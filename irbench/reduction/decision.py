@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from irbench.record import Failure
 from irbench.reduction.expectation import Expectation, Failing, SlowerThan
 from irbench.reduction.report import Evidence, ExpectedDifference, Verdict
-from irbench.row import Speedup
+from irbench.row_figures import Speedup
 
 __all__ = ["Decision", "SpeedRule", "expected_difference", "judge_answers", "judge_failure", "lost_ms", "ratio_verdict"]
 

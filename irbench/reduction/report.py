@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from irbench.record import Failure, OutputError
-from irbench.row import Speedup, State
+from irbench.row import State
+from irbench.row_figures import Speedup
 
 __all__ = [
     "BackendFacts",

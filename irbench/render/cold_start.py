@@ -15,7 +15,7 @@ from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
-from irbench.row import Spans
+from irbench.row_figures import Spans
 from irbench.row_names import name_of, tell_apart
 from irbench.stats.estimators import median
 from irbench.stats.intervals import FEWEST_LAUNCHES

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdPhasesMs, ColdRow, ColdTable
 from irbench.notices import Mark
-from irbench.row import Spans, Speedup
+from irbench.row_figures import Spans, Speedup
 from irbench.spec import Timing
 from irbench.stats.compare import direction_confidence, holm_intervals, verdict
 from irbench.stats.estimators import median

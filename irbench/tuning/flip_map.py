@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from irbench.result import DOUBTS, CellResult, GroupResult
-from irbench.row import Speedup, Verdict, is_too_slow
+from irbench.row import is_too_slow
+from irbench.row_figures import Speedup, Verdict
 from irbench.spec import Precision, Timing
 from irbench.tuning.report import (
     Alternative,

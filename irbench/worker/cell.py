@@ -22,6 +22,7 @@ from irbench.record import Round
 from irbench.spec import Artifact, Cell, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
+from irbench.worker.completions import median_completion_ns
 from irbench.worker.inference import infer
 from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.own_code import backend_of
@@ -29,7 +30,7 @@ from irbench.worker.own_code import backend_of
 if TYPE_CHECKING:
     from irbench.worker.commands import CommandSession
 
-__all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "median_completion_ns", "plain_scalar"]
+__all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "plain_scalar"]
 
 _CALLS_OF_OTHERS = 3
 """How often each other shape is called before a new one: idle threads are awake then, and its memory is allocated."""
@@ -285,17 +286,3 @@ def plain_scalar(value: Any) -> Scalar:
     value = value.item() if isinstance(value, np.generic) else value
     plain: Scalar = value if type(value) in _PLAIN else str(value)
     return plain
-
-
-def median_completion_ns(window: Window, streams: int) -> float:
-    """Return the median time per completion over a window, in nanoseconds, at least 1.
-
-    With streams it is taken over every ``streams`` completions in a row: requests that keep in step complete in
-    bursts, between which the single gaps say nothing.
-
-    Args:
-        window: At least ``streams`` samples.
-        streams: Inferences in flight.
-    """
-    stamps = np.concatenate(([0], window.completion_ns))
-    return max(1.0, float(np.median(stamps[streams:] - stamps[:-streams])) / streams)

@@ -14,7 +14,8 @@ from irbench.onnx.reading.counterparts import FrameworkOperator, onnx_counterpar
 from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.spec import Artifact, Scalar
 from irbench.spi import InferenceProfile, OperatorTime, ProfiledSession, ProfilingBackend, Session
-from irbench.worker.cell import CellTask, median_completion_ns, plain_scalar
+from irbench.worker.cell import CellTask, plain_scalar
+from irbench.worker.completions import median_completion_ns
 from irbench.worker.run import RunHost
 from irbench.worker.watchdog import MARK, worker_folder
 

@@ -12,7 +12,8 @@ from irbench.measure.drive import complete_call
 from irbench.measure.paced import Schedule, issue_on_schedule, join_paced, start_soon
 from irbench.measure.turns import turning_slot
 from irbench.record import PacedRun, Sustained
-from irbench.worker.cell import CellHost, median_completion_ns
+from irbench.worker.cell import CellHost
+from irbench.worker.completions import median_completion_ns
 
 __all__ = ["RunHost"]
 

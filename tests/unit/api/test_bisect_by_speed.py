@@ -18,7 +18,7 @@ from irbench.api.progress import Reporter
 from irbench.errors import IrbenchError
 from irbench.record import Failure
 from irbench.result import CellResult, StoppedBy
-from irbench.row import Speedup
+from irbench.row_figures import Speedup
 from irbench.spec import PythonEnvironment
 
 SAME = speedup(1.0, 0.99, 1.01, "same")

@@ -18,7 +18,8 @@ from irbench.feeds import ALIGNMENT, write_sample
 from irbench.measure.drive import Window
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
-from irbench.worker.cell import CellTask, median_completion_ns
+from irbench.worker.cell import CellTask
+from irbench.worker.completions import median_completion_ns
 from irbench.worker.inputs import turns_of_streams
 from irbench.worker.run import RunHost
 from irbench.worker.soak import SoakHost
