@@ -10,8 +10,10 @@
     What perf says of events that it cannot open; it then fails.
 ``metrics``
     By metric group, the lines that it adds.
-``suffix``
-    Behind the name of each event: ``:u``, for example.
+``user_only``
+    Whether it may count user space alone, and adds a ``u`` to the names of events that were asked for as a whole.
+``names``
+    What it calls an event, where that is not what it was asked for.
 ``running``
     By event, the percentage of the time that it was on a counter.
 ``trailing_comma``
@@ -164,18 +166,24 @@ def _counts(arguments: list[str], script: Mapping[str, Any], *, counted: bool = 
 
 def _lines(arguments: list[str], script: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
     for event in _events(arguments):
-        name = re.sub(r"^cpu/.*name=(\w+)/$", r"\1", event)
+        name = script.get("names", {}).get(event) or re.sub(r"^cpu/.*name=(\w+)/$", r"\1", event)
         value = script["events"].get(name, "<not supported>") if counted else "<not counted>"
         share = script.get("running", {}).get(name, 100.0)
         unit = "msec" if name.endswith("clock") else ""
         shown = value if isinstance(value, str) else f"{value:f}"
         end = ", }" if script.get("trailing_comma") else "}"
         yield (
-            f'{{"counter-value" : "{shown}", "unit" : "{unit}", "event" : "{name}{script.get("suffix", "")}",'
+            f'{{"counter-value" : "{shown}", "unit" : "{unit}", "event" : "{_told(name, script)}",'
             f' "event-runtime" : 20000000, "pcnt-running" : {share:.2f}{end}'
         )
     if "-M" in arguments:
         yield from script.get("metrics", {}).get(arguments[arguments.index("-M") + 1], ())
+
+
+def _told(name: str, script: Mapping[str, Any]) -> str:
+    if not script.get("user_only") or name.endswith(":u"):
+        return name
+    return f"{name}u" if set(name) & set("/:") else f"{name}:u"
 
 
 def _events(arguments: list[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from irbench.counters.asking import (
 )
 from irbench.counters.figures import PHASES, RATIOS, CountedPhase, figures_of, unit_of
 from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_said
-from irbench.counters.perf_output import EventCount, PerfReading, event_name, read_intervals, read_perf
+from irbench.counters.perf_output import EventCount, PerfReading, is_user_only, names_told, read_intervals, read_perf
 from irbench.counters.plan import Counting
 from irbench.counters.topdown import (
     SHARES,
@@ -43,12 +43,13 @@ __all__ = [
     "PerfReading",
     "Processor",
     "TopdownMethod",
-    "event_name",
     "events_asked",
     "events_of_method",
     "figures_of",
     "fitting_method",
+    "is_user_only",
     "metric_group_in",
+    "names_told",
     "obstacle_said",
     "read_counters",
     "read_intervals",

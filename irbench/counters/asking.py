@@ -37,6 +37,7 @@ SOFTWARE_EVENTS = frozenset(
 
 _DEEPER = re.compile(r"topdown-l([2-6])")
 _EVENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/=,@-]*")
+_LABEL = re.compile(r"[/,]name=([^,/]+)")
 _NEARLY = (*GROUPS, "topdown-l2")
 
 
@@ -61,7 +62,7 @@ def read_counters(text: str | Iterable[str]) -> tuple[str, ...]:
     Commas between slashes belong to an event: ``cpu/event=0x1,umask=0x2/``.
 
     Raises:
-        ValueError: Nothing is named, or a name cannot be one of perf's.
+        ValueError: Nothing is named, a name cannot be one of perf's, or perf would write one name for two events.
     """
     given = [text] if isinstance(text, str) else list(text)
     names = tuple(dict.fromkeys(name for each in given for name in _split(each)))
@@ -72,6 +73,7 @@ def read_counters(text: str | Iterable[str]) -> tuple[str, ...]:
             raise ValueError(f"{name!r} is no name of a counter")
         if name.casefold().startswith("topdown") and name not in GROUPS and _is_mistyped(name):
             raise ValueError(f"there is no group {name!r}. {did_you_mean(name, _NEARLY)}".rstrip())
+    _check_labels(names)
     return names
 
 
@@ -93,6 +95,14 @@ def toplev_level(name: str) -> int | None:
 def _is_mistyped(name: str) -> bool:
     """Whether a name is meant to be a level; the kernel's own events, ``topdown-retiring`` for example, are none."""
     return toplev_level(name) is None and re.fullmatch(r"topdown-?l?\d*", name.casefold()) is not None
+
+
+def _check_labels(names: Iterable[str]) -> None:
+    """Refuse two events that perf would write by the same name, so that their counts could not be told apart."""
+    labels = [found[1] if (found := _LABEL.search(event)) else event for event in events_asked(names)]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two counters have the name {twice!r}")
 
 
 def _split(text: str) -> list[str]:

@@ -19,10 +19,12 @@ ObstacleCode: TypeAlias = Literal[
     "no-topdown",
     "no-toplev",
     "not-counted",
+    "not-named",
     "perf-failed",
 ]
 """``no-pmu``: no counters of the processor are visible, as in most virtual machines; ``not-supported``: this processor
-lacks the event; ``not-counted``: perf could, but the event was never on a counter while it was wanted."""
+lacks the event; ``not-counted``: perf could, but the event was never on a counter while it was wanted;
+``not-named``: perf counts it, under no name by which the count could be told from others."""
 
 _FORBIDDEN = re.compile(
     r"perf_event_paranoid|Access to performance monitoring|No permission|Permission denied|Operation not permitted"

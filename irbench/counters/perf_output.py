@@ -10,17 +10,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["EventCount", "PerfReading", "event_name", "is_user_only", "read_intervals", "read_perf"]
+__all__ = ["EventCount", "PerfReading", "is_user_only", "names_told", "read_intervals", "read_perf"]
 
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _TRAILING_COMMA = re.compile(r",\s*\}")
 _NOT_A_NUMBER = re.compile(r":\s*-?(?:nan|inf)\b", re.IGNORECASE)
-_OF_CORE = re.compile(r"(?:cpu|cpu_core|cpu_atom|armv\w+|apple_\w+)/(?P<name>[^/=]+)/\w*")
-_MODIFIER = re.compile(r"(?P<name>[^/]*):[a-zA-Z]+")
+_OF_CORE = re.compile(r"(?:cpu|cpu_core|cpu_atom|armv\w+|apple_\w+)/(?P<name>[^/=]+)/(?P<modifiers>\w*)")
 _USER_ONLY = re.compile(r"(?:/|:)[a-jl-zA-Z]*u[a-jl-zA-Z]*$")
 
 
@@ -44,14 +43,16 @@ class PerfReading:
     """One reading of all counters.
 
     Attributes:
-        events: By name, without modifiers; the sum over the kinds of cores where there are several.
+        events: By the name that perf wrote; where there are several kinds of cores, one for each of them.
         metrics: What perf computed itself, by its own name, in its own unit; ``None`` for what is not a number.
-        user_only: Whether the kernel's part was left out of some count.
     """
 
     events: Mapping[str, EventCount] = field(default_factory=dict[str, EventCount])
     metrics: Mapping[str, tuple[float | None, str]] = field(default_factory=dict[str, tuple[float | None, str]])
-    user_only: bool = False
+
+    def count(self, names: Collection[str]) -> EventCount:
+        """Return the sum over names of one event, which those of :func:`names_told` are; no value without any."""
+        return _sum([self.events[name] for name in names if name in self.events])
 
 
 def read_perf(text: str) -> PerfReading:
@@ -69,15 +70,40 @@ def read_intervals(text: str) -> tuple[tuple[float, PerfReading], ...]:
     return tuple((end_s, _reading(tuple(lines))) for end_s, lines in by_end.items())
 
 
-def event_name(told: str) -> str:
-    """Return an event's name without its modifiers and the kind of core: ``cpu_core/cycles/u`` is ``cycles``."""
-    found = _OF_CORE.fullmatch(told) or _MODIFIER.fullmatch(told)
-    return found["name"] if found else told
+def names_told(event: str, told: Collection[str]) -> tuple[str, ...]:
+    """Return which of perf's names mean an event: several where it has one for each kind of core.
+
+    perf writes ``cycles`` as ``cpu_core/cycles/`` and ``cpu_atom/cycles/`` where there are two kinds of cores, and adds
+    a ``u`` where it may count user space alone. Nothing else is the same event: ``cycles:k`` is not ``cycles``.
+
+    Args:
+        event: As perf was asked for it.
+        told: Names that it wrote.
+    """
+    added = "u" if "/" in event or ":" in event else ":u"
+    for wanted in (event, event + added):
+        for written in (str, _of_all_cores):
+            found = _equal(wanted, told, written)
+            if found:
+                return found
+    return ()
 
 
-def is_user_only(told: str) -> bool:
+def is_user_only(event: str) -> bool:
     """Whether the modifiers of an event leave out the kernel."""
-    return _USER_ONLY.search(told) is not None
+    return _USER_ONLY.search(event) is not None
+
+
+def _equal(wanted: str, told: Collection[str], written: Callable[[str], str]) -> tuple[str, ...]:
+    return tuple(name for name in told if written(name) == wanted)
+
+
+def _of_all_cores(name: str) -> str:
+    """Return a name as it is written without a kind of core: ``cpu_core/cycles/u`` is ``cycles:u``."""
+    found = _OF_CORE.fullmatch(name)
+    if found is None:
+        return name
+    return f"{found['name']}:{found['modifiers']}" if found["modifiers"] else found["name"]
 
 
 def _objects(text: str) -> Iterator[Mapping[str, Any]]:
@@ -97,11 +123,7 @@ def _reading(lines: tuple[Mapping[str, Any], ...]) -> PerfReading:
         name, unit = _metric_name(line)
         if name and metrics.get(name, (None, ""))[0] is None:
             metrics[name] = (_number(line.get("metric-value")), unit)
-    by_name: dict[str, list[EventCount]] = {}
-    for event, count in told.items():
-        by_name.setdefault(event_name(event), []).append(count)
-    events = {name: _sum(counts) for name, counts in by_name.items()}
-    return PerfReading(events, metrics, user_only=any(map(is_user_only, told)))
+    return PerfReading(told, metrics)
 
 
 def _count(line: Mapping[str, Any]) -> EventCount:
@@ -122,6 +144,8 @@ def _metric_name(line: Mapping[str, Any]) -> tuple[str, str]:
 
 def _sum(counts: list[EventCount]) -> EventCount:
     """Return the sum over kinds of cores; a process that never ran on one of them has no count there."""
+    if not counts:
+        return EventCount(None)
     known = [count for count in counts if count.value is not None]
     if not known:
         return EventCount(None, 0.0, is_supported=any(count.is_supported for count in counts))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from irbench.counters.asking import CounterPlan
 from irbench.counters.obstacles import Obstacle
-from irbench.counters.perf_output import event_name
+from irbench.counters.perf_output import EventCount, PerfReading
 from irbench.counters.topdown import TopdownMethod, events_of_method, is_grouped
 
 __all__ = ["Counting"]
@@ -28,6 +28,7 @@ class Counting:
         level: The level that is asked of it.
         user_only: Whether the kernel's part is left out.
         unavailable: What was asked for and cannot be counted, with the reason.
+        told: By event, the names that perf writes for it.
     """
 
     plan: CounterPlan
@@ -40,11 +41,13 @@ class Counting:
     level: int | None = None
     user_only: bool = False
     unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
+    told: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The user's events that can be counted, by the names that readings have."""
-        return tuple(dict.fromkeys(map(event_name, self.events)))
+    def counts(self, reading: PerfReading) -> dict[str, EventCount]:
+        """Return the counts of a reading: the user's events as the user wrote them, others by perf's names."""
+        own = {event: reading.count(self.told.get(event, (event,))) for event in self.events}
+        mapped = {name for event in self.events for name in self.told.get(event, (event,))}
+        return {**own, **{name: count for name, count in reading.events.items() if name not in (mapped | own.keys())}}
 
     @property
     def counts_nothing(self) -> bool:

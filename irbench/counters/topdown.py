@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from irbench.counters.perf_output import PerfReading
+from irbench.counters.perf_output import PerfReading, names_told
 
 __all__ = [
     "SHARES",
@@ -116,12 +116,18 @@ def shares_of(reading: PerfReading, method: TopdownMethod) -> dict[str, float]:
     """Return the shares of slots, from 0 to 1, by their names in :data:`SHARES`; empty where they were not counted."""
     if method == "perf":
         return _of_perf(reading)
-    counts = {name: count.value for name, count in reading.events.items() if count.value is not None}
+    counts = _values(reading, _AMD if method in _WIDTHS else events_of_method(method))
     if method == "intel-shares":
         return _of_intel_shares(counts)
     if method == "intel-slots":
         return _of_intel_slots(counts)
     return _of_amd(counts, _WIDTHS[method])
+
+
+def _values(reading: PerfReading, events: Collection[str]) -> dict[str, float]:
+    """Return what the events of a formula came to, without those that have no count."""
+    counts = {event: reading.count(names_told(event, reading.events)) for event in events}
+    return {event: count.value for event, count in counts.items() if count.value is not None}
 
 
 def _of_perf(reading: PerfReading) -> dict[str, float]:

@@ -15,14 +15,14 @@ from irbench.counters import (
     SOFTWARE_EVENTS,
     CounterPlan,
     Counting,
-    EventCount,
     Obstacle,
     PerfReading,
     Processor,
-    event_name,
     events_asked,
     fitting_method,
+    is_user_only,
     metric_group_in,
+    names_told,
     obstacle_said,
     read_perf,
     toplev_level,
@@ -85,7 +85,7 @@ def read_processor() -> Processor:
 
 def _with_events(counting: Counting, processor: Processor, paranoid: int | None) -> Counting:
     asked = events_asked(counting.plan.asked)
-    found = _openable(counting.perf, asked, processor, paranoid) if asked else _Openable((), {}, user_only=False)
+    found = _openable(counting.perf, asked, processor, paranoid) if asked else _Openable({}, {})
     missing = dict(found.unavailable)
     able = set(found.events)
     groups = {
@@ -93,32 +93,59 @@ def _with_events(counting: Counting, processor: Processor, paranoid: int | None)
         for name in counting.plan.asked
         if name in GROUPS and name != "topdown" and not able.intersection(GROUPS[name])
     }
-    return replace(counting, events=found.events, user_only=found.user_only, unavailable={**groups, **missing})
+    return replace(
+        counting,
+        events=found.events,
+        told=found.told,
+        user_only=any(_is_narrowed(event, names) for event, names in found.told.items()),
+        unavailable={**groups, **missing},
+    )
 
 
 @dataclass(frozen=True)
 class _Openable:
-    events: tuple[str, ...]
+    """Events by what perf calls them, and those that it cannot count."""
+
+    told: Mapping[str, tuple[str, ...]]
     unavailable: Mapping[str, Obstacle]
-    user_only: bool
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        return tuple(self.told)
 
 
 def _openable(perf: str, asked: Sequence[str], processor: Processor, paranoid: int | None) -> _Openable:
-    """Return which events perf can open: all at once, or each alone where it refuses one of them."""
-    answer = _count(perf, "-e", ",".join(asked))
-    answers = dict.fromkeys(asked, answer)
-    if answer.code != 0:
-        answers = {event: _count(perf, "-e", event) for event in asked}
+    """Return which events perf can open: all at once, and each alone where it refuses one or writes another name."""
+    together = _count(perf, "-e", ",".join(asked))
+    told: dict[str, tuple[str, ...]] = {}
     missing: dict[str, Obstacle] = {}
-    for event, answered in answers.items():
-        obstacle = _obstacle(event, answered, processor, paranoid)
-        if obstacle is not None:
+    for event in asked:
+        answer, names = together, names_told(event, together.reading.events)
+        if answer.code != 0 or not names:
+            answer = _count(perf, "-e", event)
+            names = _names_alone(event, answer.reading)
+        obstacle = _obstacle(event, answer, names, processor, paranoid)
+        if obstacle is None:
+            told[event] = names
+        else:
             missing[event] = obstacle
-    user_only = any(answers[event].reading.user_only for event in asked if event not in missing)
-    return _Openable(tuple(event for event in asked if event not in missing), missing, user_only)
+    return _Openable(told, missing)
 
 
-def _obstacle(event: str, answer: _Answer, processor: Processor, paranoid: int | None) -> Obstacle | None:
+def _names_alone(event: str, reading: PerfReading) -> tuple[str, ...]:
+    """Return the names of an event that was counted alone, so that what perf wrote is that event, whatever its name."""
+    written = tuple(reading.events)
+    return names_told(event, written) or (written if len(written) == 1 else ())
+
+
+def _is_narrowed(event: str, names: Iterable[str]) -> bool:
+    """Whether perf has left the kernel's part out of an event that it was asked to count as a whole."""
+    return not is_user_only(event) and any(map(is_user_only, names))
+
+
+def _obstacle(
+    event: str, answer: _Answer, names: tuple[str, ...], processor: Processor, paranoid: int | None
+) -> Obstacle | None:
     """Return why perf cannot count an event; ``None`` where it can.
 
     An event that never happened in the short program is not counted there, and may be in another.
@@ -127,10 +154,10 @@ def _obstacle(event: str, answer: _Answer, processor: Processor, paranoid: int |
         said = obstacle_said(answer.said, paranoid)
         if said.code != "not-supported":
             return said
-    else:
-        count = answer.reading.events.get(event_name(event), EventCount(None, is_supported=True))
-        if count.is_supported:
-            return None
+    elif not names:
+        return Obstacle("not-named")
+    elif answer.reading.count(names).is_supported:
+        return None
     is_of_processor = event not in SOFTWARE_EVENTS
     return Obstacle("no-pmu" if is_of_processor and not processor.has_pmu else "not-supported")
 

@@ -162,6 +162,10 @@ def _not_counted_here(_facts: Facts) -> tuple[str, str]:
     return "it was never on a counter", "Ask for fewer events at once."
 
 
+def _not_named(_facts: Facts) -> tuple[str, str]:
+    return "perf counts it under no name of its own", "Name it: cpu/event=0xc0,name=retired/, for example."
+
+
 def _perf_failed(facts: Facts) -> tuple[str, str]:
     said = f": {facts['said']}" if facts.get("said") else ""
     return f"perf failed{said}", "Try it by itself: perf stat -j -e EVENT true"
@@ -177,6 +181,7 @@ OBSTACLE_TEXTS: Mapping[ObstacleCode, _Text] = {
     "no-topdown": _no_topdown,
     "no-toplev": _no_toplev,
     "not-counted": _not_counted_here,
+    "not-named": _not_named,
     "perf-failed": _perf_failed,
 }
 """What is wrong, and what helps."""

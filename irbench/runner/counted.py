@@ -170,7 +170,7 @@ class _Measurement:
                 batch=main.batch,
                 shapes=bound_shapes(main),
                 asked=counting.plan.asked,
-                events=counting.names,
+                events=counting.events,
                 perf_version=counting.version,
                 rounds=self._rounds,
                 preview=True,

@@ -113,11 +113,11 @@ class _Launch:
 
     def _keep(self, phase: CountedPhase, text: str, inferences: int) -> None:
         if self._step_ms is not None:
-            self._found.timeline.append(_timeline(phase, read_intervals(text), self._counting.names))
+            self._found.timeline.append(_timeline(phase, read_intervals(text), self._counting))
             return
         reading = read_perf(text)
         shares = {} if self._counting.topdown is None else shares_of(reading, self._counting.topdown)
-        self._found.counts[phase] = PhaseCounts(reading.events, shares, inferences)
+        self._found.counts[phase] = PhaseCounts(self._counting.counts(reading), shares, inferences)
 
     def _count_deeper(self, worker: CellWorker, action: Callable[[], SoakBlock]) -> None:
         """Have toplev attached during as many inferences once more."""
@@ -134,17 +134,11 @@ class _Launch:
         self._found.counts["inference"] = PhaseCounts(before.events, {**before.shares, **nodes}, before.inferences)
 
 
-def _timeline(
-    phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...], names: tuple[str, ...]
-) -> PhaseTimeline:
+def _timeline(phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...], counting: Counting) -> PhaseTimeline:
+    counts = [counting.counts(reading) for _, reading in steps]
     ends_s = (0.0, *(end_s for end_s, _ in steps))
     return PhaseTimeline(
         phase,
         tuple(later - earlier for earlier, later in pairwise(ends_s)),
-        {name: tuple(_value(reading, name) for _, reading in steps) for name in names},
+        {event: tuple(step[event].value for step in counts) for event in counting.events},
     )
-
-
-def _value(reading: PerfReading, name: str) -> float | None:
-    count = reading.events.get(name)
-    return None if count is None else count.value

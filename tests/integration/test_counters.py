@@ -79,6 +79,24 @@ def test_ratios_and_shares_of_slots_are_figures(model: Path, perf: Any):
     assert found["inference", "backend_bound"]["value"] == pytest.approx(0.432)
 
 
+def test_events_that_differ_by_a_modifier_have_figures_of_their_own(model: Path, perf: Any):
+    perf(events={**fake_perf.HARDWARE, "cycles:u": 50_000_000})
+    found = figures(run(model, "ipc,cycles:u"))
+    assert found["import", "cycles"]["value"] == 60_000_000
+    assert found["import", "cycles:u"]["value"] == 50_000_000
+    assert found["import", "ipc"]["value"] == pytest.approx(2.5)
+
+
+def test_a_raw_event_and_one_with_a_name_of_its_own_are_counted_in_user_space_too(model: Path, perf: Any):
+    perf(events={"cpu/event=0xc0/": 7, "foo": 8}, user_only=True)
+    called = run(model, "cpu/event=0xc0/,cpu/event=0x3c,name=foo/", "--timeline", "100ms")
+    found = figures(called)
+    assert found["import", "cpu/event=0xc0/"]["value"] == 7
+    assert found["import", "cpu/event=0x3c,name=foo/"]["value"] == 8
+    (row,) = called.document["counters"][0]["rows"]
+    assert row["timeline"][-1]["counts"]["cpu/event=0x3c,name=foo/"] == [8.0, 8.0]
+
+
 def test_scaled_counts_are_marked_in_the_table(model: Path, perf: Any):
     perf(events=fake_perf.HARDWARE, running={"cycles": 63.0})
     called = run(model, "ipc", form="table")

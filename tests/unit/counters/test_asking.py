@@ -22,6 +22,12 @@ def test_what_can_be_no_name_of_a_counter_is_refused(wrong: str):
         read_counters(wrong)
 
 
+@pytest.mark.parametrize("asked", ["cpu/event=0x1,name=a/,cpu/event=0x2,name=a/", "ipc,cpu/event=0x1,name=cycles/"])
+def test_two_events_that_perf_would_write_by_the_same_name_are_refused(asked: str):
+    with pytest.raises(ValueError, match="two counters have the name"):
+        read_counters(asked)
+
+
 def test_a_level_that_toplev_has_not_is_refused_with_the_one_that_was_meant():
     with pytest.raises(ValueError, match="Did you mean topdown-l2"):
         read_counters("topdown-l1")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench.counters import event_name, read_intervals, read_perf
+from irbench.counters import is_user_only, names_told, read_intervals, read_perf
 
 OUTPUTS = Path(__file__).parents[2] / "perf_outputs"
 PERF_6_1 = (OUTPUTS / "perf-6.1.json").read_text()
@@ -32,7 +32,7 @@ def test_an_event_that_is_not_supported_has_no_value_and_above_all_not_zero():
 
 
 def test_an_event_that_was_not_counted_has_no_value_although_it_is_supported():
-    count = read_perf(PERF_6_8_USER).events["cycles"]
+    count = read_perf(PERF_6_8_USER).events["cycles:u"]
     assert (count.value, count.is_supported) == (None, True)
 
 
@@ -40,17 +40,20 @@ def test_an_event_that_shared_its_counter_says_for_how_much_of_the_time_it_had_i
     assert read_perf(BARE).events["page-faults"].running_share == pytest.approx(0.7143)
 
 
-def test_modifiers_are_no_part_of_the_name_and_tell_that_the_kernel_is_left_out():
-    reading = read_perf(PERF_6_8_USER)
-    assert set(reading.events) == {"task-clock", "cycles", "msr/tsc/"}
-    assert reading.user_only
-    assert not read_perf(PERF_6_1).user_only
+def test_the_modifier_of_a_name_tells_that_the_kernel_is_left_out():
+    assert [name for name in read_perf(PERF_6_8_USER).events if is_user_only(name)] == ["task-clock:u", "cycles:u"]
+    assert is_user_only("cpu/event=0xc0/u")
+    assert not is_user_only("cpu/event=0xc0/uk")
+    assert not is_user_only("cycles:k")
 
 
 def test_kinds_of_cores_are_added_up_and_one_that_never_ran_is_no_reason_for_no_count():
-    counts = read_perf(PERF_6_5_HYBRID).events
-    assert (counts["cycles"].value, counts["cycles"].running_share) == (20_000_000, 0.54)
-    assert (counts["branch-misses"].value, counts["branch-misses"].running_share) == (6326, 1.0)
+    reading = read_perf(PERF_6_5_HYBRID)
+    cycles = reading.count(names_told("cycles", reading.events))
+    misses = reading.count(names_told("branch-misses", reading.events))
+    assert (cycles.value, cycles.running_share) == (20_000_000, 0.54)
+    assert (misses.value, misses.running_share) == (6326, 1.0)
+    assert reading.count(()).value is None
 
 
 def test_lines_with_a_metric_alone_are_read_with_their_unit():
@@ -81,15 +84,25 @@ def test_what_is_no_object_is_left_out():
 
 
 @pytest.mark.parametrize(
-    ("told", "name"),
+    ("event", "told", "names"),
     [
-        ("cycles", "cycles"),
-        ("cycles:u", "cycles"),
-        ("cpu_core/cycles/u", "cycles"),
-        ("armv8_pmuv3_0/branch-misses/", "branch-misses"),
-        ("cpu/event=0x1,umask=0x2/", "cpu/event=0x1,umask=0x2/"),
-        ("msr/tsc/", "msr/tsc/"),
+        ("cycles", ("cycles",), ("cycles",)),
+        ("cycles", ("cycles:u",), ("cycles:u",)),
+        ("cycles", ("cycles", "cycles:u", "cycles:k"), ("cycles",)),
+        ("cycles:k", ("cycles:u", "cycles:k"), ("cycles:k",)),
+        ("cycles", ("cycles:k",), ()),
+        ("cycles", ("cycles", "cpu/cycles/"), ("cycles",)),
+        ("cycles", ("cpu_core/cycles/", "cpu_atom/cycles/"), ("cpu_core/cycles/", "cpu_atom/cycles/")),
+        ("cycles", ("cpu_core/cycles/u", "cpu_atom/cycles/u"), ("cpu_core/cycles/u", "cpu_atom/cycles/u")),
+        ("cycles:u", ("cpu_core/cycles/", "cpu_core/cycles/u"), ("cpu_core/cycles/u",)),
+        ("cpu_core/cycles/", ("cpu_core/cycles/", "cpu_atom/cycles/"), ("cpu_core/cycles/",)),
+        ("cpu/event=0xc0/", ("cpu/event=0xc0/u",), ("cpu/event=0xc0/u",)),
+        ("kmem:kfree", ("kmem:kmalloc", "kmem:kfree"), ("kmem:kfree",)),
+        ("msr/tsc/", ("msr/tsc/",), ("msr/tsc/",)),
+        ("cpu/event=0x3c,name=foo/", ("foo",), ()),
     ],
 )
-def test_names_of_events_are_those_that_a_user_wrote(told: str, name: str):
-    assert event_name(told) == name
+def test_an_event_has_its_own_name_for_each_kind_of_core_and_a_u_that_perf_added(
+    event: str, told: tuple[str, ...], names: tuple[str, ...]
+):
+    assert names_told(event, told) == names

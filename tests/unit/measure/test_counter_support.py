@@ -8,7 +8,7 @@ from typing import Any
 import fake_perf
 import pytest
 
-from irbench.counters import CounterPlan, Counting, Processor
+from irbench.counters import CounterPlan, Counting, EventCount, PerfReading, Processor
 from irbench.measure import counter_support
 
 PMU = Processor("GenuineIntel", 6, 143, has_pmu=True)
@@ -63,7 +63,51 @@ def test_what_the_kernel_forbids_is_told_with_its_level(asks: Any):
 
 
 def test_user_space_alone_is_remembered(asks: Any):
-    assert asks("software", suffix=":u").user_only
+    assert asks("software", user_only=True).user_only
+    assert not asks("software").user_only
+
+
+def test_user_space_alone_that_was_asked_for_is_no_limit_of_the_machine(asks: Any):
+    events = {**fake_perf.HARDWARE, "cycles:u": 40_000_000}
+    assert not asks("cycles:u", "instructions", events=events).user_only
+    assert asks("cycles:u", "instructions", events=events, user_only=True).user_only
+
+
+def test_events_that_differ_by_their_modifiers_are_counted_apart(asks: Any):
+    events = {**fake_perf.HARDWARE, "cycles:u": 40, "cycles:k": 20}
+    counting = asks("ipc", "cycles:u", "cycles:k", events=events)
+    assert counting.events == ("cycles", "instructions", "cycles:u", "cycles:k")
+    reading = PerfReading({name: EventCount(float(events[name])) for name in counting.events})
+    counts = {event: count.value for event, count in counting.counts(reading).items()}
+    assert counts == {"cycles": 6e7, "instructions": 1.5e8, "cycles:u": 40, "cycles:k": 20}
+
+
+def test_raw_and_named_events_are_found_by_what_perf_calls_them(asks: Any):
+    named = "cpu/event=0x3c,name=foo/"
+    events = {"cpu/event=0xc0/": 7, "foo": 8, "task-clock": 9}
+    counting = asks("cpu/event=0xc0/", named, "task-clock", events=events, user_only=True)
+    assert counting.unavailable == {}
+    assert counting.told == {
+        "cpu/event=0xc0/": ("cpu/event=0xc0/u",),
+        named: ("foo:u",),
+        "task-clock": ("task-clock:u",),
+    }
+    reading = PerfReading({"foo:u": EventCount(8.0), "other": EventCount(1.0)})
+    assert {event: count.value for event, count in counting.counts(reading).items()} == {
+        "cpu/event=0xc0/": None, named: 8, "task-clock": None, "other": 1
+    }  # fmt: skip
+
+
+def test_an_event_that_perf_counts_under_another_name_is_looked_for_alone(asks: Any):
+    counting = asks("cs", "task-clock", events=fake_perf.SOFTWARE, names={"cs": "context-switches"})
+    assert counting.told == {"cs": ("context-switches",), "task-clock": ("task-clock",)}
+
+
+def test_an_event_that_is_not_among_the_answers_is_not_counted(asks: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(counter_support, "read_perf", lambda _: PerfReading())
+    counting = asks("task-clock")
+    assert counting.counts_nothing
+    assert counting.unavailable["task-clock"].code == "not-named"
 
 
 def test_without_perf_nothing_can_be_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
