@@ -18,6 +18,7 @@ from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_said
 from irbench.counters.perf_output import EventCount, PerfReading, is_user_only, names_told, read_intervals, read_perf
 from irbench.counters.plan import Counting
 from irbench.counters.topdown import (
+    LEVEL_1,
     SHARES,
     Processor,
     TopdownMethod,
@@ -30,6 +31,7 @@ from irbench.counters.toplev_output import read_toplev
 
 __all__ = [
     "GROUPS",
+    "LEVEL_1",
     "PHASES",
     "RATIOS",
     "SHARES",

@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias
 from irbench.counters.perf_output import PerfReading, names_told
 
 __all__ = [
+    "LEVEL_1",
     "SHARES",
     "Processor",
     "TopdownMethod",
@@ -30,7 +31,9 @@ __all__ = [
     "shares_of",
 ]
 
-SHARES = ("retiring", "frontend_bound", "bad_speculation", "backend_bound", "smt_contention")
+LEVEL_1 = ("retiring", "frontend_bound", "bad_speculation", "backend_bound")
+"""The shares of slots that every processor tells."""
+SHARES = (*LEVEL_1, "smt_contention")
 """Shares of slots: what was useful, and what was lost; the last one is told by AMD alone."""
 
 TopdownMethod: TypeAlias = Literal["perf", "intel-shares", "intel-slots", "amd-zen4", "amd-zen5"]

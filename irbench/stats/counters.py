@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
-from irbench.counters import PHASES, RATIOS, CountedPhase, figures_of, unit_of
+from irbench.counters import LEVEL_1, PHASES, RATIOS, CountedPhase, figures_of, unit_of
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 
-__all__ = ["derive_counter_table", "with_counter_figures"]
+__all__ = ["derive_counter_table"]
 
 
 def derive_counter_table(table: CounterTable) -> CounterTable:
@@ -22,35 +22,28 @@ def derive_counter_table(table: CounterTable) -> CounterTable:
     return replace(
         table,
         preview=fewest < FEWEST_LAUNCHES,
-        rows=tuple(with_counter_figures(row, table.events, table.confidence) for row in table.rows),
+        rows=tuple(_with_figures(row, table) for row in table.rows),
     )
 
 
-def with_counter_figures(row: CounterRow, events: Sequence[str], confidence: float) -> CounterRow:
-    """Return a row with what follows from its own launches.
-
-    Args:
-        row: With launches.
-        events: Those that the user asked for, by name.
-        confidence: Of the intervals.
-    """
-    figures = tuple(figure for phase in PHASES for figure in _of_phase(row.launches, phase, events, confidence))
+def _with_figures(row: CounterRow, table: CounterTable) -> CounterRow:
+    figures = tuple(figure for phase in PHASES for figure in _of_phase(row.launches, phase, table))
     inferences = sum(counts.inferences for launch in row.launches for counts in launch.phases.values())
     return replace(row, figures=figures, inferences=inferences)
 
 
-def _of_phase(
-    launches: Sequence[CountedLaunch], phase: CountedPhase, events: Sequence[str], confidence: float
-) -> Iterator[CounterFigure]:
+def _of_phase(launches: Sequence[CountedLaunch], phase: CountedPhase, table: CounterTable) -> Iterator[CounterFigure]:
+    """Yield all that was asked for, without a value where perf never had it on a counter."""
     counted = [launch.phases[phase] for launch in launches if phase in launch.phases]
     if not counted:
         return
-    found = [figures_of(counts.events, counts.shares, counts.inferences, events) for counts in counted]
-    shares = {name for counts in counted for name in counts.shares}
-    for name in dict.fromkeys((*events, *(name for figures in found for name in figures))):
+    found = [figures_of(counts.events, counts.shares, counts.inferences, table.events) for counts in counted]
+    asked_shares = LEVEL_1 if table.topdown is not None else ()
+    shares = {*asked_shares, *(name for counts in counted for name in counts.shares)}
+    for name in dict.fromkeys((*table.events, *(name for figures in found for name in figures), *asked_shares)):
         values = [figures[name] for figures in found if name in figures]
         figure = CounterFigure(phase, name, unit_of(name, is_share=name in shares))
-        yield _over_launches(figure, values, counted, confidence) if values else figure
+        yield _over_launches(figure, values, counted, table.confidence) if values else figure
 
 
 def _over_launches(

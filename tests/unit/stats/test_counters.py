@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
-from irbench.counters import EventCount
+from irbench.counters import LEVEL_1, EventCount
 from irbench.row import Requested
 from irbench.stats.counters import derive_counter_table
 from irbench.stats.intervals import FEWEST_LAUNCHES
@@ -85,6 +87,12 @@ def test_shares_of_slots_are_shares():
     _, figures = derived(launch(1, 1000.0, 3000.0), launch(3, 1000.0, 3000.0))
     retiring = figures["inference", "retiring"]
     assert (retiring.unit, retiring.value) == ("share", pytest.approx(0.2))
+
+
+def test_shares_that_were_asked_for_and_never_counted_have_figures_without_values():
+    table = derive_counter_table(replace(derived(launch(1, 1000.0, 3000.0))[0], topdown="amd-zen4"))
+    found = {figure.name: figure.value for figure in table.rows[0].figures if figure.phase == "inference"}
+    assert [found[name] for name in LEVEL_1] == [0.1, None, None, None]
 
 
 def test_inferences_of_all_launches_are_added_up():
