@@ -120,17 +120,48 @@ def test_operators_that_overlap_are_told() -> None:
 
 def test_time_between_operators_is_said_first_where_it_matters() -> None:
     operators = [operator("block/conv", "Conv", *[10.0] * 4, nodes=["block/conv"])]
-    (gap,) = headline_lines(derive_report(document(cell("ort", operators, [100] * 4, [99] * 4))))
+    _, gap = headline_lines(derive_report(document(cell("ort", operators, [100] * 4, [99] * 4))))
     assert gap.startswith("ort spends 100 % of its operators' time in matrix products")
     assert gap.endswith("; 90.0 of 100 ms lie between operators.")
-    (none,) = headline_lines(derive_report(document(cell("ort", operators, [10.4] * 4, [10.4] * 4))))
+    _, none = headline_lines(derive_report(document(cell("ort", operators, [10.4] * 4, [10.4] * 4))))
     assert "between" not in none
 
 
 def test_operators_that_overlap_are_said_first() -> None:
     operators = [operator(name, "Conv", *[10.0] * 4) for name in ("a", "b")]
-    (said,) = headline_lines(derive_report(document(cell("ort", operators, [12] * 4, [12] * 4))))
+    _, said = headline_lines(derive_report(document(cell("ort", operators, [12] * 4, [12] * 4))))
     assert said.endswith("; operators run at the same time, 20.0 ms of them in 12.0 ms.")
+
+
+def test_plain_latencies_are_said_first_and_who_is_fastest_only_where_that_is_certain() -> None:
+    first, *_ = headline_lines(derive_report(profiles.example()))
+    assert first == "Without profiling openvino takes 10.8 ms, ort 20.0 ms: openvino is fastest."
+    operators = [operator("block/conv", "Conv", *[10.0] * 4, nodes=["block/conv"])]
+    alike = [cell(label, operators, [13] * 4, [12, 13, 13, 14]) for label in ("a", "b")]
+    first, *_ = headline_lines(derive_report(document(*alike)))
+    assert first == "Without profiling a takes 13.0 ms, b 13.0 ms."
+
+
+def test_where_profiling_is_dear_nothing_is_lost_and_no_speed_is_told_in_words() -> None:
+    dear = profiles.ort()
+    launches = tuple(replace(launch, plain_ns=(5_700_000,) * 20) for launch in dear.launches)
+    first, ort, _ = headline_lines(
+        derive_report(document(replace(dear, launches=launches), profiles.openvino(), kinds=profiles.KINDS))
+    )
+    assert first == "Without profiling ort takes 5.70 ms, openvino 10.8 ms: ort is fastest."
+    assert ort.endswith("; these are times of a profiled run, which takes 3.7 times as long.")
+    assert "loses" not in ort
+    assert "GFLOP/s" not in ort
+    _, ort, _ = headline_lines(derive_report(profiles.example()))
+    assert "loses" in ort
+    assert "profiled run" not in ort
+
+
+def test_a_cost_of_profiling_that_is_certainly_below_1_is_called_noise() -> None:
+    operators = [operator("block/conv", "Conv", *[10.0] * 4, nodes=["block/conv"])]
+    noise = "ort: a cost of profiling below 1 is noise"
+    assert noise in text(document(cell("ort", operators, [12] * 4, [13] * 4)), 100)
+    assert noise not in text(document(cell("ort", operators, [12, 12, 12, 14], [13] * 4)), 100)
 
 
 def test_every_code_has_its_words() -> None:
