@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.disturbances import disturbance_warnings
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
@@ -152,7 +153,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
             "of peak: share of what matrix products attained at most on the same machine in the same precision with as"
             f" many threads, measured {document.peaks.measured[:10]} (irbench doctor){_other_versions(document)}."
         )
-    for warning in document.warnings:
+    for warning in (*disturbance_warnings(document), *document.warnings):
         words = warning_words(warning, Context())
         yield f"warning: {words.brief} {words.more}"
     yield from (note_text(note, Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)

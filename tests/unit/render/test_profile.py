@@ -13,7 +13,7 @@ from golden_files import check_golden
 from profiles import SCORES, cell, document, operator
 
 from irbench.profiling.matching import MatchedBy
-from irbench.profiling.record import ProfileDocument, ProfileStop, TimelineSpan
+from irbench.profiling.record import Disturbance, ProfileDocument, ProfileStop, TimelineSpan
 from irbench.profiling.report import By
 from irbench.profiling.summary import derive_report
 from irbench.render.formats.operator_trace import operator_trace
@@ -163,6 +163,19 @@ def test_a_cost_of_profiling_that_is_certainly_below_1_is_called_noise() -> None
     noise = "ort: a cost of profiling below 1 is noise"
     assert noise in text(document(cell("ort", operators, [12] * 4, [13] * 4)), 100)
     assert noise not in text(document(cell("ort", operators, [12, 12, 12, 14], [13] * 4)), 100)
+
+
+def test_a_busy_machine_is_warned_of_below_the_tables() -> None:
+    def shown(foreign_ms: int, processors: int) -> str:
+        evidence = Disturbance(1_000_000_000, 1_000_000 * foreign_ms, processors)
+        ort = profiles.ort()
+        launches = tuple(replace(launch, disturbance=evidence) for launch in ort.launches)
+        return text(document(replace(ort, launches=launches), profiles.openvino(), kinds=profiles.KINDS), 200)
+
+    warning = "warning: Other programs used 40 % of a processor. Close other programs"
+    assert shown(400, 2).count(warning) == 1
+    assert "warning" not in shown(400, 32)
+    assert "warning" not in shown(40, 2)
 
 
 def test_every_code_has_its_words() -> None:
