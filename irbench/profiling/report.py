@@ -93,6 +93,11 @@ class PartRow:
     figures: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
 
     @property
+    def is_overhead(self) -> bool:
+        """Whether it is the runtime's own work, and no part of the graph."""
+        return self.operator_class is OperatorClass.OVERHEAD
+
+    @property
     def most_ns(self) -> float:
         """Its time in the cell where it takes longest."""
         return max((figures.time_ns.value for figures in self.figures.values()), default=0.0)

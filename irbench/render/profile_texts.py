@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.disturbances import disturbance_warnings
@@ -24,6 +24,7 @@ __all__ = [
     "PROFILE_STOPPED_TEXTS",
     "below_tables",
     "class_name",
+    "fused_nodes_lines",
     "headline_lines",
     "milliseconds",
     "profile_title",
@@ -32,7 +33,7 @@ __all__ = [
 MATCHED_TEXTS: Mapping[MatchedBy, str] = {
     "name": "joined with nodes by name",
     "tensor": "joined by the names of tensors",
-    "position": "joined by their place before an operator that has a name",
+    "position": "matched to nodes by the order of execution, because the runtime does not name them",
     "signature": "joined by class and shape along the graph",
     "inserted": "in data movement that the runtime added",
     "overhead": "the runtime's own work",
@@ -159,6 +160,16 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     yield from (note_text(note, Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
     if PROFILE_STOPPED_TEXTS[document.stopped_by]:
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]
+
+
+def fused_nodes_lines(rows: Iterable[PartRow]) -> Iterator[str]:
+    """Yield what ``+8`` behind the name of a node means, where a row has it."""
+    others = sorted({len(row.nodes) - 1 for row in rows if len(row.nodes) > 1})
+    if not others:
+        return
+    codes = ", ".join(f"+{number}" for number in others)
+    count = plural(others[0], "other node") if len(others) == 1 else "so many other nodes"
+    yield f"{codes}: with {count} that a backend fuses with it."
 
 
 def _other_versions(document: ProfileDocument) -> str:

@@ -75,7 +75,7 @@ def test_no_line_is_wider_than_the_terminal_however_many_backends_there_are(widt
 def test_rows_beyond_the_first_few_are_added_up_and_not_dropped() -> None:
     shown = text(profiles.example(), 100, "node", top=1)
     (others,) = (line for line in shown.splitlines() if line.startswith("all others"))
-    assert others.split() == ["all", "others", "8.00", "2.50"]
+    assert others.split() == ["all", "others", "7.00", "2.50"]
 
 
 def test_a_preview_is_called_one() -> None:
@@ -176,6 +176,29 @@ def test_a_busy_machine_is_warned_of_below_the_tables() -> None:
     assert shown(400, 2).count(warning) == 1
     assert "warning" not in shown(400, 32)
     assert "warning" not in shown(40, 2)
+
+
+def test_the_runtime_s_own_work_is_no_node() -> None:
+    nodes = text(profiles.example(), 100, "node", top=2)
+    assert "SequentialExecutor" not in nodes
+    lines = nodes.splitlines()
+    (own,) = (place for place, line in enumerate(lines) if line.startswith("runtime's own"))
+    assert lines[own - 1].startswith("all others")
+    assert lines[own].split()[2:] == ["1.00", "5", "-"]
+    assert lines[own + 1].startswith("sum of operators")
+    _, changed = text(profiles.compared(), 100).split("The nodes that changed most:")
+    assert "SequentialExecutor" not in changed
+
+
+def test_how_many_nodes_are_fused_with_one_is_explained_where_it_is_shown() -> None:
+    assert "+1: with 1 other node that a backend fuses with it." in text(profiles.example(), 100, "node")
+    assert "+1: with" in text(profiles.example(), 100)  # the nodes that differ have it
+    alone = document(profiles.ort())
+    assert "+1" not in text(alone, 100, "node")
+    names = [node.name for node in profiles.NODES]
+    fused = [operator("a", "Conv", *[9.0] * 4, nodes=names[:3]), operator("b", "Gemm", *[9.0] * 4, nodes=names[3:])]
+    shown = text(document(cell("ort", fused, [20] * 4, [20] * 4)), 100, "node")
+    assert "+1, +2: with so many other nodes that a backend fuses with it." in shown
 
 
 def test_every_code_has_its_words() -> None:
