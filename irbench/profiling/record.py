@@ -20,6 +20,7 @@ from irbench.spi.profiling import TensorShape
 
 __all__ = [
     "PROFILE_VERSION",
+    "Disturbance",
     "GraphNode",
     "LaunchLatencies",
     "OperatorProfile",
@@ -107,6 +108,21 @@ class TimelineSpan:
 
 
 @dataclass(frozen=True)
+class Disturbance:
+    """What else happened on the machine during a launch, with the compilation and the calls without profiling.
+
+    Attributes:
+        wall_ns: How long the launch took.
+        foreign_cpu_ns: CPU time that processes outside irbench's own tree used on the measured processors.
+        processors: How many processors the cell uses.
+    """
+
+    wall_ns: int
+    foreign_cpu_ns: int
+    processors: int
+
+
+@dataclass(frozen=True)
 class LaunchLatencies:
     """Latencies of one launch, issue to completion, of each call.
 
@@ -117,6 +133,7 @@ class LaunchLatencies:
         counted: Places of the profiled calls that count: the middle half by latency, or all where the runtime tells
             only the mean of all.
         uncertainty_ns: By how much the time of each operator may be off, because the runtime's figures are rounded.
+        disturbance: What else happened on the machine; ``None`` where nothing was recorded.
     """
 
     launch: int
@@ -124,6 +141,7 @@ class LaunchLatencies:
     plain_ns: tuple[int, ...]
     counted: tuple[int, ...]
     uncertainty_ns: int = 0
+    disturbance: Disturbance | None = None
 
 
 @dataclass(frozen=True)

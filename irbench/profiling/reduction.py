@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.profiling.record import LaunchLatencies, OperatorProfile, ProfiledCell, TimelineSpan
+from irbench.profiling.record import Disturbance, LaunchLatencies, OperatorProfile, ProfiledCell, TimelineSpan
 from irbench.spi.profiling import InferenceProfile, OperatorTime
 
 __all__ = ["Launch", "middle_half", "with_launch"]
@@ -30,12 +30,14 @@ class Launch:
         profiled_ns: Latency of each profiled call.
         plain_ns: Latency of each call of a session without profiling.
         profiles: Of the profiled calls, oldest first; at least one, and their ``averages`` add up to the calls.
+        disturbance: What else happened on the machine.
     """
 
     number: int
     profiled_ns: tuple[int, ...]
     plain_ns: tuple[int, ...]
     profiles: tuple[InferenceProfile, ...]
+    disturbance: Disturbance | None = None
 
     @property
     def counted(self) -> NDArray[np.intp]:
@@ -86,6 +88,7 @@ def _latencies(launch: Launch) -> LaunchLatencies:
         plain_ns=launch.plain_ns,
         counted=tuple(map(int, launch.counted)),
         uncertainty_ns=max(profile.uncertainty_ns for profile in launch.profiles),
+        disturbance=launch.disturbance,
     )
 
 

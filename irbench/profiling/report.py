@@ -27,6 +27,9 @@ By: TypeAlias = Literal["class", "op", "node"]
 _SPEAKS_FOR_ALL = 0.9
 """The least share of a part's time in operators of known work, for their speed to be the part's."""
 
+_COSTLY = 1.3
+"""The most that profiling may lengthen an inference for its parts to speak for one that is not profiled."""
+
 _GAP = 0.05
 """The least share of the latency between operators that is worth a word."""
 
@@ -90,6 +93,11 @@ class PartRow:
     figures: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
 
     @property
+    def is_overhead(self) -> bool:
+        """Whether it is the runtime's own work, and no part of the graph."""
+        return self.operator_class is OperatorClass.OVERHEAD
+
+    @property
     def most_ns(self) -> float:
         """Its time in the cell where it takes longest."""
         return max((figures.time_ns.value for figures in self.figures.values()), default=0.0)
@@ -146,6 +154,16 @@ class CellSummary:
         return self.between_ns is not None and self.between_ns.high < 0
 
     @property
+    def is_costly(self) -> bool:
+        """Whether profiling lengthens the inference so much that its parts do not speak for one without profiling."""
+        return self.slowdown is not None and self.slowdown.value > _COSTLY
+
+    @property
+    def cost_is_noise(self) -> bool:
+        """Whether profiled inferences seem certainly faster than plain ones, which no recording can cause."""
+        return self.slowdown is not None and self.slowdown.confidence is not None and self.slowdown.high < 1
+
+    @property
     def has_gap(self) -> bool:
         """Whether so much of the latency lies between operators that their shares do not speak for the inference."""
         if self.between_ns is None or self.latency_ns is None:
@@ -180,7 +198,8 @@ class HeadlineFacts:
         cell: Which.
         largest: The class that takes the most time.
         next_largest: The class that takes the most time besides; ``None`` where there is no other.
-        excess: Where it loses the most to another cell; ``None`` where it loses nowhere.
+        excess: Where it loses the most to another cell; ``None`` where it loses nowhere, and where profiling is so dear
+            that its times do not tell.
     """
 
     cell: str
@@ -252,6 +271,21 @@ class ProfileReport:
     nodes: tuple[PartRow, ...]
     headline: tuple[HeadlineFacts, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def by_latency(self) -> tuple[CellSummary, ...]:
+        """The cells that have launches, the one with the shortest latency without profiling first."""
+        timed = [(cell.plain_ns.value, cell) for cell in self.cells if cell.plain_ns is not None]
+        return tuple(cell for _, cell in sorted(timed, key=lambda pair: pair[0]))
+
+    @property
+    def fastest(self) -> CellSummary | None:
+        """The cell that is the fastest without profiling; ``None`` of a single cell, and where intervals overlap."""
+        if len(self.by_latency) < 2:
+            return None
+        own, *others = [cell.plain_ns for cell in self.by_latency if cell.plain_ns is not None]
+        has_intervals = all(found.confidence is not None for found in (own, *others))
+        return self.by_latency[0] if has_intervals and all(own.high < other.low for other in others) else None
 
     def rows(self, by: By) -> tuple[PartRow, ...]:
         """Return the rows by class of work, by operator type or by node."""

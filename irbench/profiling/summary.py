@@ -93,4 +93,5 @@ def _headline(
             own = [row for row in classes if cell.id in row.figures]
             largest, *rest = sorted(own, key=lambda row: -row.figures[cell.id].time_ns.value)
             following = rest[0].operator_class if rest else None
-            yield HeadlineFacts(cell.id, largest.operator_class, following, losses.get(cell.id))
+            excess = None if cell.is_costly else losses.get(cell.id)
+            yield HeadlineFacts(cell.id, largest.operator_class, following, excess)

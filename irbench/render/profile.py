@@ -9,12 +9,13 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
+from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.record import ProfileDocument
-from irbench.profiling.report import By, CellSummary, ProfileReport
+from irbench.profiling.report import By, CellSummary, PartRow, ProfileReport
 from irbench.render.line_wrapping import wrap
 from irbench.render.profile_differences import class_change_table, difference_table, node_change_table
-from irbench.render.profile_tables import fitting, part_table, speed_table
-from irbench.render.profile_texts import below_tables, headline_lines, profile_title
+from irbench.render.profile_tables import fitting, largest_first, part_table, speed_table
+from irbench.render.profile_texts import below_tables, fused_nodes_lines, headline_lines, profile_title
 from irbench.render.table import TextTable
 
 __all__ = ["ProfileView"]
@@ -66,20 +67,29 @@ class ProfileView:
         yield Text("")
         if hidden:
             yield from _paragraph(f"hidden, the terminal is too narrow: {', '.join(hidden)}", width, "dim")
-        for sentence in below_tables(self.document, self.report):
+        for sentence in self._below():
             yield from _paragraph(sentence, width, "dim")
 
     def as_markdown(self) -> str:
         """Return a heading, the sentences and the tables, as Markdown."""
         parts = (part if isinstance(part, str) else part.as_markdown() for part in self._parts(_WIDEST))
         said = "\n".join(f"- {line}" for line in headline_lines(self.report))
-        below = "\n".join(f"- {line}" for line in below_tables(self.document, self.report))
+        below = "\n".join(f"- {line}" for line in self._below())
         whole = (f"### {profile_title(self.document)}", said, *parts, below)
         return "\n\n".join(part for part in whole if part) + "\n"
 
     @property
     def _measured(self) -> tuple[CellSummary, ...]:
         return tuple(cell for cell in self.report.cells if cell.launches)
+
+    @property
+    def _differing(self) -> tuple[PartRow, ...]:
+        return () if self.report.comparisons else self.report.differing(self.top)
+
+    def _below(self) -> Iterator[str]:
+        listed = largest_first(self.report, self._measured, "node")[: self.top] if self.by == "node" else ()
+        yield from below_tables(self.document, self.report)
+        yield from fused_nodes_lines((*listed, *self._differing))
 
     def _parts(self, width: int) -> Iterator[TextTable | str]:
         """Yield the tables, and what is to be said above some of them."""
@@ -93,12 +103,13 @@ class ProfileView:
             names = labels[comparison.before], labels[comparison.after]
             yield f"What changed from {names[0]} to {names[1]}:"
             yield class_change_table(comparison)
-            changed = [change for change in comparison.nodes if change.change_ns.is_certain][: self.top]
+            nodes = (change for change in comparison.nodes if change.operator_class is not OperatorClass.OVERHEAD)
+            changed = [change for change in nodes if change.change_ns.is_certain][: self.top]
             if changed:
                 yield "The nodes that changed most:"
                 yield node_change_table(changed)
-        differing = self.report.differing(self.top)
-        if differing and not self.report.comparisons:
+        differing = self._differing
+        if differing:
             yield "The nodes that differ most between backends:"
             yield from fitting(cells, lambda some: difference_table(differing, some), width)
 

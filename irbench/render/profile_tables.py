@@ -13,7 +13,7 @@ from irbench.render.profile_texts import class_name, milliseconds
 from irbench.render.quantities import percent
 from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["fitting", "node_name", "part_table", "short_name", "speed_table"]
+__all__ = ["fitting", "largest_first", "node_name", "part_table", "short_name", "speed_table"]
 
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
 _LONGEST_NAME = 40
@@ -46,16 +46,21 @@ def fitting(
 def part_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top: int) -> TextTable:
     """Return a row for each part with time and share in each backend, then what the parts add up to.
 
+    Among nodes, the runtime's own work is one row behind them, however many operators it has.
+
     Args:
         report: All figures.
         cells: Those that have columns.
         by: What parts are.
         top: How many rows of operators or nodes are shown; classes are shown all.
     """
-    parts = _largest_first(report, cells, by)
+    all_parts = largest_first(report, cells, by)
+    parts = [row for row in all_parts if not row.is_overhead] if by == "node" else all_parts
     shown = len(parts) if by == "class" else top
     rows = [_part_row(row, cells) for row in parts[:shown]]
     rows += [_rest_row(parts[shown:], cells)] if parts[shown:] else []
+    if len(parts) < len(all_parts):
+        rows += [_part_row(row, cells) for row in largest_first(report, cells, "class") if row.is_overhead]
     return TextTable(_columns(cells, _PART_HEADINGS[by]), (*rows, *_sum_rows(cells)))
 
 
@@ -71,15 +76,15 @@ def speed_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top
         top: How many rows there are at most.
     """
     columns: tuple[Column, ...] = (Column("GFLOP/s", words=True, folds=True, least=_LONGEST_SUM), Column("GFLOP"))
-    parts = [row for row in _largest_first(report, cells, by) if any(_speed(row, cell) >= _SLOWEST for cell in cells)]
+    parts = [row for row in largest_first(report, cells, by) if any(_speed(row, cell) >= _SLOWEST for cell in cells)]
     peaked = {cell.id for cell in cells for row in parts[:top] if _peak_share(row, cell) is not None}
     for cell in cells:
         columns += (Column(cell.label), *([Column("of peak")] if cell.id in peaked else []))
     return TextTable(columns, tuple(_speed_row(row, cells, peaked) for row in parts[:top]))
 
 
-def _largest_first(report: ProfileReport, cells: Sequence[CellSummary], by: By) -> list[PartRow]:
-    """Return the parts that some of these cells execute."""
+def largest_first(report: ProfileReport, cells: Sequence[CellSummary], by: By) -> list[PartRow]:
+    """Return the parts that some of these cells execute, those first that take longest in one of them."""
     parts = [row for row in report.rows(by) if any(cell.id in row.figures for cell in cells)]
     return sorted(parts, key=lambda row: -max(_time(row, cell) for cell in cells))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.disturbances import disturbance_warnings
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
@@ -23,6 +24,7 @@ __all__ = [
     "PROFILE_STOPPED_TEXTS",
     "below_tables",
     "class_name",
+    "fused_nodes_lines",
     "headline_lines",
     "milliseconds",
     "profile_title",
@@ -31,7 +33,7 @@ __all__ = [
 MATCHED_TEXTS: Mapping[MatchedBy, str] = {
     "name": "joined with nodes by name",
     "tensor": "joined by the names of tensors",
-    "position": "joined by their place before an operator that has a name",
+    "position": "matched to nodes by the order of execution, because the runtime does not name them",
     "signature": "joined by class and shape along the graph",
     "inserted": "in data movement that the runtime added",
     "overhead": "the runtime's own work",
@@ -65,19 +67,38 @@ def profile_title(document: ProfileDocument) -> str:
 
 
 def headline_lines(report: ProfileReport) -> Iterator[str]:
-    """Yield a sentence for each backend: where its time goes, and where it loses the most to another one."""
+    """Yield the latencies without profiling, and a sentence for each backend: where its time goes, where it loses."""
+    if report.by_latency:
+        yield _latencies(report)
     cells = {cell.id: cell for cell in report.cells}
     labels = {cell.id: cell.label for cell in report.cells}
     rows = {row.operator_class: row for row in report.classes}
     for facts in report.headline:
-        spends = f"{labels[facts.cell]} spends {_where(facts, rows)}"
+        cell = cells[facts.cell]
+        spends = f"{cell.label} spends {_where(facts, rows, has_speed=not cell.is_costly)}"
         loses = _loses(facts.excess, labels) if facts.excess is not None else ""
-        yield "; ".join(said for said in (spends, _remainder(cells[facts.cell]), loses) if said) + "."
+        yield "; ".join(said for said in (spends, _remainder(cell), _reservation(cell), loses) if said) + "."
 
 
-def _where(facts: HeadlineFacts, rows: Mapping[OperatorClass, PartRow]) -> str:
+def _latencies(report: ProfileReport) -> str:
+    """Return what each backend takes without profiling, the fastest first."""
+    first, *others = [(cell.label, _estimated_ms(cell.plain_ns)) for cell in report.by_latency]
+    told = (f"{first[0]} takes {first[1]} ms", *(f"{label} {latency} ms" for label, latency in others))
+    fastest = f": {report.fastest.label} is fastest" if report.fastest is not None else ""
+    return f"Without profiling {', '.join(told)}{fastest}."
+
+
+def _reservation(cell: CellSummary) -> str:
+    """Return that the times are not those of an inference as it usually runs, where profiling costs too much."""
+    if not cell.is_costly or cell.slowdown is None:
+        return ""
+    return f"these are times of a profiled run, which takes {cell.slowdown.value:.1f} times as long"
+
+
+def _where(facts: HeadlineFacts, rows: Mapping[OperatorClass, PartRow], *, has_speed: bool) -> str:
     largest = rows[facts.largest].figures[facts.cell]
-    rate = f" at {significant(largest.flops_per_s / 1e9)} GFLOP/s{_of_peak(largest)}" if largest.flops_per_s else ""
+    speed = largest.flops_per_s if has_speed else None
+    rate = f" at {significant(speed / 1e9)} GFLOP/s{_of_peak(largest)}" if speed else ""
     where = OPERATOR_CLASS_TEXTS[facts.largest].phrase
     said = f"{percent(largest.share.value, 0)} of its operators' time in {where}{rate}"
     if facts.next_largest is None:
@@ -125,17 +146,30 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     if measured:
         yield _interval(measured)
         yield f"Cost of profiling: {', '.join(map(_slowdown, measured))}."
+    noisy = [cell.label for cell in measured if cell.cost_is_noise]
+    if noisy:
+        yield f"{listing(noisy)}: a cost of profiling below 1 is noise: the machine's speed changed between the runs."
     if document.peaks is not None and _has_peak_shares(report):
         yield (
             "of peak: share of what matrix products attained at most on the same machine in the same precision with as"
             f" many threads, measured {document.peaks.measured[:10]} (irbench doctor){_other_versions(document)}."
         )
-    for warning in document.warnings:
+    for warning in (*disturbance_warnings(document), *document.warnings):
         words = warning_words(warning, Context())
         yield f"warning: {words.brief} {words.more}"
     yield from (note_text(note, Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
     if PROFILE_STOPPED_TEXTS[document.stopped_by]:
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]
+
+
+def fused_nodes_lines(rows: Iterable[PartRow]) -> Iterator[str]:
+    """Yield what ``+8`` behind the name of a node means, where a row has it."""
+    others = sorted({len(row.nodes) - 1 for row in rows if len(row.nodes) > 1})
+    if not others:
+        return
+    codes = ", ".join(f"+{number}" for number in others)
+    count = plural(others[0], "other node") if len(others) == 1 else "so many other nodes"
+    yield f"{codes}: with {count} that a backend fuses with it."
 
 
 def _other_versions(document: ProfileDocument) -> str:

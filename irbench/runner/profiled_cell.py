@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns
+from irbench.profiling.record import Disturbance
 from irbench.record import OutputError
 from irbench.runner.answers import worse
 from irbench.runner.cell_worker import CellWorker, Setting, checked, checked_turns
@@ -9,7 +11,7 @@ from irbench.spec import Cell
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.profiling import MOST_CALLS, ProfiledRun
 
-__all__ = ["profile_cell"]
+__all__ = ["disturbance_between", "profile_cell"]
 
 
 def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[ProfiledRun, OutputError | None]:
@@ -35,3 +37,14 @@ def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[Profile
         expected_s = max(inferences, MOST_CALLS) * warmed.call_ns / 1e9
         run: ProfiledRun = worker.ask("measure", "profile", inferences, extra_s=3 * expected_s)
         return run, error
+
+
+def disturbance_between(before: MachineSnapshot, after: MachineSnapshot, processors: int) -> Disturbance:
+    """Return what else happened on the machine during a launch.
+
+    Args:
+        before: What was seen before it.
+        after: What was seen after it, on the same processors.
+        processors: How many processors the cell uses.
+    """
+    return Disturbance(after.at_ns - before.at_ns, foreign_cpu_ns(before, after), processors)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from irbench.activity import Activity
 from irbench.measure.clock import Stopwatch
+from irbench.measure.machine import snapshot
 from irbench.notices import Note
 from irbench.profiling.record import ProfiledCell, ProfileDocument, ProfileStop
 from irbench.profiling.reduction import Launch, with_launch
@@ -19,11 +20,13 @@ from irbench.runner.answers import worse
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of
 from irbench.runner.other_graph import refusal_note
 from irbench.runner.plan import PlannedGroup
-from irbench.runner.profiled_cell import profile_cell
+from irbench.runner.profiled_cell import disturbance_between, profile_cell
 from irbench.runner.progress import Listener, Progress
 from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell
+from irbench.stats.blocks import processors_in_use
+from irbench.system import host
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.profiling import MOST_CALLS, ProfiledRun
 
@@ -111,6 +114,7 @@ class _Profiling:
         self._notes: tuple[Note, ...] = begun.notes
         self._setting: Setting | None = None
         self._launch = 0
+        self._cpus = host.allowance(task.request.cpus).cpus
 
     def run(self) -> ProfileDocument:
         """Launch until there are enough launches, or the time is up."""
@@ -169,7 +173,7 @@ class _Profiling:
 
     def _profiled(self, candidate: _Candidate, setting: Setting) -> ProfiledCell:
         """Time a session without profiling, before and after one with it, and return the cell with both."""
-        cell, plain_ns = candidate.cell, list[int]()
+        cell, plain_ns, before = candidate.cell, list[int](), snapshot(self._cpus)
         with CellWorker(cell, setting) as plain:
             calls = self._prepare(plain, candidate, setting)
             plain_ns += _timed(plain, calls)
@@ -177,7 +181,9 @@ class _Profiling:
             run, error = self._instrumented(cell, setting)
             plain.thaw()
             plain_ns += _timed(plain, calls)
-        launch = Launch(self._launch, run.latency_ns, tuple(plain_ns), run.profiles)
+        processors = processors_in_use([cell], len(self._cpus))
+        disturbance = disturbance_between(before, snapshot(self._cpus), processors)
+        launch = Launch(self._launch, run.latency_ns, tuple(plain_ns), run.profiles, disturbance)
         found = with_launch(candidate.profiled, launch)
         return replace(found, effective=run.effective, output_error=worse(found.output_error, error))
 

@@ -72,6 +72,10 @@ def test_the_document_has_each_operator_with_its_nodes_and_both_latencies(two: t
     assert len(launch["profiled_ns"]) >= 20
     assert {round(latency / 1e6) for latency in launch["profiled_ns"]} == {21}
     assert {round(latency / 1e6) for latency in launch["plain_ns"]} == {20}
+    seen = launch["disturbance"]
+    assert seen["wall_ns"] > 0
+    assert seen["foreign_cpu_ns"] <= (os.cpu_count() or 1) * seen["wall_ns"]
+    assert seen["processors"] >= 1
     assert document["graphs"]["none"][0]["flops"] > 0
     assert document["verified_against"] is not None
 

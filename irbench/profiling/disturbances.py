@@ -1,0 +1,28 @@
+"""What speaks against a profile because of what else ran on the machine: a pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irbench.notices import Warn
+from irbench.profiling.record import ProfileDocument
+from irbench.spec import Timing
+
+__all__ = ["disturbance_warnings"]
+
+_MOST_SHARE = Timing().dirty_foreign_share
+
+
+def disturbance_warnings(document: ProfileDocument) -> Iterator[Warn]:
+    """Yield a warning where other programs used more of the processors during the launches than a run allows.
+
+    Launches of profiles that stored no evidence count as undisturbed.
+    """
+    launches = (launch.disturbance for cell in document.cells for launch in cell.launches)
+    found = [disturbance for disturbance in launches if disturbance is not None and disturbance.wall_ns > 0]
+    if not found:
+        return
+    share = sum(each.foreign_cpu_ns for each in found) / sum(each.wall_ns for each in found)
+    processors = max(each.processors for each in found)
+    if share > _MOST_SHARE * processors:
+        yield Warn("busy-machine", {"foreign_share": share, "processors": processors})
