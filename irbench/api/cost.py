@@ -188,8 +188,8 @@ def cost(
     Without sizes, a graph with dynamic dimensions costs formulas in these.
 
     Args:
-        model: An exported bundle's name or folder, or an ONNX file; ``resnet50+basic`` is what :func:`optimize` made
-            of it.
+        model: An exported bundle's name or folder, what it was exported from (``models.py:build``), or an ONNX file;
+            ``resnet50+basic`` is what :func:`optimize` made of it.
         batch: Count for this batch size.
         shape: Count for these shapes of inputs, or sizes of dynamic dimensions, by name.
 

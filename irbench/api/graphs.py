@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
-from irbench.exporter import Source, find_outdated, is_exportable, name_of_file
+from irbench.exporter import Source, find_outdated, is_exportable, is_made_from, name_of_file
 from irbench.exporter.other_formats import refusal
 from irbench.notices import ExportNotice
 from irbench.spec import Artifact, Bundle
@@ -67,8 +68,9 @@ def find_graph(name: str) -> StoredGraph:
     """Return the graph that ``name`` means.
 
     Args:
-        name: An ONNX file, a bundle's folder, or the name of an exported model; each may be followed by what a graph
-            made from it is called, ``resnet50+basic``, and that by the sizes it was bound to, ``:batch=1``.
+        name: An ONNX file, a bundle's folder, the name of an exported model, or what it was exported from,
+            ``models.py:build``; each may be followed by what a graph made from it is called, ``resnet50+basic``, and
+            that by the sizes it was bound to, ``:batch=1``.
 
     Raises:
         IrbenchError: It is none of these, its bundle holds no ONNX graph, or several graphs are meant.
@@ -87,7 +89,7 @@ def _original(name: str) -> StoredGraph | None:
     path = Path(name)
     if path.suffix == ".onnx":
         return _file(path)
-    folder = path if (path / bundles.CARD).is_file() else bundles.find(name)
+    folder = path if (path / bundles.CARD).is_file() else bundles.find(name) or _exported_from(name)
     if folder is None:
         return None
     bundle = bundles.load_intact(folder)
@@ -95,6 +97,24 @@ def _original(name: str) -> StoredGraph | None:
     if artifact is None:
         raise IrbenchError(f"The bundle {bundle.name} contains no ONNX graph.", hint=f"irbench export {name} --force")
     return StoredGraph(bundle.name, artifact.path, bundle, artifact, outdated=find_outdated(folder))
+
+
+def _exported_from(name: str) -> Path | None:
+    """Return the bundle that was exported last from what a name means as a source, ``None`` where there is none."""
+    source = Source(name)
+    if source.is_zoo or not is_exportable(source):
+        return None
+    made = {folder: _export_time(folder, source) for folder in bundles.all()}
+    latest = max(made, key=made.__getitem__, default=None)
+    return latest if latest is not None and made[latest] else None
+
+
+def _export_time(folder: Path, source: Source) -> str:
+    """Return when a bundle was exported from a source; empty where it is another model's, or damaged."""
+    try:
+        return bundles.load_card(folder).created if is_made_from(folder, source) else ""
+    except IrbenchError:
+        return ""
 
 
 def _file(path: Path) -> StoredGraph:
@@ -180,14 +200,12 @@ def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
 
 
 def _unknown(name: str) -> IrbenchError:
-    if name in registry.names(registry.MODELS):
-        return IrbenchError(f"{name} has not been exported yet.", hint=f"Export it: irbench export {name}")
+    if name in registry.names(registry.MODELS) or is_exportable(Source(name)):
+        return IrbenchError(f"{name} has not been exported yet.", hint=f"Export it: irbench export {quote(name)}")
     if Path(name).is_file():
         return refusal(name) or IrbenchError(
             f"{name} is not an ONNX file.", hint="Give a file that ends with .onnx, or an exported model."
         )
-    if is_exportable(Source(name)):
-        return IrbenchError(f"{name} has not been exported yet.", hint=f"Export it: irbench export {name}")
     known = [folder.parent.name for folder in bundles.all()]
     return IrbenchError(
         f"There is no ONNX file or exported model {name}.",

@@ -214,8 +214,9 @@ def inspect(
     """Return what an ONNX graph holds: signature, multiply-accumulates, operators, weights and origin.
 
     Args:
-        model: An exported bundle's name or folder, or an ONNX file; ``resnet50+basic`` is what :func:`optimize` made
-            of it, and ``resnet50+basic:batch=1`` what it made with that size bound.
+        model: An exported bundle's name or folder, what it was exported from (``models.py:build``), or an ONNX
+            file; ``resnet50+basic`` is what :func:`optimize` made of it, and ``resnet50+basic:batch=1`` what it made
+            with that size bound.
         batch: Show it at this batch size.
         shape: Show it at these shapes of inputs, or sizes of dynamic dimensions, by name.
 

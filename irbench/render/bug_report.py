@@ -12,7 +12,7 @@ from irbench.reduction.report import ReducedGraph, ReductionReport, TensorFacts
 from irbench.render.code_block import CodeBlock
 from irbench.render.quantities import plural
 from irbench.render.reduction import conclusion_text, difference_text, doubts_text, evidence_table, shown_text
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.verification import Document
 from irbench.spec import shape_text
 
@@ -26,7 +26,7 @@ def bug_report(report: ReductionReport) -> str:
     return Document(tuple(_parts(report))).as_markdown()
 
 
-def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
+def _parts(report: ReductionReport) -> Iterator[str | ListingTable | TextTable | CodeBlock]:
     yield f"# {_title(report)}"
     if report.full is not None:
         yield _happens(report)

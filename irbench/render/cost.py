@@ -153,16 +153,16 @@ def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[Column, ...]:
             Column("bytes read and written", words=True, folds=True, folds_at=_TERMS, drops=1),
         )
     return (
-        Column(counted),
-        Column("MACs"),
+        Column(counted, drops=5),
+        Column("MACs", drops=6),
         Column("FLOP"),
-        Column("of FLOP"),
-        Column("parameters", drops=3),
-        Column("weights", drops=2),
-        Column("read"),
-        Column("written"),
-        Column("of bytes"),
-        Column("FLOP/byte", drops=1),
+        Column("of FLOP", drops=1),
+        Column("parameters", drops=9),
+        Column("weights", drops=8),
+        Column("read", drops=2),
+        Column("written", drops=3),
+        Column("of bytes", drops=4),
+        Column("FLOP/byte", drops=7),
     )
 
 

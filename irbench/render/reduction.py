@@ -24,7 +24,7 @@ from irbench.reduction.report import (
 from irbench.render.code_block import CodeBlock
 from irbench.render.figures import NOT_MEASURED, error_size, ratio, significant
 from irbench.render.quantities import plural
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.verification import Document
 
@@ -147,7 +147,7 @@ def reduction_view(report: ReductionReport) -> Document:
     return Document(tuple(_parts(report)))
 
 
-def _parts(report: ReductionReport) -> Iterator[str | TextTable | CodeBlock]:
+def _parts(report: ReductionReport) -> Iterator[str | ListingTable | CodeBlock]:
     size = plural(report.nodes, "node") if report.nodes else ""
     tried = _tried_text(report.candidates)
     facts = (Path(report.model).name, size, tried, f"{report.seconds:.0f} s")
@@ -193,7 +193,7 @@ def _minimal_text(without_one_node: Mapping[Verdict, int]) -> str:
     return f"none of them was shown to be unnecessary ({unknown})" if unknown else "none of them can be left out"
 
 
-def evidence_table(report: ReductionReport) -> Iterator[TextTable]:
+def evidence_table(report: ReductionReport) -> Iterator[ListingTable]:
     """Yield the table of what the backends do with the whole graph, and with the smallest one."""
     graphs = [("whole", report.full), ("reduced", report.reduced.evidence if report.reduced is not None else None)]
     rows = [
@@ -203,17 +203,17 @@ def evidence_table(report: ReductionReport) -> Iterator[TextTable]:
         for facts in evidence.backends
     ]
     if rows:
-        yield TextTable(_columns(report.expected.criterion), tuple(rows))
+        yield ListingTable(TextTable(_columns(report.expected.criterion), tuple(rows)), elsewhere="see --format md")
 
 
 def _columns(criterion: Criterion) -> tuple[Column, ...]:
     common = (
         Column("graph", words=True),
         Column("backend", words=True),
-        Column("version", words=True),
-        Column("prec", words=True),
+        Column("version", words=True, folds=True, drops=1),
+        Column("prec", words=True, drops=2),
         Column("outputs", words=True),
-        Column("max err"),
+        Column("max err", drops=3),
     )
     return (*common, Column("p50 ms"), Column("speedup [95 %]", words=True)) if criterion == "slower" else common
 

@@ -192,7 +192,7 @@ class TextTable:
 
 @dataclass(frozen=True)
 class ListingTable:
-    """A table with a line below it that names the columns for which there was no room.
+    """A table with a line below it that names the columns for which there was no room, or says that lines are cut.
 
     Attributes:
         table: It.
@@ -209,10 +209,13 @@ class ListingTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
         yield self.table
-        left_out = self.table.left_out(options.max_width)
+        width = options.max_width
+        left_out, needed = self.table.left_out(width), self.table.narrowest
+        more = f"; {self.elsewhere}" if self.elsewhere else ""
         if left_out:
-            more = f"; {self.elsewhere}" if self.elsewhere else ""
             yield Text(f"hidden, the terminal is too narrow: {', '.join(left_out)}{more}", style="dim")
+        if needed > width:
+            yield Text(f"cut at column {width}: the table needs {needed} columns{more}", style="dim")
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width of the table; called by rich."""

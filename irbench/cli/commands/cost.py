@@ -56,9 +56,10 @@ def command(
 ) -> None:
     """Count the arithmetic, parameters and bytes of one inference of an ONNX graph.
 
-    MODEL is an exported bundle's name or folder, or an ONNX file; names are those of `irbench inspect`. Counts follow
-    from shapes alone: weights are not read, and nothing is run. Without --batch and --shape, the costs of a graph with
-    dynamic dimensions are formulas in these. An operator that cannot be counted is named, and never counted as zero.
+    MODEL is an exported bundle's name or folder, what it was exported from (models.py:build), or an ONNX file; names
+    are those of `irbench inspect`. Counts follow from shapes alone: weights are not read, and nothing is run. Without
+    --batch and --shape, the costs of a graph with dynamic dimensions are formulas in these. An operator that cannot be
+    counted is named, and never counted as zero.
     """
     from irbench.api.cost import cost_with
     from irbench.cli.output.console import print_data, to_text

@@ -50,10 +50,11 @@ def command(
 ) -> None:
     """Show the signature, multiply-accumulates, operators, weights and origin of ONNX graphs.
 
-    MODEL is an exported bundle's name or folder, or an ONNX file. resnet50+basic is the graph that `irbench optimize`
-    made of resnet50, and resnet50+basic:batch=1 the one with that dimension fixed. Weights are not read, so large files
-    take no longer than small ones. With --batch or --shape, multiply-accumulates and the shapes of values are those for
-    these sizes. --diff matches nodes by name; nodes replaced by a single new node are shown as fused.
+    MODEL is an exported bundle's name or folder, what it was exported from (models.py:build), or an ONNX file.
+    resnet50+basic is the graph that `irbench optimize` made of resnet50, and resnet50+basic:batch=1 the one with that
+    dimension fixed. Weights are not read, so large files take no longer than small ones. With --batch or --shape,
+    multiply-accumulates and the shapes of values are those for these sizes. --diff matches nodes by name; nodes
+    replaced by a single new node are shown as fused.
     """
     from irbench.api.inspect import GraphDifference, inspect_at
     from irbench.cli.output.console import print_data

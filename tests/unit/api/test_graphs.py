@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import models
 import pytest
 
+from irbench import bundles
 from irbench.api.graphs import find_graph
+from irbench.card import CARD, Card, Origin, digest
 from irbench.errors import IrbenchError
+from irbench.exporter import Source
 from irbench.graph_record import GraphStep
 from irbench.optimizer import Conversion, Lineage, build_recipe
+from irbench.spec import Bundle
 
 
 def bound(name: str, sizes: dict[str, int]) -> tuple[Path, Lineage]:
@@ -98,3 +104,45 @@ def test_graphs_of_one_name_and_size_are_named_by_path_with_their_settings(
         find_graph(f"{model}+basic-int8:batch=1")
     few, many = "few.onnx (batch=1, static, 8 inputs)", "many.onnx (batch=1, static, 64 inputs)"
     assert refused.value.hint == f"Name one: {few}, {many}"
+
+
+def exported(source: str, name: str, created: str = "2026-01-01") -> Path:
+    """Put a bundle into the cache that was exported from a source."""
+    folder = bundles.staging()
+    made = models.mlp(folder)
+    graph = folder / made.path.name
+    bundle = Bundle(name, models.logical_inputs(made), (replace(made, path=Path(graph.name)),), source=source)
+    origin = Origin(source, str(Path.cwd()), Source(source).location, "tensorflow", {}, {})
+    return bundles.install(folder, Card(bundle, created, created, {graph.name: digest(graph)}, origin))
+
+
+def test_the_graph_of_a_function_is_found_by_what_it_was_exported_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nets.py").write_text("def build(): ...")
+    exported("nets.py:build", "build")
+    latest = exported("nets.py:build", "other", created="2026-02-02")
+    exported("elsewhere.py:build", "elsewhere", created="2026-03-03")
+    for typed in ("nets.py:build", "./nets.py:build", f"{tmp_path}/nets.py:build", "nets:build"):
+        assert find_graph(typed).path.parent == latest
+
+
+def test_a_damaged_bundle_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = exported("nets.py:build", "build")
+    (exported("nets.py:build", "damaged") / CARD).write_text("{")
+    assert find_graph("nets.py:build").path.parent == place
+    shutil.rmtree(place)
+    with pytest.raises(IrbenchError, match="has not been exported yet"):
+        find_graph("nets.py:build")
+
+
+def test_a_keras_file_that_was_not_exported_is_refused_with_the_command_that_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my net.keras").write_bytes(b"")
+    with pytest.raises(IrbenchError, match=r"my net.keras has not been exported yet") as refused:
+        find_graph("my net.keras")
+    assert refused.value.hint == "Export it: irbench export 'my net.keras'"

@@ -82,6 +82,22 @@ def test_columns_that_a_narrow_terminal_hides_are_named():
     assert " ".join(shown(at_batch(MODEL, 8), 80).split()).count(said) == 2
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_the_nodes_of_a_narrow_terminal_are_not_cut_without_a_word(width):
+    nodes = MODEL.graph.node
+    named = type(MODEL)()
+    named.CopyFrom(MODEL)
+    for node, of in zip(named.graph.node, nodes, strict=True):
+        node.name = f"encoder/layer_11/attention/self/{of.name}"
+    lines = shown(at_batch(named, 8), width, per_node=True).splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("node "))
+    heading, *rest = lines[start:]
+    hidden = " ".join(" ".join(rest).split()).partition("hidden, the terminal is too narrow: ")[2].partition(";")[0]
+    headings = {*re.split(r" {2,}", heading), *hidden.split(", ")}
+    wide = next(line for line in shown(at_batch(named, 8), 300, per_node=True).splitlines() if line[:5] == "node ")
+    assert headings == set(re.split(r" {2,}", wide))
+
+
 def test_an_operator_and_a_class_have_their_class():
     costs = at_batch(MODEL, 1)
     assert {row.name: row.operator_class for row in costs.rows("op")}["Conv"] == "matrix"
