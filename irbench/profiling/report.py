@@ -198,8 +198,8 @@ class HeadlineFacts:
         cell: Which.
         largest: The class that takes the most time.
         next_largest: The class that takes the most time besides; ``None`` where there is no other.
-        excess: Where it loses the most to another cell; ``None`` where it loses nowhere, and where profiling is so dear
-            that its times do not tell.
+        excess: Where it loses the most to another cell; ``None`` where it loses nowhere, and where profiling costs too
+            much to tell.
     """
 
     cell: str

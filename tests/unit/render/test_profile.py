@@ -143,11 +143,11 @@ def test_plain_latencies_are_said_first_and_who_is_fastest_only_where_that_is_ce
     assert first == "Without profiling a takes 13.0 ms, b 13.0 ms."
 
 
-def test_where_profiling_is_dear_nothing_is_lost_and_no_speed_is_told_in_words() -> None:
-    dear = profiles.ort()
-    launches = tuple(replace(launch, plain_ns=(5_700_000,) * 20) for launch in dear.launches)
+def test_where_profiling_costs_much_nothing_is_lost_and_no_speed_is_told_in_words() -> None:
+    costly = profiles.ort()
+    launches = tuple(replace(launch, plain_ns=(5_700_000,) * 20) for launch in costly.launches)
     first, ort, _ = headline_lines(
-        derive_report(document(replace(dear, launches=launches), profiles.openvino(), kinds=profiles.KINDS))
+        derive_report(document(replace(costly, launches=launches), profiles.openvino(), kinds=profiles.KINDS))
     )
     assert first == "Without profiling ort takes 5.70 ms, openvino 10.8 ms: ort is fastest."
     assert ort.endswith("; these are times of a profiled run, which takes 3.7 times as long.")
