@@ -13,14 +13,11 @@ from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import BATCH, SoakPlan, Timing
-from irbench.stats import expected_seconds, given_inputs, launch_limits
+from irbench.stats import GUESSED_START_S, expected_seconds, given_inputs, launch_limits
 from irbench.store.entries import RunEntry
 from irbench.system import host
 
 __all__ = ["first_run_text", "name_taken_text", "outline", "settings", "too_many_threads"]
-
-_GUESSED_START_S = 1.5
-"""What importing, compiling and starting one cell costs before anything is known of it."""
 
 
 def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
@@ -40,7 +37,7 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
 
 
 def _speed_text(groups: Sequence[PlannedGroup], timing: Timing, *, advises: bool) -> str:
-    least_s = sum(expected_seconds(len(group.measured), timing, _GUESSED_START_S) for group in groups if group.can_run)
+    least_s = sum(expected_seconds(len(group.measured), timing, GUESSED_START_S) for group in groups if group.can_run)
     whole_s = timing.budget * sum(group.weight for group in groups)
     budget = f"no launch begins that would end after {whole_s:.0f} s"
     planned = f"{_launches_text(groups, timing)} x {timing.blocks} blocks each, at least about {least_s:.0f} s"
