@@ -18,10 +18,10 @@ from irbench.render.line_wrapping import plain
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
-from irbench.render.table_title import SEPARATOR
+from irbench.render.table_title import SEPARATOR, sizes_text
 from irbench.render.verification import Document
 from irbench.runner.sizes import with_name_in_file
-from irbench.spec import BATCH, TensorSpec, shape_text
+from irbench.spec import BATCH, TensorSpec
 
 __all__ = ["UNCOUNTED_TEXTS", "GraphCosts", "cost_csv", "cost_view"]
 
@@ -88,7 +88,7 @@ def _csv_cell(value: object) -> object:
 
 
 def _title(costs: GraphCosts) -> str:
-    shapes = ", ".join(f"{spec.name} {shape_text(spec.shape)}" for spec in costs.inputs)
+    shapes = sizes_text({spec.name: spec.shape for spec in costs.inputs}, names_single=True)
     total = costs.total
     weights = f"{count_text(total.parameters)} parameters ({bytes_text(total.weight_bytes)})"
     return SEPARATOR.join((plain(costs.name), plain(shapes), weights))
