@@ -54,7 +54,9 @@ class GraphCost(Displayable):
         self.name = graph.name
         self.path = graph.path
         sizes = asked_sizes(graph, batch, shape) if batch is not None or shape else {}
-        self.inputs: tuple[TensorSpec, ...] = tuple(spec.bind(sizes) for spec in signatures.read(graph.path).inputs)
+        signature = signatures.read(graph.path)
+        self._batch_in_file = signature.batch_in_file if graph.bundle is None else ""
+        self.inputs: tuple[TensorSpec, ...] = tuple(spec.bind(sizes) for spec in signature.inputs)
         self.formulas: ModelFormulas | None = None
         if any(spec.dynamic_dimensions for spec in self.inputs):
             self.formulas = _formulas(graph, self.inputs)
@@ -174,7 +176,7 @@ class GraphCost(Displayable):
     def _costs(self) -> GraphCosts:
         from irbench.render.cost import GraphCosts
 
-        return GraphCosts(self.name, self.cost, self.formulas, self.inputs)
+        return GraphCosts(self.name, self.cost, self.formulas, self.inputs, self._batch_in_file)
 
 
 def cost(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irbench.record import LaunchRecord
 from irbench.spec import Group, Timing
-from irbench.stats import Admission, Next, Pace
+from irbench.stats import GUESSED_START_S, Admission, Next, Pace, expected_seconds
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import observe
 from irbench.stats.standing import decide_standing
 from irbench.stats.stopping import forecast_s
 
-__all__ = ["CONFIRMATION", "TRIAL", "UntilSided"]
+__all__ = ["CONFIRMATION", "TRIAL", "UntilSided", "for_interval", "interval_seconds", "longest_interval_seconds"]
 
 TRIAL = Timing(
     min_launches=2, max_launches=8, blocks=3, max_blocks=4, min_blocks=3, most_blocks=4, warm_up=0.15, budget=60.0
@@ -24,6 +24,23 @@ TRIAL = Timing(
 What the search ends at is measured again."""
 CONFIRMATION = Timing(budget=120.0)
 """Of the whole graph, and of the smallest part: as ``irbench run`` measures."""
+_SLOWER_THAN_EXPECTED = 2.0
+
+
+def interval_seconds() -> float:
+    """Return the least time that :data:`CONFIRMATION` takes until the ratio of two rows has an interval."""
+    return expected_seconds(2, CONFIRMATION, GUESSED_START_S)
+
+
+def longest_interval_seconds() -> float:
+    """Return how long an interval may take where starts are slow, or other programs run."""
+    return _SLOWER_THAN_EXPECTED * interval_seconds()
+
+
+def for_interval(timing: Timing, budget_s: float) -> Timing:
+    """Return a timing whose launches stay short in a small budget, so that there are enough of them for an interval."""
+    is_small = timing.min_launches == CONFIRMATION.min_launches and budget_s <= longest_interval_seconds()
+    return replace(timing, sized_for=interval_seconds()) if is_small else timing
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from irbench.render.line_wrapping import plain
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
-from irbench.render.table_title import SEPARATOR
+from irbench.render.table_title import SEPARATOR, sizes_text
 from irbench.render.verification import Document
-from irbench.spec import TensorSpec, shape_text
+from irbench.runner.sizes import with_name_in_file
+from irbench.spec import BATCH, TensorSpec
 
 __all__ = ["UNCOUNTED_TEXTS", "GraphCosts", "cost_csv", "cost_view"]
 
@@ -46,12 +47,14 @@ class GraphCosts:
         cost: What it costs; at an example's sizes where there are formulas.
         formulas: Costs in its dynamic dimensions; ``None`` where every dimension has a size.
         inputs: Its inputs, with the sizes that were asked for.
+        batch_in_file: What its file calls the batch; empty where that is not known, or no option takes it.
     """
 
     name: str
     cost: ModelCost
     formulas: ModelFormulas | None
     inputs: tuple[TensorSpec, ...]
+    batch_in_file: str = ""
 
     def rows(self, scope: CostScope) -> tuple[CostRow, ...]:
         """Return the rows of one scope."""
@@ -85,7 +88,7 @@ def _csv_cell(value: object) -> object:
 
 
 def _title(costs: GraphCosts) -> str:
-    shapes = ", ".join(f"{spec.name} {shape_text(spec.shape)}" for spec in costs.inputs)
+    shapes = sizes_text({spec.name: spec.shape for spec in costs.inputs}, names_single=True)
     total = costs.total
     weights = f"{count_text(total.parameters)} parameters ({bytes_text(total.weight_bytes)})"
     return SEPARATOR.join((plain(costs.name), plain(shapes), weights))
@@ -206,9 +209,11 @@ def _share(part: Quantity, whole: int) -> str:
 def _notes(costs: GraphCosts) -> Iterator[str]:
     formulas = costs.formulas
     if formulas is not None:
-        yield f"Formulas in {listing(map(plain, formulas.names))}. {_asked_for(formulas.names)}"
+        aliases = {costs.batch_in_file: BATCH} if costs.batch_in_file else {}
+        names = (plain(with_name_in_file(name, aliases)) for name in formulas.names)
+        yield f"Formulas in {listing(names)}. {_asked_for(formulas.names)}"
         yield _range(formulas)
-        yield "Terms that are below 0.05 % of another at every size are left out; json and csv have them."
+        yield "Terms that are less than 0.05 % of another one at every size are left out; --format json has them all."
     else:
         yield from _types("Weights", costs.cost.weight_types)
         yield from _types("Activations read and written", costs.cost.activation_types)
@@ -243,7 +248,7 @@ def _types(what: str, sizes: Mapping[str, int]) -> Iterator[str]:
 
 
 def _asked_for(names: Sequence[str]) -> str:
-    options = ["--batch N" if name == "batch" else f"--shape {name}=N" for name in map(plain, names)]
+    options = ["--batch N" if name == BATCH else f"--shape {name}=N" for name in map(plain, names)]
     return f"For numbers, give sizes: {' '.join(options)}."
 
 

@@ -15,9 +15,9 @@ from irbench.render.figures import ratio, significant
 from irbench.render.note_texts import note_text
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, percent, plural
-from irbench.render.table_title import SEPARATOR
+from irbench.render.table_title import SEPARATOR, sizes_text
 from irbench.render.texts import warning_words
-from irbench.spec import Timing, shape_text
+from irbench.spec import Timing
 
 __all__ = [
     "MATCHED_TEXTS",
@@ -54,11 +54,10 @@ _TOLD_SHARE = 0.01
 
 def profile_title(document: ProfileDocument) -> str:
     """Return what was profiled, and how."""
-    shapes = ", ".join(shape_text(shape) for shape in document.shapes.values())
     threads = {str(cell.effective["threads"]) for cell in document.cells if cell.effective.get("threads") is not None}
     launches = max((len(cell.launches) for cell in document.cells), default=0)
     facts = (
-        f"{document.model}  {shapes}",
+        f"{document.model}  {sizes_text(document.shapes)}",
         plural(int(threads.pop()), "thread") if len(threads) == 1 else "",
         f"{plural(launches, 'launch')} of {document.inferences} or more inferences",
         f"{document.seconds:.0f} s",

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from irbench.reduction.outline import GraphOutline
 from irbench.reduction.report import (
     BackendFacts,
     Candidate,
@@ -17,7 +16,6 @@ from irbench.reduction.report import (
     ExpectedDifference,
     KeptNode,
     ReductionReport,
-    Uncuttable,
     UncuttableReason,
     Verdict,
 )
@@ -34,18 +32,13 @@ __all__ = [
     "REDUCTION_TEXTS",
     "UNCUTTABLE_TEXTS",
     "VERDICT_TEXTS",
-    "candidate_text",
     "conclusion_text",
-    "confirming_text",
     "difference_text",
     "doubts_text",
     "evidence_table",
     "nodes_text",
     "reduction_view",
-    "searching_on_text",
-    "searching_text",
     "shown_text",
-    "whole_text",
 ]
 
 CRITERION_TEXTS: Mapping[Criterion, str] = {
@@ -86,39 +79,6 @@ _SHORT_CALL_MS = 0.1
 """Calls of a runtime cost some 5 to 30 µs whatever the graph."""
 _MOST_OPERATORS = 6
 _LONGEST_LIST = 12
-
-
-def whole_text(report: ReductionReport, verdict: Verdict) -> str:
-    """Return in a line what the whole graph showed."""
-    shown = "" if report.full is None else shown_text(report.full)
-    return f"the whole graph: {VERDICT_TEXTS[verdict]}{shown and f', {shown}'}"
-
-
-def searching_text(outline: GraphOutline) -> str:
-    """Return what a search is about to do."""
-    static = len(outline.nodes) - len(outline.searched)
-    fixed = f", {static} of which compute fixed shapes and constants" if static else ""
-    return f"searching {plural(len(outline.nodes), 'node')}{fixed}"
-
-
-def searching_on_text(nodes: int) -> str:
-    """Return that a part was refuted, and where the search goes on."""
-    return f"it does not show it any more: searching on from {plural(nodes, 'node')}"
-
-
-def candidate_text(candidate: Candidate) -> str:
-    """Return in a line what a part of the graph showed."""
-    shown = "" if candidate.evidence is None else shown_text(candidate.evidence)
-    if candidate.uncuttable is not None:
-        shown = _uncuttable_text(candidate.uncuttable)
-    elif candidate.failure is not None:
-        shown = candidate.failure.message.rstrip(".")
-    return f"{plural(candidate.nodes, 'node')}: {VERDICT_TEXTS[candidate.verdict]}{shown and f', {shown}'}"
-
-
-def confirming_text(nodes: int) -> str:
-    """Return that the smallest part is measured once more."""
-    return f"measuring the smallest part again ({plural(nodes, 'node')}), as the whole graph was"
 
 
 def shown_text(evidence: Evidence) -> str:
@@ -176,6 +136,11 @@ def conclusion_text(report: ReductionReport) -> str:
         return "interrupted before a smaller graph was found"
     if report.conclusion == "stopped" and report.reduced is None:
         return f"--budget was used up before a smaller graph showed that {difference_text(report.expected)}"
+    if report.conclusion == "undecided" and _has_no_interval(report.full):
+        return (
+            f"--budget was used up before it could be decided whether {difference_text(report.expected)}:"
+            " give a larger --budget"
+        )
     found = report.reduced
     return REDUCTION_TEXTS[report.conclusion].format(
         kept=0 if found is None else len(found.nodes),
@@ -184,6 +149,11 @@ def conclusion_text(report: ReductionReport) -> str:
         show="may show" if found is not None and found.confirmation == "undecided" else "show",
         minimal="" if found is None else _minimal_text(found.without_one_node),
     )
+
+
+def _has_no_interval(evidence: Evidence | None) -> bool:
+    """Whether a measurement ended before there were enough launches for an interval."""
+    return evidence is not None and evidence.speedup is not None and evidence.speedup.verdict == "preview"
 
 
 def _minimal_text(without_one_node: Mapping[Verdict, int]) -> str:
@@ -270,10 +240,6 @@ def doubts_text(report: ReductionReport) -> Iterator[str]:
             f"{plural(report.not_confirmed, 'other part')} showed it at first, and not when measured as the whole"
             " graph was."
         )
-
-
-def _uncuttable_text(uncuttable: Uncuttable) -> str:
-    return UNCUTTABLE_TEXTS[uncuttable.reason].format(value=uncuttable.value)
 
 
 def _runs(report: ReductionReport) -> Iterator[str]:

@@ -13,14 +13,11 @@ from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import BATCH, SoakPlan, Timing
-from irbench.stats import expected_seconds, given_inputs, launch_limits
+from irbench.stats import GUESSED_START_S, expected_seconds, given_inputs, launch_limits
 from irbench.store.entries import RunEntry
 from irbench.system import host
 
 __all__ = ["first_run_text", "name_taken_text", "outline", "settings", "too_many_threads"]
-
-_GUESSED_START_S = 1.5
-"""What importing, compiling and starting one cell costs before anything is known of it."""
 
 
 def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
@@ -35,19 +32,28 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
         return "\n".join((*lines, _soak_text(groups, request.soak)))
     if request.cold:
         return "\n".join((*lines, _cold_text(groups, request.timing)))
-    speeds = _speed_text(groups, request.timing, advises=not request.is_part_of)
+    speeds = _speed_text(groups, request)
     return "\n".join((*lines, speeds, *_counters_text(groups, request)))
 
 
-def _speed_text(groups: Sequence[PlannedGroup], timing: Timing, *, advises: bool) -> str:
-    least_s = sum(expected_seconds(len(group.measured), timing, _GUESSED_START_S) for group in groups if group.can_run)
+def _speed_text(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
+    timing = request.timing
+    least_s = sum(expected_seconds(len(group.measured), timing, GUESSED_START_S) for group in groups if group.can_run)
     whole_s = timing.budget * sum(group.weight for group in groups)
     budget = f"no launch begins that would end after {whole_s:.0f} s"
     planned = f"{_launches_text(groups, timing)} x {timing.blocks} blocks each, at least about {least_s:.0f} s"
     if least_s > whole_s:
-        advice = f": give about --budget {math.ceil(least_s)}s, or measure fewer rows" if advises else ""
-        return f"{planned}, but {budget}{advice}"
+        return f"{planned}, but {budget}{'' if request.is_part_of else _budget_advice(least_s, request)}"
     return f"{planned}; slow models use the whole budget: {budget}"
+
+
+def _budget_advice(least_s: float, request: RunRequest) -> str:
+    """Return which budget is enough; counters take as much of that of a whole run as speeds do."""
+    if request.counting is None:
+        return f": give about --budget {math.ceil(least_s)}s, or measure fewer rows"
+    enough = f"give about --budget {math.ceil(2 * least_s)}s, measure fewer rows, or leave --counters out"
+    halved = ", because --counters takes half of the budget" if request.budget_s is not None else ""
+    return f"{halved}: {enough}"
 
 
 def _counters_text(groups: Sequence[PlannedGroup], request: RunRequest) -> Iterator[str]:

@@ -115,9 +115,15 @@ def _values(values: Sequence[Number]) -> str:
     return shown if len(values) <= _MOST_VALUES else f"{shown},..."
 
 
-def sizes_text(shapes: Mapping[str, Sequence[int]]) -> str:
-    """Return shapes by input as :func:`shapes_text` does."""
-    return ", ".join(_shape(name, shape, len(shapes)) for name, shape in shapes.items())
+def sizes_text(shapes: Mapping[str, Sequence[int | str]], *, names_single: bool = False) -> str:
+    """Return shapes by input as :func:`shapes_text` does.
+
+    Args:
+        shapes: By the names of inputs.
+        names_single: Whether an input has its name where there is only one.
+    """
+    named = names_single or len(shapes) != 1
+    return ", ".join(f"{name} {shape_text(shape)}" if named else shape_text(shape) for name, shape in shapes.items())
 
 
 def _precision(cell: _TableRow) -> str:
@@ -147,11 +153,6 @@ def _mode(result: GroupResult) -> str:
     bound = result.goal.max_latency_ms if result.goal is not None else None
     limit = "" if bound is None else f" with p90 of at most {bound:g} ms"
     return f"{mode}, {io}" if is_usual else f"{mode}, compared by {COMPARED_BY[result.objective]}{limit}, {io}"
-
-
-def _shape(name: str, shape: Sequence[int], inputs: int) -> str:
-    sizes = shape_text(shape)
-    return sizes if inputs == 1 else f"{name} {sizes}"
 
 
 def _same(values: set[str], otherwise: str) -> str:

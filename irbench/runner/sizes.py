@@ -10,7 +10,15 @@ from irbench.spec import BATCH, BATCH_IN_FILE, Bundle, TensorSpec, names_in, sha
 from irbench.suggestions import did_you_mean
 from irbench.system import host
 
-__all__ = ["bind_sizes", "dynamic_names", "fixed_batch", "has_name", "known_sizes", "refuse_unknown_names"]
+__all__ = [
+    "bind_sizes",
+    "dynamic_names",
+    "fixed_batch",
+    "has_name",
+    "known_sizes",
+    "refuse_unknown_names",
+    "with_name_in_file",
+]
 
 _EXAMPLE_SIZE = 128
 """What a hint writes for a size that nobody gave."""
@@ -80,13 +88,26 @@ def refuse_unknown_names(shapes: Mapping[str, tuple[int, ...]], bundles: Sequenc
     """
     inputs = sorted({spec.tensor.name for bundle in bundles for spec in bundle.inputs})
     dimensions = sorted({name for bundle in bundles for name in dynamic_names(bundle)})
+    aliases = {alias: name for bundle in bundles for alias, name in _aliases(bundle).items()}
+    called = {name: with_name_in_file(name, aliases) for name in dimensions}
     for name in shapes:
         if not any(has_name(bundle, name) for bundle in bundles):
-            listed = f" Dynamic dimensions: {', '.join(dimensions)}." if dimensions else ""
+            listed = f" Dynamic dimensions: {', '.join(called[name] for name in dimensions)}." if dimensions else ""
             raise IrbenchError(
                 f"No model has an input or a dynamic dimension called {name!r}.",
-                hint=f"{did_you_mean(name, (*inputs, *dimensions))}Inputs: {', '.join(inputs)}.{listed}",
+                hint=f"{did_you_mean(name, (*inputs, *dimensions, *aliases))}Inputs: {', '.join(inputs)}.{listed}",
             )
+
+
+def with_name_in_file(name: str, aliases: Mapping[str, str]) -> str:
+    """Return a dimension as messages name it: ``batch (tokens in the file)``.
+
+    Args:
+        name: What irbench calls it.
+        aliases: What files call dimensions, and the name that irbench has for each.
+    """
+    own = [alias for alias, meant in aliases.items() if meant == name != alias]
+    return f"{name} ({', '.join(own)} in the file)" if own else name
 
 
 def has_name(bundle: Bundle, name: str) -> bool:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from irbench.stats.blocks import processors_in_use
     from irbench.stats.observed import clean_blocks
     from irbench.stats.planning import (
+        GUESSED_START_S,
         LaunchCost,
         Room,
         block_order,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from irbench.stats.workload_facts import given_inputs
 
 __all__ = [
+    "GUESSED_START_S",
     "Admission",
     "LaunchCost",
     "Next",
@@ -78,6 +80,7 @@ _MODULES = {
     "calls_per_sample": "planning",
     "clean_blocks": "observed",
     "equal_calls": "turns",
+    "GUESSED_START_S": "planning",
     "expected_seconds": "planning",
     "fewest_blocks": "planning",
     "fewest_calls": "turns",

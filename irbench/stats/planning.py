@@ -11,6 +11,7 @@ from irbench.spec import Timing
 from irbench.stats.scatter import Scatter, blocks_worth_taking
 
 __all__ = [
+    "GUESSED_START_S",
     "LaunchCost",
     "Room",
     "block_order",
@@ -28,6 +29,8 @@ __all__ = [
     "whole_streams",
 ]
 
+GUESSED_START_S = 1.5
+"""What importing, compiling and starting one cell costs before anything is known of it."""
 _SHORT_CALL_NS = 20_000
 _SHORTEST_SAMPLE_NS = 50_000
 _FARTHEST = 4.0

@@ -20,14 +20,21 @@ from irbench.reduction.expectation import SlowerThan
 from irbench.reduction.files import MODEL_FILE
 from irbench.reduction.outline import GraphOutline
 from irbench.reduction.report import Conclusion, Evidence, KeptNode, ReducedGraph, ReductionReport, Verdict
+from irbench.reduction.schedule import interval_seconds, longest_interval_seconds
 from irbench.reduction.search import Nodes, smallest
-from irbench.render.reduction import confirming_text, searching_on_text, searching_text, whole_text
+from irbench.render.reduction_progress import (
+    confirming_text,
+    searching_on_text,
+    searching_text,
+    short_budget_text,
+    whole_text,
+)
 from irbench.runner.signals import signals_deferred
 
 __all__ = ["Reducer"]
 
 _SHARE_OF_WHOLE = 0.3
-"""Of the budget, what measuring the whole graph may take."""
+"""Of the budget, what measuring the whole graph may take, or more where that is too little for an interval."""
 _SHARE_OF_CONFIRMATION = 0.25
 """Of the budget, what is left for measuring the smallest part again."""
 _LEAST_S = 5.0
@@ -82,7 +89,7 @@ class Reducer:
             IrbenchError: It cannot be run, or something else is wrong with it.
         """
         folder = self._folder("whole")
-        whole = self._judge.whole(_SHARE_OF_WHOLE * self._options.budget_s, folder)
+        whole = self._judge.whole(self._for_whole_s(), folder)
         decision = self._judge.decide(whole.evidence)
         code = dict(code_without_irbench(whole.loads))
         self._report = replace(self._report, full=whole.evidence, code=code)
@@ -145,7 +152,7 @@ class Reducer:
     def _evidence_again(self, found: Shown) -> Evidence | None:
         """Return what the backends do with a part now; ``None`` where nothing is timed, or no time is left."""
         left_s = self._options.budget_s - self._watch.elapsed_s
-        if not isinstance(self._options.expectation, SlowerThan) or left_s < _LEAST_S:
+        if not self._is_timed or left_s < _LEAST_S:
             return None
         self._say(confirming_text(len(found.nodes)))
         return self._judge.confirm(self._placed(found), left_s, self._folder(f"again-{self._report.not_confirmed}"))
@@ -186,9 +193,25 @@ class Reducer:
     def _finished(self, report: ReductionReport) -> ReductionReport:
         return replace(report, seconds=self._watch.elapsed_s)
 
+    @property
+    def _is_timed(self) -> bool:
+        return isinstance(self._options.expectation, SlowerThan)
+
+    def _for_whole_s(self) -> float:
+        """Return what measuring the whole graph may take: all of a small budget, which is said where it is too small.
+
+        Without an interval of the whole graph, nothing can be decided and no part is tried.
+        """
+        budget_s, least_s = self._options.budget_s, interval_seconds()
+        share_s = _SHARE_OF_WHOLE * budget_s
+        if not self._is_timed:
+            return share_s
+        if budget_s < least_s:
+            self._say(short_budget_text(budget_s, least_s, least_s / _SHARE_OF_CONFIRMATION))
+        return max(share_s, min(budget_s, longest_interval_seconds()))
+
     def _left_for_parts_s(self) -> float:
-        is_timed = isinstance(self._options.expectation, SlowerThan)
-        kept_s = _SHARE_OF_CONFIRMATION * self._options.budget_s if is_timed else 0.0
+        kept_s = _SHARE_OF_CONFIRMATION * self._options.budget_s if self._is_timed else 0.0
         return self._options.budget_s - kept_s - self._watch.elapsed_s
 
     def _folder(self, name: str) -> Path:

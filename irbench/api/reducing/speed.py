@@ -18,7 +18,7 @@ from irbench.reduction.cutting import Part
 from irbench.reduction.decision import Decision, SpeedRule, lost_ms
 from irbench.reduction.expectation import SlowerThan
 from irbench.reduction.report import Evidence
-from irbench.reduction.schedule import CONFIRMATION, TRIAL, UntilSided
+from irbench.reduction.schedule import CONFIRMATION, TRIAL, UntilSided, for_interval
 from irbench.result import GroupResult
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -84,7 +84,7 @@ class SpeedJudge:
         deadline = timing.deadline if run.deadline is None else run.deadline
         request = replace(
             requested(run),
-            timing=replace(timing, deadline=deadline),
+            timing=replace(for_interval(timing, budget_s), deadline=deadline),
             budget_s=min(timing.budget, budget_s),
             is_part_of="reduce",
         )

@@ -18,7 +18,7 @@ from irbench.reduction.cutting import CutRequest, Part
 from irbench.reduction.outline import GraphOutline
 from irbench.reduction.report import Candidate, Evidence, Uncuttable, Verdict
 from irbench.reduction.search import Nodes
-from irbench.render.reduction import candidate_text
+from irbench.render.reduction_progress import candidate_text
 from irbench.worker import call_in_worker
 
 __all__ = ["OutOfTime", "PartTrials", "Shown", "read_outline"]

@@ -29,7 +29,16 @@ from irbench.reduction.cutting import CutRequest, Part
 from irbench.reduction.decision import Decision
 from irbench.reduction.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.reduction.outline import GraphOutline, OutlineNode
-from irbench.reduction.report import BackendFacts, Evidence, ReductionReport, TensorFacts, Uncuttable, Verdict
+from irbench.reduction.report import (
+    BackendFacts,
+    Evidence,
+    ExpectedDifference,
+    ReductionReport,
+    TensorFacts,
+    Uncuttable,
+    Verdict,
+)
+from irbench.render.reduction import conclusion_text
 from irbench.spec import Artifact, Bundle, Feeding
 
 SLOWER = SlowerThan("fake-a", "fake-b", 1.5)
@@ -74,8 +83,10 @@ class Judge:
         self._stop_at = stop_at
         self._untold = untold
         self.seen = 0
+        self.whole_budget_s = 0.0
 
     def whole(self, budget_s: float, scratch: Path, /) -> WholeGraph:
+        self.whole_budget_s = budget_s
         return WholeGraph(evidence(self._whole), SOURCE)
 
     def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
@@ -345,3 +356,31 @@ def test_the_command_that_repeats_it_has_the_settings_that_matter():
         " --set ort.a.b=1"
     )
     assert repeat_command(ReduceOptions("m.onnx", WrongAnswers("ort")))[:2] == ("irbench", "verify")
+
+
+@pytest.mark.parametrize(("budget_s", "share"), [(600.0, 0.3), (24.0, 1.0)])
+def test_the_whole_graph_has_a_share_of_the_budget_and_of_a_small_one_the_time_that_an_interval_takes(
+    scratch: Path, budget_s: float, share: float
+):
+    judge = Judge({2})
+    _, said = reduced(judge, scratch, budget_s=budget_s)
+    assert judge.whole_budget_s == pytest.approx(share * budget_s)
+    assert not any("is too short" in line for line in said)
+
+
+def test_a_budget_that_is_too_short_for_an_interval_is_told_before_anything_is_measured(scratch: Path):
+    _, said = reduced(Judge({2}, "undecided"), scratch, budget_s=10.0)
+    told = "--budget 10s is too short: measuring the whole graph takes at least about 17 s; give about --budget 67s"
+    assert said[0] == told
+
+
+def test_a_search_that_ended_without_an_interval_advises_a_larger_budget_alone():
+    expected = ExpectedDifference("slower", "fake-a", "fake-b", 1.5)
+    report = ReductionReport("own.onnx", expected, "undecided", 3, full=evidence("undecided"))
+    assert "a quieter machine may tell" in conclusion_text(report)
+    ended = replace(evidence("undecided"), speedup=speedup(2.1, 2.0, 2.2, "preview"))
+    text = conclusion_text(replace(report, full=ended))
+    assert text == (
+        "--budget was used up before it could be decided whether fake-a is slower than fake-b by 1.5x:"
+        " give a larger --budget"
+    )

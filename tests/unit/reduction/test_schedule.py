@@ -9,7 +9,7 @@ import launches
 import pytest
 
 from irbench.record import Failure, LaunchRecord
-from irbench.reduction.schedule import TRIAL, UntilSided
+from irbench.reduction.schedule import CONFIRMATION, TRIAL, UntilSided, for_interval, interval_seconds
 from irbench.result import StoppedBy
 from irbench.stats import Admission, Next, Pace
 
@@ -53,3 +53,9 @@ def test_a_row_that_fails_or_answers_wrongly_ends_it():
     assert following(records, fast=Failure("verify", "off by 0.5")).stopped_by == "failures"
     crashed = [replace(records[0], cells=records[0].cells[:1], failures={"fast": Failure("run", "it crashed")})]
     assert following(crashed).stopped_by == "failures"
+
+
+@pytest.mark.parametrize(("budget_s", "is_small"), [(20.0, True), (120.0, False)])
+def test_launches_stay_short_where_the_budget_has_room_for_few(budget_s: float, is_small: bool):
+    assert (for_interval(CONFIRMATION, budget_s).sized_for == interval_seconds()) is is_small
+    assert for_interval(TRIAL, budget_s) == TRIAL

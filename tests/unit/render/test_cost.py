@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -155,6 +156,12 @@ def test_only_the_sums_that_lack_nodes_are_marked():
     figures = dict(zip(heading, total, strict=True))
     assert (figures["MACs"], figures["FLOP"], figures["of FLOP"]) == ("1.77 M", "≥ 3.74 M", "-")
     assert figures["of bytes"] == "100.0 %"
+
+
+def test_formulas_say_what_the_file_calls_the_batch():
+    costs = as_formulas(MODEL)
+    assert "\nFormulas in batch. For numbers" in shown(costs, 140)
+    assert "\nFormulas in batch (tokens in the file). For numbers" in shown(replace(costs, batch_in_file="tokens"), 140)
 
 
 def test_formulas_mark_what_lacks_nodes():

@@ -37,6 +37,11 @@ def test_a_profile_looks_as_it_was_looked_at(name: str, width: int, by: By) -> N
     check_golden(f"profile-{name}", text(profiles.example(turn=1), width, by))
 
 
+def test_several_inputs_are_named_as_costs_name_them() -> None:
+    several = replace(profiles.example(), shapes={"tokens": (1, 64), "mask": (1, 64)})
+    assert "  tokens 1x64, mask 1x64 · " in text(several, 120).splitlines()[0]
+
+
 def test_speeds_have_their_share_of_the_peak_where_it_is_known() -> None:
     check_golden("profile-peaks", text(profiles.with_peaks(profiles.example(turn=1)), 80))
     assert "of peak" not in text(profiles.example(), 80)

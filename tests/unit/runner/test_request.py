@@ -55,6 +55,22 @@ def test_the_outline_says_whether_the_budget_suffices(
     assert f"would end after {budget:.0f} s" in said
 
 
+@pytest.mark.parametrize(("budget_s", "why"), [(20.0, ", because --counters takes half of the budget"), (None, "")])
+def test_the_outline_of_a_run_with_counters_advises_a_budget_that_is_enough_for_both(
+    bundle: Bundle, tmp_path: Path, budget_s: float | None, why: str
+) -> None:
+    request = RunRequest(
+        (bundle,),
+        (("fake-a", "cpu"), ("fake-b", "cpu")),
+        timing=Timing(budget=10.0),
+        budget_s=budget_s,
+        counting=Counting(CounterPlan(("software",)), "perf", "6.8", ("cs",)),
+    )
+    said = outline(plan(request, prepare(request, tmp_path)), request)
+    advice = "give about --budget 34s, measure fewer rows, or leave --counters out"
+    assert f"would end after 10 s{why}: {advice}" in said
+
+
 def test_the_outline_names_each_table_with_the_rows_that_can_run(bundle: Bundle, tmp_path: Path) -> None:
     said = outline(groups(bundle, tmp_path, (1, 8)), RunRequest((), ())).splitlines()
     rows = "fake-a batch 1, fake-a x2 batch 1, fake-a batch 8, fake-a x2 batch 8"

@@ -100,6 +100,14 @@ def test_a_name_of_neither_is_refused_with_the_nearest_and_all_there_are() -> No
     assert caught.value.hint == "Did you mean sequence? Inputs: tokens. Dynamic dimensions: batch, sequence."
 
 
+def test_a_name_that_is_nearly_the_one_in_the_file_is_refused_with_that() -> None:
+    named = replace(TRANSFORMER, details={"batch_in_file": "rows"})
+    with pytest.raises(IrbenchError) as caught:
+        refuse_unknown_names({"row": (9,)}, (named,))
+    dimensions = "batch (rows in the file), sequence"
+    assert caught.value.hint == f"Did you mean rows? Inputs: tokens. Dynamic dimensions: {dimensions}."
+
+
 def decoder(*mask: int | str) -> Bundle:
     """Return a model with a mask before what the mask's length is computed from."""
     specs = (

@@ -1,0 +1,70 @@
+"""The lines that a search for the smallest graph says while it runs."""
+
+from __future__ import annotations
+
+import math
+
+from irbench.reduction.outline import GraphOutline
+from irbench.reduction.report import Candidate, ReductionReport, Uncuttable, Verdict
+from irbench.render.quantities import plural
+from irbench.render.reduction import UNCUTTABLE_TEXTS, VERDICT_TEXTS, shown_text
+
+__all__ = [
+    "candidate_text",
+    "confirming_text",
+    "searching_on_text",
+    "searching_text",
+    "short_budget_text",
+    "whole_text",
+]
+
+
+def whole_text(report: ReductionReport, verdict: Verdict) -> str:
+    """Return in a line what the whole graph showed."""
+    shown = "" if report.full is None else shown_text(report.full)
+    return f"the whole graph: {VERDICT_TEXTS[verdict]}{shown and f', {shown}'}"
+
+
+def searching_text(outline: GraphOutline) -> str:
+    """Return what a search is about to do."""
+    static = len(outline.nodes) - len(outline.searched)
+    fixed = f", {static} of which compute fixed shapes and constants" if static else ""
+    return f"searching {plural(len(outline.nodes), 'node')}{fixed}"
+
+
+def searching_on_text(nodes: int) -> str:
+    """Return that a part was refuted, and where the search goes on."""
+    return f"it does not show it any more: searching on from {plural(nodes, 'node')}"
+
+
+def short_budget_text(budget_s: float, least_s: float, enough_s: float) -> str:
+    """Return that the budget is too small for an interval, and which one is enough.
+
+    Args:
+        budget_s: What was given.
+        least_s: What measuring one graph takes at least.
+        enough_s: A budget for the whole graph, its parts, and the smallest part once more.
+    """
+    return (
+        f"--budget {budget_s:.0f}s is too short: measuring the whole graph takes at least about {least_s:.0f} s;"
+        f" give about --budget {math.ceil(enough_s)}s"
+    )
+
+
+def candidate_text(candidate: Candidate) -> str:
+    """Return in a line what a part of the graph showed."""
+    shown = "" if candidate.evidence is None else shown_text(candidate.evidence)
+    if candidate.uncuttable is not None:
+        shown = _uncuttable_text(candidate.uncuttable)
+    elif candidate.failure is not None:
+        shown = candidate.failure.message.rstrip(".")
+    return f"{plural(candidate.nodes, 'node')}: {VERDICT_TEXTS[candidate.verdict]}{shown and f', {shown}'}"
+
+
+def confirming_text(nodes: int) -> str:
+    """Return that the smallest part is measured once more."""
+    return f"measuring the smallest part again ({plural(nodes, 'node')}), as the whole graph was"
+
+
+def _uncuttable_text(uncuttable: Uncuttable) -> str:
+    return UNCUTTABLE_TEXTS[uncuttable.reason].format(value=uncuttable.value)
