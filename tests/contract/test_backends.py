@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from backend_contract import DEADLINE_S, ENVIRONMENT, REAL, Ask, artifact_maker, asking, installed
 
 from irbench import registry
 from irbench.spec import Load
 from irbench.worker import Worker, call_in_worker
 
-DEADLINE_S = 120
 LOAD = Load(batch=3, threads=2, streams=2)
 RUNTIME_MODULES = {"tensorflow", "keras", "onnxruntime", "openvino", "onnx"}
-ENVIRONMENT = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
-
-Ask = Callable[..., Any]
 
 READING_RESULTS = (Path(__file__).parents[2] / "docs" / "reading-results.md").read_text()
 ALWAYS_READ_BACK = {"precision", "threads", "streams", "device", "version"}
 ELSEWHERE_READ_BACK = {"nodes", "nodes_elsewhere", "operators_elsewhere", "bf16_nodes", "fp16_nodes"}
 """Only on a GPU, or in another precision than fp32."""
-
-# the stand-ins of other tests compute nothing, on purpose
-REAL = [name for name in registry.names(registry.BACKENDS) if not name.startswith("fake-")]
 
 
 def test_there_are_backends_to_hold_to_the_contract():
@@ -40,32 +32,19 @@ def test_there_are_backends_to_hold_to_the_contract():
 
 @pytest.fixture(scope="module", params=REAL)
 def backend(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    if registry.backend(name).describe().version is None:
-        pytest.skip(f"{name} is not installed here")
-    return name
+    return installed(request.param)
 
 
 @pytest.fixture(scope="module")
 def ask(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Calls a function of ``contract_checks`` in this backend's own worker; every load there has the same threads."""
-    with Worker(tmp_path_factory.mktemp(backend) / "log", environment=ENVIRONMENT) as worker:
-        yield lambda check, *args: worker.ask(f"contract_checks:{check}", *args, deadline_s=DEADLINE_S)
+    with asking("contract_checks", tmp_path_factory.mktemp(backend) / "log") as call:
+        yield call
 
 
 @pytest.fixture(scope="session")
 def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """Returns a tiny artifact of a kind, made once: whatever makes a framework's graph changes its process."""
-    writers = {"onnx": "write_onnx", "tf-graph": "write_tf_graph"}
-
-    @cache
-    def make(kind: str) -> Any:
-        folder = tmp_path_factory.mktemp(kind)
-        return call_in_worker(
-            f"contract_checks:{writers[kind]}", folder, deadline_s=DEADLINE_S, environment=ENVIRONMENT
-        )
-
-    return make
+    return artifact_maker("contract_checks", tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

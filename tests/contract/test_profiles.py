@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from backend_contract import REAL, Ask, artifact_maker, asking, installed
 
 from irbench import registry
 from irbench.spec import Load
 from irbench.spi import InferenceProfile, OperatorTime, ProfilingBackend
-from irbench.worker import Worker, call_in_worker
 
-DEADLINE_S = 120
 INFERENCES = 30
 LOAD = Load(batch=2, threads=2)
 MOST_OF_LATENCY = 1.2
 LAYOUT = {"Cast", "Convert", "Reorder", "ReorderInput", "ReorderOutput", "Transpose", "copy", "transpose"}
-ENVIRONMENT = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
-PROFILING = [
-    name
-    for name in registry.names(registry.BACKENDS)
-    if not name.startswith("fake-") and isinstance(registry.backend(name), ProfilingBackend)
-]
+PROFILING = [name for name in REAL if isinstance(registry.backend(name), ProfilingBackend)]
 
-Ask = Callable[..., Any]
 Profiled = tuple[list[int], list[InferenceProfile]]
 
 
@@ -38,34 +29,19 @@ def test_all_backends_of_irbench_profile():
 
 @pytest.fixture(scope="module", params=PROFILING)
 def backend(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    if registry.backend(name).describe().version is None:
-        pytest.skip(f"{name} is not installed here")
-    return name
+    return installed(request.param)
 
 
 @pytest.fixture(scope="module")
 def ask(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Calls a function of ``contract_profiles`` in this backend's own worker."""
-    with Worker(tmp_path_factory.mktemp(backend) / "log", environment=ENVIRONMENT) as worker:
-        yield lambda check, *args: worker.ask(f"contract_profiles:{check}", *args, deadline_s=DEADLINE_S)
+    with asking("contract_profiles", tmp_path_factory.mktemp(backend) / "log") as call:
+        yield call
 
 
 @pytest.fixture(scope="session")
 def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """Returns a small artifact of a kind, made once: whatever makes a framework's graph changes its process."""
-    writers = {"onnx": "write_onnx", "tf-graph": "write_tf_graph"}
-
-    @cache
-    def make(kind: str) -> Any:
-        return call_in_worker(
-            f"contract_profiles:{writers[kind]}",
-            tmp_path_factory.mktemp(kind),
-            deadline_s=DEADLINE_S,
-            environment=ENVIRONMENT,
-        )
-
-    return make
+    return artifact_maker("contract_profiles", tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
