@@ -109,4 +109,5 @@ for name in ({names},):
     registry.backend(name).check_load(Load(), "cpu", "fp32")
 assert not {{"onnxruntime", "openvino", "tensorflow"}} & set(sys.modules), sorted(sys.modules)
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+    checking = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert checking.returncode == 0, checking.stderr

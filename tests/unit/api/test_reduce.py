@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from documents import speedup
+from reductions import CHAIN, SLOWER, Judge, evidence
 
 from irbench.api.options import RunOptions
-from irbench.api.reduce import Reduction, expectation_of
+from irbench.api.reduce import Reduction
 from irbench.api.reducing import reducer, trials
-from irbench.api.reducing.judge import WholeGraph
-from irbench.api.reducing.options import (
-    ReduceOptions,
-    output_folder,
-    refuse_ineffective,
-    refuse_several_values,
-    repeat_command,
-)
+from irbench.api.reducing.options import ReduceOptions
 from irbench.api.reducing.reducer import Reducer
 from irbench.errors import IrbenchError
-from irbench.record import Failure
-from irbench.reduction.activations import GraphSource
 from irbench.reduction.cutting import CutRequest, Part
-from irbench.reduction.decision import Decision
-from irbench.reduction.expectation import Failing, SlowerThan, WrongAnswers
-from irbench.reduction.outline import GraphOutline, OutlineNode
 from irbench.reduction.report import (
-    BackendFacts,
-    Evidence,
     ExpectedDifference,
     ReductionReport,
     TensorFacts,
@@ -39,75 +25,6 @@ from irbench.reduction.report import (
     Verdict,
 )
 from irbench.render.reduction import conclusion_text
-from irbench.spec import Artifact, Bundle, Feeding
-
-SLOWER = SlowerThan("fake-a", "fake-b", 1.5)
-SOURCE = GraphSource(Artifact("onnx", Path("whole.onnx"), (), ()), Bundle("whole", (), ()), {}, Feeding())
-CHAIN = GraphOutline(
-    nodes=tuple(OutlineNode(f"n{place}", "Relu", "", (f"v{place}",), (f"v{place + 1}",)) for place in range(8)),
-    inputs=("v0",),
-    outputs=("v8",),
-    weights=frozenset(),
-)
-
-
-def evidence(verdict: str) -> Evidence:
-    """Return evidence that says what is decided from it."""
-    found = {"shows": speedup(2.0, 1.9, 2.1), "absent": speedup(1.0, 0.9, 1.1), "undecided": speedup(1.5, 1.0, 2.0)}
-    rows = tuple(BackendFacts(name, "irbench-fake", "1.0", "fp32", "ok", 1.0) for name in SLOWER.backends)
-    return Evidence(rows, found.get(verdict))
-
-
-class Judge:
-    """Sees the difference where some nodes are.
-
-    Args:
-        needed: Places of these nodes.
-        whole: What the whole graph shows.
-        confirmed: What each part shows when it is looked at again.
-        stop_at: Which part is interrupted, counted from 1; 0 for none.
-        untold: What a part without the needed nodes shows.
-    """
-
-    def __init__(
-        self,
-        needed: set[int],
-        whole: Verdict = "shows",
-        confirmed: Callable[[set[int]], Verdict] = lambda _: "shows",
-        stop_at: int = 0,
-        untold: Callable[[set[int]], Verdict] = lambda _: "absent",
-    ) -> None:
-        self.needed = needed
-        self._whole = whole
-        self._confirmed = confirmed
-        self._stop_at = stop_at
-        self._untold = untold
-        self.seen = 0
-        self.whole_budget_s = 0.0
-
-    def whole(self, budget_s: float, scratch: Path, /) -> WholeGraph:
-        self.whole_budget_s = budget_s
-        return WholeGraph(evidence(self._whole), SOURCE)
-
-    def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
-        self.seen += 1
-        if self.seen == self._stop_at:
-            raise KeyboardInterrupt
-        kept = kept_in(part)
-        return evidence("shows" if self.needed <= kept else self._untold(kept))
-
-    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
-        return evidence(self._confirmed(kept_in(part)))
-
-    def decide(self, found: Evidence, /) -> Decision:
-        for verdict in ("shows", "absent", "undecided"):
-            if found.speedup == evidence(verdict).speedup:
-                return Decision(verdict)  # type: ignore[arg-type]
-        return Decision("other", Failure("run", "it crashed"))
-
-
-def kept_in(part: Part) -> set[int]:
-    return set(map(int, part.model.read_text().split()))
 
 
 @pytest.fixture(autouse=True)
@@ -307,55 +224,6 @@ def test_the_bug_report_has_everything_that_a_maintainer_asks_for(scratch: Path)
         assert said in text
     assert '"conclusion": "reduced"' in Reduction(report).to_text("json")
     assert repr(Reduction(report)) == "<Reduction of whole.onnx: 1 of 8 nodes>"
-
-
-@pytest.mark.parametrize("given", [(None, None, None), (SLOWER, "ort", None), (None, "ort", "ort")])
-def test_one_difference_is_expected(given: tuple[Any, Any, Any]):
-    with pytest.raises(IrbenchError, match="expected") as caught:
-        expectation_of(*given)
-    assert "--expect-wrong" in caught.value.hint
-
-
-def test_the_short_forms_mean_the_same():
-    assert expectation_of(None, "ort", None) == WrongAnswers("ort")
-    assert expectation_of(None, None, "ort") == Failing("ort")
-
-
-def test_options_that_would_do_nothing_are_refused():
-    for name, given in {
-        "threads": {"run": RunOptions(threads=(1,))},
-        "no-lock": {"run": RunOptions(no_lock=True)},
-        "min-share": {"min_share": 0.05},
-    }.items():
-        for expected in (WrongAnswers("ort"), Failing("ort")):
-            with pytest.raises(IrbenchError, match=f"--{name} does not apply"):
-                refuse_ineffective(ReduceOptions("m.onnx", expected, **given))  # type: ignore[arg-type]
-        refuse_ineffective(ReduceOptions("m.onnx", SLOWER, **given))  # type: ignore[arg-type]
-    with pytest.raises(IrbenchError, match="--threads takes one value"):
-        refuse_several_values(RunOptions(threads=(1, 2)))
-
-
-def test_a_folder_that_holds_something_is_refused_before_anything_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
-    assert output_folder(ReduceOptions("a/net.onnx", SLOWER)) == Path("net-reduced")
-    (tmp_path / "net-reduced").mkdir()
-    assert output_folder(ReduceOptions("a/net.onnx", SLOWER)) == Path("net-reduced")
-    (tmp_path / "net-reduced" / "note").touch()
-    with pytest.raises(IrbenchError, match="net-reduced is not empty"):
-        output_folder(ReduceOptions("a/net.onnx", SLOWER))
-    with pytest.raises(IrbenchError, match="is a file"):
-        output_folder(ReduceOptions("resnet50", SLOWER, output=tmp_path / "net-reduced" / "note"))
-
-
-def test_the_command_that_repeats_it_has_the_settings_that_matter():
-    run = RunOptions(precision=("bf16",), threads=(2,), set={"ort": {"a.b": "1"}})
-    assert " ".join(repeat_command(ReduceOptions("m.onnx", SLOWER, run=run))) == (
-        "irbench run reduced.onnx --data inputs.npz --backends fake-a,fake-b --precision bf16 --threads 2"
-        " --set ort.a.b=1"
-    )
-    assert repeat_command(ReduceOptions("m.onnx", WrongAnswers("ort")))[:2] == ("irbench", "verify")
 
 
 @pytest.mark.parametrize(("budget_s", "share"), [(600.0, 0.3), (24.0, 1.0)])
