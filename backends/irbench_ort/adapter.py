@@ -145,8 +145,7 @@ class OrtBackend:
             "graph_optimization_level": options.level or self._default_level,
             **assigned,
             **lowered,
-            **{name: bool(getattr(settings, name)) for name, _ in options.attributes},
-            **{key: settings.get_session_config_entry(key) for key, _ in options.config_entries},
+            **_read_back(settings, options),
         }
         return session, effective
 
@@ -194,6 +193,12 @@ class OrtBackend:
         if written is not None:
             precision.write_optimised_graph(settings, written)
         return settings
+
+
+def _read_back(settings: Any, options: OrtOptions) -> Mapping[str, Scalar]:
+    """Return what the session's settings hold for the options that were given."""
+    attributes = {name: bool(getattr(settings, name)) for name, _ in options.attributes}
+    return {**attributes, **{key: settings.get_session_config_entry(key) for key, _ in options.config_entries}}
 
 
 def _entries_of(device: str, options: OrtOptions) -> Mapping[str, str]:

@@ -7,11 +7,10 @@ from irbench.counters import CounterPlan, Counting
 from irbench.errors import IrbenchError
 from irbench.measure.counter_support import counting_for
 from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
+from irbench.stats.intervals import FEWEST_LAUNCHES
 
 __all__ = ["counting_of"]
 
-_LAUNCHES = 6
-"""The fewest whose range is an interval of 95 %."""
 _QUICK_LAUNCHES, _THOROUGH_LAUNCHES = 3, 10
 
 
@@ -48,4 +47,4 @@ def _milliseconds(timeline_s: float | None) -> int | None:
 
 
 def _launches(options: RunOptions) -> int:
-    return _QUICK_LAUNCHES if options.quick else _THOROUGH_LAUNCHES if options.thorough else _LAUNCHES
+    return _QUICK_LAUNCHES if options.quick else _THOROUGH_LAUNCHES if options.thorough else FEWEST_LAUNCHES

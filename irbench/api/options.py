@@ -16,7 +16,7 @@ from irbench.api.input_values import Data
 from irbench.api.own_cells import OwnCells, Programs
 from irbench.api.values import Constants, Feedback, Settings, Shapes, Sweep
 from irbench.api.varied_options import Varied
-from irbench.counters import read_counters
+from irbench.counters import parse_counters
 from irbench.errors import IrbenchError
 from irbench.runner.asked_inputs import AskedInputs, DataSource
 from irbench.spec import Number, Objective, Program, PythonEnvironment
@@ -290,7 +290,7 @@ RUN_READERS: Readers = {
     "energy": _FLAG,
     "require_full": _FLAG,
     "cold": _FLAG,
-    "counters": ('"software", or ["cache", "branch"]', read_counters),
+    "counters": ('"software", or ["cache", "branch"]', parse_counters),
     "timeline": ('"100ms", or 0.1', timeline_s),
     "no_lock": _FLAG,
     "results": ('"./results"', Path),

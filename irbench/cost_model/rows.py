@@ -175,17 +175,11 @@ def _node_row(node: NodeCost) -> CostRow:
 
 def _formula_row(node: NodeCost, found: CostFormula) -> CostRow:
     """Return a node's row; an unknown cost has no formula."""
-    return CostRow(
-        scope="node",
-        name=node.name,
-        operator=node.operator,
-        operator_class=node.operator_class.value,
-        nodes=1,
+    return replace(
+        _node_row(node),
         executions=None,
         macs=None if node.macs is None else found.macs,
         flops=None if node.flops is None else found.flops,
-        parameters=node.parameters,
-        weight_bytes=node.weight_bytes,
         read_bytes=None if node.read_bytes is None else found.read_bytes,
         written_bytes=None if node.written_bytes is None else found.written_bytes,
         activation_bytes=None if node.activation_bytes is None else found.activation_bytes,

@@ -10,7 +10,7 @@ from irbench.counters.asking import (
     SOFTWARE_EVENTS,
     CounterPlan,
     events_asked,
-    read_counters,
+    parse_counters,
     toplev_level,
 )
 from irbench.counters.figures import PHASES, RATIOS, CountedPhase, figures_of, unit_of
@@ -53,7 +53,7 @@ __all__ = [
     "metric_group_in",
     "names_told",
     "obstacle_said",
-    "read_counters",
+    "parse_counters",
     "read_intervals",
     "read_perf",
     "read_toplev",

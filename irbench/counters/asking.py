@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irbench.suggestions import did_you_mean
 
-__all__ = ["GROUPS", "SOFTWARE_EVENTS", "CounterPlan", "events_asked", "read_counters", "toplev_level"]
+__all__ = ["GROUPS", "SOFTWARE_EVENTS", "CounterPlan", "events_asked", "parse_counters", "toplev_level"]
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "software": ("task-clock", "context-switches", "cpu-migrations", "minor-faults", "major-faults"),
@@ -56,7 +56,7 @@ class CounterPlan:
     launches: int = 6
 
 
-def read_counters(text: str | Iterable[str]) -> tuple[str, ...]:
+def parse_counters(text: str | Iterable[str]) -> tuple[str, ...]:
     """Return the groups and events that a text or a list names, each once.
 
     Commas between slashes belong to an event: ``cpu/event=0x1,umask=0x2/``.

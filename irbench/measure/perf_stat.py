@@ -84,11 +84,7 @@ class PerfStat:
             CountingFailed: It wrote nothing, or does not end.
         """
         self._process.send_signal(signal.SIGINT)  # it then writes what it counted, as after Ctrl-C
-        try:
-            self._process.wait(_ANSWER_S)
-        except subprocess.TimeoutExpired as error:
-            raise CountingFailed(f"it did not end within {_ANSWER_S:.0f} s") from error
-        return _written(self._output, self._messages)
+        return _written_at_end(self._process, self._output, self._messages)
 
     def close(self) -> None:
         """End perf, whatever it does."""
@@ -153,11 +149,7 @@ class TopLev:
             CountingFailed: It wrote nothing, or does not end.
         """
         self._let_end()
-        try:
-            self._process.wait(_ANSWER_S)
-        except subprocess.TimeoutExpired as error:
-            raise CountingFailed(f"it did not end within {_ANSWER_S:.0f} s") from error
-        return _written(self._output, self._messages)
+        return _written_at_end(self._process, self._output, self._messages)
 
     def close(self) -> None:
         """End it, whatever it does."""
@@ -205,7 +197,12 @@ def _start(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
             raise CountingFailed(f"{command[0]} cannot be started: {error.strerror}") from error
 
 
-def _written(output: Path, messages: Path) -> str:
+def _written_at_end(process: subprocess.Popen[bytes], output: Path, messages: Path) -> str:
+    """Wait for a program that was told to end, and return what it wrote."""
+    try:
+        process.wait(_ANSWER_S)
+    except subprocess.TimeoutExpired as error:
+        raise CountingFailed(f"it did not end within {_ANSWER_S:.0f} s") from error
     text = output.read_text(errors="replace") if output.exists() else ""
     if not text.strip():
         raise CountingFailed(_last_words(messages) or "it wrote nothing")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from irbench.counter_row import CounterTable, PhaseTimeline
-from irbench.render.counter_texts import figure_text, figure_value
+from irbench.render.counter_texts import PHASE_TEXTS, figure_text, figure_value
 from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["sparkline", "timeline_table"]
@@ -14,7 +14,7 @@ __all__ = ["sparkline", "timeline_table"]
 _MARKS = "▁▂▃▄▅▆▇█"
 _UNKNOWN = " "
 _WIDEST = 40
-_PHASES = {"import": "import", "compile": "compile", "warm_up": "warm-up", "inference": "inference"}
+_PHASES = {**PHASE_TEXTS, "inference": "inference"}
 
 
 def timeline_table(table: CounterTable, names: Mapping[str, str]) -> TextTable | None:

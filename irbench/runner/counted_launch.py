@@ -15,7 +15,7 @@ from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
 from irbench.record import Failure, Stage
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting
 from irbench.spec import Cell
-from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.cell import Warmed
 from irbench.worker.soak import SoakBlock
 
 __all__ = ["CountedPhases", "count_cell", "timeline_of_cell"]
@@ -36,12 +36,10 @@ class CountedPhases:
     """What counting the phases of a launch gave.
 
     Attributes:
-        prepared: The session.
         counts: By phase.
         timeline: Phase by phase, where counts were told in intervals.
     """
 
-    prepared: Prepared | None = None
     counts: dict[CountedPhase, PhaseCounts] = field(default_factory=dict[CountedPhase, PhaseCounts])
     timeline: list[PhaseTimeline] = field(default_factory=list[PhaseTimeline])
 
@@ -84,7 +82,7 @@ class _Launch:
         with CellWorker(self._cell, self._setting) as worker:
             worker.hold("irbench.worker.soak:SoakHost", self._setting.task(self._cell))
             self._count(worker, "import", lambda: worker.ask("import", "import_runtime"))
-            self._found.prepared = self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
+            self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
             warmed: Warmed = self._count(worker, "warm_up", lambda: worker.ask("warm-up", "warm_up"))
             self._infer(worker, warmed)
         return self._found

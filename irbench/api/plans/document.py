@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema
 from irbench.address import BackendAddress
 from irbench.api import accuracy_limits, values, varied_options
 from irbench.api.counter_options import timeline_s
-from irbench.counters import read_counters
+from irbench.counters import parse_counters
 from irbench.render.quantities import cpu_list
 from irbench.spec import Io, Objective, Precision, shape_text
 from irbench.sweeps.cells import USUAL_ROWS, Comparable
@@ -84,7 +84,7 @@ Cpus: TypeAlias = Annotated[str, _reads(lambda value: cpu_list(values.cpus(value
 Duration: TypeAlias = Annotated[float, _reads(values.duration_s, float | str)]
 Pace: TypeAlias = Annotated[float, _reads(values.pace_s, float | str)]
 Step: TypeAlias = Annotated[float, _reads(timeline_s, float | str)]
-Counters: TypeAlias = Annotated[tuple[str, ...], _reads(read_counters, str | list[str])]
+Counters: TypeAlias = Annotated[tuple[str, ...], _reads(parse_counters, str | list[str])]
 LeastAccuracy: TypeAlias = Annotated[float, _reads(accuracy_limits.min_accuracy, float | str)]
 Share: TypeAlias = Annotated[float, _reads(values.fraction, float | str)]
 Seed: TypeAlias = Annotated[int, _reads(values.seed, Annotated[int, Field(ge=0, le=2**32 - 1)])]

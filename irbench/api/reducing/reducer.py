@@ -10,7 +10,7 @@ from pathlib import Path
 from irbench.api.progress import Say
 from irbench.api.reducing.judge import Judge, code_without_irbench
 from irbench.api.reducing.options import ReduceOptions, repeat_command
-from irbench.api.reducing.trials import OutOfTime, PartTrials, Shown, read_outline
+from irbench.api.reducing.trials import SHORTEST_TRIAL_S, OutOfTime, PartTrials, Shown, read_outline
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.reduction.activations import GraphSource
@@ -37,8 +37,6 @@ _SHARE_OF_WHOLE = 0.3
 """Of the budget, what measuring the whole graph may take, or more where that is too little for an interval."""
 _SHARE_OF_CONFIRMATION = 0.25
 """Of the budget, what is left for measuring the smallest part again."""
-_LEAST_S = 5.0
-"""Less is no time for a measurement."""
 
 
 class Reducer:
@@ -152,7 +150,7 @@ class Reducer:
     def _evidence_again(self, found: Shown) -> Evidence | None:
         """Return what the backends do with a part now; ``None`` where nothing is timed, or no time is left."""
         left_s = self._options.budget_s - self._watch.elapsed_s
-        if not self._is_timed or left_s < _LEAST_S:
+        if not self._is_timed or left_s < SHORTEST_TRIAL_S:
             return None
         self._say(confirming_text(len(found.nodes)))
         return self._judge.confirm(self._placed(found), left_s, self._folder(f"again-{self._report.not_confirmed}"))

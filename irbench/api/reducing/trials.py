@@ -21,10 +21,11 @@ from irbench.reduction.search import Nodes
 from irbench.render.reduction_progress import candidate_text
 from irbench.worker import call_in_worker
 
-__all__ = ["OutOfTime", "PartTrials", "Shown", "read_outline"]
+__all__ = ["SHORTEST_TRIAL_S", "OutOfTime", "PartTrials", "Shown", "read_outline"]
 
 _DEADLINE_S = 600.0
-_SHORTEST_TRIAL_S = 5.0
+SHORTEST_TRIAL_S = 5.0
+"""Less is no time for a measurement."""
 
 
 class OutOfTime(Exception):
@@ -80,7 +81,7 @@ class PartTrials:
         """
         if nodes in self.verdicts:
             return self.verdicts[nodes] == "shows"
-        if self.left_s() < max(_SHORTEST_TRIAL_S, 0.5 * self.longest_s):
+        if self.left_s() < max(SHORTEST_TRIAL_S, 0.5 * self.longest_s):
             raise OutOfTime
         watch = Stopwatch()
         folder = self.scratch / f"part-{len(self.candidates)}"

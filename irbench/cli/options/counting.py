@@ -9,7 +9,7 @@ import click
 from irbench.api.counter_options import timeline_s
 from irbench.cli.options.completion import offer_list
 from irbench.cli.options.types import Parsed, with_unit
-from irbench.counters import GROUPS, read_counters
+from irbench.counters import GROUPS, parse_counters
 
 __all__ = ["COUNTERS", "TIMELINE"]
 
@@ -20,7 +20,7 @@ def _known(_begun: str) -> tuple[str, ...]:
 
 COUNTERS = click.option(
     "--counters",
-    type=Parsed("a,b", read_counters, partial(offer_list, _known)),
+    type=Parsed("a,b", parse_counters, partial(offer_list, _known)),
     help="Also count with perf, in launches of their own: software, ipc, cache, branch, topdown, topdown-l2, or events"
     " that perf list names.",
 )
