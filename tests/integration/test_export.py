@@ -78,7 +78,7 @@ def test_an_export_is_compared_with_the_original_on_given_samples(models_file, t
     np.savez(tmp_path / "wrong.npz", image=np.ones((2, 5), np.float32))
     source = f"{models_file}:image_net"
     error = refused(source, "--weights", "random", "--data", tmp_path / "wrong.npz")
-    assert "takes batchx12x12x3" in error.message
+    assert "takes batch x 12 x 12 x 3" in error.message
     assert bundles.latest() is None, "nothing was kept"
     right = call(source, "--weights", "random", "--data", tmp_path / "right.npz")
     assert right.exit_code == 0, right.output or right.exception
@@ -181,7 +181,7 @@ def test_a_function_that_gives_no_usable_model_is_named_with_the_reason(function
 
 @pytest.mark.slow
 def test_a_file_that_cannot_be_imported_is_named_with_the_reason(tmp_path):
-    (tmp_path / "broken.py").write_text("import no_such_module_at_all\n")
+    (tmp_path / "broken.py").write_text("import no_such_module_at_all\n\n\ndef build(): ...\n")
     assert "no_such_module_at_all" in refused(f"{tmp_path / 'broken.py'}:build").message
 
 

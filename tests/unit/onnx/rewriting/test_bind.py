@@ -216,3 +216,12 @@ def test_a_copy_that_cannot_be_written_is_one_clear_error(tmp_path: Path):
 
 def _value(name, shape):
     return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+
+
+def test_a_size_of_zero_that_the_file_states_stays_and_one_that_is_given_is_refused(tmp_path: Path):
+    artifact = models.two_inputs(tmp_path)
+    stated = replace(artifact.inputs[0], shape=("batch", 0))
+    bound = bind(replace(artifact, inputs=(stated, *artifact.inputs[1:])), {"batch": 2, "length": 7}, tmp_path / "a")
+    assert bound.inputs[0].shape == (2, 0)
+    with pytest.raises(IrbenchError, match="Dimension 'batch' of input 'tokens' cannot be 0"):
+        bind(artifact, {"batch": 0, "length": 7}, tmp_path / "b")
