@@ -8,12 +8,12 @@ KNOWN_SPEED := build/known_speed
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-all test-zoo picture bench bench-truth bench-fusions bench-real zoo lint types pyright schema lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-zoo picture bench bench-truth bench-fusions bench-real zoo lint types pyright schema lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
-test test-ci test-real test-all test-zoo: export PYTHONDONTWRITEBYTECODE :=
-test test-ci test-real test-all test-zoo: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+test test-ci test-real test-laws test-all test-zoo: export PYTHONDONTWRITEBYTECODE :=
+test test-ci test-real test-laws test-all test-zoo: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -30,11 +30,14 @@ test: $(STAMP) lint types ## Lint, check types, run the fast tests: 5 minutes
 test-ci: $(STAMP) pyright ## The slow tests that matter most: 7 minutes
 	$(PYTEST) -m "slow and ci"
 
-test-real: $(STAMP) ## Trained models from pinned wheels of the package registry, on real inputs: part of test-all
+test-real: $(STAMP) ## Trained models from pinned wheels of the package registry, on real inputs: about 10 minutes
 	$(PYTEST) -m real
 
-test-all: $(STAMP) lint types pyright ## Every test but the larger models of the zoo, and laws tried on more examples: 40 minutes
-	$(PYTEST) --hypothesis-profile=explore -m "not zoo"
+test-laws: $(STAMP) ## The laws of hypothesis, tried on 1,000 examples each
+	$(PYTEST) --hypothesis-profile=explore -m "not slow"
+
+test-all: $(STAMP) lint types pyright ## Every test but those of test-real and test-zoo
+	$(PYTEST) -m "not zoo and not real"
 
 test-zoo: $(STAMP) ## Every model of the zoo exported and answered by every backend; two hours
 	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/integration/test_models.py
