@@ -18,6 +18,9 @@
     By event, the percentage of the time that it was on a counter.
 ``trailing_comma``
     Whether objects end with a comma, as those of events without a metric do in some versions.
+``busy_turns``
+    How often it turns a loop after it has confirmed ``disable``; a signal that comes meanwhile ends it before it writes
+    the last step, as it does perf.
 ``dies``
     What it says before it ends where it should attach.
 
@@ -147,10 +150,19 @@ def _attach(arguments: list[str], script: Mapping[str, Any]) -> None:
             for line in told:
                 words.append(line.decode().strip())
                 answers.write(b"ack\n\0")
+                if words[-1] == "disable" and "busy_turns" in script:
+                    _compute(script["busy_turns"])
     except KeyboardInterrupt:
         counted = words == ["ping", "enable", "disable"]
         text = _counts(arguments, script, counted=counted)
         Path(arguments[arguments.index("-o") + 1]).write_text(f"# started on a day\n\n{text}")
+
+
+def _compute(turns: int) -> None:
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    for _ in range(turns):
+        pass
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _counts(arguments: list[str], script: Mapping[str, Any], *, counted: bool = True) -> str:

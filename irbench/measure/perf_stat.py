@@ -10,6 +10,8 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Self
 
+import psutil
+
 from irbench.counters import Counting
 from irbench.measure.clock import Stopwatch, sleep
 from irbench.measure.counter_support import PERF_ENVIRONMENT
@@ -19,6 +21,7 @@ __all__ = ["CountingFailed", "PerfStat", "TopLev"]
 _ANSWER_S = 30.0
 """perf opens an event for each thread before it listens."""
 _LOOK_S = 0.02
+_WAKE_S = 0.002
 _DISABLED = ("-D", "-1")
 _EXPECTED = ("Events ", "Usage:", "-")
 _HEADING = "Error:"
@@ -54,6 +57,7 @@ class PerfStat:
         # both ends, so that neither opening waits for perf
         self._control = os.open(control, os.O_RDWR)
         self._acknowledged = os.open(acknowledged, os.O_RDWR)
+        self._has_steps = interval_ms is not None
         interval = () if interval_ms is None else ("-I", str(interval_ms))
         fifo = f"fifo:{control},{acknowledged}"
         attached = ("-p", str(process_id), *_DISABLED, "--control", fifo, *interval, "-o", str(self._output))
@@ -83,8 +87,16 @@ class PerfStat:
         Raises:
             CountingFailed: It wrote nothing, or does not end.
         """
+        if self._has_steps:
+            self._await_sleep()
         self._process.send_signal(signal.SIGINT)  # it then writes what it counted, as after Ctrl-C
         return _written_at_end(self._process, self._output, self._messages)
+
+    def _await_sleep(self) -> None:
+        """Wait until perf waits for the end of its step: only a signal that wakes it makes it write the last one."""
+        watch = Stopwatch()
+        while _is_running(self._process.pid) and watch.elapsed_s < _ANSWER_S:
+            sleep(_WAKE_S)
 
     def close(self) -> None:
         """End perf, whatever it does."""
@@ -195,6 +207,14 @@ def _start(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
             )
         except OSError as error:
             raise CountingFailed(f"{command[0]} cannot be started: {error.strerror}") from error
+
+
+def _is_running(process_id: int) -> bool:
+    """Whether a process is on a processor, or waits for one; not where it sleeps or has ended."""
+    try:
+        return psutil.Process(process_id).status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
+    except psutil.Error:
+        return False
 
 
 def _written_at_end(process: subprocess.Popen[bytes], output: Path, messages: Path) -> str:

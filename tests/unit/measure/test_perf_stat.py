@@ -61,6 +61,17 @@ def test_a_perf_that_cannot_attach_says_why_without_its_usage(tmp_path: Path, mo
         PerfStat(SCRIPTED, os.getpid(), tmp_path / "files")
 
 
+def test_the_last_step_is_written_although_perf_is_still_at_work_when_it_is_told_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    fake_perf.install(tmp_path / "perf", {"busy_turns": 3_000_000}, monkeypatch)
+    with PerfStat(SCRIPTED, os.getpid(), tmp_path / "files", interval_ms=100) as perf:
+        perf.enable()
+        perf.disable()
+        steps = read_intervals(perf.finish())
+    assert [reading.events["minor-faults"].value for _, reading in steps] == [480, 480]
+
+
 def test_it_leaves_no_process_behind_where_something_else_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fake_perf.install(tmp_path / "perf", {}, monkeypatch)
     perf = PerfStat(SCRIPTED, os.getpid(), tmp_path / "files")
@@ -121,3 +132,15 @@ def test_the_real_perf_tells_counts_in_steps(real: Counting, busy: subprocess.Po
     ends_s = [end_s for end_s, _ in steps]
     assert ends_s == sorted(ends_s)
     assert sum(reading.events["task-clock"].value or 0.0 for _, reading in steps) > 0
+
+
+def test_the_real_perf_tells_the_count_of_a_phase_that_is_shorter_than_a_step(
+    real: Counting, busy: subprocess.Popen[str], tmp_path: Path
+):
+    for turn in range(10):
+        with PerfStat(real, busy.pid, tmp_path / str(turn), interval_ms=10_000) as perf:
+            perf.enable()
+            work(busy)
+            perf.disable()
+            (step,) = [reading for _, reading in read_intervals(perf.finish()) if reading.events["task-clock"].value]
+            assert step.events["task-clock"].value
