@@ -48,10 +48,12 @@ class CountedLaunch:
     Attributes:
         round: Counted from 0.
         phases: What each phase came to.
+        nodes_missing: Why toplev told no nodes in this launch; null where it did, or was not asked.
     """
 
     round: int
     phases: Mapping[CountedPhase, PhaseCounts]
+    nodes_missing: Obstacle | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,10 @@
 ``busy_turns``
     How often it turns a loop after it has confirmed ``disable``; a signal that comes meanwhile ends it before it writes
     the last step, as it does perf.
+``toplev_says``
+    What toplev says before it ends where it should attach, once it has attached ``toplev_lives`` times.
+``toplev_code``
+    What toplev exits with.
 ``dies``
     What it says before it ends where it should attach.
 
@@ -122,9 +126,17 @@ def toplev_main() -> None:
     """Do what toplev would: count while its command runs."""
     import subprocess
 
+    known = Path(os.environ["FAKE_PERF"])
+    script: dict[str, Any] = json.loads(known.read_text())
+    attached = known.with_name("toplev-attached")
+    before = attached.stat().st_size if attached.exists() else 0
+    if "toplev_says" in script and before >= script.get("toplev_lives", 0):
+        _fail(script["toplev_says"])
+    attached.write_text("." * (before + 1))
     arguments = sys.argv[1:]
     subprocess.run(arguments[arguments.index("cat") :], check=True)
     Path(arguments[arguments.index("-o") + 1]).write_text(TOPLEV)
+    raise SystemExit(script.get("toplev_code", 0))
 
 
 def _tell_version(script: Mapping[str, Any]) -> None:

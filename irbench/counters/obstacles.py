@@ -18,6 +18,7 @@ ObstacleCode: TypeAlias = Literal[
     "unknown-event",
     "no-topdown",
     "no-toplev",
+    "toplev-failed",
     "not-counted",
     "not-named",
     "perf-failed",

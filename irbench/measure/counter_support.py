@@ -27,11 +27,10 @@ from irbench.counters import (
     read_perf,
     toplev_level,
 )
+from irbench.measure.perf_stat import PERF_ENVIRONMENT
+from irbench.measure.toplev_probe import toplev_obstacle
 
-__all__ = ["PERF_ENVIRONMENT", "counting_for", "read_processor"]
-
-PERF_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C"}
-"""perf writes numbers in the locale's form, in which they are no JSON."""
+__all__ = ["counting_for", "read_processor"]
 
 _DEVICES = Path("/sys/bus/event_source/devices")
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
@@ -66,7 +65,7 @@ def counting_for(plan: CounterPlan) -> Counting:
     counting = _with_events(Counting(plan, perf, version), processor, paranoid)
     if "topdown" in plan.asked:
         counting = _with_topdown(counting, processor)
-    return _with_toplev(counting, processor)
+    return _with_toplev(counting, processor, paranoid)
 
 
 def read_processor() -> Processor:
@@ -191,15 +190,20 @@ def _why_no_topdown(counting: Counting, processor: Processor) -> Obstacle:
     return counting.unavailable.get("cycles") or Obstacle("no-topdown" if processor.has_pmu else "no-pmu")
 
 
-def _with_toplev(counting: Counting, processor: Processor) -> Counting:
+def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None) -> Counting:
     asked = [name for name in counting.plan.asked if toplev_level(name) is not None]
     if not asked:
         return counting
-    program = next(filter(None, map(shutil.which, _TOPLEV)), None)
-    if program is None or not processor.has_pmu:
-        reason = Obstacle("no-toplev" if processor.has_pmu else "no-pmu")
-        return replace(counting, unavailable={**counting.unavailable, **dict.fromkeys(asked, reason)})
     level = max(toplev_level(name) or 0 for name in asked)
+    program = next(filter(None, map(shutil.which, _TOPLEV)), None)
+    if not processor.has_pmu:
+        reason: Obstacle | None = Obstacle("no-pmu")
+    elif program is None:
+        reason = Obstacle("no-toplev")
+    else:
+        reason = toplev_obstacle(program, level, paranoid)
+    if reason is not None:
+        return replace(counting, unavailable={**counting.unavailable, **dict.fromkeys(asked, reason)})
     return replace(counting, toplev=program, level=level)
 
 

@@ -6,17 +6,20 @@ import errno
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Self
 
 import psutil
 
-from irbench.counters import Counting
+from irbench.counters import Counting, read_toplev
 from irbench.measure.clock import Stopwatch, sleep
-from irbench.measure.counter_support import PERF_ENVIRONMENT
 
-__all__ = ["CountingFailed", "PerfStat", "TopLev"]
+__all__ = ["PERF_ENVIRONMENT", "CountingFailed", "PerfStat", "TopLev"]
+
+PERF_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C"}
+"""perf writes numbers in the locale's form, in which they are no JSON."""
 
 _ANSWER_S = 30.0
 """perf opens an event for each thread before it listens."""
@@ -29,7 +32,15 @@ _HEADING = "Error:"
 
 
 class CountingFailed(Exception):
-    """perf or toplev ended, or gave no answer; the text is what it said last."""
+    """perf or toplev ended, or gave no answer.
+
+    Attributes:
+        messages: All that it said; the text of the exception is the line that tells why.
+    """
+
+    def __init__(self, reason: str, messages: str = "") -> None:
+        super().__init__(reason)
+        self.messages = messages
 
 
 class PerfStat:
@@ -154,14 +165,18 @@ class TopLev:
             self.close()
             raise
 
-    def finish(self) -> str:
-        """End it and return what it wrote.
+    def nodes(self) -> dict[str, float]:
+        """End it and return the share of slots of each node, from 0 to 1, by the node's name.
 
         Raises:
-            CountingFailed: It wrote nothing, or does not end.
+            CountingFailed: It failed, tells no node, or does not end.
         """
         self._let_end()
-        return _written_at_end(self._process, self._output, self._messages)
+        text = _written_at_end(self._process, self._output, self._messages)
+        nodes = read_toplev(text)
+        if self._process.returncode != 0 or not nodes:
+            raise self._failure(f"it ended with exit code {self._process.returncode} and {len(nodes)} nodes")
+        return nodes
 
     def close(self) -> None:
         """End it, whatever it does."""
@@ -184,7 +199,13 @@ class TopLev:
                 if error.errno != errno.ENXIO:  # nobody reads it yet
                     raise
             sleep(_LOOK_S)
-        raise CountingFailed(_last_words(self._messages) or "it did not begin to count")
+        raise self._failure("it did not begin to count")
+
+    def _failure(self, otherwise: str) -> CountingFailed:
+        """Return its failure with its last line, which in a traceback of Python is the one that tells why."""
+        said = _messages(self._messages)
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        return CountingFailed(lines[-1] if lines else otherwise, said)
 
     def __enter__(self) -> Self:
         return self
@@ -231,9 +252,12 @@ def _written_at_end(process: subprocess.Popen[bytes], output: Path, messages: Pa
 
 def _last_words(messages: Path) -> str:
     """Return the first line of a program's messages that tells of a failure."""
+    said = (line.strip() for line in _messages(messages).splitlines())
+    return next((line for line in said if line and line != _HEADING and not line.startswith(_EXPECTED)), "")
+
+
+def _messages(file: Path) -> str:
     try:
-        lines = messages.read_text(errors="replace").splitlines()
+        return file.read_text(errors="replace")
     except OSError:
         return ""
-    said = (line.strip() for line in lines)
-    return next((line for line in said if line and line != _HEADING and not line.startswith(_EXPECTED)), "")

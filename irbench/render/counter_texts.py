@@ -158,6 +158,11 @@ def _no_toplev(_facts: Facts) -> tuple[str, str]:
     )
 
 
+def _toplev_failed(facts: Facts) -> tuple[str, str]:
+    said = f": {facts['said']}" if facts.get("said") else ""
+    return f"toplev failed{said}", "Try it by itself: toplev -l2 --single-thread -- true"
+
+
 def _not_counted_here(_facts: Facts) -> tuple[str, str]:
     return "it was never on a counter", "Ask for fewer events at once."
 
@@ -180,6 +185,7 @@ OBSTACLE_TEXTS: Mapping[ObstacleCode, _Text] = {
     "unknown-event": _unknown_event,
     "no-topdown": _no_topdown,
     "no-toplev": _no_toplev,
+    "toplev-failed": _toplev_failed,
     "not-counted": _not_counted_here,
     "not-named": _not_named,
     "perf-failed": _perf_failed,

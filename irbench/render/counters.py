@@ -91,7 +91,7 @@ def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:
         Column("warm-up", drops=4),
         Column(f"{PHASE_TEXTS['inference']} [{span}]", words=True),
     )
-    lines = (*_lines(table, names), *_unavailable(table), *_failed(table, names))
+    lines = (*_lines(table, names), *_unavailable(table), *_without_nodes(table, names), *_failed(table, names))
     return TextTable(columns, lines)
 
 
@@ -128,6 +128,15 @@ def _spanned(figure: CounterFigure) -> str:
 def _unavailable(table: CounterTable) -> Iterator[Row]:
     for name, obstacle in not_counted(table.asked, table.unavailable):
         yield Row((name, NOT_MEASURED), obstacle_text(obstacle), "yellow")
+
+
+def _without_nodes(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
+    """Yield the rows of which toplev told no nodes in some launches, with its last reason."""
+    for row in table.rows:
+        missing = [launch.nodes_missing for launch in row.launches if launch.nodes_missing is not None]
+        if missing:
+            launches = f"in {len(missing)} of {plural(len(row.launches), 'launch')}"
+            yield Row((f"topdown-l{table.level}", names[row.id]), f"{launches} {obstacle_text(missing[-1])}", "yellow")
 
 
 def _failed(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:

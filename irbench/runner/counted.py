@@ -145,7 +145,7 @@ class _Measurement:
         except CellFailed as failed:
             row.leave(failed.failure, failed.output_error)
             return
-        row.launches.append(CountedLaunch(self._rounds, found.counts))
+        row.launches.append(CountedLaunch(self._rounds, found.counts, found.nodes_missing))
         row.state = "ok"
 
     def _take_timelines(self) -> None:

@@ -122,6 +122,7 @@ def test_what_cannot_be_counted_is_a_row_with_its_reason_beside_what_can(model: 
         ("ipc", {"refused": {"cycles": "No permission", "instructions": "No permission"}}, "does not permit"),
         ("software", {"version": "", "says": "perf not found for kernel 6.8"}, "there is no perf"),
         ("topdown-l2", {}, "no toplev on PATH"),
+        ("topdown-l2", {"toplev": True, "toplev_says": "ImportError: no ocperf"}, "toplev failed: ImportError"),
     ],
 )
 def test_where_nothing_can_be_counted_nothing_is_measured(
@@ -175,6 +176,26 @@ def test_deeper_levels_come_from_toplev(model: Path, perf: Any):
     found = figures(run(model, "topdown-l2"))
     assert found["inference", "Frontend_Bound.Fetch_Latency"]["value"] == pytest.approx(0.125)
     assert found["inference", "Frontend_Bound.Fetch_Latency"]["unit"] == "share"
+
+
+def test_a_toplev_that_fails_later_loses_its_nodes_alone(model: Path, perf: Any):
+    perf(toplev=True, toplev_says="ImportError: no ocperf", toplev_lives=1)  # where it is tried
+    called = run(model, "software,topdown-l2")
+    assert called.code == 0, called.err
+    found = figures(called)
+    assert found["inference", "minor-faults"]["value"] is not None
+    assert ("inference", "Frontend_Bound.Fetch_Latency") not in found
+    (row,) = called.document["counters"][0]["rows"]
+    assert row["state"] == "ok"
+    assert row["launches"][0]["nodes_missing"] == {"code": "toplev-failed", "facts": {"said": "ImportError: no ocperf"}}
+
+
+def test_a_toplev_that_fails_later_with_nothing_else_to_count_fails_the_row(model: Path, perf: Any):
+    perf(toplev=True, toplev_says="ImportError: no ocperf", toplev_lives=1)
+    called = run(model, "topdown-l2")
+    assert called.code == 3
+    (row,) = called.document["counters"][0]["rows"]
+    assert "toplev cannot count it: ImportError: no ocperf" in row["failure"]["message"]
 
 
 def test_show_csv_and_history_know_runs_with_counters(model: Path, perf: Any, tmp_path: Path):

@@ -158,6 +158,18 @@ def test_deeper_levels_need_toplev_and_counters(asks: Any):
     assert counting.level == 3
 
 
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [("ImportError: no ocperf", "toplev-failed"), ("check /proc/sys/kernel/perf_event_paranoid", "not-permitted")],
+)
+def test_a_toplev_that_fails_is_told_before_anything_is_measured(asks: Any, said: str, code: str):
+    counting = asks("software", "topdown-l2", toplev=True, toplev_says=said)
+    assert counting.toplev is None
+    assert counting.level is None
+    assert counting.unavailable["topdown-l2"].code == code
+    assert counting.events == tuple(fake_perf.SOFTWARE)
+
+
 def test_without_toplev_deeper_levels_have_a_reason(asks: Any):
     assert asks("topdown-l2").unavailable["topdown-l2"].code == "no-toplev"
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import fake_perf
 import pytest
 
-from irbench.counters import CounterPlan, Counting, read_intervals, read_perf, read_toplev
+from irbench.counters import CounterPlan, Counting, read_intervals, read_perf
+from irbench.measure import perf_stat
 from irbench.measure.counter_support import counting_for
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
 
@@ -83,8 +84,26 @@ def test_it_leaves_no_process_behind_where_something_else_fails(tmp_path: Path, 
 def test_toplev_counts_while_its_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fake_perf.install(tmp_path / "perf", {}, monkeypatch, toplev=True)
     with TopLev("toplev", 2, os.getpid(), tmp_path / "files") as toplev:
-        nodes = read_toplev(toplev.finish())
-    assert nodes["Frontend_Bound.Fetch_Latency"] == pytest.approx(0.125)
+        assert toplev.nodes()["Frontend_Bound.Fetch_Latency"] == pytest.approx(0.125)
+
+
+def test_a_toplev_that_tells_no_node_or_fails_at_its_end_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    fake_perf.install(tmp_path / "perf", {}, monkeypatch, toplev=True)
+    monkeypatch.setattr(perf_stat, "read_toplev", lambda _: {})
+    with TopLev("toplev", 2, os.getpid(), tmp_path / "none") as toplev, pytest.raises(CountingFailed, match="0 nodes"):
+        toplev.nodes()
+    monkeypatch.undo()
+    fake_perf.install(tmp_path / "perf", {"toplev_code": 3}, monkeypatch, toplev=True)
+    with TopLev("toplev", 2, os.getpid(), tmp_path / "code") as toplev, pytest.raises(CountingFailed, match="code 3"):
+        toplev.nodes()
+
+
+def test_of_a_toplev_that_fails_the_line_of_the_exception_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    said = "Traceback (most recent call last):\n  File toplev.py\nImportError: no ocperf\n"
+    fake_perf.install(tmp_path / "perf", {"toplev_says": said}, monkeypatch, toplev=True)
+    with pytest.raises(CountingFailed, match=r"^ImportError: no ocperf$") as failed:
+        TopLev("toplev", 2, os.getpid(), tmp_path / "files")
+    assert "Traceback" in failed.value.messages
 
 
 def test_a_toplev_that_ends_at_once_is_a_failure(tmp_path: Path):

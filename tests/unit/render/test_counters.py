@@ -64,6 +64,16 @@ def test_what_has_no_count_is_a_dash_and_never_zero():
     assert line.split()[-1] == "-"
 
 
+def test_a_toplev_that_failed_in_some_launches_is_told_with_its_reason():
+    row = counter_row("ort", 0.5)
+    failed = Obstacle("toplev-failed", {"said": "no ocperf"})
+    first, *others = row.launches
+    found = counted(replace(row, launches=(replace(first, nodes_missing=failed), *others)))
+    found = replace(found, counters=(replace(found.counters[0], level=2),))
+    assert "topdown-l2" in shown(found, 160)
+    assert "in 1 of 6 launches toplev failed: no ocperf" in shown(found, 160)
+
+
 def test_markdown_has_both_tables_and_speeds_come_first():
     text = render_document(counted(), "md")
     assert text.index("p50") < text.index("task-clock ms")
