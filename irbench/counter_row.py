@@ -20,10 +20,13 @@ __all__ = [
     "CounterTable",
     "PhaseCounts",
     "PhaseTimeline",
+    "TimelineStop",
 ]
 
 CounterStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
 """``failures``: no row could be counted; ``unfinished``: launches were still to come when this was written."""
+TimelineStop: TypeAlias = Literal["budget", "interrupt"]
+"""Why not every row has a timeline; the counters of the table are whole."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ class CounterRow:
         figures: Phase by phase.
         launches: Every counted launch, raw.
         timeline: Of a launch of its own; empty without ``--timeline``.
+        timeline_failure: Why that launch gave none; the figures are those of the launches before.
     """
 
     id: str
@@ -127,6 +131,7 @@ class CounterRow:
     figures: tuple[CounterFigure, ...] = ()
     launches: tuple[CountedLaunch, ...] = ()
     timeline: tuple[PhaseTimeline, ...] = ()
+    timeline_failure: Failure | None = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,7 @@ class CounterTable:
         preview: Whether there are too few launches for intervals.
         confidence: Of each interval.
         timeline_ms: Duration of each step of the timelines; null without.
+        timelines_stopped_by: Why no further timeline was taken; null where each row has had its turn.
     """
 
     table: int
@@ -164,5 +170,6 @@ class CounterTable:
     user_only: bool = False
     unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
     timeline_ms: int | None = None
+    timelines_stopped_by: TimelineStop | None = None
     rows: tuple[CounterRow, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -25,6 +25,8 @@
     What toplev says before it ends where it should attach, once it has attached ``toplev_lives`` times.
 ``toplev_code``
     What toplev exits with.
+``dies_in_steps``
+    What it says before it ends where it should attach and tell counts in steps.
 ``dies``
     What it says before it ends where it should attach.
 
@@ -154,6 +156,8 @@ def _refuse(arguments: list[str], script: Mapping[str, Any]) -> None:
 def _attach(arguments: list[str], script: Mapping[str, Any]) -> None:
     if script.get("dies"):
         _fail(script["dies"], code=255)
+    if script.get("dies_in_steps") and "-I" in arguments:
+        _fail(script["dies_in_steps"], code=255)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     control, acknowledged = arguments[arguments.index("--control") + 1].removeprefix("fifo:").split(",")
     words: list[str] = []

@@ -19,7 +19,7 @@ from irbench.render.counter_texts import (
 from irbench.render.figures import NOT_MEASURED
 from irbench.render.footer import failure_text
 from irbench.render.plain_view import PlainView
-from irbench.render.quantities import plural
+from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.render.timelines import timeline_table
@@ -48,7 +48,9 @@ def counter_views(
     names = tell_apart({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "counters")
-    figures = PlainView(SEPARATOR.join(facts), _headline(table, names), _table(table, names), tuple(_notes(table)))
+    figures = PlainView(
+        SEPARATOR.join(facts), _headline(table, names), _table(table, names), tuple(_notes(table, names))
+    )
     timelines = timeline_table(table, names)
     if timelines is None:
         return (figures,)
@@ -148,7 +150,7 @@ def _failed(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
             yield Row(("", names[row.id]), row.state, "dim")
 
 
-def _notes(table: CounterTable) -> Iterator[str]:
+def _notes(table: CounterTable, names: Mapping[str, str]) -> Iterator[str]:
     yield SEPARATOR.join(
         (
             f"{plural(table.rounds, 'launch')} of their own, after the speeds",
@@ -173,8 +175,19 @@ def _notes(table: CounterTable) -> Iterator[str]:
             "~ scaled by perf: there are more events than counters, and one was on a counter for"
             f" {100 * min(scaled):.0f} % of the time"
         )
+    yield from _timelines_left_out(table, names)
     if _never_counted(table):
         yield f"{NOT_MEASURED} {obstacle_text(Obstacle('not-counted'))}"
+
+
+def _timelines_left_out(table: CounterTable, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield which counted rows have no timeline because no more were taken."""
+    if table.timelines_stopped_by is None:
+        return
+    able = (row for row in table.rows if row.failure is None and row.launches)
+    without = [names[row.id] for row in able if not row.timeline and row.timeline_failure is None]
+    if without:
+        yield f"no timeline of {listing(without)}: {COUNTER_STOP_TEXTS[table.timelines_stopped_by]}"
 
 
 def _never_counted(table: CounterTable) -> bool:

@@ -15,6 +15,9 @@ from irbench.counters import Processor
 from irbench.measure import counter_support
 from irbench.runner import counted
 
+TIME_FOR_TIMELINES = ("--budget", "20s")
+"""Enough for a few launches of a small model that no test waits for."""
+
 pytestmark = pytest.mark.usefixtures("known_backends")
 
 
@@ -89,7 +92,7 @@ def test_events_that_differ_by_a_modifier_have_figures_of_their_own(model: Path,
 
 def test_a_raw_event_and_one_with_a_name_of_its_own_are_counted_in_user_space_too(model: Path, perf: Any):
     perf(events={"cpu/event=0xc0/": 7, "foo": 8}, user_only=True)
-    called = run(model, "cpu/event=0xc0/,cpu/event=0x3c,name=foo/", "--timeline", "100ms")
+    called = run(model, "cpu/event=0xc0/,cpu/event=0x3c,name=foo/", "--timeline", "100ms", *TIME_FOR_TIMELINES)
     found = figures(called)
     assert found["import", "cpu/event=0xc0/"]["value"] == 7
     assert found["import", "cpu/event=0x3c,name=foo/"]["value"] == 8
@@ -148,14 +151,70 @@ def test_a_perf_that_cannot_attach_fails_the_row_of_counters_alone(model: Path, 
 
 def test_a_timeline_is_of_a_launch_of_its_own(model: Path, perf: Any):
     calls = perf()
-    called = run(model, "software", "--timeline", "100ms")
+    called = run(model, "software", "--timeline", "100ms", *TIME_FOR_TIMELINES)
     (row,) = called.document["counters"][0]["rows"]
-    assert len(row["launches"]) == 1
     assert [phase["phase"] for phase in row["timeline"]] == ["import", "compile", "warm_up", "inference"]
     inference = row["timeline"][-1]
     assert inference["step_s"] == pytest.approx([0.100123, 0.100123])
     assert inference["counts"]["task-clock"] == [20.0, 20.0]
     assert sum("-I 100" in line for line in calls.read_text().splitlines()) == 4
+
+
+def test_a_timeline_that_fails_has_its_reason_and_its_row_keeps_the_counts(model: Path, perf: Any):
+    perf(dies_in_steps="Problems finding threads of monitor")
+    called = run(model, "software", "--timeline", "100ms", *TIME_FOR_TIMELINES)
+    assert called.code == 0, called.err
+    (row,) = called.document["counters"][0]["rows"]
+    assert row["state"] == "ok"
+    assert row["failure"] is None
+    assert figures(called)["inference", "minor-faults"]["value"] is not None
+    assert "Problems finding threads" in row["timeline_failure"]["message"]
+    assert row["timeline"] == []
+
+
+def test_timelines_do_not_exceed_the_budget(model: Path, perf: Any):
+    calls = perf()
+    called = run(model, "software", "--timeline", "100ms")
+    (table,) = called.document["counters"]
+    assert table["timelines_stopped_by"] == "budget"
+    assert table["rows"][0]["state"] == "ok"
+    assert "-I 100" not in calls.read_text()
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_run_that_is_interrupted_in_its_last_timeline_is_complete(
+    model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
+):
+    perf()
+    monkeypatch.setattr(counted, "timeline_of_cell", interrupt)
+    called = run(model, "software", "--timeline", "100ms", *TIME_FOR_TIMELINES)
+    assert called.code == 0, called.err
+    assert called.document["complete"]
+    (table,) = called.document["counters"]
+    assert (table["stopped_by"], table["timelines_stopped_by"]) == ("launches", "interrupt")
+    assert table["rows"][0]["state"] == "ok"
+
+
+def test_an_interrupted_timeline_of_an_earlier_table_ends_the_run_and_keeps_the_counts(
+    model: Path, perf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    perf()
+    results = ("--results", tmp_path / "results")
+    asked = ("--timeline", "100ms", "--batch", "1,2", "--apart", *TIME_FOR_TIMELINES)
+    with monkeypatch.context() as patch:
+        patch.setattr(counted, "timeline_of_cell", interrupt)
+        called = run(model, "software", *asked, *results)
+    assert called.code == 130
+    assert not called.document["complete"]
+    (first,) = called.document["counters"]
+    assert (first["stopped_by"], first["timelines_stopped_by"]) == ("launches", "interrupt")
+    resumed = irbench("run", "--resume", *results, "--format", "json")
+    assert resumed.code == 0, resumed.err
+    assert resumed.document["counters"][0] == first
+    assert resumed.document["counters"][1]["rows"][0]["timeline"]
 
 
 def test_a_timeline_without_counters_is_refused(model: Path):
@@ -216,10 +275,6 @@ def test_a_run_that_is_interrupted_while_it_counts_keeps_its_speeds_and_goes_on_
 ):
     perf()
     results = ("--results", tmp_path / "results")
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr(counted, "count_cell", interrupt)
         called = run(model, "software", *results)

@@ -8,7 +8,9 @@ import pytest
 from counter_runs import counted, counter_row, timeline
 from golden_files import check_golden
 
+from irbench.counter_row import TimelineStop
 from irbench.counters import GROUPS, Obstacle
+from irbench.record import Failure
 from irbench.render import render_document
 from irbench.render.counter_texts import figure_value, not_counted
 from irbench.render.counters import counter_views
@@ -136,3 +138,18 @@ def test_a_timeline_names_a_row_and_a_phase_once():
     lines = shown(counted(row, timeline_ms=100), 120).partition("timeline")[2].splitlines()
     assert sum(" ort " in line for line in lines) == 1
     assert sum(" inference " in line for line in lines) == 1
+
+
+def test_a_timeline_that_failed_is_a_line_with_its_reason():
+    row = replace(counter_row("ort", 0.5), timeline_failure=Failure("compile", "perf cannot count it: it ended"))
+    text = shown(counted(row, timeline_ms=100), 120)
+    assert "failed at compile: perf cannot count it: it ended" in text.partition("timeline")[2]
+
+
+@pytest.mark.parametrize(("stop", "why"), [("budget", "budget used up"), ("interrupt", "interrupted")])
+def test_rows_without_a_timeline_are_named_with_why_no_more_were_taken(stop: TimelineStop, why: str):
+    rows = (replace(counter_row("ort", 0.5), timeline=timeline()), counter_row("openvino", 0.4))
+    found = counted(*rows, timeline_ms=100)
+    stopped = replace(found, counters=(replace(found.counters[0], timelines_stopped_by=stop),))
+    assert f"no timeline of openvino: {why}" in shown(stopped, 120)
+    assert "no timeline of" not in shown(found, 120)
