@@ -32,7 +32,9 @@ _LOSSES = {
     "frontend_bound": "at the front end",
     "bad_speculation": "to wrong speculation",
     "backend_bound": "at the back end",
+    "smt_contention": "to the other thread of the core",
 }
+_RANGE = "range"
 
 
 def counter_views(
@@ -65,11 +67,14 @@ _OF_TIMELINES = (
 
 
 def _headline(table: CounterTable, names: Mapping[str, str]) -> str:
-    """Return where most slots of each row are lost, and whether there are enough launches for intervals."""
+    """Return where most slots of each row are lost, and which rows have too few launches for intervals."""
     lost = [f"{names[row.id]} {share}" for row in table.rows if (share := _largest_loss(row))]
     sentences = [f"Largest loss of pipeline slots: {', '.join(lost)}."] if lost else []
-    if table.preview and any(row.launches for row in table.rows):
-        sentences.append(f"preview: intervals need {FEWEST_LAUNCHES} launches (--budget, or without --quick)")
+    launched = [row for row in table.rows if row.launches]
+    few = [row for row in launched if len(row.launches) < FEWEST_LAUNCHES]
+    if few:
+        whose = "" if len(few) == len(launched) else f" of {listing([names[row.id] for row in few])}"
+        sentences.append(f"preview{whose}: intervals need {FEWEST_LAUNCHES} launches (--budget, or without --quick)")
     return " ".join(sentences)
 
 
@@ -84,7 +89,7 @@ def _largest_loss(row: CounterRow) -> str:
 
 
 def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:
-    span = "range" if table.preview else f"{100 * table.confidence:g} %"
+    span = _RANGE if _has_ranges_alone(table) else f"{100 * table.confidence:g} %"
     columns = (
         Column("figure", words=True, folds=True),
         Column("row", words=True),
@@ -100,19 +105,26 @@ def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:
 def _lines(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
     counted = [row for row in table.rows if row.figures]
     figures = dict.fromkeys(figure.name for row in counted for figure in row.figures)
+    marks_ranges = not _has_ranges_alone(table)
     for name in sorted(figures, key=lambda name: name not in table.events):  # shares and ratios below the counts
         for place, row in enumerate(counted):
-            yield Row(("" if place else figure_text(name), names[row.id], *_cells(row, name)))
+            yield Row(("" if place else figure_text(name), names[row.id], *_cells(row, name, marks_ranges)))
 
 
-def _cells(row: CounterRow, name: str) -> Iterator[str]:
+def _has_ranges_alone(table: CounterTable) -> bool:
+    """Whether no figure of an inference has an interval, so that the column says what the brackets are."""
+    spans = [figure for row in table.rows for figure in row.figures if figure.phase == "inference"]
+    return all(figure.confidence is None for figure in spans)
+
+
+def _cells(row: CounterRow, name: str, marks_ranges: bool) -> Iterator[str]:
     found = {figure.phase: figure for figure in row.figures if figure.name == name}
     for phase in PHASES:
         figure = found.get(phase)
         if figure is None:
             yield NOT_MEASURED
         else:
-            yield _spanned(figure) if phase == "inference" else _marked(figure)
+            yield _spanned(figure, marks_ranges) if phase == "inference" else _marked(figure)
 
 
 def _marked(figure: CounterFigure) -> str:
@@ -121,10 +133,12 @@ def _marked(figure: CounterFigure) -> str:
     return f"~{shown}" if figure.value is not None and figure.running_share < 1 else shown
 
 
-def _spanned(figure: CounterFigure) -> str:
+def _spanned(figure: CounterFigure, marks_ranges: bool) -> str:
     if figure.low is None or figure.high is None or figure.low == figure.high:
         return _marked(figure)
-    return f"{_marked(figure)} [{figure_value(figure.low, figure.unit)}, {figure_value(figure.high, figure.unit)}]"
+    ends = f"[{figure_value(figure.low, figure.unit)}, {figure_value(figure.high, figure.unit)}]"
+    mark = f" {_RANGE}" if marks_ranges and figure.confidence is None else ""
+    return f"{_marked(figure)} {ends}{mark}"
 
 
 def _unavailable(table: CounterTable) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
-from irbench.counters import LEVEL_1, PHASES, RATIOS, CountedPhase, figures_of, unit_of
+from irbench.counters import LEVEL_1, PHASES, RATIOS, SHARES, CountedPhase, figures_of, unit_of
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 
 __all__ = ["derive_counter_table"]
@@ -63,7 +63,10 @@ def _over_launches(
 
 
 def _running_share(name: str, counts: PhaseCounts) -> float:
-    """Return for what share of a phase the events of a figure were on counters; shares of slots need all."""
-    needed: Iterable[str] = counts.events if name in counts.shares else RATIOS.get(name, (name,))
+    """Return for what share of a phase the events of a figure were on counters; shares of slots need all of perf's.
+
+    Deeper nodes are those of toplev, which scales by itself and does not tell.
+    """
+    needed: Iterable[str] = counts.events if name in SHARES else RATIOS.get(name, (name,))
     shares = [counts.events[event].running_share for event in needed if event in counts.events]
     return min(shares, default=1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from counter_runs import counted, counter_row, timeline
+from counter_runs import counted, counter_row, phase, timeline
 from golden_files import check_golden
 
 from irbench.counter_row import TimelineStop
@@ -47,6 +47,39 @@ def test_too_few_launches_have_a_range():
     assert "preview: intervals need 6 launches" in text
     assert "preview" not in shown(counted(), 160)
     assert "[95 %]" not in text
+
+
+def test_too_few_launches_of_one_row_are_a_range_of_that_row_alone():
+    text = shown(counted(counter_row("ort", 0.5), counter_row("openvino", 0.4, launches=3)), 160)
+    assert "per inference [95 %]" in text
+    assert "preview of openvino: intervals need 6 launches" in text
+    _, first, second = [line for line in text.splitlines() if line.endswith(("]", "range"))][:3]
+    assert "ort" in first
+    assert first.endswith("]")
+    assert "openvino" in second
+    assert second.endswith("] range")
+
+
+def test_a_figure_that_was_counted_in_few_launches_is_a_range_among_intervals():
+    row = counter_row("ort", 0.5)
+    first, second, *others = row.launches
+    bare = [replace(launch, phases={"inference": phase(0.4, inferences=25, without="cycles")}) for launch in others]
+    text = shown(counted(replace(row, launches=(first, second, *bare))), 160)
+    lines = {line.split()[0]: line for line in text.splitlines() if line.startswith(" ")}
+    assert lines["cycles"].endswith("range")
+    assert lines["task-clock"].endswith("]")
+    assert "preview" not in text
+
+
+def test_slots_that_went_to_the_other_thread_of_the_core_are_a_loss():
+    row = counter_row("ort", 0.5)
+    shares = {"retiring": 0.2, "backend_bound": 0.3, "smt_contention": 0.5}
+    launches = tuple(
+        replace(launch, phases={"inference": replace(launch.phases["inference"], shares=shares)})
+        for launch in row.launches
+    )
+    text = shown(counted(replace(row, launches=launches)), 160)
+    assert "Largest loss of pipeline slots: ort 50.0 % to the other thread of the core." in text
 
 
 def test_whose_formulas_the_shares_are_is_told():

@@ -83,6 +83,14 @@ def test_scaled_counts_are_known_in_all_figures_that_they_are_part_of():
     assert figures["inference", "instructions"].running_share == 1.0
 
 
+def test_nodes_of_toplev_are_not_scaled_by_perf():
+    events = {"cycles": EventCount(1000.0, 0.6)}
+    nodes = {"retiring": 0.3, "Backend_Bound.Memory_Bound": 0.2}
+    _, figures = derived(CountedLaunch(0, {"inference": PhaseCounts(events, nodes, inferences=10)}))
+    assert figures["inference", "retiring"].running_share == 0.6
+    assert figures["inference", "Backend_Bound.Memory_Bound"].running_share == 1.0
+
+
 def test_shares_of_slots_are_shares():
     _, figures = derived(launch(1, 1000.0, 3000.0), launch(3, 1000.0, 3000.0))
     retiring = figures["inference", "retiring"]
