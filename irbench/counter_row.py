@@ -80,7 +80,8 @@ class CounterFigure:
 
     Attributes:
         phase: It; figures of ``inference`` are for one inference, those of others for the whole phase.
-        name: An event, ``ipc``, the name of a share of events, or that of a share of slots.
+        name: An event, ``ipc``, the name of a share of events, or that of a share of slots; on a processor with several
+            kinds of cores a share of slots is that of one of them, ``cpu_core/retiring/``.
         unit: ``ms`` for clocks, ``share`` for shares from 0 to 1, empty for counts and ratios.
         value: The median over launches; null where it was not counted in any.
         low: Lower end of the interval; the smallest launch where there are too few for one.

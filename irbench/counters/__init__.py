@@ -15,7 +15,15 @@ from irbench.counters.asking import (
 )
 from irbench.counters.figures import PHASES, RATIOS, CountedPhase, figures_of, unit_of
 from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_said
-from irbench.counters.perf_output import EventCount, PerfReading, is_user_only, names_told, read_intervals, read_perf
+from irbench.counters.perf_output import (
+    EventCount,
+    PerfReading,
+    is_user_only,
+    names_told,
+    of_kind,
+    read_intervals,
+    read_perf,
+)
 from irbench.counters.plan import Counting
 from irbench.counters.topdown import (
     LEVEL_1,
@@ -24,7 +32,9 @@ from irbench.counters.topdown import (
     TopdownMethod,
     events_of_method,
     fitting_method,
+    kind_and_share,
     metric_group_in,
+    shares_named,
     shares_of,
 )
 from irbench.counters.toplev_output import read_toplev
@@ -50,13 +60,16 @@ __all__ = [
     "figures_of",
     "fitting_method",
     "is_user_only",
+    "kind_and_share",
     "metric_group_in",
     "names_told",
     "obstacle_said",
+    "of_kind",
     "parse_counters",
     "read_intervals",
     "read_perf",
     "read_toplev",
+    "shares_named",
     "shares_of",
     "toplev_level",
     "unit_of",

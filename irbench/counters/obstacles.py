@@ -19,6 +19,7 @@ ObstacleCode: TypeAlias = Literal[
     "no-topdown",
     "no-toplev",
     "toplev-failed",
+    "several-kinds-of-cores",
     "not-counted",
     "not-named",
     "perf-failed",

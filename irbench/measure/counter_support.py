@@ -25,6 +25,7 @@ from irbench.counters import (
     names_told,
     obstacle_said,
     read_perf,
+    shares_named,
     toplev_level,
 )
 from irbench.measure.perf_stat import PERF_ENVIRONMENT
@@ -79,6 +80,7 @@ def read_processor() -> Processor:
         model=_number(told.get("model")),
         has_pmu=bool(devices),
         events=frozenset(events),
+        is_hybrid=len(devices) > 1,
     )
 
 
@@ -176,8 +178,7 @@ def _with_topdown(counting: Counting, processor: Processor) -> Counting:
 
 def _names_shares(answer: _Answer) -> bool:
     """Whether perf named shares of slots; it ignores a metric that it does not know without a word."""
-    names = {name.casefold().removeprefix("tma_") for name in answer.reading.metrics}
-    return answer.code == 0 and {"retiring", "backend_bound"} <= names
+    return answer.code == 0 and {"retiring", "backend_bound"} <= shares_named(answer.reading)
 
 
 def _opens(counting: Counting) -> bool:
@@ -198,6 +199,8 @@ def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None)
     program = next(filter(None, map(shutil.which, _TOPLEV)), None)
     if not processor.has_pmu:
         reason: Obstacle | None = Obstacle("no-pmu")
+    elif processor.is_hybrid:
+        reason = Obstacle("several-kinds-of-cores")
     elif program is None:
         reason = Obstacle("no-toplev")
     else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irbench.counter_row import CounterFigure, CounterRow, CounterTable
-from irbench.counters import PHASES, Obstacle
+from irbench.counters import PHASES, Obstacle, kind_and_share
 from irbench.render.counter_texts import (
     COUNTER_STOP_TEXTS,
     PHASE_TEXTS,
@@ -79,13 +79,18 @@ def _headline(table: CounterTable, names: Mapping[str, str]) -> str:
 
 
 def _largest_loss(row: CounterRow) -> str:
-    """Return the largest share of slots of an inference that did nothing useful, and where."""
-    found = {figure.name: figure.value for figure in row.figures if figure.phase == "inference"}
-    losses = {name: value for name in _LOSSES if (value := found.get(name)) is not None}
-    if not losses:
-        return ""
-    largest = max(losses, key=losses.__getitem__)
-    return f"{figure_value(losses[largest], 'share')} {_LOSSES[largest]}"
+    """Return the largest share of slots of an inference that did nothing useful, and where, for each kind of core."""
+    losses: dict[str, dict[str, float]] = {}
+    for figure in row.figures:
+        kind, share = kind_and_share(figure.name)
+        if figure.phase == "inference" and share in _LOSSES and figure.value is not None:
+            losses.setdefault(kind, {})[share] = figure.value
+    return " and ".join(_loss(kind, shares) for kind, shares in sorted(losses.items()))
+
+
+def _loss(kind: str, shares: Mapping[str, float]) -> str:
+    largest = max(shares, key=shares.__getitem__)
+    return f"{figure_value(shares[largest], 'share')} {_LOSSES[largest]}{f' of {kind}' if kind else ''}"
 
 
 def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:

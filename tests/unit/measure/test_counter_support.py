@@ -178,6 +178,16 @@ def test_deeper_levels_have_none_in_a_guest(asks: Any):
     assert asks("topdown-l2", processor=GUEST, toplev=True).unavailable["topdown-l2"].code == "no-pmu"
 
 
+def test_with_several_kinds_of_cores_neither_nodes_nor_published_formulas_are_told(asks: Any):
+    kernel = frozenset({"slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"})
+    processor = Processor("GenuineIntel", 6, 151, True, kernel, is_hybrid=True)
+    events = {**fake_perf.HARDWARE, **dict.fromkeys(kernel, 100)}
+    counting = asks("topdown", "topdown-l2", processor=processor, events=events, toplev=True)
+    assert counting.topdown is None
+    assert counting.unavailable["topdown"].code == "no-topdown"
+    assert counting.unavailable["topdown-l2"].code == "several-kinds-of-cores"
+
+
 def test_the_processor_is_read_from_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     events = tmp_path / "devices" / "cpu_core" / "events"
     events.mkdir(parents=True)
@@ -188,5 +198,7 @@ def test_the_processor_is_read_from_the_kernel(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(counter_support, "_DEVICES", tmp_path / "devices")
     monkeypatch.setattr(counter_support, "_CPU_INFO", told)
     assert counter_support.read_processor() == Processor("AuthenticAMD", 25, 17, True, frozenset({"topdown-retiring"}))
+    (tmp_path / "devices" / "cpu_atom").mkdir()
+    assert counter_support.read_processor().is_hybrid
     monkeypatch.setattr(counter_support, "_DEVICES", tmp_path / "none")
     assert not counter_support.read_processor().has_pmu

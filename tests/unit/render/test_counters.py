@@ -82,6 +82,18 @@ def test_slots_that_went_to_the_other_thread_of_the_core_are_a_loss():
     assert "Largest loss of pipeline slots: ort 50.0 % to the other thread of the core." in text
 
 
+def test_shares_of_kinds_of_cores_are_lines_and_losses_of_their_own():
+    row = counter_row("ort", 0.5)
+    shares = {"cpu_core/backend_bound/": 0.3, "cpu_core/frontend_bound/": 0.1, "cpu_atom/frontend_bound/": 0.5}
+    launches = tuple(
+        replace(launch, phases={"inference": replace(launch.phases["inference"], shares=shares)})
+        for launch in row.launches
+    )
+    text = shown(counted(replace(row, launches=launches)), 160)
+    assert "slots: backend bound (cpu_core)" in text
+    assert "ort 50.0 % at the front end of cpu_atom and 30.0 % at the back end of cpu_core." in text
+
+
 def test_whose_formulas_the_shares_are_is_told():
     document = counted()
     table = replace(document.counters[0], topdown="intel-slots")

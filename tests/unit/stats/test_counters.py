@@ -103,6 +103,21 @@ def test_shares_that_were_asked_for_and_never_counted_have_figures_without_value
     assert [found[name] for name in LEVEL_1] == [0.1, None, None, None]
 
 
+def test_shares_of_a_kind_of_core_have_figures_of_their_own_and_the_running_share_of_its_events():
+    events = {"cpu_core/slots/": EventCount(9.0, 0.5), "cpu_atom/slots/": EventCount(9.0, 0.25)}
+    shares = {"cpu_atom/retiring/": 0.2, "cpu_core/retiring/": 0.4}
+    launch = CountedLaunch(0, {"inference": PhaseCounts(events, shares, inferences=10)})
+    found = {
+        figure.name: figure
+        for figure in derive_counter_table(replace(derived(launch)[0], topdown="perf")).rows[0].figures
+    }
+    assert (found["cpu_core/retiring/"].value, found["cpu_core/retiring/"].running_share) == (0.4, 0.5)
+    assert (found["cpu_atom/retiring/"].value, found["cpu_atom/retiring/"].running_share) == (0.2, 0.25)
+    assert found["cpu_core/backend_bound/"].value is None
+    assert "retiring" not in found
+    assert found["cpu_core/retiring/"].unit == "share"
+
+
 def test_inferences_of_all_launches_are_added_up():
     table, _ = derived(launch(0, 1.0, 1.0), launch(1, 1.0, 1.0))
     assert table.rows[0].inferences == 20
