@@ -16,6 +16,8 @@
     What it calls an event, where that is not what it was asked for.
 ``running``
     By event, the percentage of the time that it was on a counter.
+``counters``
+    How many events it can count at once; further ones are not counted.
 ``trailing_comma``
     Whether objects end with a comma, as those of events without a metric do in some versions.
 ``busy_turns``
@@ -37,6 +39,7 @@ told ``enable`` and then ``disable``.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -193,9 +196,10 @@ def _counts(arguments: list[str], script: Mapping[str, Any], *, counted: bool = 
 
 
 def _lines(arguments: list[str], script: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
-    for event in _events(arguments):
+    for place, event in enumerate(_events(arguments)):
         name = script.get("names", {}).get(event) or re.sub(r"^cpu/.*name=(\w+)/$", r"\1", event)
-        value = script["events"].get(name, "<not supported>") if counted else "<not counted>"
+        has_counter = place < script.get("counters", math.inf)
+        value = script["events"].get(name, "<not supported>") if counted and has_counter else "<not counted>"
         share = script.get("running", {}).get(name, 100.0)
         unit = "msec" if name.endswith("clock") else ""
         shown = value if isinstance(value, str) else f"{value:f}"

@@ -18,6 +18,7 @@ from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_said
 from irbench.counters.perf_output import (
     EventCount,
     PerfReading,
+    has_kind,
     is_user_only,
     names_told,
     of_kind,
@@ -59,6 +60,7 @@ __all__ = [
     "events_of_method",
     "figures_of",
     "fitting_method",
+    "has_kind",
     "is_user_only",
     "kind_and_share",
     "metric_group_in",

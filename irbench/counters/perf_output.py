@@ -14,7 +14,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["EventCount", "PerfReading", "is_user_only", "names_told", "of_kind", "read_intervals", "read_perf"]
+__all__ = [
+    "EventCount",
+    "PerfReading",
+    "has_kind",
+    "is_user_only",
+    "names_told",
+    "of_kind",
+    "read_intervals",
+    "read_perf",
+]
 
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _TRAILING_COMMA = re.compile(r",\s*\}")
@@ -96,6 +105,11 @@ def names_told(event: str, told: Collection[str]) -> tuple[str, ...]:
 def of_kind(name: str, kind: str) -> str:
     """Return a name with a kind of core as perf writes events, ``cpu_core/tma_retiring/``; as it is without a kind."""
     return f"{kind}/{name}/" if kind else name
+
+
+def has_kind(event: str) -> bool:
+    """Whether an event is that of one kind of core: ``cpu_atom/cycles/``."""
+    return _KIND_OF_EVENT.match(event) is not None
 
 
 def is_user_only(event: str) -> bool:

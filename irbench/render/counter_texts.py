@@ -171,7 +171,12 @@ def _several_kinds_of_cores(_facts: Facts) -> tuple[str, str]:
     )
 
 
-def _not_counted_here(_facts: Facts) -> tuple[str, str]:
+def _not_counted_here(facts: Facts) -> tuple[str, str]:
+    if facts.get("alone"):
+        return (
+            "it was never on a counter, although nothing else was counted",
+            "Something else holds the counters: end other perf sessions, and sudo sysctl kernel.nmi_watchdog=0.",
+        )
     return "it was never on a counter", "Ask for fewer events at once."
 
 

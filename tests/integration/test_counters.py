@@ -121,6 +121,7 @@ def test_what_cannot_be_counted_is_a_row_with_its_reason_beside_what_can(model: 
     ("counters", "script", "told"),
     [
         ("cache", {"has_pmu": False}, "no counters of the processor"),
+        ("cycles", {"events": {"cycles": "<not counted>"}}, "never on a counter, although nothing else"),
         ("nonsense", {"refused": {"nonsense": fake_perf.UNKNOWN}}, "perf knows no such event"),
         ("ipc", {"refused": {"cycles": "No permission", "instructions": "No permission"}}, "does not permit"),
         ("software", {"version": "", "says": "perf not found for kernel 6.8"}, "there is no perf"),
