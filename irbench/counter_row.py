@@ -20,10 +20,13 @@ __all__ = [
     "CounterTable",
     "PhaseCounts",
     "PhaseTimeline",
+    "TimelineStop",
 ]
 
 CounterStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
 """``failures``: no row could be counted; ``unfinished``: launches were still to come when this was written."""
+TimelineStop: TypeAlias = Literal["budget", "interrupt"]
+"""Why not every row has a timeline; the counters of the table are whole."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,12 @@ class CountedLaunch:
     Attributes:
         round: Counted from 0.
         phases: What each phase came to.
+        nodes_missing: Why toplev told no nodes in this launch; null where it did, or was not asked.
     """
 
     round: int
     phases: Mapping[CountedPhase, PhaseCounts]
+    nodes_missing: Obstacle | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,8 @@ class CounterFigure:
 
     Attributes:
         phase: It; figures of ``inference`` are for one inference, those of others for the whole phase.
-        name: An event, ``ipc``, the name of a share of events, or that of a share of slots.
+        name: An event, ``ipc``, the name of a share of events, or that of a share of slots; on a processor with several
+            kinds of cores a share of slots is that of one of them, ``cpu_core/retiring/``.
         unit: ``ms`` for clocks, ``share`` for shares from 0 to 1, empty for counts and ratios.
         value: The median over launches; null where it was not counted in any.
         low: Lower end of the interval; the smallest launch where there are too few for one.
@@ -107,6 +113,7 @@ class CounterRow:
         figures: Phase by phase.
         launches: Every counted launch, raw.
         timeline: Of a launch of its own; empty without ``--timeline``.
+        timeline_failure: Why that launch gave none; the figures are those of the launches before.
     """
 
     id: str
@@ -125,6 +132,7 @@ class CounterRow:
     figures: tuple[CounterFigure, ...] = ()
     launches: tuple[CountedLaunch, ...] = ()
     timeline: tuple[PhaseTimeline, ...] = ()
+    timeline_failure: Failure | None = None
 
 
 @dataclass(frozen=True)
@@ -143,6 +151,7 @@ class CounterTable:
         preview: Whether there are too few launches for intervals.
         confidence: Of each interval.
         timeline_ms: Duration of each step of the timelines; null without.
+        timelines_stopped_by: Why no further timeline was taken; null where each row has had its turn.
     """
 
     table: int
@@ -162,5 +171,6 @@ class CounterTable:
     user_only: bool = False
     unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
     timeline_ms: int | None = None
+    timelines_stopped_by: TimelineStop | None = None
     rows: tuple[CounterRow, ...] = ()
     notes: tuple[Note, ...] = ()

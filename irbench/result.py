@@ -228,8 +228,11 @@ class RunDocument:
 
     @property
     def was_interrupted(self) -> bool:
-        """Whether somebody interrupted it, while it measured or counted."""
-        return any(table.stopped_by == "interrupt" for table in (*self.tables, *self.counters))
+        """Whether somebody interrupted it while it measured or counted, or in a timeline before the last table."""
+        is_cut = any(table.stopped_by == "interrupt" for table in (*self.tables, *self.counters))
+        return is_cut or (
+            not self.complete and any(table.timelines_stopped_by == "interrupt" for table in self.counters)
+        )
 
 
 def _words(value: object) -> list[str]:

@@ -16,8 +16,8 @@ EVENTS = ("task-clock", "context-switches", "cycles", "instructions")
 SHAPES = {"image": (1, 224, 224, 3)}
 
 
-def phase(scale: float, inferences: int = 0, running: float = 1.0) -> PhaseCounts:
-    """Return counts of a phase of so many seconds of processor time."""
+def phase(scale: float, inferences: int = 0, running: float = 1.0, without: str = "") -> PhaseCounts:
+    """Return counts of a phase of so many seconds of processor time, one event perhaps not counted."""
     events = {
         "task-clock": EventCount(1e3 * scale),
         "context-switches": EventCount(round(40 * scale)),
@@ -25,6 +25,8 @@ def phase(scale: float, inferences: int = 0, running: float = 1.0) -> PhaseCount
         "instructions": EventCount(7.2e9 * scale, running),
     }
     shares = {"retiring": 0.48, "frontend_bound": 0.07, "bad_speculation": 0.01, "backend_bound": 0.44}
+    if without:
+        events[without] = EventCount(None)
     return PhaseCounts(events, shares, inferences)
 
 

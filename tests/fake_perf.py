@@ -16,8 +16,19 @@
     What it calls an event, where that is not what it was asked for.
 ``running``
     By event, the percentage of the time that it was on a counter.
+``counters``
+    How many events it can count at once; further ones are not counted.
 ``trailing_comma``
     Whether objects end with a comma, as those of events without a metric do in some versions.
+``busy_turns``
+    How often it turns a loop after it has confirmed ``disable``; a signal that comes meanwhile ends it before it writes
+    the last step, as it does perf.
+``toplev_says``
+    What toplev says before it ends where it should attach, once it has attached ``toplev_lives`` times.
+``toplev_code``
+    What toplev exits with.
+``dies_in_steps``
+    What it says before it ends where it should attach and tell counts in steps.
 ``dies``
     What it says before it ends where it should attach.
 
@@ -28,6 +39,7 @@ told ``enable`` and then ``disable``.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -119,9 +131,17 @@ def toplev_main() -> None:
     """Do what toplev would: count while its command runs."""
     import subprocess
 
+    known = Path(os.environ["FAKE_PERF"])
+    script: dict[str, Any] = json.loads(known.read_text())
+    attached = known.with_name("toplev-attached")
+    before = attached.stat().st_size if attached.exists() else 0
+    if "toplev_says" in script and before >= script.get("toplev_lives", 0):
+        _fail(script["toplev_says"])
+    attached.write_text("." * (before + 1))
     arguments = sys.argv[1:]
     subprocess.run(arguments[arguments.index("cat") :], check=True)
     Path(arguments[arguments.index("-o") + 1]).write_text(TOPLEV)
+    raise SystemExit(script.get("toplev_code", 0))
 
 
 def _tell_version(script: Mapping[str, Any]) -> None:
@@ -139,6 +159,8 @@ def _refuse(arguments: list[str], script: Mapping[str, Any]) -> None:
 def _attach(arguments: list[str], script: Mapping[str, Any]) -> None:
     if script.get("dies"):
         _fail(script["dies"], code=255)
+    if script.get("dies_in_steps") and "-I" in arguments:
+        _fail(script["dies_in_steps"], code=255)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     control, acknowledged = arguments[arguments.index("--control") + 1].removeprefix("fifo:").split(",")
     words: list[str] = []
@@ -147,10 +169,19 @@ def _attach(arguments: list[str], script: Mapping[str, Any]) -> None:
             for line in told:
                 words.append(line.decode().strip())
                 answers.write(b"ack\n\0")
+                if words[-1] == "disable" and "busy_turns" in script:
+                    _compute(script["busy_turns"])
     except KeyboardInterrupt:
         counted = words == ["ping", "enable", "disable"]
         text = _counts(arguments, script, counted=counted)
         Path(arguments[arguments.index("-o") + 1]).write_text(f"# started on a day\n\n{text}")
+
+
+def _compute(turns: int) -> None:
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    for _ in range(turns):
+        pass
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _counts(arguments: list[str], script: Mapping[str, Any], *, counted: bool = True) -> str:
@@ -165,9 +196,10 @@ def _counts(arguments: list[str], script: Mapping[str, Any], *, counted: bool = 
 
 
 def _lines(arguments: list[str], script: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
-    for event in _events(arguments):
+    for place, event in enumerate(_events(arguments)):
         name = script.get("names", {}).get(event) or re.sub(r"^cpu/.*name=(\w+)/$", r"\1", event)
-        value = script["events"].get(name, "<not supported>") if counted else "<not counted>"
+        has_counter = place < script.get("counters", math.inf)
+        value = script["events"].get(name, "<not supported>") if counted and has_counter else "<not counted>"
         share = script.get("running", {}).get(name, 100.0)
         unit = "msec" if name.endswith("clock") else ""
         shown = value if isinstance(value, str) else f"{value:f}"

@@ -15,7 +15,16 @@ from irbench.counters.asking import (
 )
 from irbench.counters.figures import PHASES, RATIOS, CountedPhase, figures_of, unit_of
 from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_said
-from irbench.counters.perf_output import EventCount, PerfReading, is_user_only, names_told, read_intervals, read_perf
+from irbench.counters.perf_output import (
+    EventCount,
+    PerfReading,
+    has_kind,
+    is_user_only,
+    names_told,
+    of_kind,
+    read_intervals,
+    read_perf,
+)
 from irbench.counters.plan import Counting
 from irbench.counters.topdown import (
     LEVEL_1,
@@ -24,7 +33,9 @@ from irbench.counters.topdown import (
     TopdownMethod,
     events_of_method,
     fitting_method,
+    kind_and_share,
     metric_group_in,
+    shares_named,
     shares_of,
 )
 from irbench.counters.toplev_output import read_toplev
@@ -49,14 +60,18 @@ __all__ = [
     "events_of_method",
     "figures_of",
     "fitting_method",
+    "has_kind",
     "is_user_only",
+    "kind_and_share",
     "metric_group_in",
     "names_told",
     "obstacle_said",
+    "of_kind",
     "parse_counters",
     "read_intervals",
     "read_perf",
     "read_toplev",
+    "shares_named",
     "shares_of",
     "toplev_level",
     "unit_of",

@@ -18,12 +18,15 @@ ObstacleCode: TypeAlias = Literal[
     "unknown-event",
     "no-topdown",
     "no-toplev",
+    "toplev-failed",
+    "several-kinds-of-cores",
     "not-counted",
     "not-named",
     "perf-failed",
 ]
 """``no-pmu``: no counters of the processor are visible, as in most virtual machines; ``not-supported``: this processor
-lacks the event; ``not-counted``: perf could, but the event was never on a counter while it was wanted;
+lacks the event; ``not-counted``: perf could, but the event was never on a counter while it was wanted, ``alone`` where
+nothing else was;
 ``not-named``: perf counts it, under no name by which the count could be told from others."""
 
 _FORBIDDEN = re.compile(

@@ -10,16 +10,28 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["EventCount", "PerfReading", "is_user_only", "names_told", "read_intervals", "read_perf"]
+__all__ = [
+    "EventCount",
+    "PerfReading",
+    "has_kind",
+    "is_user_only",
+    "names_told",
+    "of_kind",
+    "read_intervals",
+    "read_perf",
+]
 
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _TRAILING_COMMA = re.compile(r",\s*\}")
 _NOT_A_NUMBER = re.compile(r":\s*-?(?:nan|inf)\b", re.IGNORECASE)
-_OF_CORE = re.compile(r"(?:cpu|cpu_core|cpu_atom|armv\w+|apple_\w+)/(?P<name>[^/=]+)/(?P<modifiers>\w*)")
+_KINDS = r"cpu_core|cpu_atom|armv\w+|apple_\w+"
+_OF_CORE = re.compile(rf"(?:cpu|{_KINDS})/(?P<name>[^/=]+)/(?P<modifiers>\w*)")
+_KIND_OF_EVENT = re.compile(rf"({_KINDS})/")
+_KIND_OF_GROUP = re.compile(rf"\(({_KINDS})\)$")
 _USER_ONLY = re.compile(r"(?:/|:)[a-jl-zA-Z]*u[a-jl-zA-Z]*$")
 
 
@@ -44,7 +56,8 @@ class PerfReading:
 
     Attributes:
         events: By the name that perf wrote; where there are several kinds of cores, one for each of them.
-        metrics: What perf computed itself, by its own name, in its own unit; ``None`` for what is not a number.
+        metrics: What perf computed itself, by its own name, in its own unit; ``None`` for what is not a number. Where
+            there are several kinds of cores, the name is that of :func:`of_kind`.
     """
 
     events: Mapping[str, EventCount] = field(default_factory=dict[str, EventCount])
@@ -89,6 +102,16 @@ def names_told(event: str, told: Collection[str]) -> tuple[str, ...]:
     return ()
 
 
+def of_kind(name: str, kind: str) -> str:
+    """Return a name with a kind of core as perf writes events, ``cpu_core/tma_retiring/``; as it is without a kind."""
+    return f"{kind}/{name}/" if kind else name
+
+
+def has_kind(event: str) -> bool:
+    """Whether an event is that of one kind of core: ``cpu_atom/cycles/``."""
+    return _KIND_OF_EVENT.match(event) is not None
+
+
 def is_user_only(event: str) -> bool:
     """Whether the modifiers of an event leave out the kernel."""
     return _USER_ONLY.search(event) is not None
@@ -117,13 +140,33 @@ def _objects(text: str) -> Iterator[Mapping[str, Any]]:
 def _reading(lines: tuple[Mapping[str, Any], ...]) -> PerfReading:
     told: dict[str, EventCount] = {}
     metrics: dict[str, tuple[float | None, str]] = {}
-    for line in lines:
+    kinds = _kinds(lines)
+    are_several = len({*kinds} - {""}) > 1
+    for line, kind in zip(lines, kinds, strict=True):
         if "event" in line and "counter-value" in line:
             told.setdefault(str(line["event"]), _count(line))  # metrics name an event several times
         name, unit = _metric_name(line)
-        if name and metrics.get(name, (None, ""))[0] is None:
+        if not name or (are_several and not kind):
+            continue
+        name = of_kind(name, kind if are_several else "")
+        if metrics.get(name, (None, ""))[0] is None:
             metrics[name] = (_number(line.get("metric-value")), unit)
     return PerfReading(told, metrics)
+
+
+def _kinds(lines: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the kind of core of each line; a metric is of the kind of the event, or of the group, above it."""
+    found: list[str] = []
+    for line in lines:
+        if "event" in line:
+            named = _KIND_OF_EVENT.match(str(line["event"]))
+        elif "metricgroup" in line:
+            named = _KIND_OF_GROUP.search(str(line["metricgroup"]))
+        else:
+            found.append(found[-1] if found else "")
+            continue
+        found.append(named[1] if named else "")
+    return found
 
 
 def _count(line: Mapping[str, Any]) -> EventCount:

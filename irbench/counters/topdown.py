@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from irbench.counters.perf_output import PerfReading, names_told
+from irbench.counters.perf_output import PerfReading, names_told, of_kind
 
 __all__ = [
     "LEVEL_1",
@@ -27,7 +27,9 @@ __all__ = [
     "events_of_method",
     "fitting_method",
     "is_grouped",
+    "kind_and_share",
     "metric_group_in",
+    "shares_named",
     "shares_of",
 ]
 
@@ -57,6 +59,7 @@ _AMD = {
     "ex_ret_ops": "event=0xc1",
 }
 _WIDTHS: Mapping[str, int] = {"amd-zen4": 6, "amd-zen5": 8}
+_OF_KIND = re.compile(r"(?P<kind>\w+)/(?P<name>[^/]+)/")
 _ZEN4_MODELS = (range(0x10, 0x20), range(0x60, 0x80), range(0xA0, 0xB0))
 
 
@@ -70,6 +73,7 @@ class Processor:
         model: As in ``/proc/cpuinfo``.
         has_pmu: Whether the kernel offers counters of the processor.
         events: Names of the kernel's own events of it.
+        is_hybrid: Whether it has several kinds of cores, each with counters of its own.
     """
 
     vendor: str = ""
@@ -77,6 +81,7 @@ class Processor:
     model: int = 0
     has_pmu: bool = False
     events: frozenset[str] = frozenset()
+    is_hybrid: bool = False
 
 
 def metric_group_in(listing: str) -> str | None:
@@ -86,7 +91,12 @@ def metric_group_in(listing: str) -> str | None:
 
 
 def fitting_method(processor: Processor) -> TopdownMethod | None:
-    """Return the published formula that fits a processor; ``None`` where there is none."""
+    """Return the published formula that fits a processor; ``None`` where there is none.
+
+    They are for one kind of core: slots of two kinds cannot be added up.
+    """
+    if processor.is_hybrid:
+        return None
     if processor.events.issuperset(_INTEL_SHARES):
         return "intel-shares"
     if processor.events.issuperset(_INTEL_SLOTS):
@@ -116,7 +126,10 @@ def is_grouped(method: TopdownMethod) -> bool:
 
 
 def shares_of(reading: PerfReading, method: TopdownMethod) -> dict[str, float]:
-    """Return the shares of slots, from 0 to 1, by their names in :data:`SHARES`; empty where they were not counted."""
+    """Return the shares of slots, from 0 to 1, by their names in :data:`SHARES`; empty where they were not counted.
+
+    Of a processor with several kinds of cores, the names are those of :func:`irbench.counters.perf_output.of_kind`.
+    """
     if method == "perf":
         return _of_perf(reading)
     counts = _values(reading, _AMD if method in _WIDTHS else events_of_method(method))
@@ -133,13 +146,38 @@ def _values(reading: PerfReading, events: Collection[str]) -> dict[str, float]:
     return {event: count.value for event, count in counts.items() if count.value is not None}
 
 
+def shares_named(reading: PerfReading) -> frozenset[str]:
+    """Return which shares of slots perf named among its metrics, whether or not they have a value."""
+    return frozenset(share for _, share in map(_kind_and_metric, reading.metrics) if share in SHARES)
+
+
+def kind_and_share(name: str) -> tuple[str, str]:
+    """Return the kind of core that the name of a share of slots begins with, and the share.
+
+    The kind is empty where there is one alone, and of names that are no share's.
+    """
+    kind, share = _split(name)
+    return (kind, share) if share in SHARES else ("", name)
+
+
+def _split(name: str) -> tuple[str, str]:
+    found = _OF_KIND.fullmatch(name)
+    return (found["kind"], found["name"]) if found else ("", name)
+
+
+def _kind_and_metric(told: str) -> tuple[str, str]:
+    """Return the kind of core of a metric of perf, and its name as all vendors have it: ``tma_retiring`` is one."""
+    kind, name = _split(told)
+    return kind, re.sub(r"^tma_", "", name.casefold())
+
+
 def _of_perf(reading: PerfReading) -> dict[str, float]:
-    found: dict[str, float] = {}
+    found: dict[tuple[str, int], float] = {}
     for told, (value, unit) in reading.metrics.items():
-        name = re.sub(r"^tma_", "", told.casefold())
+        kind, name = _kind_and_metric(told)
         if name in SHARES and value is not None:
-            found[name] = value / 100 if "%" in unit else value
-    return {name: found[name] for name in SHARES if name in found}
+            found[kind, SHARES.index(name)] = value / 100 if "%" in unit else value
+    return {of_kind(SHARES[place], kind): found[kind, place] for kind, place in sorted(found)}
 
 
 def _of_intel_shares(counts: Mapping[str, float]) -> dict[str, float]:

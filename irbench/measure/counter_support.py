@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,23 +16,27 @@ from irbench.counters import (
     SOFTWARE_EVENTS,
     CounterPlan,
     Counting,
+    EventCount,
     Obstacle,
     PerfReading,
     Processor,
+    TopdownMethod,
     events_asked,
     fitting_method,
+    has_kind,
     is_user_only,
     metric_group_in,
     names_told,
     obstacle_said,
     read_perf,
+    shares_named,
+    shares_of,
     toplev_level,
 )
+from irbench.measure.perf_stat import PERF_ENVIRONMENT
+from irbench.measure.toplev_probe import toplev_obstacle
 
-__all__ = ["PERF_ENVIRONMENT", "counting_for", "read_processor"]
-
-PERF_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C"}
-"""perf writes numbers in the locale's form, in which they are no JSON."""
+__all__ = ["counting_for", "read_processor"]
 
 _DEVICES = Path("/sys/bus/event_source/devices")
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
@@ -40,6 +45,9 @@ _CORES = re.compile(r"cpu|cpu_core|cpu_atom|armv\d\w*|apple_\w+")
 _VERSION = re.compile(r"perf version (\S+)")
 _TIMEOUT_S = 20.0
 _TOPLEV = ("toplev", "toplev.py")
+_NEVER_COUNTED = Obstacle("not-counted", {"alone": True})
+_PROGRAM = (sys.executable, "-IS", "-c", "sum(range(2_000_000))")
+"""Runs long enough for events that share counters to have their turns."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ def counting_for(plan: CounterPlan) -> Counting:
     counting = _with_events(Counting(plan, perf, version), processor, paranoid)
     if "topdown" in plan.asked:
         counting = _with_topdown(counting, processor)
-    return _with_toplev(counting, processor)
+    return _with_toplev(counting, processor, paranoid)
 
 
 def read_processor() -> Processor:
@@ -80,6 +88,7 @@ def read_processor() -> Processor:
         model=_number(told.get("model")),
         has_pmu=bool(devices),
         events=frozenset(events),
+        is_hybrid=len(devices) > 1,
     )
 
 
@@ -115,13 +124,13 @@ class _Openable:
 
 
 def _openable(perf: str, asked: Sequence[str], processor: Processor, paranoid: int | None) -> _Openable:
-    """Return which events perf can open: all at once, and each alone where it refuses one or writes another name."""
+    """Return which events perf can count: all at once, and each alone where that gave no count or another name."""
     together = _count(perf, "-e", ",".join(asked))
     told: dict[str, tuple[str, ...]] = {}
     missing: dict[str, Obstacle] = {}
     for event in asked:
         answer, names = together, names_told(event, together.reading.events)
-        if answer.code != 0 or not names:
+        if answer.code != 0 or _is_never_counted(answer.reading.count(names)):
             answer = _count(perf, "-e", event)
             names = _names_alone(event, answer.reading)
         obstacle = _obstacle(event, answer, names, processor, paranoid)
@@ -130,6 +139,10 @@ def _openable(perf: str, asked: Sequence[str], processor: Processor, paranoid: i
         else:
             missing[event] = obstacle
     return _Openable(told, missing)
+
+
+def _is_never_counted(count: EventCount) -> bool:
+    return count.value is None and count.is_supported
 
 
 def _names_alone(event: str, reading: PerfReading) -> tuple[str, ...]:
@@ -148,7 +161,7 @@ def _obstacle(
 ) -> Obstacle | None:
     """Return why perf cannot count an event; ``None`` where it can.
 
-    An event that never happened in the short program is not counted there, and may be in another.
+    One of a kind of core on which the short program did not run has no count there, and may have one in another.
     """
     if answer.code != 0:
         said = obstacle_said(answer.said, paranoid)
@@ -156,34 +169,44 @@ def _obstacle(
             return said
     elif not names:
         return Obstacle("not-named")
-    elif answer.reading.count(names).is_supported:
-        return None
+    elif (count := answer.reading.count(names)).is_supported:
+        is_elsewhere = processor.is_hybrid and has_kind(event)
+        return _NEVER_COUNTED if _is_never_counted(count) and not is_elsewhere else None
     is_of_processor = event not in SOFTWARE_EVENTS
     return Obstacle("no-pmu" if is_of_processor and not processor.has_pmu else "not-supported")
 
 
 def _with_topdown(counting: Counting, processor: Processor) -> Counting:
     """Return the counting with perf's own formulas where it has them, otherwise with published ones."""
-    listing = _run(counting.perf, "list", "metricgroup")
-    group = metric_group_in(listing.stdout) if listing is not None else None
-    if group is not None and _names_shares(_count(counting.perf, "-M", group)):
-        return replace(counting, topdown="perf", metric_group=group)
-    method = fitting_method(processor)
-    if method is not None and _opens(replace(counting, topdown=method, events=())):
-        return replace(counting, topdown=method)
-    reason = _why_no_topdown(counting, processor)
+    reason: Obstacle | None = None
+    for able in _topdown_ways(counting, processor):
+        assert able.topdown is not None
+        answer = _count(counting.perf, *replace(able, events=()).arguments)
+        if answer.code == 0 and shares_of(answer.reading, able.topdown):
+            return able
+        if _has_no_counts(answer, able.topdown):
+            reason = _NEVER_COUNTED
+    reason = reason or _why_no_topdown(counting, processor)
     return replace(counting, unavailable={**counting.unavailable, "topdown": reason})
 
 
-def _names_shares(answer: _Answer) -> bool:
-    """Whether perf named shares of slots; it ignores a metric that it does not know without a word."""
-    names = {name.casefold().removeprefix("tma_") for name in answer.reading.metrics}
-    return answer.code == 0 and {"retiring", "backend_bound"} <= names
+def _topdown_ways(counting: Counting, processor: Processor) -> Iterator[Counting]:
+    listing = _run(counting.perf, "list", "metricgroup")
+    group = metric_group_in(listing.stdout) if listing is not None else None
+    if group is not None:
+        yield replace(counting, topdown="perf", metric_group=group)
+    method = fitting_method(processor)
+    if method is not None:
+        yield replace(counting, topdown=method)
 
 
-def _opens(counting: Counting) -> bool:
-    answer = _count(counting.perf, *counting.arguments)
-    return answer.code == 0 and all(count.is_supported for count in answer.reading.events.values())
+def _has_no_counts(answer: _Answer, method: TopdownMethod) -> bool:
+    """Whether perf opened the events of a formula, and never had them on counters.
+
+    It ignores a metric that it does not know without a word.
+    """
+    opened = answer.code == 0 and all(count.is_supported for count in answer.reading.events.values())
+    return opened and (method != "perf" or bool(shares_named(answer.reading)))
 
 
 def _why_no_topdown(counting: Counting, processor: Processor) -> Obstacle:
@@ -191,21 +214,28 @@ def _why_no_topdown(counting: Counting, processor: Processor) -> Obstacle:
     return counting.unavailable.get("cycles") or Obstacle("no-topdown" if processor.has_pmu else "no-pmu")
 
 
-def _with_toplev(counting: Counting, processor: Processor) -> Counting:
+def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None) -> Counting:
     asked = [name for name in counting.plan.asked if toplev_level(name) is not None]
     if not asked:
         return counting
-    program = next(filter(None, map(shutil.which, _TOPLEV)), None)
-    if program is None or not processor.has_pmu:
-        reason = Obstacle("no-toplev" if processor.has_pmu else "no-pmu")
-        return replace(counting, unavailable={**counting.unavailable, **dict.fromkeys(asked, reason)})
     level = max(toplev_level(name) or 0 for name in asked)
+    program = next(filter(None, map(shutil.which, _TOPLEV)), None)
+    if not processor.has_pmu:
+        reason: Obstacle | None = Obstacle("no-pmu")
+    elif processor.is_hybrid:
+        reason = Obstacle("several-kinds-of-cores")
+    elif program is None:
+        reason = Obstacle("no-toplev")
+    else:
+        reason = toplev_obstacle(program, level, paranoid)
+    if reason is not None:
+        return replace(counting, unavailable={**counting.unavailable, **dict.fromkeys(asked, reason)})
     return replace(counting, toplev=program, level=level)
 
 
 def _count(perf: str, *what: str) -> _Answer:
     """Have perf count a short program."""
-    done = _run(perf, "stat", "-j", *what, "--", "true")
+    done = _run(perf, "stat", "-j", *what, "--", *_PROGRAM)
     if done is None:
         return _Answer(1, PerfReading(), "")
     return _Answer(done.returncode, read_perf(done.stderr), _messages(done.stderr))

@@ -6,19 +6,25 @@ import errno
 import os
 import signal
 import subprocess
+from collections.abc import Mapping
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Self
 
-from irbench.counters import Counting
-from irbench.measure.clock import Stopwatch, sleep
-from irbench.measure.counter_support import PERF_ENVIRONMENT
+import psutil
 
-__all__ = ["CountingFailed", "PerfStat", "TopLev"]
+from irbench.counters import Counting, read_toplev
+from irbench.measure.clock import Stopwatch, sleep
+
+__all__ = ["PERF_ENVIRONMENT", "CountingFailed", "PerfStat", "TopLev"]
+
+PERF_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C"}
+"""perf writes numbers in the locale's form, in which they are no JSON."""
 
 _ANSWER_S = 30.0
 """perf opens an event for each thread before it listens."""
 _LOOK_S = 0.02
+_WAKE_S = 0.002
 _DISABLED = ("-D", "-1")
 _EXPECTED = ("Events ", "Usage:", "-")
 _HEADING = "Error:"
@@ -26,7 +32,15 @@ _HEADING = "Error:"
 
 
 class CountingFailed(Exception):
-    """perf or toplev ended, or gave no answer; the text is what it said last."""
+    """perf or toplev ended, or gave no answer.
+
+    Attributes:
+        messages: All that it said; the text of the exception is the line that tells why.
+    """
+
+    def __init__(self, reason: str, messages: str = "") -> None:
+        super().__init__(reason)
+        self.messages = messages
 
 
 class PerfStat:
@@ -54,6 +68,7 @@ class PerfStat:
         # both ends, so that neither opening waits for perf
         self._control = os.open(control, os.O_RDWR)
         self._acknowledged = os.open(acknowledged, os.O_RDWR)
+        self._has_steps = interval_ms is not None
         interval = () if interval_ms is None else ("-I", str(interval_ms))
         fifo = f"fifo:{control},{acknowledged}"
         attached = ("-p", str(process_id), *_DISABLED, "--control", fifo, *interval, "-o", str(self._output))
@@ -83,8 +98,16 @@ class PerfStat:
         Raises:
             CountingFailed: It wrote nothing, or does not end.
         """
+        if self._has_steps:
+            self._await_sleep()
         self._process.send_signal(signal.SIGINT)  # it then writes what it counted, as after Ctrl-C
         return _written_at_end(self._process, self._output, self._messages)
+
+    def _await_sleep(self) -> None:
+        """Wait until perf waits for the end of its step: only a signal that wakes it makes it write the last one."""
+        watch = Stopwatch()
+        while _is_running(self._process.pid) and watch.elapsed_s < _ANSWER_S:
+            sleep(_WAKE_S)
 
     def close(self) -> None:
         """End perf, whatever it does."""
@@ -142,14 +165,18 @@ class TopLev:
             self.close()
             raise
 
-    def finish(self) -> str:
-        """End it and return what it wrote.
+    def nodes(self) -> dict[str, float]:
+        """End it and return the share of slots of each node, from 0 to 1, by the node's name.
 
         Raises:
-            CountingFailed: It wrote nothing, or does not end.
+            CountingFailed: It failed, tells no node, or does not end.
         """
         self._let_end()
-        return _written_at_end(self._process, self._output, self._messages)
+        text = _written_at_end(self._process, self._output, self._messages)
+        nodes = read_toplev(text)
+        if self._process.returncode != 0 or not nodes:
+            raise self._failure(f"it ended with exit code {self._process.returncode} and {len(nodes)} nodes")
+        return nodes
 
     def close(self) -> None:
         """End it, whatever it does."""
@@ -172,7 +199,13 @@ class TopLev:
                 if error.errno != errno.ENXIO:  # nobody reads it yet
                     raise
             sleep(_LOOK_S)
-        raise CountingFailed(_last_words(self._messages) or "it did not begin to count")
+        raise self._failure("it did not begin to count")
+
+    def _failure(self, otherwise: str) -> CountingFailed:
+        """Return its failure with its last line, which in a traceback of Python is the one that tells why."""
+        said = _messages(self._messages)
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        return CountingFailed(lines[-1] if lines else otherwise, said)
 
     def __enter__(self) -> Self:
         return self
@@ -197,6 +230,14 @@ def _start(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
             raise CountingFailed(f"{command[0]} cannot be started: {error.strerror}") from error
 
 
+def _is_running(process_id: int) -> bool:
+    """Whether a process is on a processor, or waits for one; not where it sleeps or has ended."""
+    try:
+        return psutil.Process(process_id).status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
+    except psutil.Error:
+        return False
+
+
 def _written_at_end(process: subprocess.Popen[bytes], output: Path, messages: Path) -> str:
     """Wait for a program that was told to end, and return what it wrote."""
     try:
@@ -211,9 +252,12 @@ def _written_at_end(process: subprocess.Popen[bytes], output: Path, messages: Pa
 
 def _last_words(messages: Path) -> str:
     """Return the first line of a program's messages that tells of a failure."""
+    said = (line.strip() for line in _messages(messages).splitlines())
+    return next((line for line in said if line and line != _HEADING and not line.startswith(_EXPECTED)), "")
+
+
+def _messages(file: Path) -> str:
     try:
-        lines = messages.read_text(errors="replace").splitlines()
+        return file.read_text(errors="replace")
     except OSError:
         return ""
-    said = (line.strip() for line in lines)
-    return next((line for line in said if line and line != _HEADING and not line.startswith(_EXPECTED)), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irbench.counter_row import CounterStop
-from irbench.counters import GROUPS, Obstacle, ObstacleCode, TopdownMethod
+from irbench.counters import GROUPS, Obstacle, ObstacleCode, TopdownMethod, kind_and_share
 from irbench.notices import Facts
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.quantities import listing
@@ -72,8 +72,9 @@ def obstacle_remedy(obstacle: Obstacle) -> str:
 
 
 def figure_text(name: str) -> str:
-    """Return what a table calls a figure: events keep perf's names."""
-    return FIGURE_TEXTS.get(name, name)
+    """Return what a table calls a figure: events keep perf's names, shares of slots have the kind of core."""
+    kind, share = kind_and_share(name)
+    return f"{FIGURE_TEXTS[share]} ({kind})" if kind else FIGURE_TEXTS.get(name, name)
 
 
 def figure_value(value: float | None, unit: str) -> str:
@@ -158,7 +159,24 @@ def _no_toplev(_facts: Facts) -> tuple[str, str]:
     )
 
 
-def _not_counted_here(_facts: Facts) -> tuple[str, str]:
+def _toplev_failed(facts: Facts) -> tuple[str, str]:
+    said = f": {facts['said']}" if facts.get("said") else ""
+    return f"toplev failed{said}", "Try it by itself: toplev -l2 --single-thread -- true"
+
+
+def _several_kinds_of_cores(_facts: Facts) -> tuple[str, str]:
+    return (
+        "the processor has several kinds of cores, whose nodes would be mixed",
+        "Ask for --counters topdown: perf tells its shares for each kind.",
+    )
+
+
+def _not_counted_here(facts: Facts) -> tuple[str, str]:
+    if facts.get("alone"):
+        return (
+            "it was never on a counter, although nothing else was counted",
+            "Something else holds the counters: end other perf sessions, and sudo sysctl kernel.nmi_watchdog=0.",
+        )
     return "it was never on a counter", "Ask for fewer events at once."
 
 
@@ -180,6 +198,8 @@ OBSTACLE_TEXTS: Mapping[ObstacleCode, _Text] = {
     "unknown-event": _unknown_event,
     "no-topdown": _no_topdown,
     "no-toplev": _no_toplev,
+    "toplev-failed": _toplev_failed,
+    "several-kinds-of-cores": _several_kinds_of_cores,
     "not-counted": _not_counted_here,
     "not-named": _not_named,
     "perf-failed": _perf_failed,

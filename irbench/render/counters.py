@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irbench.counter_row import CounterFigure, CounterRow, CounterTable
-from irbench.counters import PHASES, Obstacle
+from irbench.counters import PHASES, Obstacle, kind_and_share
 from irbench.render.counter_texts import (
     COUNTER_STOP_TEXTS,
     PHASE_TEXTS,
@@ -19,7 +19,7 @@ from irbench.render.counter_texts import (
 from irbench.render.figures import NOT_MEASURED
 from irbench.render.footer import failure_text
 from irbench.render.plain_view import PlainView
-from irbench.render.quantities import plural
+from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.render.timelines import timeline_table
@@ -32,7 +32,9 @@ _LOSSES = {
     "frontend_bound": "at the front end",
     "bad_speculation": "to wrong speculation",
     "backend_bound": "at the back end",
+    "smt_contention": "to the other thread of the core",
 }
+_RANGE = "range"
 
 
 def counter_views(
@@ -48,7 +50,9 @@ def counter_views(
     names = tell_apart({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "counters")
-    figures = PlainView(SEPARATOR.join(facts), _headline(table, names), _table(table, names), tuple(_notes(table)))
+    figures = PlainView(
+        SEPARATOR.join(facts), _headline(table, names), _table(table, names), tuple(_notes(table, names))
+    )
     timelines = timeline_table(table, names)
     if timelines is None:
         return (figures,)
@@ -63,26 +67,34 @@ _OF_TIMELINES = (
 
 
 def _headline(table: CounterTable, names: Mapping[str, str]) -> str:
-    """Return where most slots of each row are lost, and whether there are enough launches for intervals."""
+    """Return where most slots of each row are lost, and which rows have too few launches for intervals."""
     lost = [f"{names[row.id]} {share}" for row in table.rows if (share := _largest_loss(row))]
     sentences = [f"Largest loss of pipeline slots: {', '.join(lost)}."] if lost else []
-    if table.preview and any(row.launches for row in table.rows):
-        sentences.append(f"preview: intervals need {FEWEST_LAUNCHES} launches (--budget, or without --quick)")
+    launched = [row for row in table.rows if row.launches]
+    few = [row for row in launched if len(row.launches) < FEWEST_LAUNCHES]
+    if few:
+        whose = "" if len(few) == len(launched) else f" of {listing([names[row.id] for row in few])}"
+        sentences.append(f"preview{whose}: intervals need {FEWEST_LAUNCHES} launches (--budget, or without --quick)")
     return " ".join(sentences)
 
 
 def _largest_loss(row: CounterRow) -> str:
-    """Return the largest share of slots of an inference that did nothing useful, and where."""
-    found = {figure.name: figure.value for figure in row.figures if figure.phase == "inference"}
-    losses = {name: value for name in _LOSSES if (value := found.get(name)) is not None}
-    if not losses:
-        return ""
-    largest = max(losses, key=losses.__getitem__)
-    return f"{figure_value(losses[largest], 'share')} {_LOSSES[largest]}"
+    """Return the largest share of slots of an inference that did nothing useful, and where, for each kind of core."""
+    losses: dict[str, dict[str, float]] = {}
+    for figure in row.figures:
+        kind, share = kind_and_share(figure.name)
+        if figure.phase == "inference" and share in _LOSSES and figure.value is not None:
+            losses.setdefault(kind, {})[share] = figure.value
+    return " and ".join(_loss(kind, shares) for kind, shares in sorted(losses.items()))
+
+
+def _loss(kind: str, shares: Mapping[str, float]) -> str:
+    largest = max(shares, key=shares.__getitem__)
+    return f"{figure_value(shares[largest], 'share')} {_LOSSES[largest]}{f' of {kind}' if kind else ''}"
 
 
 def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:
-    span = "range" if table.preview else f"{100 * table.confidence:g} %"
+    span = _RANGE if _has_ranges_alone(table) else f"{100 * table.confidence:g} %"
     columns = (
         Column("figure", words=True, folds=True),
         Column("row", words=True),
@@ -91,26 +103,33 @@ def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:
         Column("warm-up", drops=4),
         Column(f"{PHASE_TEXTS['inference']} [{span}]", words=True),
     )
-    lines = (*_lines(table, names), *_unavailable(table), *_failed(table, names))
+    lines = (*_lines(table, names), *_unavailable(table), *_without_nodes(table, names), *_failed(table, names))
     return TextTable(columns, lines)
 
 
 def _lines(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
     counted = [row for row in table.rows if row.figures]
     figures = dict.fromkeys(figure.name for row in counted for figure in row.figures)
+    marks_ranges = not _has_ranges_alone(table)
     for name in sorted(figures, key=lambda name: name not in table.events):  # shares and ratios below the counts
         for place, row in enumerate(counted):
-            yield Row(("" if place else figure_text(name), names[row.id], *_cells(row, name)))
+            yield Row(("" if place else figure_text(name), names[row.id], *_cells(row, name, marks_ranges)))
 
 
-def _cells(row: CounterRow, name: str) -> Iterator[str]:
+def _has_ranges_alone(table: CounterTable) -> bool:
+    """Whether no figure of an inference has an interval, so that the column says what the brackets are."""
+    spans = [figure for row in table.rows for figure in row.figures if figure.phase == "inference"]
+    return all(figure.confidence is None for figure in spans)
+
+
+def _cells(row: CounterRow, name: str, marks_ranges: bool) -> Iterator[str]:
     found = {figure.phase: figure for figure in row.figures if figure.name == name}
     for phase in PHASES:
         figure = found.get(phase)
         if figure is None:
             yield NOT_MEASURED
         else:
-            yield _spanned(figure) if phase == "inference" else _marked(figure)
+            yield _spanned(figure, marks_ranges) if phase == "inference" else _marked(figure)
 
 
 def _marked(figure: CounterFigure) -> str:
@@ -119,15 +138,26 @@ def _marked(figure: CounterFigure) -> str:
     return f"~{shown}" if figure.value is not None and figure.running_share < 1 else shown
 
 
-def _spanned(figure: CounterFigure) -> str:
+def _spanned(figure: CounterFigure, marks_ranges: bool) -> str:
     if figure.low is None or figure.high is None or figure.low == figure.high:
         return _marked(figure)
-    return f"{_marked(figure)} [{figure_value(figure.low, figure.unit)}, {figure_value(figure.high, figure.unit)}]"
+    ends = f"[{figure_value(figure.low, figure.unit)}, {figure_value(figure.high, figure.unit)}]"
+    mark = f" {_RANGE}" if marks_ranges and figure.confidence is None else ""
+    return f"{_marked(figure)} {ends}{mark}"
 
 
 def _unavailable(table: CounterTable) -> Iterator[Row]:
     for name, obstacle in not_counted(table.asked, table.unavailable):
         yield Row((name, NOT_MEASURED), obstacle_text(obstacle), "yellow")
+
+
+def _without_nodes(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
+    """Yield the rows of which toplev told no nodes in some launches, with its last reason."""
+    for row in table.rows:
+        missing = [launch.nodes_missing for launch in row.launches if launch.nodes_missing is not None]
+        if missing:
+            launches = f"in {len(missing)} of {plural(len(row.launches), 'launch')}"
+            yield Row((f"topdown-l{table.level}", names[row.id]), f"{launches} {obstacle_text(missing[-1])}", "yellow")
 
 
 def _failed(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
@@ -139,7 +169,7 @@ def _failed(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
             yield Row(("", names[row.id]), row.state, "dim")
 
 
-def _notes(table: CounterTable) -> Iterator[str]:
+def _notes(table: CounterTable, names: Mapping[str, str]) -> Iterator[str]:
     yield SEPARATOR.join(
         (
             f"{plural(table.rounds, 'launch')} of their own, after the speeds",
@@ -164,8 +194,19 @@ def _notes(table: CounterTable) -> Iterator[str]:
             "~ scaled by perf: there are more events than counters, and one was on a counter for"
             f" {100 * min(scaled):.0f} % of the time"
         )
+    yield from _timelines_left_out(table, names)
     if _never_counted(table):
         yield f"{NOT_MEASURED} {obstacle_text(Obstacle('not-counted'))}"
+
+
+def _timelines_left_out(table: CounterTable, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield which counted rows have no timeline because no more were taken."""
+    if table.timelines_stopped_by is None:
+        return
+    able = (row for row in table.rows if row.failure is None and row.launches)
+    without = [names[row.id] for row in able if not row.timeline and row.timeline_failure is None]
+    if without:
+        yield f"no timeline of {listing(without)}: {COUNTER_STOP_TEXTS[table.timelines_stopped_by]}"
 
 
 def _never_counted(table: CounterTable) -> bool:

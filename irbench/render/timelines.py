@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from irbench.counter_row import CounterTable, PhaseTimeline
 from irbench.render.counter_texts import PHASE_TEXTS, figure_text, figure_value
+from irbench.render.footer import failure_text
 from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["sparkline", "timeline_table"]
@@ -48,6 +49,8 @@ def _blocks(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
             for place, cells in enumerate(_lines(phase)):
                 yield Row((name, "" if place else _PHASES[phase.phase], *cells))
                 name = ""
+        if row.timeline_failure is not None:
+            yield Row((name,), failure_text("failed", row.timeline_failure), "red")
 
 
 def _lines(phase: PhaseTimeline) -> Iterator[tuple[str, ...]]:

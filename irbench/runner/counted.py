@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from irbench.activity import Activity
-from irbench.counter_row import CountedLaunch, CounterRow, CounterStop, CounterTable, PhaseTimeline
+from irbench.counter_row import CountedLaunch, CounterRow, CounterStop, CounterTable, PhaseTimeline, TimelineStop
 from irbench.counters import Counting
 from irbench.measure.clock import Stopwatch
 from irbench.record import Failure
@@ -46,7 +46,7 @@ def count_tables(
         listen: Hears what happens, between launches only.
 
     Returns:
-        Whether nobody interrupted it.
+        Whether all tables are counted; an interrupt ends the rest, unless only timelines were left.
 
     Raises:
         IrbenchError: The store cannot be written.
@@ -59,7 +59,8 @@ def count_tables(
         share = request.with_budget_for(1, len(groups) - number, watch.elapsed_s)
         (planned,) = as_begun([groups[number]], [speeds])
         table = _Measurement(planned, speeds, number, share, scratch / f"counted-{number}", writer, listen).run()
-        if table.stopped_by == "interrupt":
+        is_last = number + 1 == len(groups)
+        if table.stopped_by == "interrupt" or (table.timelines_stopped_by == "interrupt" and not is_last):
             return False
     return True
 
@@ -70,6 +71,7 @@ class _Counted(CellOutcome):
 
     launches: list[CountedLaunch] = field(default_factory=list[CountedLaunch])
     timeline: tuple[PhaseTimeline, ...] = ()
+    timeline_failure: Failure | None = None
 
 
 class _Measurement:
@@ -103,6 +105,9 @@ class _Measurement:
         self._setting = Setting(planned, request.timing, writer.logs, Expected(None, None))
         self._files = count()
         self._rounds = 0
+        self._longest_launch_s = 0.0
+        self._stopped_by: CounterStop = "interrupt"
+        self._timelines_stopped_by: TimelineStop | None = None
 
     def run(self) -> CounterTable:
         """Count and return the table; the store holds it too."""
@@ -111,12 +116,13 @@ class _Measurement:
             if _is_command(row.cell):
                 row.leave(Failure("plan", "A command of your own runs in a process that irbench does not follow"))
         try:
-            stopped_by = self._measure_rounds()
-            self._take_timelines()
-            return self._commit(stopped_by)
+            self._stopped_by = self._measure_rounds()
+            self._timelines_stopped_by = self._take_timelines()
         except KeyboardInterrupt:
-            with signals_deferred():  # who interrupts once more must not lose what the first one kept
-                return self._commit("interrupt")
+            if self._stopped_by != "interrupt":
+                self._timelines_stopped_by = "interrupt"
+        with signals_deferred():  # who interrupts once more must not lose what the first one kept
+            return self._commit(self._stopped_by)
 
     @property
     def _able(self) -> list[_Counted]:
@@ -124,8 +130,9 @@ class _Measurement:
 
     def _measure_rounds(self) -> CounterStop:
         longest_s = 0.0
+        rounds_ahead = 1 if self._counting.plan.timeline_ms is None else 2  # the timelines are one more
         while self._able and self._rounds < self._counting.plan.launches:
-            if self._rounds and self._watch.elapsed_s + longest_s > self._timing.budget:
+            if self._rounds and self._watch.elapsed_s + rounds_ahead * longest_s > self._timing.budget:
                 return "budget"
             watch = Stopwatch()
             turns = self._able
@@ -140,22 +147,28 @@ class _Measurement:
 
     def _launch(self, row: _Counted) -> None:
         self._say(row)
+        watch = Stopwatch()
         try:
             found: CountedPhases = count_cell(row.cell, self._setting, self._counting, self._folder())
         except CellFailed as failed:
             row.leave(failed.failure, failed.output_error)
             return
-        row.launches.append(CountedLaunch(self._rounds, found.counts))
+        row.launches.append(CountedLaunch(self._rounds, found.counts, found.nodes_missing))
         row.state = "ok"
+        self._longest_launch_s = max(self._longest_launch_s, watch.elapsed_s)
 
-    def _take_timelines(self) -> None:
+    def _take_timelines(self) -> TimelineStop | None:
+        """Launch each counted row once more for its timeline; one that fails has its reason, and keeps its counts."""
         step_ms = self._counting.plan.timeline_ms
         for row in self._able if step_ms is not None else ():
+            if self._watch.elapsed_s + self._longest_launch_s > self._timing.budget:
+                return "budget"
             self._say(row)
             try:
                 row.timeline = timeline_of_cell(row.cell, self._setting, self._counting, self._folder(), step_ms or 0)
             except CellFailed as failed:
-                row.leave(failed.failure, failed.output_error)
+                row.timeline_failure = failed.failure
+        return None
 
     def _folder(self) -> Path:
         return self._scratch / str(next(self._files))
@@ -182,6 +195,7 @@ class _Measurement:
                 user_only=counting.user_only,
                 unavailable=counting.unavailable,
                 timeline_ms=counting.plan.timeline_ms,
+                timelines_stopped_by=self._timelines_stopped_by,
                 rows=tuple(map(_row, self._rows)),
             )
         )
@@ -213,4 +227,5 @@ def _row(counted: _Counted) -> CounterRow:
         state=counted.state if counted.failure or counted.launches else "interrupted",
         launches=tuple(counted.launches),
         timeline=counted.timeline,
+        timeline_failure=counted.timeline_failure,
     )

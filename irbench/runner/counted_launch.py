@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.counter_row import PhaseCounts, PhaseTimeline
-from irbench.counters import CountedPhase, Counting, PerfReading, read_intervals, read_perf, read_toplev, shares_of
+from irbench.counters import CountedPhase, Counting, Obstacle, PerfReading, read_intervals, read_perf, shares_of
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
 from irbench.record import Failure, Stage
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting
@@ -38,10 +38,12 @@ class CountedPhases:
     Attributes:
         counts: By phase.
         timeline: Phase by phase, where counts were told in intervals.
+        nodes_missing: Why toplev told no nodes.
     """
 
     counts: dict[CountedPhase, PhaseCounts] = field(default_factory=dict[CountedPhase, PhaseCounts])
     timeline: list[PhaseTimeline] = field(default_factory=list[PhaseTimeline])
+    nodes_missing: Obstacle | None = None
 
 
 def count_cell(cell: Cell, setting: Setting, counting: Counting, folder: Path) -> CountedPhases:
@@ -125,11 +127,18 @@ class _Launch:
         try:
             with TopLev(program, level, worker.process_id, self._folder / "toplev") as toplev:
                 block = action()
-                nodes = read_toplev(toplev.finish())
+                nodes = toplev.nodes()
         except CountingFailed as failed:
-            raise CellFailed(Failure("measure", f"toplev cannot count it: {failed}")) from failed
+            self._leave_out_nodes(failed)
+            return
         before = self._found.counts.get("inference", PhaseCounts({}, {}, block.calls))
         self._found.counts["inference"] = PhaseCounts(before.events, {**before.shares, **nodes}, before.inferences)
+
+    def _leave_out_nodes(self, failed: CountingFailed) -> None:
+        """Keep why toplev failed beside what perf counted; without that, the launch has counted nothing."""
+        if not self._counting.arguments:
+            raise CellFailed(Failure("measure", f"toplev cannot count it: {failed}")) from failed
+        self._found.nodes_missing = Obstacle("toplev-failed", {"said": str(failed)})
 
 
 def _timeline(phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...], counting: Counting) -> PhaseTimeline:

@@ -10,7 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
-from irbench.counters import LEVEL_1, PHASES, RATIOS, CountedPhase, figures_of, unit_of
+from irbench.counters import (
+    LEVEL_1,
+    PHASES,
+    RATIOS,
+    SHARES,
+    CountedPhase,
+    figures_of,
+    kind_and_share,
+    of_kind,
+    unit_of,
+)
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 
 __all__ = ["derive_counter_table"]
@@ -38,12 +48,22 @@ def _of_phase(launches: Sequence[CountedLaunch], phase: CountedPhase, table: Cou
     if not counted:
         return
     found = [figures_of(counts.events, counts.shares, counts.inferences, table.events) for counts in counted]
-    asked_shares = LEVEL_1 if table.topdown is not None else ()
+    asked_shares = _asked_shares(table)
     shares = {*asked_shares, *(name for counts in counted for name in counts.shares)}
     for name in dict.fromkeys((*table.events, *(name for figures in found for name in figures), *asked_shares)):
         values = [figures[name] for figures in found if name in figures]
         figure = CounterFigure(phase, name, unit_of(name, is_share=name in shares))
         yield _over_launches(figure, values, counted, table.confidence) if values else figure
+
+
+def _asked_shares(table: CounterTable) -> tuple[str, ...]:
+    """Return the shares that are figures even without a value: those of level 1, for each kind of core that ran."""
+    if table.topdown is None:
+        return ()
+    phases = (phase for row in table.rows for launch in row.launches for phase in launch.phases.values())
+    found = (kind_and_share(name) for phase in phases for name in phase.shares)
+    kinds = {kind for kind, share in found if share in SHARES}
+    return tuple(of_kind(share, kind) for kind in sorted(kinds or {""}) for share in LEVEL_1)
 
 
 def _over_launches(
@@ -63,7 +83,12 @@ def _over_launches(
 
 
 def _running_share(name: str, counts: PhaseCounts) -> float:
-    """Return for what share of a phase the events of a figure were on counters; shares of slots need all."""
-    needed: Iterable[str] = counts.events if name in counts.shares else RATIOS.get(name, (name,))
-    shares = [counts.events[event].running_share for event in needed if event in counts.events]
+    """Return for what share of a phase the events of a figure were on counters; shares of slots need all of perf's.
+
+    Deeper nodes are those of toplev, which scales by itself and does not tell.
+    """
+    kind, share = kind_and_share(name)
+    needed: Iterable[str] = counts.events if share in SHARES else RATIOS.get(name, (name,))
+    counted = (event for event in needed if event in counts.events and event.startswith(f"{kind}/" if kind else ""))
+    shares = [counts.events[event].running_share for event in counted]
     return min(shares, default=1.0)

@@ -15,6 +15,11 @@ PERF_6_5_DEFAULT = (OUTPUTS / "perf-6.5-topdown.json").read_text()
 PERF_6_5_HYBRID = (OUTPUTS / "perf-6.5-hybrid.json").read_text()
 PERF_6_8_USER = (OUTPUTS / "perf-6.8-user-space.json").read_text()
 PERF_6_13_THRESHOLDS = (OUTPUTS / "perf-6.13-thresholds.json").read_text()
+HYBRID_EVENTS = """
+{"counter-value" : "9.0", "unit" : "", "event" : "cpu_core/TOPDOWN.SLOTS/", "pcnt-running" : 100.00, "metric-value" : "30.0", "metric-unit" : "%  tma_retiring"}
+{"counter-value" : "9.0", "unit" : "", "event" : "cpu_atom/TOPDOWN_RETIRING.ALL/", "pcnt-running" : 100.00, "metric-value" : "20.0", "metric-unit" : "%  tma_retiring"}
+{"counter-value" : "9.0", "unit" : "", "event" : "duration_time", "pcnt-running" : 100.00, "metric-value" : "1.0", "metric-unit" : "%  tma_bad_speculation"}
+"""  # noqa: E501 - as perf writes it
 BARE = (
     '{"counter-value" : 48.0, "unit" : "", "event" : "page-faults", "event-runtime" : 862262, "pcnt-running" : 71.43}'
 )
@@ -60,10 +65,22 @@ def test_lines_with_a_metric_alone_are_read_with_their_unit():
     assert read_perf(PERF_6_5_DEFAULT).metrics["tma_retiring"] == (15.3, "%")
 
 
-def test_a_metric_that_is_no_number_for_one_kind_of_core_is_that_of_the_other():
+def test_metrics_of_kinds_of_cores_are_kept_apart():
     metrics = read_perf(PERF_6_5_HYBRID).metrics
-    assert metrics["tma_backend_bound"] == (39.3, "%")
-    assert metrics["tma_retiring"] == (None, "%")
+    assert metrics["cpu_atom/tma_backend_bound/"] == (39.3, "%")
+    assert metrics["cpu_core/tma_backend_bound/"] == (None, "%")
+    assert metrics["cpu_core/tma_retiring/"] == (None, "%")
+    assert "tma_backend_bound" not in metrics
+
+
+def test_metrics_behind_events_are_of_the_kind_of_their_event():
+    metrics = read_perf(HYBRID_EVENTS).metrics
+    assert metrics == {"cpu_core/tma_retiring/": (30.0, "%"), "cpu_atom/tma_retiring/": (20.0, "%")}
+
+
+def test_with_one_kind_of_core_metrics_have_perfs_name():
+    one = HYBRID_EVENTS.replace("cpu_atom", "cpu_core")
+    assert read_perf(one).metrics["tma_retiring"] == (30.0, "%")
 
 
 def test_a_comma_before_the_closing_brace_is_no_obstacle():

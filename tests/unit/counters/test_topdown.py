@@ -11,7 +11,9 @@ from irbench.counters import (
     TopdownMethod,
     events_of_method,
     fitting_method,
+    kind_and_share,
     metric_group_in,
+    shares_named,
     shares_of,
 )
 
@@ -43,6 +45,7 @@ def test_perfs_group_is_found_in_its_list_whatever_stands_beside_it():
         (Processor("AuthenticAMD", 0x19, 0x21, True), None),
         (Processor("AuthenticAMD", 0x1A, 0x02, True), "amd-zen5"),
         (Processor("AuthenticAMD", 0x1A, 0x02, False), None),
+        (Processor("GenuineIntel", 6, 151, True, SHARES, is_hybrid=True), None),
         (Processor(), None),
     ],
 )
@@ -56,6 +59,15 @@ def test_perfs_own_shares_are_fractions_by_one_name_for_all_vendors():
     assert shares_of(percent, "perf") == pytest.approx({"retiring": 0.204, "backend_bound": 0.432})
     assert shares_of(fraction, "perf") == pytest.approx({"retiring": 0.204, "backend_bound": 0.432})
     assert shares_of(PerfReading(metrics={"tma_retiring": (None, "%")}), "perf") == {}
+
+
+def test_shares_of_kinds_of_cores_are_kept_apart():
+    metrics = {"cpu_core/tma_retiring/": (40.0, "%"), "cpu_atom/tma_retiring/": (20.0, "%"), "cpu_core/tma_x/": (1, "")}
+    found = shares_of(PerfReading(metrics=metrics), "perf")
+    assert found == pytest.approx({"cpu_core/retiring/": 0.4, "cpu_atom/retiring/": 0.2})
+    assert shares_named(PerfReading(metrics=metrics)) == {"retiring"}
+    assert [kind_and_share(name) for name in found] == [("cpu_atom", "retiring"), ("cpu_core", "retiring")]
+    assert kind_and_share("cpu_core/cycles/") == ("", "cpu_core/cycles/")
 
 
 def test_yasins_formula_divides_by_all_slots_and_leaves_the_rest_to_the_back_end():

@@ -8,7 +8,7 @@ from typing import Any
 import fake_perf
 import pytest
 
-from irbench.counters import CounterPlan, Counting, EventCount, PerfReading, Processor
+from irbench.counters import CounterPlan, Counting, EventCount, Obstacle, PerfReading, Processor
 from irbench.measure import counter_support
 
 PMU = Processor("GenuineIntel", 6, 143, has_pmu=True)
@@ -47,6 +47,28 @@ def test_an_event_that_the_processor_lacks_is_told_apart_from_a_missing_pmu(asks
     assert counting.unavailable["cache-misses"].code == "not-supported"
     assert "cache" not in counting.unavailable, "the group is counted in part"
     assert "cache-references" in counting.events
+
+
+def test_an_event_that_is_never_on_a_counter_is_not_counted_and_says_so(asks: Any):
+    events = {**fake_perf.HARDWARE, "cache-misses": "<not counted>"}
+    counting = asks("cache", events=events)
+    assert counting.unavailable == {"cache-misses": Obstacle("not-counted", {"alone": True})}
+    assert "cache-misses" not in counting.events
+    assert "cache-references" in counting.events
+
+
+def test_an_event_for_which_there_was_no_counter_left_is_tried_alone(asks: Any):
+    counting = asks("ipc", "branch", events=fake_perf.HARDWARE, counters=2)
+    assert counting.unavailable == {}
+    assert counting.events == ("cycles", "instructions", "branches", "branch-misses")
+
+
+def test_an_event_of_a_kind_of_core_on_which_the_program_did_not_run_is_counted(asks: Any):
+    hybrid = Processor("GenuineIntel", 6, 151, has_pmu=True, is_hybrid=True)
+    events = {"cpu_atom/cycles/": "<not counted>", "cycles": "<not counted>"}
+    counting = asks("cpu_atom/cycles/", "cycles", processor=hybrid, events=events)
+    assert counting.events == ("cpu_atom/cycles/",)
+    assert counting.unavailable["cycles"].code == "not-counted"
 
 
 def test_of_several_events_the_one_that_perf_does_not_know_is_named(asks: Any):
@@ -152,10 +174,34 @@ def test_top_down_without_metrics_and_formula_has_a_reason(asks: Any):
     assert asks("topdown", processor=GUEST).unavailable["topdown"].code == "no-pmu"
 
 
+def test_top_down_whose_events_never_had_the_counters_is_told(asks: Any):
+    no_number = [line.replace("43.200000", "nan") for line in fake_perf.TOPDOWN_L1[:2]]
+    counting = asks("topdown", events=fake_perf.HARDWARE, metrics={"TopdownL1": no_number})
+    assert counting.topdown is None
+    assert counting.unavailable["topdown"] == Obstacle("not-counted", {"alone": True})
+    zen = Processor("AuthenticAMD", 0x19, 0x11, has_pmu=True)
+    never = dict.fromkeys(("ls_not_halted_cyc", "de_no_ops_from_frontend", "ex_ret_ops"), "<not counted>")
+    others = dict.fromkeys(("de_backend_stalls", "de_smt_contention", "de_src_op_disp"), "<not counted>")
+    counting = asks("topdown", processor=zen, events={**fake_perf.HARDWARE, **never, **others})
+    assert counting.unavailable["topdown"] == Obstacle("not-counted", {"alone": True})
+
+
 def test_deeper_levels_need_toplev_and_counters(asks: Any):
     counting = asks("topdown-l3", toplev=True)
     assert counting.toplev is not None
     assert counting.level == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [("ImportError: no ocperf", "toplev-failed"), ("check /proc/sys/kernel/perf_event_paranoid", "not-permitted")],
+)
+def test_a_toplev_that_fails_is_told_before_anything_is_measured(asks: Any, said: str, code: str):
+    counting = asks("software", "topdown-l2", toplev=True, toplev_says=said)
+    assert counting.toplev is None
+    assert counting.level is None
+    assert counting.unavailable["topdown-l2"].code == code
+    assert counting.events == tuple(fake_perf.SOFTWARE)
 
 
 def test_without_toplev_deeper_levels_have_a_reason(asks: Any):
@@ -164,6 +210,16 @@ def test_without_toplev_deeper_levels_have_a_reason(asks: Any):
 
 def test_deeper_levels_have_none_in_a_guest(asks: Any):
     assert asks("topdown-l2", processor=GUEST, toplev=True).unavailable["topdown-l2"].code == "no-pmu"
+
+
+def test_with_several_kinds_of_cores_neither_nodes_nor_published_formulas_are_told(asks: Any):
+    kernel = frozenset({"slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"})
+    processor = Processor("GenuineIntel", 6, 151, True, kernel, is_hybrid=True)
+    events = {**fake_perf.HARDWARE, **dict.fromkeys(kernel, 100)}
+    counting = asks("topdown", "topdown-l2", processor=processor, events=events, toplev=True)
+    assert counting.topdown is None
+    assert counting.unavailable["topdown"].code == "no-topdown"
+    assert counting.unavailable["topdown-l2"].code == "several-kinds-of-cores"
 
 
 def test_the_processor_is_read_from_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -176,5 +232,7 @@ def test_the_processor_is_read_from_the_kernel(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(counter_support, "_DEVICES", tmp_path / "devices")
     monkeypatch.setattr(counter_support, "_CPU_INFO", told)
     assert counter_support.read_processor() == Processor("AuthenticAMD", 25, 17, True, frozenset({"topdown-retiring"}))
+    (tmp_path / "devices" / "cpu_atom").mkdir()
+    assert counter_support.read_processor().is_hybrid
     monkeypatch.setattr(counter_support, "_DEVICES", tmp_path / "none")
     assert not counter_support.read_processor().has_pmu

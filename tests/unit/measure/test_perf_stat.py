@@ -12,7 +12,8 @@ from pathlib import Path
 import fake_perf
 import pytest
 
-from irbench.counters import CounterPlan, Counting, read_intervals, read_perf, read_toplev
+from irbench.counters import CounterPlan, Counting, read_intervals, read_perf
+from irbench.measure import perf_stat
 from irbench.measure.counter_support import counting_for
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
 
@@ -61,6 +62,17 @@ def test_a_perf_that_cannot_attach_says_why_without_its_usage(tmp_path: Path, mo
         PerfStat(SCRIPTED, os.getpid(), tmp_path / "files")
 
 
+def test_the_last_step_is_written_although_perf_is_still_at_work_when_it_is_told_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    fake_perf.install(tmp_path / "perf", {"busy_turns": 3_000_000}, monkeypatch)
+    with PerfStat(SCRIPTED, os.getpid(), tmp_path / "files", interval_ms=100) as perf:
+        perf.enable()
+        perf.disable()
+        steps = read_intervals(perf.finish())
+    assert [reading.events["minor-faults"].value for _, reading in steps] == [480, 480]
+
+
 def test_it_leaves_no_process_behind_where_something_else_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fake_perf.install(tmp_path / "perf", {}, monkeypatch)
     perf = PerfStat(SCRIPTED, os.getpid(), tmp_path / "files")
@@ -72,8 +84,26 @@ def test_it_leaves_no_process_behind_where_something_else_fails(tmp_path: Path, 
 def test_toplev_counts_while_its_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fake_perf.install(tmp_path / "perf", {}, monkeypatch, toplev=True)
     with TopLev("toplev", 2, os.getpid(), tmp_path / "files") as toplev:
-        nodes = read_toplev(toplev.finish())
-    assert nodes["Frontend_Bound.Fetch_Latency"] == pytest.approx(0.125)
+        assert toplev.nodes()["Frontend_Bound.Fetch_Latency"] == pytest.approx(0.125)
+
+
+def test_a_toplev_that_tells_no_node_or_fails_at_its_end_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    fake_perf.install(tmp_path / "perf", {}, monkeypatch, toplev=True)
+    monkeypatch.setattr(perf_stat, "read_toplev", lambda _: {})
+    with TopLev("toplev", 2, os.getpid(), tmp_path / "none") as toplev, pytest.raises(CountingFailed, match="0 nodes"):
+        toplev.nodes()
+    monkeypatch.undo()
+    fake_perf.install(tmp_path / "perf", {"toplev_code": 3}, monkeypatch, toplev=True)
+    with TopLev("toplev", 2, os.getpid(), tmp_path / "code") as toplev, pytest.raises(CountingFailed, match="code 3"):
+        toplev.nodes()
+
+
+def test_of_a_toplev_that_fails_the_line_of_the_exception_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    said = "Traceback (most recent call last):\n  File toplev.py\nImportError: no ocperf\n"
+    fake_perf.install(tmp_path / "perf", {"toplev_says": said}, monkeypatch, toplev=True)
+    with pytest.raises(CountingFailed, match=r"^ImportError: no ocperf$") as failed:
+        TopLev("toplev", 2, os.getpid(), tmp_path / "files")
+    assert "Traceback" in failed.value.messages
 
 
 def test_a_toplev_that_ends_at_once_is_a_failure(tmp_path: Path):
@@ -121,3 +151,15 @@ def test_the_real_perf_tells_counts_in_steps(real: Counting, busy: subprocess.Po
     ends_s = [end_s for end_s, _ in steps]
     assert ends_s == sorted(ends_s)
     assert sum(reading.events["task-clock"].value or 0.0 for _, reading in steps) > 0
+
+
+def test_the_real_perf_tells_the_count_of_a_phase_that_is_shorter_than_a_step(
+    real: Counting, busy: subprocess.Popen[str], tmp_path: Path
+):
+    for turn in range(10):
+        with PerfStat(real, busy.pid, tmp_path / str(turn), interval_ms=10_000) as perf:
+            perf.enable()
+            work(busy)
+            perf.disable()
+            (step,) = [reading for _, reading in read_intervals(perf.finish()) if reading.events["task-clock"].value]
+            assert step.events["task-clock"].value

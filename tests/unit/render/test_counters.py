@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from counter_runs import counted, counter_row, timeline
+from counter_runs import counted, counter_row, phase, timeline
 from golden_files import check_golden
 
+from irbench.counter_row import TimelineStop
 from irbench.counters import GROUPS, Obstacle
+from irbench.record import Failure
 from irbench.render import render_document
 from irbench.render.counter_texts import figure_value, not_counted
 from irbench.render.counters import counter_views
@@ -47,6 +49,51 @@ def test_too_few_launches_have_a_range():
     assert "[95 %]" not in text
 
 
+def test_too_few_launches_of_one_row_are_a_range_of_that_row_alone():
+    text = shown(counted(counter_row("ort", 0.5), counter_row("openvino", 0.4, launches=3)), 160)
+    assert "per inference [95 %]" in text
+    assert "preview of openvino: intervals need 6 launches" in text
+    _, first, second = [line for line in text.splitlines() if line.endswith(("]", "range"))][:3]
+    assert "ort" in first
+    assert first.endswith("]")
+    assert "openvino" in second
+    assert second.endswith("] range")
+
+
+def test_a_figure_that_was_counted_in_few_launches_is_a_range_among_intervals():
+    row = counter_row("ort", 0.5)
+    first, second, *others = row.launches
+    bare = [replace(launch, phases={"inference": phase(0.4, inferences=25, without="cycles")}) for launch in others]
+    text = shown(counted(replace(row, launches=(first, second, *bare))), 160)
+    lines = {line.split()[0]: line for line in text.splitlines() if line.startswith(" ")}
+    assert lines["cycles"].endswith("range")
+    assert lines["task-clock"].endswith("]")
+    assert "preview" not in text
+
+
+def test_slots_that_went_to_the_other_thread_of_the_core_are_a_loss():
+    row = counter_row("ort", 0.5)
+    shares = {"retiring": 0.2, "backend_bound": 0.3, "smt_contention": 0.5}
+    launches = tuple(
+        replace(launch, phases={"inference": replace(launch.phases["inference"], shares=shares)})
+        for launch in row.launches
+    )
+    text = shown(counted(replace(row, launches=launches)), 160)
+    assert "Largest loss of pipeline slots: ort 50.0 % to the other thread of the core." in text
+
+
+def test_shares_of_kinds_of_cores_are_lines_and_losses_of_their_own():
+    row = counter_row("ort", 0.5)
+    shares = {"cpu_core/backend_bound/": 0.3, "cpu_core/frontend_bound/": 0.1, "cpu_atom/frontend_bound/": 0.5}
+    launches = tuple(
+        replace(launch, phases={"inference": replace(launch.phases["inference"], shares=shares)})
+        for launch in row.launches
+    )
+    text = shown(counted(replace(row, launches=launches)), 160)
+    assert "slots: backend bound (cpu_core)" in text
+    assert "ort 50.0 % at the front end of cpu_atom and 30.0 % at the back end of cpu_core." in text
+
+
 def test_whose_formulas_the_shares_are_is_told():
     document = counted()
     table = replace(document.counters[0], topdown="intel-slots")
@@ -62,6 +109,16 @@ def test_what_has_no_count_is_a_dash_and_never_zero():
     text = shown(counted(replace(row, launches=launches)), 160)
     (line,) = [line for line in text.splitlines() if line.strip().startswith("cycles ")]
     assert line.split()[-1] == "-"
+
+
+def test_a_toplev_that_failed_in_some_launches_is_told_with_its_reason():
+    row = counter_row("ort", 0.5)
+    failed = Obstacle("toplev-failed", {"said": "no ocperf"})
+    first, *others = row.launches
+    found = counted(replace(row, launches=(replace(first, nodes_missing=failed), *others)))
+    found = replace(found, counters=(replace(found.counters[0], level=2),))
+    assert "topdown-l2" in shown(found, 160)
+    assert "in 1 of 6 launches toplev failed: no ocperf" in shown(found, 160)
 
 
 def test_markdown_has_both_tables_and_speeds_come_first():
@@ -126,3 +183,18 @@ def test_a_timeline_names_a_row_and_a_phase_once():
     lines = shown(counted(row, timeline_ms=100), 120).partition("timeline")[2].splitlines()
     assert sum(" ort " in line for line in lines) == 1
     assert sum(" inference " in line for line in lines) == 1
+
+
+def test_a_timeline_that_failed_is_a_line_with_its_reason():
+    row = replace(counter_row("ort", 0.5), timeline_failure=Failure("compile", "perf cannot count it: it ended"))
+    text = shown(counted(row, timeline_ms=100), 120)
+    assert "failed at compile: perf cannot count it: it ended" in text.partition("timeline")[2]
+
+
+@pytest.mark.parametrize(("stop", "why"), [("budget", "budget used up"), ("interrupt", "interrupted")])
+def test_rows_without_a_timeline_are_named_with_why_no_more_were_taken(stop: TimelineStop, why: str):
+    rows = (replace(counter_row("ort", 0.5), timeline=timeline()), counter_row("openvino", 0.4))
+    found = counted(*rows, timeline_ms=100)
+    stopped = replace(found, counters=(replace(found.counters[0], timelines_stopped_by=stop),))
+    assert f"no timeline of openvino: {why}" in shown(stopped, 120)
+    assert "no timeline of" not in shown(found, 120)

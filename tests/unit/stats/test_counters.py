@@ -83,6 +83,14 @@ def test_scaled_counts_are_known_in_all_figures_that_they_are_part_of():
     assert figures["inference", "instructions"].running_share == 1.0
 
 
+def test_nodes_of_toplev_are_not_scaled_by_perf():
+    events = {"cycles": EventCount(1000.0, 0.6)}
+    nodes = {"retiring": 0.3, "Backend_Bound.Memory_Bound": 0.2}
+    _, figures = derived(CountedLaunch(0, {"inference": PhaseCounts(events, nodes, inferences=10)}))
+    assert figures["inference", "retiring"].running_share == 0.6
+    assert figures["inference", "Backend_Bound.Memory_Bound"].running_share == 1.0
+
+
 def test_shares_of_slots_are_shares():
     _, figures = derived(launch(1, 1000.0, 3000.0), launch(3, 1000.0, 3000.0))
     retiring = figures["inference", "retiring"]
@@ -93,6 +101,21 @@ def test_shares_that_were_asked_for_and_never_counted_have_figures_without_value
     table = derive_counter_table(replace(derived(launch(1, 1000.0, 3000.0))[0], topdown="amd-zen4"))
     found = {figure.name: figure.value for figure in table.rows[0].figures if figure.phase == "inference"}
     assert [found[name] for name in LEVEL_1] == [0.1, None, None, None]
+
+
+def test_shares_of_a_kind_of_core_have_figures_of_their_own_and_the_running_share_of_its_events():
+    events = {"cpu_core/slots/": EventCount(9.0, 0.5), "cpu_atom/slots/": EventCount(9.0, 0.25)}
+    shares = {"cpu_atom/retiring/": 0.2, "cpu_core/retiring/": 0.4}
+    launch = CountedLaunch(0, {"inference": PhaseCounts(events, shares, inferences=10)})
+    found = {
+        figure.name: figure
+        for figure in derive_counter_table(replace(derived(launch)[0], topdown="perf")).rows[0].figures
+    }
+    assert (found["cpu_core/retiring/"].value, found["cpu_core/retiring/"].running_share) == (0.4, 0.5)
+    assert (found["cpu_atom/retiring/"].value, found["cpu_atom/retiring/"].running_share) == (0.2, 0.25)
+    assert found["cpu_core/backend_bound/"].value is None
+    assert "retiring" not in found
+    assert found["cpu_core/retiring/"].unit == "share"
 
 
 def test_inferences_of_all_launches_are_added_up():

@@ -1,0 +1,47 @@
+"""Whether toplev counts on this machine: it is tried once, attached to a short program as it is to a worker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from irbench.counters import Obstacle, obstacle_said
+from irbench.measure.clock import sleep
+from irbench.measure.perf_stat import CountingFailed, TopLev
+
+__all__ = ["toplev_obstacle"]
+
+_COUNTED_S = 0.3
+"""Enough for each of its groups of events to have its turn on the counters."""
+_PROGRAM = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    pass\n"
+"""Computes until it is killed, or until who started it is gone."""
+
+
+def toplev_obstacle(program: str, level: int, paranoid: int | None) -> Obstacle | None:
+    """Return why toplev tells no nodes of a level here; ``None`` where it does.
+
+    Args:
+        program: It.
+        level: Of Top-Down.
+        paranoid: The kernel's level of perf_event_paranoid; ``None`` where it does not tell.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="irbench-toplev-") as folder,
+        subprocess.Popen([sys.executable, "-IS", "-c", _PROGRAM], stdin=subprocess.DEVNULL) as busy,
+    ):
+        try:
+            with TopLev(program, level, busy.pid, Path(folder) / "toplev") as toplev:
+                sleep(_COUNTED_S)
+                toplev.nodes()
+        except CountingFailed as failed:
+            return _obstacle(failed, paranoid)
+        finally:
+            busy.kill()
+    return None
+
+
+def _obstacle(failed: CountingFailed, paranoid: int | None) -> Obstacle:
+    said = obstacle_said(failed.messages, paranoid)
+    return said if said.code == "not-permitted" else Obstacle("toplev-failed", {"said": str(failed)})
