@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from irbench.profiling.comparison import comparisons
 from irbench.profiling.estimates import estimate, looks_at
 from irbench.profiling.joining import ORIGINAL, JoinedCell, joined_cells
+from irbench.profiling.launches import middle_half
 from irbench.profiling.losses import largest_losses
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.node_groups import node_groups
 from irbench.profiling.parts import Grouping, class_rows, node_rows, operator_rows
 from irbench.profiling.record import LaunchLatencies, ProfileDocument
-from irbench.profiling.reduction import middle_half
 from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, PartRow, ProfileReport
 from irbench.stats.intervals import Looks
 

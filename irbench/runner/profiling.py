@@ -13,8 +13,8 @@ from irbench.activity import Activity
 from irbench.measure.clock import Stopwatch
 from irbench.measure.machine import snapshot
 from irbench.notices import Note
+from irbench.profiling.launches import Launch, with_launch
 from irbench.profiling.record import ProfiledCell, ProfileDocument, ProfileStop
-from irbench.profiling.reduction import Launch, with_launch
 from irbench.record import OutputError
 from irbench.runner.answers import worse
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of

@@ -18,7 +18,7 @@ from irbench.errors import IrbenchError
 from irbench.spec import Precision
 
 if TYPE_CHECKING:
-    from irbench.api.profile import Profile, ProfileFormat
+    from irbench.api.profiling.profile import Profile, ProfileFormat
     from irbench.profiling.report import By
 
 __all__ = ["command"]
@@ -153,8 +153,8 @@ def command(
 
 def _measured(model: str, options: dict[str, Any]) -> Profile:
     from irbench.api.options import RunOptions
-    from irbench.api.profile import profile_with
     from irbench.api.profiling.options import ProfileOptions
+    from irbench.api.profiling.profile import profile_with
     from irbench.api.progress import displayed
     from irbench.cli.output.console import command_line
     from irbench.cli.output.stderr import plugin_warnings_told, say
@@ -173,7 +173,7 @@ def _measured(model: str, options: dict[str, Any]) -> Profile:
 
 
 def _stored(name: str, results: Path | None) -> Profile:
-    from irbench.api.profile import load_profile
+    from irbench.api.profiling.profile import load_profile
 
     return load_profile(name, results=results)
 
