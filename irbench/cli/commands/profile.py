@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 
 from irbench.cli.options import measuring
-from irbench.cli.options.completion import LEVEL, MODEL
+from irbench.cli.options.completion import LEVEL, MODEL, PROFILE
 from irbench.cli.options.formats import OUTPUT, RESULTS, OutputFile
 from irbench.cli.options.given import given_parameters
 from irbench.cli.options.groups import OneOf, SectionedCommand
@@ -55,7 +55,12 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
     help="What the rows of the first table are: classes of work, operator types, or nodes.",
 )
 @click.option("--top", type=COUNT, metavar="N", default=20, show_default=True, help="Rows of a table of nodes.")
-@click.option("--show", metavar="PROFILE", help="Show a stored profile and measure nothing: its id, a file, or latest.")
+@click.option(
+    "--show",
+    type=PROFILE,
+    metavar="PROFILE",
+    help="Show a stored profile and measure nothing: its id, a file, or latest.",
+)
 @measuring.backends("to profile", device="on the CPU")
 @click.option(
     "--compare",
