@@ -114,7 +114,7 @@ class ProfileHost(RunHost):
         artifact, exported = self._task.cell.artifact, self._workload.bundle.artifact(("onnx",))
         if artifact is None or artifact.kind == "onnx" or exported is None:
             return profiles
-        return with_onnx_names(profiles, take_inventory(exported.path))
+        return with_onnx_names(profiles, take_inventory(exported.path), self._backend.describe().operator_kinds)
 
     def _require_all(self, profiles: Sequence[InferenceProfile], count: int) -> None:
         found = sum(profile.averages for profile in profiles)
@@ -134,15 +134,19 @@ def _own_temporary_files() -> None:
         tempfile.tempdir = str(folder)
 
 
-def with_onnx_names(profiles: Sequence[InferenceProfile], exported: Inventory) -> tuple[InferenceProfile, ...]:
+def with_onnx_names(
+    profiles: Sequence[InferenceProfile], exported: Inventory, kinds: Mapping[str, str]
+) -> tuple[InferenceProfile, ...]:
     """Return profiles whose operators name ONNX nodes instead of those of the framework's graph.
 
     Args:
         profiles: Of a graph in its framework's own form.
         exported: The ONNX model that the same exporter made of it.
+        kinds: The class of operators by the runtime's own operator type, as its backend describes them.
     """
     executed = dict.fromkeys(_identity(operator) for profile in profiles for operator in profile.operators)
-    counterparts = onnx_counterparts((FrameworkOperator(kind, nodes) for _, kind, nodes in executed), exported)
+    operators = (FrameworkOperator(kind, nodes, kinds.get(kind, "")) for _, kind, nodes in executed)
+    counterparts = onnx_counterparts(operators, exported)
     labels = dict(zip(executed, counterparts, strict=True))
     return tuple(
         replace(

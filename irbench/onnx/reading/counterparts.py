@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.contained_nodes import ContainedNodes
 from irbench.onnx.reading.inventory import Inventory
 
@@ -24,6 +25,7 @@ _PRODUCT = re.compile("Conv|Einsum|Gemm|MatMul|Attention")
 _RECURRENT = frozenset({"GRU", "LSTM", "Loop", "RNN", "Scan"})
 _OWN_SCOPE = re.compile(r"(einsum|Tensordot|convolution)(_\d+)?/[^/]*$")
 _FRAMEWORK_PRODUCT = re.compile("conv|dot|einsum|matmul", re.IGNORECASE)
+"""Part of the kind of a product, where its backend tells no class of it."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,19 @@ class FrameworkOperator:
     Attributes:
         kind: Its operator.
         nodes: Names of the nodes of the framework's graph in it; none where they are unknown.
+        operator_class: The class of its kind, a value of :class:`irbench.onnx.operator_classes.OperatorClass`; empty
+            where its backend tells none.
     """
 
     kind: str
     nodes: tuple[str, ...]
+    operator_class: str = ""
 
     @property
     def is_product(self) -> bool:
         """Whether it is a product or a convolution."""
+        if self.operator_class:
+            return self.operator_class == OperatorClass.MATRIX
         return _FRAMEWORK_PRODUCT.search(self.kind) is not None
 
     @property

@@ -134,7 +134,7 @@ def test_operators_of_a_framework_are_given_the_names_of_onnx_nodes() -> None:
         OperatorTime("dense/BiasAdd", "BiasAdd", 10, ("dense/BiasAdd",)),
         OperatorTime("SessionRun", "SessionRun", 5, is_overhead=True),
     )
-    renamed = with_onnx_names([InferenceProfile(operators), InferenceProfile(operators[:1], 7)], exported)
+    renamed = with_onnx_names([InferenceProfile(operators), InferenceProfile(operators[:1], 7)], exported, {})
     assert [operator.nodes for operator in renamed[0].operators] == [("MatMul__3",), ("dense/BiasAdd",), ()]
     assert renamed[1] == InferenceProfile((replace(operators[0], nodes=("MatMul__3",)),), 7)
 

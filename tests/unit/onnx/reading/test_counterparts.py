@@ -95,6 +95,16 @@ def test_what_only_lays_out_a_product_is_no_product():
     assert not {"MatMul__11"} & {*layout, *add}
 
 
+def test_what_a_backend_classifies_otherwise_is_no_product_whatever_it_is_called():
+    convert = FrameworkOperator("convert", ("block/query/einsum",), "movement")
+    product = FrameworkOperator("__library$gemm", ("block/query/einsum",), "matrix")
+    add = FrameworkOperator("AddV2", ("block/query/add",), "elementwise")
+    assert not convert.is_product
+    moved, multiplied, _ = onnx_counterparts((convert, product, add), ATTENTION)
+    assert "MatMul__11" not in moved
+    assert "MatMul__11" in multiplied
+
+
 def test_products_that_run_side_by_side_are_told_apart_by_their_scopes():
     early, product, *_ = counterparts(
         ("Einsum", "block/value/einsum/Einsum"), ("Einsum", "block/query/einsum/Einsum"), ("AddV2", "block/query/add")
