@@ -61,7 +61,7 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
     metavar="PROFILE",
     help="Show a stored profile and measure nothing: its id, a file, or latest.",
 )
-@measuring.backends("to profile", device="on the CPU")
+@measuring.backends("to profile")
 @click.option(
     "--compare",
     type=COMPARED_LEVELS,
