@@ -146,5 +146,48 @@ def test_all_operators_of_a_loop_compute_the_recurrent_node_that_it_became():
     assert dense == ("logits/MatMul",)
 
 
+FOLDED = Inventory(
+    nodes=(
+        node("Conv", "x kernel bias", "block/norm/add_1:0", "block/depthwise"),
+        node("Clip", "block/norm/add_1:0", "block/relu:0", "block/relu"),
+        node("Conv", "block/relu:0 kernel bias", "Conv__9:0", "Conv__9"),
+        node("Add", "Conv__9:0 block/relu:0", "block/sum/Add:0", "block/sum/Add"),
+    )
+)
+
+
+def test_operators_that_compute_what_was_folded_into_a_product_are_parts_of_it():
+    executed = [
+        FrameworkOperator("DepthwiseConv2dNative", ("block/depthwise",)),
+        FrameworkOperator("Mul", ("block/norm/mul_1",)),
+        FrameworkOperator("AddV2", ("block/norm/add_1",)),
+        FrameworkOperator("Relu6", ("block/relu",)),
+    ]
+    assert list(onnx_counterparts(executed, FOLDED)) == [*[("block/depthwise",)] * 3, ("block/relu",)]
+
+
+def test_what_waits_in_another_scope_is_no_part_of_a_product():
+    executed = [
+        FrameworkOperator("DepthwiseConv2dNative", ("block/depthwise",)),
+        FrameworkOperator("Mul", ("elsewhere/mul",)),
+        FrameworkOperator("AddV2", ("block/norm/add_1",)),
+    ]
+    assert list(onnx_counterparts(executed, FOLDED)) == [("block/depthwise",), (), ("block/depthwise",)]
+
+
+def test_what_a_rewriter_made_of_a_node_has_the_counterpart_of_that_node():
+    executed = [
+        FrameworkOperator("Relu6", ("block/relu",)),
+        FrameworkOperator("_MklNativeConv2D", ("block/project/mul_1",)),
+        FrameworkOperator("AddN", ("block/sum/ArithmeticOptimizer/AddOpsRewrite_Leaf_1_Add",)),
+        FrameworkOperator("AddV2", ("block/sum/ArithmeticOptimizer/AddOpsRewrite_Add",)),
+        FrameworkOperator("AddV2", ("block/sum/ArithmeticOptimizer/AddOpsRewrite_Other",)),
+    ]
+    _, product, leaf, add, other = onnx_counterparts(executed, FOLDED)
+    assert product == ("Conv__9",)
+    assert leaf == add == ("block/sum/Add",)
+    assert other == ()
+
+
 def test_what_is_unknown_has_no_counterpart():
     assert counterparts(("Sqrt", "elsewhere"), ("SessionRun", "")) == [(), ()]
