@@ -72,9 +72,11 @@ types: $(STAMP) ## mypy (strict)
 pyright: $(STAMP) ## basedpyright, a second opinion on types
 	$(BIN)/basedpyright
 
-schema: $(STAMP) ## Write the JSON Schemas of run documents and plans anew
+schema: $(STAMP) ## Write the JSON Schemas of run documents, profiles and plans anew
 	$(BIN)/python -c "from pathlib import Path; from irbench.store.document import json_schema; \
 		Path('irbench/store/run.schema.json').write_bytes(json_schema())"
+	$(BIN)/python -c "from pathlib import Path; from irbench.profiling.document import profile_schema; \
+		Path('irbench/profiling/profile.schema.json').write_bytes(profile_schema())"
 	$(BIN)/python -c "from pathlib import Path; from irbench.api.plans.document import plan_schema; \
 		Path('irbench/plans/plan.schema.json').write_bytes(plan_schema())"
 

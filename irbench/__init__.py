@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from irbench.api.optimize import OptimizedModel, optimize
     from irbench.api.options import RunKeywords
     from irbench.api.plans.writing import plan_from
-    from irbench.api.profile import Profile, load_profile, profile
     from irbench.api.profiling.options import ProfileKeywords
+    from irbench.api.profiling.profile import Profile, load_profile, profile
     from irbench.api.profiling.rows import ProfileRow
     from irbench.api.receipt import Replay, receipt, replay
-    from irbench.api.reduce import Reduction, reduce
-    from irbench.api.reducing.options import ReduceKeywords
+    from irbench.api.reduction.options import ReduceKeywords
+    from irbench.api.reduction.reduce import Reduction, reduce
     from irbench.api.results import Interrupted, Run, RunTable, TableWinner
     from irbench.api.resume import resume
     from irbench.api.rows import RunRow
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from irbench.api.soak import SoakKeywords, soak
     from irbench.api.stored_runs import export_runs, import_runs, load, remove_runs, results
     from irbench.api.sweep import Sweep, sweep
-    from irbench.api.tune import Tuning, tune
     from irbench.api.tuning.options import TuneKeywords
+    from irbench.api.tuning.tune import Tuning, tune
     from irbench.api.verify import Verification, verify
     from irbench.errors import IrbenchError
     from irbench.measure.answering import answer_requests
@@ -131,13 +131,13 @@ _MODULES = {
     "IrbenchError": "errors",
     "OptimizedModel": "api.optimize",
     "Outlook": "activity",
-    "Profile": "api.profile",
+    "Profile": "api.profiling.profile",
     "ProfileKeywords": "api.profiling.options",
     "ProfileRow": "api.profiling.rows",
     "Progress": "runner.progress",
     "Receipt": "across_runs.receipt",
-    "ReduceKeywords": "api.reducing.options",
-    "Reduction": "api.reduce",
+    "ReduceKeywords": "api.reduction.options",
+    "Reduction": "api.reduction.reduce",
     "Replay": "api.receipt",
     "Run": "api.results",
     "RunHistory": "api.history",
@@ -148,7 +148,7 @@ _MODULES = {
     "Sweep": "api.sweep",
     "TableWinner": "api.results",
     "TuneKeywords": "api.tuning.options",
-    "Tuning": "api.tune",
+    "Tuning": "api.tuning.tune",
     "Verification": "api.verify",
     "ab": "api.ab",
     "answer_requests": "measure.answering",
@@ -164,14 +164,14 @@ _MODULES = {
     "import_runs": "api.stored_runs",
     "inspect": "api.inspect",
     "load": "api.stored_runs",
-    "load_profile": "api.profile",
+    "load_profile": "api.profiling.profile",
     "models": "api.listings",
     "optimize": "api.optimize",
     "plan": "api.run",
     "plan_from": "api.plans.writing",
-    "profile": "api.profile",
+    "profile": "api.profiling.profile",
     "receipt": "api.receipt",
-    "reduce": "api.reduce",
+    "reduce": "api.reduction.reduce",
     "remove_runs": "api.stored_runs",
     "replay": "api.receipt",
     "results": "api.stored_runs",
@@ -179,7 +179,7 @@ _MODULES = {
     "run": "api.run",
     "soak": "api.soak",
     "sweep": "api.sweep",
-    "tune": "api.tune",
+    "tune": "api.tuning.tune",
     "verify": "api.verify",
 }
 

@@ -74,12 +74,14 @@ class FakeSlot:
 
     def stage(self, feed: Feed) -> None:
         self._feed = feed
+        self._session.copy()
 
     def run(self) -> None:
         self._session.fault("run")
         self._session.clock.advance(self._session.call_ns)
 
     def fetch(self) -> Outputs:
+        self._session.copy()
         return self._session.answer(self._feed)
 
 
@@ -101,6 +103,7 @@ class FakeSession:
             RealClock() if load.options.get("clock") == "real" else VirtualClock().install()
         )
         self._runs = 0
+        self._copy_ns = 0
         if "cache" in load.options:
             (Path(load.options["cache"]) / "compiled").touch()
         self.effective: Mapping[str, Any] = {
@@ -129,7 +132,13 @@ class FakeSession:
         self._runs += 1
         misbehave(self._options, stage, self._runs)
 
+    def copy(self) -> None:
+        """Let as much time pass as copying to or from bound memory takes."""
+        if self._copy_ns:
+            self.clock.advance(self._copy_ns)
+
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
+        self._copy_ns = int(1000 * float(self._options.get("copy_us", "0"))) if io == "bound" else 0
         self.clock.advance(OPENING_MS * 1_000_000)
         self.clock.expected_in_flight = count
         kind = FakeAsyncSlot if self._options.get("async") == "1" else FakeSlot
@@ -176,9 +185,10 @@ def script_of(load: Load, artifact: Artifact | None = None) -> Mapping[str, str]
 class FakeBackend:
     consumes: tuple[str, ...] = ("onnx",)
 
-    def __init__(self, name: str, version: str | None = "1.0") -> None:
+    def __init__(self, name: str, version: str | None = "1.0", devices: tuple[str, ...] = ("cpu",)) -> None:
         self.name = name
         self._version = version
+        self._devices = devices
 
     def describe(self) -> Description:
         install, caches = "pip install irbench-fake", ("cache",)
@@ -186,6 +196,8 @@ class FakeBackend:
             self.name,
             "irbench-fake",
             self._version,
+            self._devices,
+            nvidia_devices=self._devices[1:],
             install=install,
             options=KNOWN,
             cache_folders=caches,
@@ -193,7 +205,9 @@ class FakeBackend:
         )
 
     def probe(self) -> Availability:
-        return Availability(("cpu",), {"cpu": ("fp32",)}, {"cpu": "fp32"}, {})
+        return Availability(
+            self._devices, dict.fromkeys(self._devices, ("fp32",)), dict.fromkeys(self._devices, "fp32"), {}
+        )
 
     def import_runtime(self, load: Load, device: str) -> None:
         misbehave(script_of(load), "import")
@@ -237,6 +251,6 @@ first: Backend = ProfiledFakeBackend("fake-a")
 second: Backend = ProfiledFakeBackend("fake-b")
 third: Backend = ProfiledFakeBackend("fake-c")
 fourth: Backend = ProfiledFakeBackend("fake-d")
-fifth: Backend = ProfiledFakeBackend("fake-e")
+fifth: Backend = ProfiledFakeBackend("fake-e", devices=("cpu", "cuda"))
 sixth: Backend = FakeBackend("fake-f")
 absent: Backend = FakeBackend("fake-absent", version=None)

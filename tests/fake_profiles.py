@@ -6,7 +6,9 @@ The options of a profiled session, beside those of :mod:`fake_backend`:
 - ``weights``: how a call is shared, ``Conv:8+Relu:1`` for example; an operator that is not named counts 1.
 - ``profile``: manners, joined by ``+``. ``fused`` makes one operator of each two nodes, ``nameless`` loses the names of
   nodes, ``layout`` has a ``Reorder`` before each convolution and product, ``averaged`` tells the mean alone, ``lost``
-  loses the first inference, and ``none`` refuses.
+  loses the first inference, and ``none`` refuses. ``kernels`` tells what a GPU does: each operator is a kernel; and
+  ``issuing`` only what the host does beside one.
+- ``copy_us``: what copying takes to memory that is bound, and from it.
 
 Of a call, a twentieth is the runtime's own work and another twentieth is in no operator.
 """
@@ -19,11 +21,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from irbench.spi import InferenceProfile, OperatorTime, Refusal, TensorShape
+from irbench.spi import GpuActivity, InferenceProfile, OperatorTime, Refusal, TensorShape
 
 __all__ = ["OPTIONS", "profiles_of", "refuse_profile"]
 
-OPTIONS = ("profiling_us", "weights", "profile")
+OPTIONS = ("profiling_us", "weights", "profile", "copy_us")
 PARTS = 20
 REORDERED = ("Conv", "Gemm", "MatMul")
 
@@ -41,9 +43,20 @@ def profiles_of(model: Path, options: Mapping[str, str], call_ns: int, inference
     weights = _weights(options.get("weights", ""))
     shares = [_share(operator, weights) for operator in operators]
     timed = _timed(operators, shares, call_ns)
+    if "kernels" in manners or "issuing" in manners:
+        return (_on_gpu(timed, call_ns, has_kernels="kernels" in manners),) * inferences
     if "averaged" in manners:
         return (InferenceProfile(timed, inferences),)
     return (InferenceProfile(timed),) * (inferences - ("lost" in manners))
+
+
+def _on_gpu(timed: Sequence[OperatorTime], call_ns: int, *, has_kernels: bool) -> InferenceProfile:
+    known = GpuActivity(issuing_ns=call_ns // PARTS)
+    if not has_kernels:
+        return InferenceProfile((), gpu=known)
+    kernels = tuple(replace(operator, device="cuda") for operator in timed if not operator.is_overhead)
+    kernels_ns = sum(kernel.duration_ns for kernel in kernels)
+    return InferenceProfile(kernels, gpu=replace(known, kernels_ns=kernels_ns, copy_in_ns=0, copy_out_ns=0))
 
 
 def _scripted(model: Path, manners: Sequence[str]) -> Iterator[OperatorTime]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from documents import speedup
 
-from irbench.api.reducing.judge import WholeGraph
+from irbench.api.reduction.judge import WholeGraph
 from irbench.record import Failure
 from irbench.reduction.activations import GraphSource
 from irbench.reduction.cutting import Part

@@ -95,11 +95,6 @@ class OrtBackend:
                 "ONNX Runtime does not time the operators that OpenVINO computes for it.",
                 hint="Profile the backend openvino instead.",
             )
-        if device != "cpu":
-            raise Refusal(
-                "ONNX Runtime's times of operators on a GPU end when their work is queued, not when it is done.",
-                hint="Profile it on the CPU: --backends ort; irbench run measures the GPU.",
-            )
         recording = Recording()
         try:
             session, effective = self._create(artifact, load, device, phases, recording)

@@ -1,27 +1,71 @@
-"""What ONNX Runtime's profile says of each inference: its events, and the time in each of them alone."""
+"""The events of ONNX Runtime's profile: which belong to which inference, and the time in each of them alone."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from irbench.spi import InferenceProfile, OperatorTime, TensorShape
 
-__all__ = ["inferences_of", "read_events"]
+__all__ = [
+    "NS_PER_US",
+    "Contained",
+    "Event",
+    "Interval",
+    "inferences_of",
+    "intervals_of",
+    "operator_of",
+    "read_events",
+    "run_event",
+    "runs_of",
+    "told_of",
+]
+
+NS_PER_US = 1000
+"""The file counts microseconds."""
 
 _RUN = "model_run"
-_KERNEL = "_kernel_time"
-_NS = 1000
-"""The file counts microseconds."""
+_NODE_SUFFIX = "_kernel_time"
 _PROVIDERS = {"CPUExecutionProvider": "cpu", "CUDAExecutionProvider": "cuda"}
 _DTYPES = {"float": "float32", "double": "float64"}
 """Element types that ONNX Runtime calls as C does; the others have NumPy's names."""
 
-Contained = Callable[[str, Mapping[str, Any]], tuple[str, ...]]
+Event: TypeAlias = Mapping[str, Any]
+
+Contained: TypeAlias = Callable[[str, Mapping[str, Any]], tuple[str, ...]]
 """Returns the labels of the ONNX nodes in a node, by its name and what its event tells of it."""
+
+
+@dataclass
+class Interval:
+    """An event of the host with the time of those that lie within it.
+
+    Attributes:
+        event: It.
+        inside_us: Time of the events directly within it, in microseconds.
+    """
+
+    event: Event
+    inside_us: int = 0
+
+    @property
+    def end_us(self) -> int:
+        """When it ended, since the session began."""
+        return int(self.event["ts"]) + int(self.event["dur"])
+
+    @property
+    def alone_ns(self) -> int:
+        """Time in it and in nothing within it."""
+        return NS_PER_US * max(0, int(self.event["dur"]) - self.inside_us)
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it is the execution of a node; otherwise it is the runtime's own work."""
+        return self.event.get("cat") == "Node"
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
@@ -30,62 +74,55 @@ def read_events(path: Path) -> list[dict[str, Any]]:
     return events
 
 
-def inferences_of(
-    events: Sequence[Mapping[str, Any]], count: int, contained: Contained
-) -> tuple[InferenceProfile, ...] | None:
-    """Return the profiles of the last so many runs; ``None`` where fewer were recorded.
+def inferences_of(events: Sequence[Event], count: int, contained: Contained) -> tuple[InferenceProfile, ...] | None:
+    """Return the profiles of the last so many runs on the CPU; ``None`` where fewer were recorded.
 
     Kernels and what lies around them have entries of their own: in a node with a body, and in ONNX Runtime between
     kernels, time is counted without that of the kernels inside.
 
     Args:
-        events: Of the whole session, in the order in which they ended.
+        events: Of the whole session.
         count: How many runs, at least 1.
         contained: See :data:`Contained`.
     """
+    runs = runs_of(events, count)
+    return None if runs is None else tuple(InferenceProfile(_operators(run, contained)) for run in runs)
+
+
+def runs_of(events: Sequence[Event], count: int) -> list[list[Event]] | None:
+    """Return the events of each of the last so many runs, in the file's order; ``None`` where there are fewer.
+
+    Newer versions write events in the order of their starts, older ones in that of their ends.
+    """
     timed = [event for event in events if event.get("ph") == "X" and "ts" in event and "dur" in event]
-    ends = [place for place, event in enumerate(timed) if event["name"] == _RUN]
-    if len(ends) < count:
+    starts = sorted(int(event["ts"]) for event in timed if event["name"] == _RUN)
+    if len(starts) < count:
         return None
-    begins = [0, *(end + 1 for end in ends)]
-    runs = [timed[begin : end + 1] for begin, end in zip(begins, ends, strict=False)]
-    return tuple(InferenceProfile(_operators(run, contained)) for run in runs[-count:])
+    runs: list[list[Event]] = [[] for _ in starts]
+    host_run = -1
+    for event in timed:
+        own_run = bisect_right(starts, int(event["ts"])) - 1
+        # what a GPU did stands behind the event of the host that asked for it; its clock may differ from the host's
+        run = host_run if "parent_name" in told_of(event) else own_run
+        if event.get("cat") in ("Session", "Node"):
+            host_run = own_run
+        if run >= 0:
+            runs[run].append(event)
+    return runs[-count:]
 
 
-@dataclass
-class _Interval:
-    """An event with the time of those that lie within it."""
-
-    event: Mapping[str, Any]
-    inside_us: int = 0
-
-    @property
-    def end_us(self) -> int:
-        return int(self.event["ts"]) + int(self.event["dur"])
+def run_event(run: Iterable[Event]) -> Event:
+    """Return the event of a run as a whole."""
+    return next(event for event in run if event["name"] == _RUN)
 
 
-def _operators(run: Sequence[Mapping[str, Any]], contained: Contained) -> tuple[OperatorTime, ...]:
-    start_us = int(run[-1]["ts"])
-    within = [event for event in run if int(event["ts"]) >= start_us]  # not what ran before it, such as the compiling
-    intervals = _nested([event for event in within if _is_own(event) or _is_kernel(event)])
-    threads: dict[int, int] = {}
-    return tuple(_operator(interval, start_us, threads, contained) for interval in intervals)
-
-
-def _is_kernel(event: Mapping[str, Any]) -> bool:
-    return event.get("cat") == "Node" and event["name"].endswith(_KERNEL)
-
-
-def _is_own(event: Mapping[str, Any]) -> bool:
-    return event.get("cat") == "Session"
-
-
-def _nested(events: Sequence[Mapping[str, Any]]) -> list[_Interval]:
-    """Return events in the order of their starts, each with the time of those directly within it on its thread."""
-    found: list[_Interval] = []
-    open_on: dict[int, list[_Interval]] = {}
-    for event in sorted(events, key=lambda event: (int(event["ts"]), -int(event["dur"]), _is_kernel(event))):
-        interval = _Interval(event)
+def intervals_of(run: Iterable[Event]) -> list[Interval]:
+    """Return what the host did in a run, in the order of the starts, each with the time of those directly within it."""
+    hosts = [event for event in run if event.get("cat") == "Session" or _is_node(event)]
+    found: list[Interval] = []
+    open_on: dict[int, list[Interval]] = {}
+    for event in sorted(hosts, key=lambda event: (int(event["ts"]), -int(event["dur"]), _is_node(event))):
+        interval = Interval(event)
         around = open_on.setdefault(int(event.get("tid", 0)), [])
         while around and around[-1].end_us <= int(event["ts"]):
             around.pop()
@@ -96,24 +133,50 @@ def _nested(events: Sequence[Mapping[str, Any]]) -> list[_Interval]:
     return found
 
 
-def _operator(interval: _Interval, start_us: int, threads: dict[int, int], contained: Contained) -> OperatorTime:
+def operator_of(interval: Interval, start_us: int, thread: int, contained: Contained) -> OperatorTime:
+    """Return an operator with the time that the host spent in it alone.
+
+    Args:
+        interval: It.
+        start_us: When its run began.
+        thread: Number of its thread.
+        contained: See :data:`Contained`.
+    """
     event = interval.event
-    told: Mapping[str, Any] = event.get("args") or {}
-    name = str(event["name"]).removesuffix(_KERNEL)
+    told = told_of(event)
+    name = str(event["name"]).removesuffix(_NODE_SUFFIX)
     provider = str(told.get("provider", ""))
-    own = _is_own(event)
     return OperatorTime(
         name=name,
-        kind=name if own else str(told.get("op_name", "")),
-        duration_ns=_NS * max(0, int(event["dur"]) - interval.inside_us),
-        nodes=() if own else contained(name, told),
-        start_ns=_NS * (int(event["ts"]) - start_us),
-        thread=threads.setdefault(int(event.get("tid", 0)), len(threads)),
+        kind=str(told.get("op_name", "")) if interval.is_node else name,
+        duration_ns=interval.alone_ns,
+        nodes=contained(name, told) if interval.is_node else (),
+        start_ns=NS_PER_US * (int(event["ts"]) - start_us),
+        thread=thread,
         device=_PROVIDERS.get(provider, provider or "cpu"),
         inputs=_shapes(told.get("input_type_shape")),
         outputs=_shapes(told.get("output_type_shape")),
-        is_overhead=own,
+        is_overhead=not interval.is_node,
     )
+
+
+def _operators(run: Sequence[Event], contained: Contained) -> tuple[OperatorTime, ...]:
+    start_us = int(run_event(run)["ts"])
+    threads: dict[int, int] = {}
+    return tuple(
+        operator_of(interval, start_us, threads.setdefault(int(interval.event.get("tid", 0)), len(threads)), contained)
+        for interval in intervals_of(run)
+    )
+
+
+def told_of(event: Event) -> Mapping[str, Any]:
+    """Return what an event tells besides its name and its times."""
+    told: Mapping[str, Any] = event.get("args") or {}
+    return told
+
+
+def _is_node(event: Event) -> bool:
+    return event.get("cat") == "Node" and str(event["name"]).endswith(_NODE_SUFFIX)
 
 
 def _shapes(told: Any) -> tuple[TensorShape, ...]:

@@ -13,6 +13,7 @@ from irbench.onnx.reading.inventory import NodeEntry, take_inventory
 from irbench.spec import Artifact, Scalar
 from irbench.spi import InferenceProfile, Refusal
 from irbench_ort.fused_nodes import contained_nodes, unnamed_node
+from irbench_ort.gpu_events import gpu_inferences_of
 from irbench_ort.profile_events import inferences_of, read_events
 from irbench_ort.session import OrtSession
 
@@ -58,6 +59,7 @@ class OrtProfiledSession(OrtSession):
     ) -> None:
         super().__init__(session, artifact, device, effective)
         self._recording = recording
+        self._inferences_of = gpu_inferences_of if device == "cuda" else inferences_of
 
     def start_profile(self) -> None:
         """Do nothing: the runs that count are the last ones."""
@@ -65,7 +67,7 @@ class OrtProfiledSession(OrtSession):
     def finish_profile(self, inferences: int) -> Sequence[InferenceProfile]:
         """Return the last so many runs; see :class:`irbench.spi.ProfiledSession`."""
         events = read_events(Path(self._session.end_profiling()))
-        found = inferences_of(events, inferences, self._contained)
+        found = self._inferences_of(events, inferences, self._contained)
         self._recording.remove()
         if found is None:
             raise Refusal(

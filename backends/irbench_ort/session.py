@@ -34,7 +34,8 @@ class OrtSession:
             )
         if io == "bound" and (extended or strings):
             raise Refusal(
-                "ONNX Runtime binds no strings, bfloat16, float8 or int4 in Python.", hint="Use --io copy, the default."
+                "ONNX Runtime binds no strings, bfloat16, float8 or int4 in Python.",
+                hint="Use --io copy, the default of irbench run; irbench profile binds on a GPU, and not on the CPU.",
             )
         if extended:
             return [_ValueSlot(self._session, self._artifact) for _ in range(count)]

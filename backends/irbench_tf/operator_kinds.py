@@ -5,45 +5,64 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irbench.onnx.operator_classes import OperatorClass
+from irbench_tf.rewritten_operators import REWRITTEN
 
 __all__ = ["TENSORFLOW_KINDS", "XLA_KINDS"]
 
 _TENSORFLOW: Mapping[OperatorClass, str] = {
     OperatorClass.MATRIX: """
         BatchMatMul BatchMatMulV2 BatchMatMulV3 Conv2D Conv2DBackpropInput Conv3D Conv3DBackpropInputV2
-        DepthwiseConv2dNative Einsum MatMul QuantizedMatMul SparseMatMul _FusedBatchMatMulV2 _FusedConv2D _FusedConv3D
-        _FusedDepthwiseConv2dNative _FusedMatMul _MklBatchMatMul _MklBatchMatMulV2 _MklConv2D _MklConv3D
-        _MklDepthwiseConv2dNative _MklEinsum _MklFusedBatchMatMulV2 _MklMatMul _MklNativeConv2D _MklNativeConv3D
-        _MklNativeDepthwiseConv2dNative _MklNativeFusedConv2D _MklNativeFusedConv3D
-        _MklNativeFusedDepthwiseConv2dNative _MklFusedMatMul _MklNativeFusedMatMul
+        DepthwiseConv2dNative Einsum MatMul QuantizedMatMul SparseMatMul
     """,
-    OperatorClass.RECURRENT: "BlockLSTM BlockLSTMV2 CudnnRNNV3 GRUBlockCell LSTMBlockCell",
+    OperatorClass.RECURRENT: "BlockLSTM BlockLSTMV2 CudnnRNN CudnnRNNV3 GRUBlockCell LSTMBlockCell",
     OperatorClass.NORMALISATION: """
-        FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 L2Loss LRN LogSoftmax Softmax _FusedBatchNormEx
-        _MklFusedBatchNormV3 _MklLRN _MklLayerNorm _MklNativeFusedBatchNormV3 _MklSoftmax
+        FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 L2Loss LRN LogSoftmax Softmax SoftmaxCrossEntropyWithLogits
+        SparseSoftmaxCrossEntropyWithLogits
     """,
     OperatorClass.ELEMENTWISE: """
-        Abs Add AddN AddV2 BiasAdd Ceil ClipByValue Cos Div DivNoNan Elu Equal Erf Exp Expm1 Floor FloorDiv FloorMod
-        Greater GreaterEqual LeakyRelu Less LessEqual Log Log1p LogicalAnd LogicalNot LogicalOr Maximum Minimum Mul Neg
-        NotEqual Pow RealDiv Reciprocal Relu Relu6 Round Rsqrt Select SelectV2 Selu Sigmoid Sign Sin Softplus Softsign
-        Sqrt Square SquaredDifference Sub Tan Tanh _FusedHardSwish _MklAddN _MklFusedMish _MklSwish
+        Abs Acos Acosh Add AddN AddV2 AdjustContrastv2 AdjustHue AdjustSaturation Asin Asinh Atan Atan2 Atanh BiasAdd
+        BiasAddV1 BitwiseAnd BitwiseOr BitwiseXor Ceil ClipByValue ComplexAbs Cos Cosh Div DivNoNan Elu Equal Erf Exp
+        Expm1 FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars Floor FloorDiv FloorMod Greater GreaterEqual Invert
+        IsFinite IsInf IsNan LeakyRelu LeftShift Less LessEqual Log Log1p LogicalAnd LogicalNot LogicalOr
+        MatrixBandPart Maximum Minimum Mul Neg NotEqual Pow RealDiv Reciprocal Relu Relu6 RightShift Rint Round Rsqrt
+        Select SelectV2 Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Square SquaredDifference Sub Tan Tanh
+        TruncateDiv
     """,
     OperatorClass.REDUCTION: """
-        All Any ArgMax ArgMin AvgPool AvgPool3D Cumsum Max MaxPool MaxPool3D Mean Min Prod Sum _MklAvgPool _MklMaxPool
-        _MklNativeAvgPool _MklNativeMaxPool
+        All Any ArgMax ArgMin AvgPool AvgPool3D Bincount Cumprod Cumsum DenseBincount Max MaxPool MaxPool3D MaxPoolV2
+        MaxPoolWithArgmax Mean Min Prod SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum SparseSegmentMean
+        SparseSegmentMeanWithNumSegments SparseSegmentSqrtN SparseSegmentSqrtNWithNumSegments SparseSegmentSum
+        SparseSegmentSumWithNumSegments Sum UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd
+        UnsortedSegmentSum
     """,
     OperatorClass.MOVEMENT: """
-        BroadcastTo Cast Concat ConcatV2 Const DepthToSpace ExpandDims Fill Gather GatherNd GatherV2 Identity IdentityN
-        MirrorPad OneHot Pack Pad PadV2 Range Reshape ResizeBilinear ResizeNearestNeighbor ReverseV2 ScatterNd Shape
-        Slice SpaceToBatchND BatchToSpaceND Split SplitV Squeeze StridedSlice TensorListFromTensor TensorListGetItem
-        TensorListReserve TensorListSetItem TensorListStack TensorScatterUpdate Tile Transpose Unpack ZerosLike
-        _MklConcatV2 _MklTranspose _MklSlice _MklToTf _MklInputConversion
+        BatchToSpaceND BroadcastTo Cast CheckNumerics Concat ConcatV2 Const CropAndResize DepthToSpace DynamicPartition
+        DynamicStitch EnsureShape ExpandDims ExtractImagePatches Fill Gather GatherNd GatherV2 Identity IdentityN
+        InvertPermutation MatrixDiag MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3
+        MatrixSetDiagV3 MirrorPad NoOp OneHot OnesLike Pack Pad PadV2 ParallelDynamicStitch Placeholder PlaceholderV2
+        PlaceholderWithDefault RaggedGather RaggedRange RaggedTensorFromVariant RaggedTensorToSparse
+        RaggedTensorToTensor RaggedTensorToVariant Range Reshape ResizeArea ResizeBicubic ResizeBilinear
+        ResizeNearestNeighbor ReverseSequence ReverseV2 Roll ScatterNd Shape Size Slice SpaceToBatchND SpaceToDepth
+        SparseFillEmptyRows SparseReshape SparseToDense Split SplitV Squeeze StopGradient StridedSlice
+        TensorListFromTensor TensorListGetItem TensorListLength TensorListReserve TensorListResize TensorListSetItem
+        TensorListStack TensorScatterAdd TensorScatterMax TensorScatterMin TensorScatterSub TensorScatterUpdate Tile
+        Transpose Unpack ZerosLike
     """,
     OperatorClass.CONTROL_FLOW: """
         Case Enter Exit If LoopCond Merge NextIteration PartitionedCall StatefulPartitionedCall StatelessIf
         StatelessWhile Switch While
     """,
+    OperatorClass.OTHER: """
+        AsString CTCGreedyDecoder CombinedNonMaxSuppression DenseToDenseSetOperation FFT FIFOQueueV2 HashTableV2
+        IteratorGetNext IteratorV2 LookupTableFindV2 LookupTableSizeV2 MatrixDeterminant MatrixInverse Multinomial
+        NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4 NonMaxSuppressionV5 QueueDequeueManyV2
+        QueueDequeueUpToV2 QueueDequeueV2 RFFT RFFT2D RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt
+        ReduceJoin SampleDistortedBoundingBox SampleDistortedBoundingBoxV2 StaticRegexReplace StringJoin StringLower
+        StringSplit StringSplitV2 StringToHashBucketFast StringToNumber StringUpper TopKV2 Unique UniqueWithCounts
+        Where
+    """,
 }
+"""Operators that users' graphs have, as far as they can be exported to ONNX."""
 
 _XLA: Mapping[OperatorClass, str] = {
     OperatorClass.MATRIX: """
@@ -69,8 +88,8 @@ def _by_kind(classes: Mapping[OperatorClass, str]) -> Mapping[str, str]:
     return {kind: operators.value for operators, kinds in classes.items() for kind in kinds.split()}
 
 
-TENSORFLOW_KINDS: Mapping[str, str] = _by_kind(_TENSORFLOW)
-"""The class of TensorFlow's operators by their types."""
+TENSORFLOW_KINDS: Mapping[str, str] = {**_by_kind(_TENSORFLOW), **_by_kind(REWRITTEN)}
+"""The class of TensorFlow's operators by their types, with those that it makes of others."""
 
 XLA_KINDS: Mapping[str, str] = _by_kind(_XLA)
 """The class of XLA's instructions by their opcodes; a fusion whose nodes are unknown is taken for elementwise."""

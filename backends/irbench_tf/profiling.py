@@ -18,7 +18,7 @@ from irbench.onnx.reading.inventory import NodeEntry
 from irbench.spi import InferenceProfile, Refusal
 from irbench_tf.compiler import Job, executed_graphs
 from irbench_tf.session import GraphSession
-from irbench_tf.trace import inferences_of
+from irbench_tf.trace_runs import inferences_of
 
 __all__ = ["ProfiledGraphSession"]
 

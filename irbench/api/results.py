@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.api.display import Displayable, as_text
-from irbench.api.exports import chosen_columns, export_run
+from irbench.api.results_export import chosen_columns, export_run
 from irbench.api.rows import RunRow, row_of, rows_to_pandas
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable

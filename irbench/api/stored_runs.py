@@ -188,7 +188,7 @@ def export_runs(
         IrbenchError: A value is none that the keyword takes, a library is not installed, or the file cannot be written.
             Where a run is damaged no archive is written; other formats are written without it before this is raised.
     """
-    from irbench.api.exports import chosen_columns, chosen_format, export_named, require_possible, write_file
+    from irbench.api.results_export import chosen_columns, chosen_format, export_named, require_possible, write_file
     from irbench.render.formats.registry import ARCHIVE
     from irbench.store.archives import pack
 

@@ -1,4 +1,4 @@
-"""The document of a profile as JSON."""
+"""The document of a profile as JSON, and its JSON Schema, which ships beside this file as ``profile.schema.json``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.profiling.record import PROFILE_VERSION, LaunchLatencies, ProfiledCell, ProfileDocument
-from irbench.store.document import representable
+from irbench.store.document import representable, schema_of
 
-__all__ = ["decode_profile", "encode_profile"]
+__all__ = ["decode_profile", "encode_profile", "profile_schema"]
 
 
 def encode_profile(document: ProfileDocument) -> bytes:
@@ -41,6 +41,11 @@ def decode_profile(data: bytes, name: str) -> ProfileDocument:
             f"{name} is damaged, or not a profile: {error}", hint="Profile the model again: irbench profile MODEL"
         ) from error
     return document
+
+
+def profile_schema() -> bytes:
+    """Return the JSON Schema of the document, generated from its classes."""
+    return schema_of(ProfileDocument, "irbench profile")
 
 
 def _require_sense(document: ProfileDocument) -> None:

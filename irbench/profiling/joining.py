@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.classes import class_of, main_node
+from irbench.profiling.classes import class_of, class_of_kind, main_node
 from irbench.profiling.matching import Match, MatchedBy, match_operators
 from irbench.profiling.products import with_products
 from irbench.profiling.record import GraphNode, OperatorProfile, ProfiledCell, ProfileDocument
@@ -30,6 +30,8 @@ class JoinedOperator:
         matched_by: How its nodes were found, or why there are none.
         flops: Floating-point operations of its nodes; ``None`` where none is known. A node that several operators
             compute counts for the one that takes longest.
+        is_part: Whether it computes only a part of a product that another operator computes, such as its bias: then it
+            is of the class of its own kind.
     """
 
     profile: OperatorProfile
@@ -38,16 +40,17 @@ class JoinedOperator:
     operator_class: OperatorClass
     matched_by: MatchedBy
     flops: int | None
+    is_part: bool = False
 
     @property
     def op_type(self) -> str:
-        """The operator type of its main node; the runtime's own where it computes no node."""
-        return main_node(self.nodes).op_type if self.nodes else self.profile.kind
+        """The operator type of its main node; the runtime's own where it computes no node, or a part of one."""
+        return main_node(self.nodes).op_type if self.nodes and not self.is_part else self.profile.kind
 
     @property
     def has_known_work(self) -> bool:
         """Whether the operations of some of its nodes are known, though they may count for another operator."""
-        return any(node.flops is not None for node in self.nodes)
+        return not self.is_part and any(node.flops is not None for node in self.nodes)
 
     @property
     def total_ns(self) -> int:
@@ -109,11 +112,22 @@ def _operator(
     computed = tuple(nodes[place] for place in match.nodes)
     names = {name: None for node in computed for name in node.original or (node.name,)}
     known = [flops for place in owned if (flops := nodes[place].flops) is not None]
+    is_part = bool(computed) and not owned and _is_beside_product(profile, computed, kinds)
     return JoinedOperator(
         profile=profile,
         nodes=computed,
         original=tuple(names),
-        operator_class=class_of(profile, computed, kinds),
+        operator_class=class_of(profile, () if is_part else computed, kinds),
         matched_by=match.matched_by,
         flops=sum(known) if known else None,
+        is_part=is_part,
     )
+
+
+def _is_beside_product(
+    profile: OperatorProfile, nodes: Sequence[GraphNode], kinds: Mapping[str, OperatorClass]
+) -> bool:
+    """Whether an operator whose node is a product is of another kind."""
+    kind = class_of_kind(profile.kind, kinds)
+    is_known = kind not in (OperatorClass.MATRIX, OperatorClass.OTHER)
+    return is_known and main_node(nodes).operator_class is OperatorClass.MATRIX

@@ -26,8 +26,9 @@ def with_products(
 ) -> tuple[Match, ...]:
     """Return matches in which products are computed by operators that are products.
 
-    Nodes of products, recurrences included, that an operator of another kind claims go to the last operators before it
-    that are products and have no nodes, in order. An operator that only moves data gives all of its nodes away.
+    Nodes of products, recurrences included, that only an operator of another kind claims go to the last operators
+    before it that are products and have no nodes, in order. An operator that only moves data gives all of its nodes
+    away.
 
     Args:
         operators: In the order in which they are executed.
@@ -36,13 +37,19 @@ def with_products(
         kinds: The class of operators by the runtime's own operator type.
     """
     found = list(matches)
+    computed = {
+        node
+        for operator, match in zip(operators, matches, strict=True)
+        if class_of_kind(operator.kind, kinds) in _PRODUCTS
+        for node in match.nodes
+    }
     waiting: list[int] = []
     for place, (operator, match) in enumerate(zip(operators, matches, strict=True)):
         kind = class_of_kind(operator.kind, kinds)
         if match.matched_by == "unmatched" and kind in _PRODUCTS:
             waiting.append(place)
             continue
-        products = [node for node in match.nodes if nodes[node].operator_class in _PRODUCTS]
+        products = [node for node in match.nodes if nodes[node].operator_class in _PRODUCTS and node not in computed]
         if not products or kind in (*_PRODUCTS, OperatorClass.OTHER):
             continue
         takers = waiting[-len(products) :]

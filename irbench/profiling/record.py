@@ -21,6 +21,7 @@ from irbench.spi.profiling import TensorShape
 __all__ = [
     "PROFILE_VERSION",
     "Disturbance",
+    "GpuTimes",
     "GraphNode",
     "LaunchLatencies",
     "OperatorProfile",
@@ -123,6 +124,30 @@ class Disturbance:
 
 
 @dataclass(frozen=True)
+class GpuTimes:
+    """Where the time of a launch's inferences on a GPU went, in nanoseconds: means over those that count.
+
+    The latency less kernels and copies is the time in which the GPU waited for the host.
+
+    Attributes:
+        copy_in_ns: Copies to the GPU: those of the inputs, and those that the GPU made while the inference ran, where
+            the runtime tells them.
+        copy_out_ns: Copies from the GPU, likewise.
+        kernels_ns: Time in which the GPU ran kernels and copied nothing; ``None`` where the runtime records none.
+        rounding_ns: By how much the kernels may be too short, because the runtime's figures are cut off.
+        issuing_ns: Time that the host took to hand over the work of an inference; ``None`` where that is unknown.
+        on_cpu_ns: Time of operators that ran on the CPU.
+    """
+
+    copy_in_ns: int
+    copy_out_ns: int
+    kernels_ns: int | None = None
+    rounding_ns: int = 0
+    issuing_ns: int | None = None
+    on_cpu_ns: int = 0
+
+
+@dataclass(frozen=True)
 class LaunchLatencies:
     """Latencies of one launch, issue to completion, of each call.
 
@@ -134,6 +159,7 @@ class LaunchLatencies:
             only the mean of all.
         uncertainty_ns: By how much the time of each operator may be off, because the runtime's figures are rounded.
         disturbance: What else happened on the machine; ``None`` where nothing was recorded.
+        gpu: Where the time went on a GPU; ``None`` on the CPU.
     """
 
     launch: int
@@ -142,6 +168,7 @@ class LaunchLatencies:
     counted: tuple[int, ...]
     uncertainty_ns: int = 0
     disturbance: Disturbance | None = None
+    gpu: GpuTimes | None = None
 
 
 @dataclass(frozen=True)

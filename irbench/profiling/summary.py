@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.profiling.comparison import comparisons
 from irbench.profiling.estimates import estimate, looks_at
+from irbench.profiling.gpu import gpu_parts
 from irbench.profiling.joining import ORIGINAL, JoinedCell, joined_cells
+from irbench.profiling.launches import middle_half
 from irbench.profiling.losses import largest_losses
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.node_groups import node_groups
 from irbench.profiling.parts import Grouping, class_rows, node_rows, operator_rows
 from irbench.profiling.record import LaunchLatencies, ProfileDocument
-from irbench.profiling.reduction import middle_half
 from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, PartRow, ProfileReport
 from irbench.stats.intervals import Looks
 
@@ -49,14 +50,15 @@ def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
         return CellSummary(cell.id, cell.label, 0, device=cell.device, failure=cell.failure)
     profiled = [_mean(launch.profiled_ns, launch.counted) for launch in cell.launches]
     plain = [_mean(launch.plain_ns, _counted_plain(launch)) for launch in cell.launches]
+    between = [all_ - part for all_, part in zip(profiled, joined.sums_ns, strict=True)]
     known = [operator.flops for operator in joined.operators if operator.flops is not None]
     return CellSummary(
         id=cell.id,
         label=cell.label,
         launches=len(cell.launches),
-        sum_ns=estimate(joined.sums_ns, looks),
+        sum_ns=estimate(joined.sums_ns, looks) if joined.operators else None,
         latency_ns=estimate(profiled, looks),
-        between_ns=estimate([all_ - part for all_, part in zip(profiled, joined.sums_ns, strict=True)], looks),
+        between_ns=estimate(between, looks) if joined.operators else None,
         plain_ns=estimate(plain, looks),
         slowdown=estimate([with_ / without for with_, without in zip(profiled, plain, strict=True)], looks),
         flops=sum(known) if known else None,
@@ -64,6 +66,7 @@ def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
         device=cell.device,
         uncertainty_ns=max(launch.uncertainty_ns for launch in cell.launches),
         failure=cell.failure,
+        gpu=gpu_parts(cell, profiled, looks),
     )
 
 

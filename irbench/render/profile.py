@@ -14,6 +14,7 @@ from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import By, CellSummary, PartRow, ProfileReport
 from irbench.render.line_wrapping import wrap
 from irbench.render.profile_differences import class_change_table, difference_table, node_change_table
+from irbench.render.profile_gpu import gpu_headlines, gpu_notes, gpu_table
 from irbench.render.profile_tables import fitting, largest_first, part_table, speed_table
 from irbench.render.profile_texts import below_tables, fused_nodes_lines, headline_lines, profile_title
 from irbench.render.table import TextTable
@@ -55,7 +56,7 @@ class ProfileView:
         """Yield the view as lines of at most ``width`` cells, as far as the tables' columns allow."""
         hidden: dict[str, None] = {}
         yield from _paragraph(profile_title(self.document), width, "bold")
-        for sentence in headline_lines(self.report):
+        for sentence in self._above():
             yield from _paragraph(sentence, width, "")
         for part in self._parts(width):
             yield Text("")
@@ -73,7 +74,7 @@ class ProfileView:
     def as_markdown(self) -> str:
         """Return a heading, the sentences and the tables, as Markdown."""
         parts = (part if isinstance(part, str) else part.as_markdown() for part in self._parts(_WIDEST))
-        said = "\n".join(f"- {line}" for line in headline_lines(self.report))
+        said = "\n".join(f"- {line}" for line in self._above())
         below = "\n".join(f"- {line}" for line in self._below())
         whole = (f"### {profile_title(self.document)}", said, *parts, below)
         return "\n\n".join(part for part in whole if part) + "\n"
@@ -86,8 +87,13 @@ class ProfileView:
     def _differing(self) -> tuple[PartRow, ...]:
         return () if self.report.comparisons else self.report.differing(self.top)
 
+    def _above(self) -> Iterator[str]:
+        yield from headline_lines(self.report)
+        yield from gpu_headlines(self.report.cells)
+
     def _below(self) -> Iterator[str]:
         listed = largest_first(self.report, self._measured, "node")[: self.top] if self.by == "node" else ()
+        yield from gpu_notes(self.document, self.report.cells)
         yield from below_tables(self.document, self.report)
         yield from fused_nodes_lines((*listed, *self._differing))
 
@@ -95,6 +101,7 @@ class ProfileView:
         """Yield the tables, and what is to be said above some of them."""
         cells = self._measured
         yield from fitting(cells, lambda some: part_table(self.report, some, self.by, self.top), width)
+        yield from fitting([cell for cell in cells if cell.gpu is not None], gpu_table, width)
         for speeds in fitting(cells, lambda some: speed_table(self.report, some, self.by, self.top), width):
             if speeds.rows:
                 yield speeds

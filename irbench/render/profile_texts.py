@@ -115,7 +115,7 @@ def _remainder(cell: CellSummary) -> str:
     between, latency, operators = (_estimated_ms(found) for found in (cell.between_ns, cell.latency_ns, cell.sum_ns))
     if cell.overlaps:
         return f"operators run at the same time, {operators} ms of them in {latency} ms"
-    return f"{between} of {latency} ms lie between operators" if cell.has_gap else ""
+    return f"{between} of {latency} ms lie between operators" if cell.has_gap and cell.gpu is None else ""
 
 
 def _estimated_ms(found: Estimate | None) -> str:

@@ -13,8 +13,8 @@ from irbench.activity import Activity
 from irbench.measure.clock import Stopwatch
 from irbench.measure.machine import snapshot
 from irbench.notices import Note
+from irbench.profiling.launches import Launch, with_launch
 from irbench.profiling.record import ProfiledCell, ProfileDocument, ProfileStop
-from irbench.profiling.reduction import Launch, with_launch
 from irbench.record import OutputError
 from irbench.runner.answers import worse
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of
@@ -183,7 +183,7 @@ class _Profiling:
             plain_ns += _timed(plain, calls)
         processors = processors_in_use([cell], len(self._cpus))
         disturbance = disturbance_between(before, snapshot(self._cpus), processors)
-        launch = Launch(self._launch, run.latency_ns, tuple(plain_ns), run.profiles, disturbance)
+        launch = Launch(self._launch, run.latency_ns, tuple(plain_ns), run.profiles, disturbance, run.copies_ns)
         found = with_launch(candidate.profiled, launch)
         return replace(found, effective=run.effective, output_error=worse(found.output_error, error))
 
@@ -196,7 +196,7 @@ class _Profiling:
     def _prepare(self, plain: CellWorker, candidate: _Candidate, setting: Setting) -> _Calls:
         """Compile, check the answers in the first launch, warm up, and return what is timed."""
         is_first = not candidate.profiled.launches
-        plain.hold("irbench.worker.run:RunHost", setting.task(candidate.cell))
+        plain.hold("irbench.worker.profiling:PlainHost", setting.task(candidate.cell))
         plain.ask("import", "import_runtime")
         prepared: Prepared = plain.ask("compile", "prepare", is_first and setting.expected.outputs is not None)
         if is_first:

@@ -24,7 +24,14 @@ from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Qu
 from irbench.spi.installation import install_command
 from irbench.spi.models import Exporter, ExporterDescription, ExportRequest, ModelSource
 from irbench.spi.own_code import CellContext
-from irbench.spi.profiling import InferenceProfile, OperatorTime, ProfiledSession, ProfilingBackend, TensorShape
+from irbench.spi.profiling import (
+    GpuActivity,
+    InferenceProfile,
+    OperatorTime,
+    ProfiledSession,
+    ProfilingBackend,
+    TensorShape,
+)
 from irbench.spi.runtime import (
     Array,
     AsyncSlot,
@@ -54,6 +61,7 @@ __all__ = [
     "Exporter",
     "ExporterDescription",
     "Feed",
+    "GpuActivity",
     "InferenceProfile",
     "LoadChecker",
     "ModelSource",

@@ -13,7 +13,14 @@ from typing import Protocol, runtime_checkable
 from irbench.spec import Artifact, Load
 from irbench.spi.runtime import Phases, Session
 
-__all__ = ["InferenceProfile", "OperatorTime", "ProfiledSession", "ProfilingBackend", "TensorShape"]
+__all__ = [
+    "GpuActivity",
+    "InferenceProfile",
+    "OperatorTime",
+    "ProfiledSession",
+    "ProfilingBackend",
+    "TensorShape",
+]
 
 
 @dataclass(frozen=True)
@@ -64,23 +71,54 @@ class OperatorTime:
 
 
 @dataclass(frozen=True)
+class GpuActivity:
+    """What a GPU did while one inference ran, between the copies of its inputs and of its outputs.
+
+    Times are in nanoseconds. What the GPU did is ``None`` where the runtime records only what the host did: the host's
+    time in an operator is the time in which it hands over work, and no time of the GPU.
+
+    Attributes:
+        kernels_ns: Time in which it ran kernels and copied nothing from or to the host.
+        copy_in_ns: Time in which it copied from the host.
+        copy_out_ns: Time in which it copied to the host.
+        rounding_ns: By how much these three together may be too short, because the runtime's figures are cut off.
+        issuing_ns: Time that the host took to hand over the work of the inference, with its waits for copies to the
+            host in between; ``None`` where that is unknown.
+        on_cpu_ns: Time of operators that ran on the CPU.
+    """
+
+    kernels_ns: int | None = None
+    copy_in_ns: int | None = None
+    copy_out_ns: int | None = None
+    rounding_ns: int = 0
+    issuing_ns: int | None = None
+    on_cpu_ns: int = 0
+
+
+@dataclass(frozen=True)
 class InferenceProfile:
     """The operators of one inference, in the order in which they were executed.
 
     Attributes:
-        operators: One entry for each execution: an operator within a loop has several.
+        operators: One entry for each execution: an operator within a loop has several. None on a GPU whose work the
+            runtime does not record.
         averages: How many inferences the durations are a mean of; 1 where each inference is told apart.
         uncertainty_ns: By how much each duration may be off, because the runtime's figures are rounded; 0 where that
             does not matter.
+        gpu: What the GPU did that it ran on; ``None`` on the CPU.
     """
 
     operators: tuple[OperatorTime, ...]
     averages: int = 1
     uncertainty_ns: int = 0
+    gpu: GpuActivity | None = None
 
 
 class ProfiledSession(Session, Protocol):
     """A session whose runtime records operators between two calls; it runs like any other.
+
+    On a GPU its slots are bound (:meth:`irbench.spi.Session.open_slots`), so that the harness times the copies of
+    inputs and outputs apart.
 
     It is called before :meth:`start_profile` only as often as a warm-up needs: some runtimes count from their first
     inference on.

@@ -15,7 +15,7 @@ from irbench.result import SCHEMA_VERSION, RunDocument
 from irbench.store.format_1 import upgrade
 from irbench.store.ulid import is_ulid, seconds_of
 
-__all__ = ["decode_document", "encode_document", "json_schema", "representable"]
+__all__ = ["decode_document", "encode_document", "json_schema", "representable", "schema_of"]
 
 _LAUNCH_FILE = re.compile(r"launch-\d+-\d+(-sustained)?\.bin", re.ASCII)
 
@@ -63,9 +63,19 @@ def _decoded(data: bytes, version: int) -> RunDocument:
 
 
 def json_schema() -> bytes:
-    """Return the JSON Schema (draft 2020-12) of the run document, generated from its classes."""
-    schema = msgspec.json.schema(RunDocument)
-    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "irbench run", **schema}
+    """Return the JSON Schema of the run document, generated from its classes."""
+    return schema_of(RunDocument, "irbench run")
+
+
+def schema_of(document: type[Any], title: str) -> bytes:
+    """Return the JSON Schema (draft 2020-12) of a document that msgspec reads.
+
+    Args:
+        document: Its class.
+        title: What the schema calls it.
+    """
+    schema = msgspec.json.schema(document)
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
     return msgspec.json.format(msgspec.json.encode(whole, order="sorted"), indent=1) + b"\n"
 
 

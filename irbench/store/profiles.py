@@ -10,7 +10,7 @@ from irbench.store.files import explained, make_folder, prove_writable
 from irbench.store.folders import LOGS, profiles_folder
 from irbench.system.files import write_atomically
 
-__all__ = ["PROFILE_FILE", "ProfileWriter", "begin_profile", "find_profile"]
+__all__ = ["PROFILE_FILE", "ProfileWriter", "begin_profile", "find_profile", "profile_ids"]
 
 PROFILE_FILE = "profile.json"
 """What makes a folder a profile."""
@@ -60,6 +60,15 @@ def begin_profile(root: Path, created: str, profile_id: str) -> ProfileWriter:
     return writer
 
 
+def profile_ids(root: Path) -> list[str]:
+    """Return the ids of stored profiles, the oldest first.
+
+    Args:
+        root: The folder of results.
+    """
+    return [_id_of(path) for path in _stored(root)]
+
+
 def find_profile(root: Path, name: str) -> Path:
     """Return the file of a profile.
 
@@ -73,7 +82,7 @@ def find_profile(root: Path, name: str) -> Path:
     for path in (Path(name), Path(name) / PROFILE_FILE):
         if name and path.is_file():
             return path
-    stored = sorted(profiles_folder(root).glob(f"*/*/{PROFILE_FILE}"), key=_id_of)
+    stored = _stored(root)
     found = stored[-1:] if name == _LATEST else [path for path in stored if _id_of(path).startswith(name.upper())]
     if len(found) == 1 and name:
         return found[0]
@@ -83,6 +92,10 @@ def find_profile(root: Path, name: str) -> Path:
         raise IrbenchError(f"{len(found)} profiles begin with {name}.", hint="Give more of the id.")
     newest = ", ".join(_id_of(path) for path in stored[:-4:-1])
     raise IrbenchError(f"There is no profile {name!r}.", hint=f"Name a file, latest, or an id. The newest: {newest}.")
+
+
+def _stored(root: Path) -> list[Path]:
+    return sorted(profiles_folder(root).glob(f"*/*/{PROFILE_FILE}"), key=_id_of)
 
 
 def _id_of(path: Path) -> str:

@@ -19,7 +19,7 @@ from irbench.measure.evidence import Counters, PeakMemory, evidence_between, pri
 from irbench.measure.phases import PhaseLog
 from irbench.measure.turns import Turns
 from irbench.record import Round
-from irbench.spec import Artifact, Cell, Scalar, Timing, Workload
+from irbench.spec import Artifact, Cell, Io, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
 from irbench.worker.completions import median_completion_ns
@@ -122,7 +122,7 @@ class CellHost:
         # held besides its slots, which need not keep it alive
         self._session = self._compile(cell.artifact)
         with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
-            self._slots = self._session.open_slots(cell.load.streams, cell.io)
+            self._slots = self._session.open_slots(cell.load.streams, self._io_of_slots)
         with self._phases("first_inference"):
             first = infer(self._slots[0], (*self._other_feeds, *self._feeds)[0])
         if not self._other_feeds:
@@ -248,6 +248,11 @@ class CellHost:
         if self._turns:
             return make_turning_driver(self._slots, self._turns, calls_per_sample)
         return make_driver(self._slots, self._feeds, self._task.cell.io, calls_per_sample)
+
+    @property
+    def _io_of_slots(self) -> Io:
+        """How slots are opened; whether copies belong to a call is the cell's to say."""
+        return self._task.cell.io
 
     @property
     def _fewest(self) -> int:

@@ -8,18 +8,22 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from irbench.errors import IrbenchError
-from irbench.measure.drive import Window, time_calls
+from irbench.measure.drive import Window, time_calls, time_stages
+from irbench.measure.turns import turning_slot
 from irbench.onnx.reading.counterparts import FrameworkOperator, onnx_counterparts
 from irbench.onnx.reading.inventory import Inventory, take_inventory
-from irbench.spec import Artifact, Scalar
+from irbench.spec import Artifact, Io, Scalar
 from irbench.spi import InferenceProfile, OperatorTime, ProfiledSession, ProfilingBackend, Session
 from irbench.worker.cell import CellTask, plain_scalar
 from irbench.worker.completions import median_completion_ns
 from irbench.worker.run import RunHost
 from irbench.worker.watchdog import MARK, worker_folder
 
-__all__ = ["MOST_CALLS", "ProfileHost", "ProfiledRun", "with_onnx_names"]
+__all__ = ["MOST_CALLS", "PlainHost", "ProfileHost", "ProfiledRun", "with_onnx_names"]
 
 MOST_CALLS = 300
 """Calls of a warm-up, and those that are profiled unless more are asked for.
@@ -39,14 +43,33 @@ class ProfiledRun:
             runtime's recording switched on.
         profiles: What the runtime recorded of them, oldest first; their ``averages`` add up to the inferences. Nodes
             are those of the ONNX form of the model where it has one, whatever form the backend read.
+        copies_ns: Of each inference on a GPU, how long copying its inputs to the GPU took and copying its outputs back,
+            in nanoseconds, as parts of the latency; empty on the CPU.
     """
 
     effective: Mapping[str, Scalar]
     latency_ns: tuple[int, ...]
     profiles: tuple[InferenceProfile, ...]
+    copies_ns: tuple[tuple[int, int], ...] = ()
 
 
-class ProfileHost(RunHost):
+class PlainHost(RunHost):
+    """Holds the session without recording beside a profiled one, and calls it in the same way.
+
+    A call includes the copies of inputs and outputs. On a GPU slots are bound, so that these copies are apart from what
+    the runtime does.
+    """
+
+    @property
+    def _io_of_slots(self) -> Io:
+        return "bound" if self._is_on_gpu else super()._io_of_slots
+
+    @property
+    def _is_on_gpu(self) -> bool:
+        return self._task.cell.device in self._backend.describe().nvidia_devices
+
+
+class ProfileHost(PlainHost):
     """Holds one cell's profiled session between the coordinator's requests.
 
     Args:
@@ -84,12 +107,22 @@ class ProfileHost(RunHost):
             turns.begin(0)
         (call,) = self._calls()
         self._profiled.start_profile()
-        latency_ns = time_calls(call, count)
+        stages_ns = self._time_stages(count) if self._is_on_gpu else None
+        latency_ns = time_calls(call, count) if stages_ns is None else stages_ns.sum(axis=1)
         profiles = tuple(self._profiled.finish_profile(count))
         self._require_all(profiles, count)
-        profiles = self._with_onnx_names(profiles)
-        effective = {str(name): plain_scalar(value) for name, value in self._profiled.effective.items()}
-        return ProfiledRun(effective, tuple(map(int, latency_ns)), profiles)
+        return ProfiledRun(
+            effective={str(name): plain_scalar(value) for name, value in self._profiled.effective.items()},
+            latency_ns=tuple(map(int, latency_ns)),
+            profiles=self._with_onnx_names(profiles),
+            copies_ns=() if stages_ns is None else tuple((int(copy_in), int(out)) for copy_in, _, out in stages_ns),
+        )
+
+    def _time_stages(self, count: int) -> NDArray[np.int64]:
+        (slot,) = self._slots
+        if self._turns:
+            return time_stages(turning_slot(slot, self._turns[0]), (), count)
+        return time_stages(slot, self._feeds[0], count)
 
     def _compile(self, artifact: Artifact) -> Session:
         backend, cell = self._backend, self._task.cell
@@ -114,7 +147,7 @@ class ProfileHost(RunHost):
         artifact, exported = self._task.cell.artifact, self._workload.bundle.artifact(("onnx",))
         if artifact is None or artifact.kind == "onnx" or exported is None:
             return profiles
-        return with_onnx_names(profiles, take_inventory(exported.path))
+        return with_onnx_names(profiles, take_inventory(exported.path), self._backend.describe().operator_kinds)
 
     def _require_all(self, profiles: Sequence[InferenceProfile], count: int) -> None:
         found = sum(profile.averages for profile in profiles)
@@ -134,15 +167,19 @@ def _own_temporary_files() -> None:
         tempfile.tempdir = str(folder)
 
 
-def with_onnx_names(profiles: Sequence[InferenceProfile], exported: Inventory) -> tuple[InferenceProfile, ...]:
+def with_onnx_names(
+    profiles: Sequence[InferenceProfile], exported: Inventory, kinds: Mapping[str, str]
+) -> tuple[InferenceProfile, ...]:
     """Return profiles whose operators name ONNX nodes instead of those of the framework's graph.
 
     Args:
         profiles: Of a graph in its framework's own form.
         exported: The ONNX model that the same exporter made of it.
+        kinds: The class of operators by the runtime's own operator type, as its backend describes them.
     """
     executed = dict.fromkeys(_identity(operator) for profile in profiles for operator in profile.operators)
-    counterparts = onnx_counterparts((FrameworkOperator(kind, nodes) for _, kind, nodes in executed), exported)
+    operators = (FrameworkOperator(kind, nodes, kinds.get(kind, "")) for _, kind, nodes in executed)
+    counterparts = onnx_counterparts(operators, exported)
     labels = dict(zip(executed, counterparts, strict=True))
     return tuple(
         replace(

@@ -15,6 +15,7 @@ from documents import ENVIRONMENT, example
 from front_door import irbench
 
 from irbench.store import RunWriter, Store, default_root
+from irbench.store.profiles import begin_profile
 
 
 def offered(line: str, shell: str = "bash") -> list[str]:
@@ -113,6 +114,17 @@ def test_runs_are_looked_for_where_the_line_says(tmp_path: Path, monkeypatch: py
     assert offered(f"irbench show --results {root} 0") == [f"plain,{run}"]
 
 
+def test_stored_profiles_are_offered_newest_first_from_where_the_line_says(tmp_path: Path) -> None:
+    old, new = "01JDA000000000000000000000", "01JDB000000000000000000000"
+    for profile_id, month in ((old, "2026-11"), (new, "2026-12")):
+        begin_profile(tmp_path, f"{month}-01T00:00:00+00:00", profile_id).commit(b"{}")
+    show = f"irbench profile --results {tmp_path} --show "
+    assert offered(show) == ["plain,latest", f"plain,{new}", f"plain,{old}"]
+    assert offered(show + old.lower()) == [f"plain,{old}"]
+    assert offered(show + "saved") == ["file,saved"]
+    assert offered("irbench profile --show ") == ["plain,latest"]
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -122,6 +134,7 @@ def test_runs_are_looked_for_where_the_line_says(tmp_path: Path, monkeypatch: py
         "irbench run --set tf.",
         "irbench run r",
         "irbench show ",
+        "irbench profile --show ",
     ],
 )
 def test_nothing_heavy_is_imported_while_a_line_is_typed(line: str, monkeypatch: pytest.MonkeyPatch) -> None:

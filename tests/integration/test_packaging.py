@@ -40,7 +40,7 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
             for path in (folder / package).rglob("*.py"):
                 assert str(path.relative_to(folder)) in shipped
     assert "irbench/py.typed" in shipped
-    assert "irbench/store/run.schema.json" in shipped
+    assert {"irbench/store/run.schema.json", "irbench/profiling/profile.schema.json"} <= shipped
     assert {"irbench/plans/plan.schema.json", "irbench/plans/batch-curve.toml"} <= shipped
 
 

@@ -155,6 +155,29 @@ def test_names_that_are_lost_are_found_by_shape_and_said_to_be(model: Path) -> N
     assert "fake-a spends" in called.out
 
 
+def test_on_a_gpu_copies_kernels_and_the_wait_for_the_host_are_apart(model: Path) -> None:
+    script = options("fake-e", call_us="20000", copy_us="1000", weights=WEIGHTS, profile="kernels")
+    called = profiled(model, "fake-e:cuda", "--format", "json", *script)
+    assert called.code == 0, called.err
+    (cell,) = called.document["cells"]
+    (launch,) = cell["launches"]
+    assert {round(latency / 1e6) for latency in (*launch["profiled_ns"], *launch["plain_ns"])} == {22}
+    gpu = launch["gpu"]
+    assert (round(gpu["copy_in_ns"] / 1e6), round(gpu["copy_out_ns"] / 1e6)) == (1, 1)
+    assert gpu["kernels_ns"] == pytest.approx(18e6, rel=0.01)
+    table = " ".join(irbench("profile", "--show", "latest").out.split())
+    assert "82 % in kernels, 5 % in copies to the GPU and 5 % in copies from it; for 9 % the GPU waits" in table
+
+
+def test_a_gpu_whose_kernels_nobody_records_is_profiled_as_far_as_is_known(model: Path) -> None:
+    called = profiled(model, "fake-e:cuda,fake-a", *options("fake-e", copy_us="100", profile="issuing"))
+    assert called.code == 0, called.err
+    assert "its runtime records no kernels of the GPU" in " ".join(called.out.split())
+    assert "fake-a spends" in called.out
+    assert "fake-e:cuda spends" in called.out
+    assert "fake-e:cuda spends 100 % of its operators" not in called.out
+
+
 def test_two_levels_of_a_backend_are_compared(model: Path) -> None:
     called = profiled(model, "fake-a", "--compare", "graph+basic", *options("fake-a", weights=WEIGHTS))
     assert called.code == 0, called.err

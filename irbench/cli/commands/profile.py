@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 
 from irbench.cli.options import measuring
-from irbench.cli.options.completion import LEVEL, MODEL
+from irbench.cli.options.completion import LEVEL, MODEL, PROFILE
 from irbench.cli.options.formats import OUTPUT, RESULTS, OutputFile
 from irbench.cli.options.given import given_parameters
 from irbench.cli.options.groups import OneOf, SectionedCommand
@@ -18,7 +18,7 @@ from irbench.errors import IrbenchError
 from irbench.spec import Precision
 
 if TYPE_CHECKING:
-    from irbench.api.profile import Profile, ProfileFormat
+    from irbench.api.profiling.profile import Profile, ProfileFormat
     from irbench.profiling.report import By
 
 __all__ = ["command"]
@@ -55,8 +55,13 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
     help="What the rows of the first table are: classes of work, operator types, or nodes.",
 )
 @click.option("--top", type=COUNT, metavar="N", default=20, show_default=True, help="Rows of a table of nodes.")
-@click.option("--show", metavar="PROFILE", help="Show a stored profile and measure nothing: its id, a file, or latest.")
-@measuring.backends("to profile", device="on the CPU")
+@click.option(
+    "--show",
+    type=PROFILE,
+    metavar="PROFILE",
+    help="Show a stored profile and measure nothing: its id, a file, or latest.",
+)
+@measuring.backends("to profile")
 @click.option(
     "--compare",
     type=COMPARED_LEVELS,
@@ -153,8 +158,8 @@ def command(
 
 def _measured(model: str, options: dict[str, Any]) -> Profile:
     from irbench.api.options import RunOptions
-    from irbench.api.profile import profile_with
     from irbench.api.profiling.options import ProfileOptions
+    from irbench.api.profiling.profile import profile_with
     from irbench.api.progress import displayed
     from irbench.cli.output.console import command_line
     from irbench.cli.output.stderr import plugin_warnings_told, say
@@ -173,7 +178,7 @@ def _measured(model: str, options: dict[str, Any]) -> Profile:
 
 
 def _stored(name: str, results: Path | None) -> Profile:
-    from irbench.api.profile import load_profile
+    from irbench.api.profiling.profile import load_profile
 
     return load_profile(name, results=results)
 

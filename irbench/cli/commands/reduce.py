@@ -95,8 +95,8 @@ def command(
     """
     from irbench.api.options import RunOptions
     from irbench.api.progress import displayed
-    from irbench.api.reduce import expectation_of, reduce_with
-    from irbench.api.reducing.options import MIN_SHARE, REDUCE_BUDGET_S, ReduceOptions
+    from irbench.api.reduction.options import MIN_SHARE, REDUCE_BUDGET_S, ReduceOptions
+    from irbench.api.reduction.reduce import expectation_of, reduce_with
     from irbench.cli.output.console import command_line, print_data, to_text
     from irbench.cli.output.stderr import plugin_warnings_told
 

@@ -129,7 +129,7 @@ def _pack(root: Path, names: tuple[str, ...], columns: tuple[str, ...], output: 
 
 def _write(root: Path, names: tuple[str, ...], name: str, columns: tuple[str, ...], output: Path | None) -> bool:
     """Write the runs that can be read, and return whether all could be."""
-    from irbench.api.exports import export_named
+    from irbench.api.results_export import export_named
     from irbench.cli.output.exports import refuse_impossible, write_export
     from irbench.render.footer import incomplete
 

@@ -120,8 +120,8 @@ def command(
     """
     from irbench.api.options import RunOptions
     from irbench.api.progress import displayed
-    from irbench.api.tune import tune_with
     from irbench.api.tuning.options import TUNE_BUDGET_S, TuneOptions
+    from irbench.api.tuning.tune import tune_with
     from irbench.cli.output.console import command_line, print_data, to_text
     from irbench.cli.output.stderr import plugin_warnings_told
 

@@ -18,6 +18,7 @@ __all__ = [
     "MODEL",
     "MODEL_NAME",
     "PLAN",
+    "PROFILE",
     "RUN",
     "addresses",
     "levels",
@@ -139,6 +140,13 @@ def _runs(context: click.Context, _begun: str) -> list[str]:
     return ["latest", *sorted(names, reverse=True)]
 
 
+def _profiles(context: click.Context, _begun: str) -> list[str]:
+    from irbench.store.folders import default_root
+    from irbench.store.profiles import profile_ids
+
+    return ["latest", *reversed(profile_ids(Path(context.params.get("results") or default_root())))]
+
+
 def _families(_context: click.Context, _begun: str) -> list[str]:
     from irbench import registry
 
@@ -170,4 +178,5 @@ GRAPH = _Name("model", _graphs)
 LEVEL = _Name("level", _levels)
 MODEL_NAME = _Name("model", _models)
 PLAN = _Name("plan", _plans)
+PROFILE = _Name("profile", _profiles)
 RUN = _Name("run", _runs)

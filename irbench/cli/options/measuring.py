@@ -89,14 +89,14 @@ def optimize(help_text: str) -> Decorator:
     return click.option("--optimize", type=types.LEVELS, default=("none",), show_default=True, help=help_text)
 
 
-def backends(purpose: str, also: str = "", device: str = "with an optional device: ort:cuda") -> Decorator:
-    """Return ``--backends``: ``to compare`` them, for example, what the option ``also`` takes, and on which device."""
+def backends(purpose: str, also: str = "") -> Decorator:
+    """Return ``--backends``: ``to compare`` them, for example, and what the option ``also`` takes."""
     return click.option(
         "--backends",
         type=types.BACKENDS,
         cls=PlainDefault,
         show_default="all installed that can read the model",
-        help=f"Backends {purpose}, {device}{also}.",
+        help=f"Backends {purpose}, with an optional device: ort:cuda{also}.",
     )
 
 

@@ -30,7 +30,7 @@ def refuse_impossible(form: str, output: Path | None, columns: Sequence[str] = (
                 f"--columns does not apply to --format {form}.", hint="Add --format csv, or leave it out."
             )
         return
-    from irbench.api.exports import require_possible
+    from irbench.api.results_export import require_possible
 
     require_possible(FORMATS[form], columns)
     if FORMATS[form].is_binary and output is None and sys.stdout.isatty():
@@ -69,7 +69,7 @@ def write_export(form: ExportFormat, export: Export, output: Path | None) -> Non
     Raises:
         IrbenchError: The file cannot be written.
     """
-    from irbench.api.exports import rows_left_out, write_file
+    from irbench.api.results_export import rows_left_out, write_file
 
     if output is not None:
         write_file(form, export, output)

@@ -10,20 +10,24 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.contained_nodes import ContainedNodes
 from irbench.onnx.reading.inventory import Inventory
 
 __all__ = ["FrameworkOperator", "onnx_counterparts"]
 
 _SUFFIX = re.compile(r"__\d+$")
+_REWRITTEN = re.compile(r"(?P<scope>(?:.*/)?)[A-Za-z]+Optimizer/[A-Za-z]+_(?P<rest>[^/]+)$")
+"""What TensorFlow's rewriter calls nodes: ``x/ArithmeticOptimizer/AddOpsRewrite_Leaf_1_Add`` is a part of ``x/Add``."""
 _LOOP = re.compile(r"(?:.*?/)?while(?:_\d+)?(?=/|$)")
 """The scope of a loop, in the names of the nodes in it."""
 _PRODUCT = re.compile("Conv|Einsum|Gemm|MatMul|Attention")
 _RECURRENT = frozenset({"GRU", "LSTM", "Loop", "RNN", "Scan"})
 _OWN_SCOPE = re.compile(r"(einsum|Tensordot|convolution)(_\d+)?/[^/]*$")
 _FRAMEWORK_PRODUCT = re.compile("conv|dot|einsum|matmul", re.IGNORECASE)
+"""Part of the kind of a product, where its backend tells no class of it."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +37,19 @@ class FrameworkOperator:
     Attributes:
         kind: Its operator.
         nodes: Names of the nodes of the framework's graph in it; none where they are unknown.
+        operator_class: The class of its kind, a value of :class:`irbench.onnx.operator_classes.OperatorClass`; empty
+            where its backend tells none.
     """
 
     kind: str
     nodes: tuple[str, ...]
+    operator_class: str = ""
 
     @property
     def is_product(self) -> bool:
         """Whether it is a product or a convolution."""
+        if self.operator_class:
+            return self.operator_class == OperatorClass.MATRIX
         return _FRAMEWORK_PRODUCT.search(self.kind) is not None
 
     @property
@@ -58,6 +67,9 @@ class FrameworkOperator:
 def onnx_counterparts(operators: Iterable[FrameworkOperator], exported: Inventory) -> tuple[tuple[str, ...], ...]:
     """Return, for each operator, the labels of the ONNX nodes that compute the same; none where they are unknown.
 
+    An operator that computes a part of a node beside its product has that node as well: an exporter folds a scale and
+    a bias behind a convolution into it, which the framework computes apart.
+
     Args:
         operators: In the order of execution.
         exported: The ONNX model.
@@ -71,6 +83,7 @@ def onnx_counterparts(operators: Iterable[FrameworkOperator], exported: Inventor
     }
     return tuple(
         tuple(label for label in search.found(place) if operator.is_product or not search.is_taken(label, products))
+        or search.parts(place, products)
         for place, operator in enumerate(executed)
     )
 
@@ -84,11 +97,13 @@ class _Search:
         self._of_operators: dict[int, dict[str, None]] = defaultdict(dict)
         self._added: list[FrameworkOperator] = []
         self._waiting: list[int] = []
+        self._parts: dict[int, list[str]] = {}
 
     def add(self, place: int, operator: FrameworkOperator) -> None:
         """Take the next operator."""
+        names = tuple(map(self._exported_name, operator.nodes))
+        operator = replace(operator, nodes=names)
         self._added.append(operator)
-        names = operator.nodes
         tensors = {f"{name}:0": name for name in names} | {name: name for name in names}
         makers = {maker.label: name for tensor, name in tensors.items() if (maker := self._graph.maker(tensor))}
         same = [name for name in names if self._graph.node(name) is not None]
@@ -103,12 +118,42 @@ class _Search:
                 self._of_names[owner][label] = None
             else:
                 shared.append(label)
+        if makers and not claimed and not operator.is_product:
+            self._add_parts(list(makers), place)
         self._share(shared, place)
 
     def found(self, place: int) -> tuple[str, ...]:
         """Return what was found for an operator and for all of its names."""
         of_names = (label for name in self._added[place].nodes for label in self._of_names[name])
         return tuple(dict.fromkeys((*self._of_operators[place], *of_names)))
+
+    def _exported_name(self, name: str) -> str:
+        """Return the name that a node was exported with: it may have another since its framework rewrote the graph."""
+        rewritten = _REWRITTEN.match(name)
+        if rewritten is None or self._is_exported(name):
+            return name
+        words = rewritten["rest"].split("_")
+        candidates = (rewritten["scope"] + "_".join(words[first:]) for first in range(len(words)))
+        return next(filter(self._is_exported, candidates), name)
+
+    def _is_exported(self, name: str) -> bool:
+        tensors = (f"{name}:0", name)
+        return self._graph.node(name) is not None or any(self._graph.maker(tensor) is not None for tensor in tensors)
+
+    def parts(self, place: int, products: Collection[str]) -> tuple[str, ...]:
+        """Return the products that an operator computes a part of, beside the operators that are products."""
+        return tuple(label for label in self._parts.get(place, ()) if label in products)
+
+    def _add_parts(self, labels: list[str], place: int) -> None:
+        """Note that an operator makes the tensors of nodes that were claimed before; what waits in its scope helps."""
+        scopes = self._added[place].scopes
+        helpers = [
+            waiting
+            for waiting in self._waiting
+            if not self._added[waiting].is_product and set(self._added[waiting].scopes) & set(scopes)
+        ]
+        self._waiting = [waiting for waiting in self._waiting if waiting not in helpers]
+        self._parts.update(dict.fromkeys((*helpers, place), labels))
 
     def is_taken(self, label: str, products: Collection[str]) -> bool:
         """Whether a node is a product that an operator computes which is one: others only lay it out."""

@@ -11,10 +11,10 @@ from documents import speedup
 from reductions import CHAIN, SLOWER, Judge, evidence
 
 from irbench.api.options import RunOptions
-from irbench.api.reduce import Reduction
-from irbench.api.reducing import reducer, trials
-from irbench.api.reducing.options import ReduceOptions
-from irbench.api.reducing.reducer import Reducer
+from irbench.api.reduction import reducer, trials
+from irbench.api.reduction.options import ReduceOptions
+from irbench.api.reduction.reduce import Reduction
+from irbench.api.reduction.reducer import Reducer
 from irbench.errors import IrbenchError
 from irbench.reduction.cutting import CutRequest, Part
 from irbench.reduction.report import (

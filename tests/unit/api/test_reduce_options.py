@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from irbench.api.options import RunOptions
-from irbench.api.reduce import expectation_of
-from irbench.api.reducing.options import (
+from irbench.api.reduction.options import (
     ReduceOptions,
     output_folder,
     refuse_ineffective,
     refuse_several_values,
     repeat_command,
 )
+from irbench.api.reduction.reduce import expectation_of
 from irbench.errors import IrbenchError
 from irbench.reduction.expectation import Failing, SlowerThan, WrongAnswers
 

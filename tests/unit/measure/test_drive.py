@@ -103,6 +103,23 @@ def test_calls_that_a_runtime_records_are_timed_one_by_one_from_the_first(clock:
     assert slot.calls == ["run"] * 3
 
 
+def test_staging_running_and_fetching_are_timed_apart(clock: HandTurnedClock) -> None:
+    class Copying(ScriptedSlot):
+        def stage(self, feed: object) -> None:
+            super().stage(feed)
+            clock.now_ns += 2 * MS
+
+        def fetch(self) -> tuple[np.ndarray, ...]:
+            clock.now_ns += MS
+            return super().fetch()
+
+    slot = Copying(clock, [9 * MS, 5 * MS])
+    stages_ns = drive.time_stages(slot, FEED, 3)
+    assert stages_ns.dtype == np.int64
+    assert (stages_ns // MS).tolist() == [[2, 9, 1], [2, 5, 1], [2, 5, 1]]
+    assert slot.calls == ["stage", "run", "fetch"] * 3
+
+
 def test_the_first_call_of_a_round_is_never_timed(clock: HandTurnedClock) -> None:
     slot = ScriptedSlot(clock, [99 * MS, 1 * MS])
     window = drive.make_driver([slot], [FEED], "copy").drive(2)

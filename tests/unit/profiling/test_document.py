@@ -2,18 +2,56 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from importlib import resources
+from typing import Any
 
+import jsonschema
 import profiles
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.profiling.document import decode_profile, encode_profile
+from irbench.profiling.document import decode_profile, encode_profile, profile_schema
 
 
-def test_a_document_is_read_as_it_was_written() -> None:
+def shipped_schema() -> bytes:
+    return resources.files("irbench.profiling").joinpath("profile.schema.json").read_bytes()
+
+
+def refusals(plain: Any) -> list[Any]:
+    return list(jsonschema.Draft202012Validator(json.loads(shipped_schema())).iter_errors(plain))
+
+
+def test_a_document_is_read_as_it_was_written_and_fits_the_schema() -> None:
     for document in (profiles.example(), profiles.compared(), profiles.with_peaks(profiles.example())):
-        assert decode_profile(encode_profile(document), "it") == document
+        data = encode_profile(document)
+        assert decode_profile(data, "it") == document
+        assert not refusals(json.loads(data))
+
+
+def test_the_shipped_schema_is_the_one_of_the_classes() -> None:
+    assert shipped_schema() == profile_schema(), "write it anew: make schema"
+    jsonschema.Draft202012Validator.check_schema(json.loads(shipped_schema()))
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("profile_version",), "1"),
+        (("stopped_by",), "boredom"),
+        (("cells", 0, "operators", 0, "duration_ns"), 5),
+        (("cells", 0, "launches", 0, "profiled_ns", 0), 1.5),
+        (("graphs", "none", 0, "operator_class"), "work"),
+    ],
+)
+def test_the_schema_refuses_what_is_no_profile(where: tuple[str | int, ...], value: object) -> None:
+    plain: Any = json.loads(encode_profile(profiles.example()))
+    inner = plain
+    for key in where[:-1]:
+        inner = inner[key]
+    inner[where[-1]] = value
+    assert refusals(plain)
 
 
 @pytest.mark.parametrize(

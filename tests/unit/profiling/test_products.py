@@ -51,3 +51,9 @@ def test_an_operator_of_unknown_kind_keeps_its_nodes_and_so_does_one_before_whic
     fusion = operator("f", "fusion", nodes=["block/conv"])
     assert joined(lost("7"), strange)[1] == (("block/conv",), "name")
     assert joined(fusion) == [(("block/conv",), "name")]
+
+
+def test_a_part_of_a_product_that_is_computed_gives_nothing_to_one_that_waits() -> None:
+    conv = operator("c", "Conv", nodes=["block/conv"])
+    bias = operator("b", "fusion", nodes=["block/conv"])
+    assert joined(lost("7"), conv, bias) == [((), "unmatched"), (("block/conv",), "name"), (("block/conv",), "name")]

@@ -266,3 +266,19 @@ def test_a_profile_without_a_graph_is_counted_by_kind() -> None:
     report = derive_report(replace(profiles.example(), graphs={}))
     assert {row.operator_class for row in report.classes} >= {MATRIX, MOVEMENT}
     assert all(not row.nodes for row in report.nodes)
+
+
+def test_a_part_of_a_product_belongs_to_its_node_and_to_the_class_of_its_own_kind() -> None:
+    kinds = {"tf": {"Mul": OperatorClass.ELEMENTWISE, "_MklConv2D": MATRIX}}
+    operators = [
+        operator("conv", "_MklConv2D", *[8.0] * 4, nodes=["block/conv"]),
+        operator("scale", "Mul", *[2.0] * 4, nodes=["block/conv"]),
+    ]
+    found = derive_report(document(cell("tf", operators, [11] * 4, [11] * 4), kinds=kinds))
+    times = {row.operator_class: row.figures["tf-cpu"].time_ns.value for row in found.classes}
+    assert times == {MATRIX: 8e6, OperatorClass.ELEMENTWISE: 2e6}
+    (node,) = found.nodes
+    assert node.figures["tf-cpu"].time_ns.value == 10e6
+    assert {row.name for row in found.operators} == {"Conv", "Mul"}
+    assert row(found, MATRIX).figures["tf-cpu"].flops == 231_211_008
+    assert row(found, OperatorClass.ELEMENTWISE).figures["tf-cpu"].flops is None

@@ -56,6 +56,21 @@ def test_versions_that_the_peaks_were_not_measured_with_are_told() -> None:
     assert "(here" not in text(known, 100)
 
 
+def test_a_gpu_has_a_table_of_its_own() -> None:
+    shown = document(profiles.on_gpu(), profiles.on_gpu("ort:cuda+basic", has_kernels=False), profiles.ort())
+    check_golden("profile-gpu", text(shown, 100))
+    assert "ms on the GPU" not in text(profiles.example(), 100)
+
+
+def test_a_gpu_whose_kernels_nobody_records_has_no_operators_and_says_why() -> None:
+    shown = text(document(profiles.on_gpu(has_kernels=False)), 300)
+    assert "its runtime records no kernels of the GPU" in shown
+    assert "of the 2.70 ms between them the host takes 0.900 ms to hand over work." in shown
+    assert "of its operators' time" not in shown
+    assert " in kernels, " not in shown
+    assert "ort:cuda: 1 of 5 nodes ran on the CPU, 2 % of the latency." in shown
+
+
 def test_two_levels_look_as_they_were_looked_at() -> None:
     check_golden("profile-compare", text(profiles.compared(), 80))
 

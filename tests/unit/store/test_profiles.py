@@ -9,7 +9,7 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run, list_runs
-from irbench.store.profiles import begin_profile, find_profile
+from irbench.store.profiles import begin_profile, find_profile, profile_ids
 
 OLD, NEW = "01JDA000000000000000000000", "01JDB000000000000000000000"
 
@@ -26,6 +26,11 @@ def root(tmp_path: Path) -> Path:
 )
 def test_a_profile_is_found_by_its_id_its_beginning_or_as_the_newest(root: Path, name: str, found: str) -> None:
     assert find_profile(root, name).read_text() == found
+
+
+def test_ids_are_told_oldest_first(root: Path, tmp_path: Path) -> None:
+    assert profile_ids(root) == [OLD, NEW]
+    assert profile_ids(tmp_path / "nowhere") == []
 
 
 def test_a_profile_is_found_by_its_file_and_its_folder(root: Path) -> None:

@@ -47,6 +47,28 @@ def profiled(host: ProfileHost, inferences: int = 20) -> ProfiledRun:
     return host.profile(inferences)
 
 
+def gpu_host_of(folder: Path, monkeypatch: pytest.MonkeyPatch, device: str) -> ProfileHost:
+    backend = ProfiledFakeBackend("fake-a", devices=("cpu", "cuda"))
+    task = host_of(folder, monkeypatch, backend, copy_us="300", profile="kernels")._task
+    return ProfileHost(replace(task, cell=replace(task.cell, device=device)))
+
+
+def test_on_a_gpu_copies_are_timed_apart_and_are_part_of_the_latency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = profiled(gpu_host_of(tmp_path, monkeypatch, "cuda"))
+    assert {(copy_in // 1000, copy_out // 1000) for copy_in, copy_out in run.copies_ns} == {(300, 300)}
+    assert len(run.copies_ns) == len(run.latency_ns)
+    assert {latency // 1000 for latency in run.latency_ns} == {CALL_US + 600}
+    assert run.profiles[0].gpu is not None
+
+
+def test_on_the_cpu_nothing_is_bound_and_no_copy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = profiled(gpu_host_of(tmp_path, monkeypatch, "cpu"))
+    assert run.copies_ns == ()
+    assert {latency // 1000 for latency in run.latency_ns} == {CALL_US}
+
+
 def test_each_inference_is_timed_and_profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = profiled(host_of(tmp_path, monkeypatch, call_us="400000"))
     assert len(run.latency_ns) == len(run.profiles) == 20
@@ -134,7 +156,7 @@ def test_operators_of_a_framework_are_given_the_names_of_onnx_nodes() -> None:
         OperatorTime("dense/BiasAdd", "BiasAdd", 10, ("dense/BiasAdd",)),
         OperatorTime("SessionRun", "SessionRun", 5, is_overhead=True),
     )
-    renamed = with_onnx_names([InferenceProfile(operators), InferenceProfile(operators[:1], 7)], exported)
+    renamed = with_onnx_names([InferenceProfile(operators), InferenceProfile(operators[:1], 7)], exported, {})
     assert [operator.nodes for operator in renamed[0].operators] == [("MatMul__3",), ("dense/BiasAdd",), ()]
     assert renamed[1] == InferenceProfile((replace(operators[0], nodes=("MatMul__3",)),), 7)
 

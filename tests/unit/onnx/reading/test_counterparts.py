@@ -95,6 +95,16 @@ def test_what_only_lays_out_a_product_is_no_product():
     assert not {"MatMul__11"} & {*layout, *add}
 
 
+def test_what_a_backend_classifies_otherwise_is_no_product_whatever_it_is_called():
+    convert = FrameworkOperator("convert", ("block/query/einsum",), "movement")
+    product = FrameworkOperator("__library$gemm", ("block/query/einsum",), "matrix")
+    add = FrameworkOperator("AddV2", ("block/query/add",), "elementwise")
+    assert not convert.is_product
+    moved, multiplied, _ = onnx_counterparts((convert, product, add), ATTENTION)
+    assert "MatMul__11" not in moved
+    assert "MatMul__11" in multiplied
+
+
 def test_products_that_run_side_by_side_are_told_apart_by_their_scopes():
     early, product, *_ = counterparts(
         ("Einsum", "block/value/einsum/Einsum"), ("Einsum", "block/query/einsum/Einsum"), ("AddV2", "block/query/add")
@@ -134,6 +144,49 @@ def test_all_operators_of_a_loop_compute_the_recurrent_node_that_it_became():
     assert first == [("LSTM__1", "Squeeze__2")] * 2
     assert second == ("LSTM__3",)
     assert dense == ("logits/MatMul",)
+
+
+FOLDED = Inventory(
+    nodes=(
+        node("Conv", "x kernel bias", "block/norm/add_1:0", "block/depthwise"),
+        node("Clip", "block/norm/add_1:0", "block/relu:0", "block/relu"),
+        node("Conv", "block/relu:0 kernel bias", "Conv__9:0", "Conv__9"),
+        node("Add", "Conv__9:0 block/relu:0", "block/sum/Add:0", "block/sum/Add"),
+    )
+)
+
+
+def test_operators_that_compute_what_was_folded_into_a_product_are_parts_of_it():
+    executed = [
+        FrameworkOperator("DepthwiseConv2dNative", ("block/depthwise",)),
+        FrameworkOperator("Mul", ("block/norm/mul_1",)),
+        FrameworkOperator("AddV2", ("block/norm/add_1",)),
+        FrameworkOperator("Relu6", ("block/relu",)),
+    ]
+    assert list(onnx_counterparts(executed, FOLDED)) == [*[("block/depthwise",)] * 3, ("block/relu",)]
+
+
+def test_what_waits_in_another_scope_is_no_part_of_a_product():
+    executed = [
+        FrameworkOperator("DepthwiseConv2dNative", ("block/depthwise",)),
+        FrameworkOperator("Mul", ("elsewhere/mul",)),
+        FrameworkOperator("AddV2", ("block/norm/add_1",)),
+    ]
+    assert list(onnx_counterparts(executed, FOLDED)) == [("block/depthwise",), (), ("block/depthwise",)]
+
+
+def test_what_a_rewriter_made_of_a_node_has_the_counterpart_of_that_node():
+    executed = [
+        FrameworkOperator("Relu6", ("block/relu",)),
+        FrameworkOperator("_MklNativeConv2D", ("block/project/mul_1",)),
+        FrameworkOperator("AddN", ("block/sum/ArithmeticOptimizer/AddOpsRewrite_Leaf_1_Add",)),
+        FrameworkOperator("AddV2", ("block/sum/ArithmeticOptimizer/AddOpsRewrite_Add",)),
+        FrameworkOperator("AddV2", ("block/sum/ArithmeticOptimizer/AddOpsRewrite_Other",)),
+    ]
+    _, product, leaf, add, other = onnx_counterparts(executed, FOLDED)
+    assert product == ("Conv__9",)
+    assert leaf == add == ("block/sum/Add",)
+    assert other == ()
 
 
 def test_what_is_unknown_has_no_counterpart():

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from irbench.profiling.launches import Launch, middle_half, with_launch
 from irbench.profiling.record import ProfiledCell
-from irbench.profiling.reduction import Launch, middle_half, with_launch
 from irbench.spi.profiling import InferenceProfile, OperatorTime
 
 EMPTY = ProfiledCell("a", "a", "a", "cpu", "onnx")

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.profiling.gpu import gpu_times
 from irbench.profiling.record import Disturbance, LaunchLatencies, OperatorProfile, ProfiledCell, TimelineSpan
 from irbench.spi.profiling import InferenceProfile, OperatorTime
 
@@ -31,6 +32,7 @@ class Launch:
         plain_ns: Latency of each call of a session without profiling.
         profiles: Of the profiled calls, oldest first; at least one, and their ``averages`` add up to the calls.
         disturbance: What else happened on the machine.
+        copies_ns: Of each profiled call on a GPU, how long its inputs and its outputs were copied; empty on the CPU.
     """
 
     number: int
@@ -38,6 +40,7 @@ class Launch:
     plain_ns: tuple[int, ...]
     profiles: tuple[InferenceProfile, ...]
     disturbance: Disturbance | None = None
+    copies_ns: tuple[tuple[int, int], ...] = ()
 
     @property
     def counted(self) -> NDArray[np.intp]:
@@ -89,6 +92,7 @@ def _latencies(launch: Launch) -> LaunchLatencies:
         counted=tuple(map(int, launch.counted)),
         uncertainty_ns=max(profile.uncertainty_ns for profile in launch.profiles),
         disturbance=launch.disturbance,
+        gpu=gpu_times(launch.profiles, launch.copies_ns, launch.counted, launch.profile_of(launch.counted)),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from irbench.api.progress import Say
-from irbench.api.reducing.judge import Judge
+from irbench.api.reduction.judge import Judge
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.record import Failure

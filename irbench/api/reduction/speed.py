@@ -9,7 +9,7 @@ from irbench.address import BackendAddress
 from irbench.api.measurement import measure_planned
 from irbench.api.options import RunOptions
 from irbench.api.progress import Reporter
-from irbench.api.reducing.judge import WholeGraph, facts_of, graph_source
+from irbench.api.reduction.judge import WholeGraph, facts_of, graph_source
 from irbench.api.requests import planned, requested
 from irbench.api.run_destination import RunDestination
 from irbench.errors import IrbenchError

@@ -8,7 +8,7 @@ from pathlib import Path
 from irbench.address import BackendAddress
 from irbench.api.options import RunOptions
 from irbench.api.progress import Say
-from irbench.api.reducing.judge import WholeGraph, facts_of, graph_source
+from irbench.api.reduction.judge import WholeGraph, facts_of, graph_source
 from irbench.api.requests import requested
 from irbench.api.resolve import resolve_bundles
 from irbench.api.values import Shapes

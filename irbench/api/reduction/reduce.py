@@ -18,9 +18,9 @@ from irbench.api.display import Displayable
 from irbench.api.measurement import refuse_within_a_worker
 from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
 from irbench.api.progress import ProgressOption, Reporter, reporting
-from irbench.api.reducing.answers import AnswerJudge
-from irbench.api.reducing.judge import Judge
-from irbench.api.reducing.options import (
+from irbench.api.reduction.answers import AnswerJudge
+from irbench.api.reduction.judge import Judge
+from irbench.api.reduction.options import (
     ReduceKeywords,
     ReduceOptions,
     expected_backends,
@@ -28,8 +28,8 @@ from irbench.api.reducing.options import (
     refuse_ineffective,
     refuse_several_values,
 )
-from irbench.api.reducing.reducer import Reducer
-from irbench.api.reducing.speed import SpeedJudge
+from irbench.api.reduction.reducer import Reducer
+from irbench.api.reduction.speed import SpeedJudge
 from irbench.api.requests import refuse_contradictions
 from irbench.api.resolve import require_models
 from irbench.api.results import Interrupted

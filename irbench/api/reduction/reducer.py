@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from irbench.api.progress import Say
-from irbench.api.reducing.judge import Judge, code_without_irbench
-from irbench.api.reducing.options import ReduceOptions, repeat_command
-from irbench.api.reducing.trials import SHORTEST_TRIAL_S, OutOfTime, PartTrials, Shown, read_outline
+from irbench.api.reduction.judge import Judge, code_without_irbench
+from irbench.api.reduction.options import ReduceOptions, repeat_command
+from irbench.api.reduction.trials import SHORTEST_TRIAL_S, OutOfTime, PartTrials, Shown, read_outline
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.reduction.activations import GraphSource
