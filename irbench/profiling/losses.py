@@ -13,7 +13,7 @@ from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.estimates import estimate
 from irbench.profiling.joining import JoinedCell, JoinedOperator
 from irbench.profiling.parts import Grouping
-from irbench.profiling.report import Excess, PartRow
+from irbench.profiling.report import Excess
 
 __all__ = ["largest_losses"]
 
@@ -25,19 +25,13 @@ _NEVER_TOLD = (OperatorClass.OTHER, OperatorClass.OVERHEAD)
 """Classes in which runtimes tell different things."""
 
 
-def largest_losses(grouping: Grouping, nodes: Sequence[PartRow]) -> Mapping[str, Excess]:
-    """Return, by the id of a cell, where it loses the most to another one, if that is certain and matters.
-
-    Args:
-        grouping: All cells.
-        nodes: Rows by group of nodes.
-    """
-    classes = {row.key: row.operator_class for row in nodes if row.nodes} | {_INSERTED: OperatorClass.MOVEMENT}
+def largest_losses(grouping: Grouping) -> Mapping[str, Excess]:
+    """Return, by the id of a cell, where it loses the most to another one, if that is certain and matters."""
     sides = [_Side(cell, _parts(cell, grouping)) for cell in grouping.cells if cell.cell.launches]
     found: dict[str, Excess] = {}
     for own in sides:
         others = (other for other in sides if other is not own)
-        losses = [loss for other in others for loss in _losses(own, other, classes, grouping)]
+        losses = [loss for other in others for loss in _losses(own, other, grouping)]
         if losses:
             found[own.cell.cell.id] = max(losses, key=lambda loss: loss.time_ns)
     return found
@@ -49,6 +43,15 @@ class _Side:
 
     cell: JoinedCell
     parts: Mapping[str, Sequence[JoinedOperator]]
+
+    def class_of(self, key: str) -> OperatorClass:
+        """Return in which class the operators of a group take the most time: a third cell may fuse several classes."""
+        if key == _INSERTED:
+            return OperatorClass.MOVEMENT
+        times: dict[OperatorClass, int] = {}
+        for operator in self.parts[key]:
+            times[operator.operator_class] = times.get(operator.operator_class, 0) + operator.total_ns
+        return max(times, key=times.__getitem__)
 
     @property
     def unknown(self) -> list[JoinedOperator]:
@@ -66,10 +69,12 @@ def _parts(cell: JoinedCell, grouping: Grouping) -> Mapping[str, Sequence[Joined
     return found
 
 
-def _losses(own: _Side, other: _Side, classes: Mapping[str, OperatorClass], grouping: Grouping) -> Iterator[Excess]:
-    both = [key for key in own.parts if key in other.parts and classes[key] not in _NEVER_TOLD]
-    for operator_class in dict.fromkeys(classes[key] for key in both):
-        keys = [key for key in both if classes[key] is operator_class]
+def _losses(own: _Side, other: _Side, grouping: Grouping) -> Iterator[Excess]:
+    classes = {key: own.class_of(key) for key in own.parts if key in other.parts}
+    for operator_class in dict.fromkeys(classes.values()):
+        if operator_class in _NEVER_TOLD:
+            continue
+        keys = [key for key, found in classes.items() if found is operator_class]
         loss = _loss(own, other, keys, operator_class, grouping)
         if loss is not None:
             yield loss

@@ -108,7 +108,7 @@ class Excess:
 
     Attributes:
         cell: Which cell.
-        operator_class: The class of the groups' main nodes, with what is fused into these.
+        operator_class: The class in which the operators of these groups take the most time in this cell.
         time_ns: By how much longer it takes there.
         against: The cell that is the fastest there.
         inserted_ns: Of its time there, that of operators which its runtime added to the graph.

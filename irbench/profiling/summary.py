@@ -39,7 +39,7 @@ def derive_report(document: ProfileDocument) -> ProfileReport:
         classes=classes,
         operators=operator_rows(grouping),
         nodes=nodes,
-        headline=tuple(_headline(classes, summaries, largest_losses(grouping, nodes))),
+        headline=tuple(_headline(classes, summaries, largest_losses(grouping))),
         comparisons=comparisons(grouping, document.compared, classes, nodes),
     )
 

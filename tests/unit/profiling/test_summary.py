@@ -9,10 +9,16 @@ import pytest
 from profiles import SCORES, cell, document, operator
 
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.record import OperatorProfile
 from irbench.profiling.report import CellSummary, PartRow, ProfileReport
 from irbench.profiling.summary import derive_report
 
-MATRIX, MOVEMENT, OVERHEAD = OperatorClass.MATRIX, OperatorClass.MOVEMENT, OperatorClass.OVERHEAD
+MATRIX, NORMALISATION, MOVEMENT, OVERHEAD = (
+    OperatorClass.MATRIX,
+    OperatorClass.NORMALISATION,
+    OperatorClass.MOVEMENT,
+    OperatorClass.OVERHEAD,
+)
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +211,23 @@ def test_a_loss_is_told_of_the_class_in_which_it_is_largest(report: ProfileRepor
     assert (ort.excess.operator_class, ort.excess.against) == (MATRIX, "openvino-cpu")
     assert ort.excess.time_ns == pytest.approx(14e6 - 9.5e6)  # Conv with Relu, and Gemm
     assert openvino.excess is None
+
+
+def test_a_loss_within_nodes_that_a_third_backend_fuses_is_of_the_class_that_loses() -> None:
+    def separate(softmax_ms: float) -> list[OperatorProfile]:
+        return [
+            operator("d", "Gemm", *[4.0] * 4, nodes=["head/dense"], shape=SCORES),
+            operator("head/softmax", "Softmax", *[softmax_ms] * 4, nodes=["head/softmax"], shape=SCORES),
+        ]
+
+    fused = operator("fused", "Gemm", *[9.0] * 4, nodes=["head/dense", "head/softmax"], shape=SCORES)
+    cells = [
+        cell(label, operators, [20] * 4, [20] * 4)
+        for label, operators in (("a", separate(9.0)), ("b", separate(1.0)), ("c", [fused]))
+    ]
+    first = derive_report(document(*cells)).headline[0]
+    assert first.excess is not None
+    assert (first.excess.operator_class, first.excess.time_ns) == (NORMALISATION, pytest.approx(8e6))
 
 
 def test_a_fusion_is_no_loss_in_the_class_that_it_moves_work_to() -> None:
