@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.matching import MatchedBy
 from irbench.record import Failure
@@ -26,10 +27,8 @@ __all__ = [
 By: TypeAlias = Literal["class", "op", "node"]
 _SPEAKS_FOR_ALL = 0.9
 """The least share of a part's time in operators of known work, for their speed to be the part's."""
-
 _COSTLY = 1.3
 """The most that profiling may lengthen an inference for its parts to speak for one that is not profiled."""
-
 _GAP = 0.05
 """The least share of the latency between operators that is worth a word."""
 
@@ -263,6 +262,7 @@ class ProfileReport:
         nodes: Rows by group of nodes, in the order of the graph; what computes no node comes behind.
         headline: Of each cell that has figures.
         comparisons: Of each backend that was profiled at two levels.
+        counters: Of each cell whose operators or whole model were counted.
     """
 
     cells: tuple[CellSummary, ...]
@@ -271,6 +271,7 @@ class ProfileReport:
     nodes: tuple[PartRow, ...]
     headline: tuple[HeadlineFacts, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    counters: tuple[ClassCounters, ...] = ()
 
     @property
     def by_latency(self) -> tuple[CellSummary, ...]:
