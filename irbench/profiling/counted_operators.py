@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.joining import JoinedCell
+from irbench.profiling.classes import class_of_kind
+from irbench.profiling.joining import JoinedCell, JoinedOperator
 
 __all__ = ["LEAST_CLASS_SHARE", "MOST_KINDS", "SHARE", "NodeSet", "OperatorKind", "chosen_kinds", "node_sets"]
 
@@ -56,15 +57,20 @@ class OperatorKind:
         return sum(found.time_ns for found in self.sets)
 
 
-def node_sets(joined: JoinedCell) -> tuple[NodeSet, ...]:
+def node_sets(joined: JoinedCell, kinds: Mapping[str, OperatorClass]) -> tuple[NodeSet, ...]:
     """Return the sets of nodes that the operators of a cell compute, disjoint ones, those first that take longest.
 
-    Operators without nodes, which a runtime added or whose nodes are unknown, are in none. Where two operators share
-    some nodes but not all, the one that takes longer has them.
+    Operators without nodes, which a runtime added or whose nodes are unknown, are in none; nor are those that compute
+    more than the nodes that they are joined with, as a product does that is joined with its bias alone. Where two
+    operators share some nodes but not all, the one that takes longer has them.
+
+    Args:
+        joined: The cell.
+        kinds: The class of the runtime's own operator types, as far as it has a table of them.
     """
     operators: dict[tuple[str, ...], list[int]] = {}
     for place, operator in enumerate(joined.operators):
-        if operator.nodes and not operator.profile.is_overhead:
+        if operator.nodes and not operator.profile.is_overhead and _has_its_nodes(operator, kinds):
             operators.setdefault(tuple(node.name for node in operator.nodes), []).append(place)
     found = [_node_set(joined, nodes, places) for nodes, places in operators.items()]
     taken: set[str] = set()
@@ -93,6 +99,12 @@ def chosen_kinds(joined: JoinedCell, keys: Mapping[NodeSet, str]) -> tuple[Opera
     large = [found for found, time_ns in times.items() if time_ns >= least_ns]
     chosen = [kind for found in large for kind in _chosen_of_class(_kinds_of(found, keys), times[found])]
     return tuple(sorted(chosen, key=lambda kind: -kind.time_ns))
+
+
+def _has_its_nodes(operator: JoinedOperator, kinds: Mapping[str, OperatorClass]) -> bool:
+    """Whether a product, convolution or recurrence of the runtime is joined with one."""
+    told = class_of_kind(operator.profile.kind, kinds)
+    return told not in (OperatorClass.MATRIX, OperatorClass.RECURRENT) or told is operator.operator_class
 
 
 def _node_set(joined: JoinedCell, nodes: tuple[str, ...], places: Sequence[int]) -> NodeSet:

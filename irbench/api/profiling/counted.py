@@ -14,6 +14,7 @@ from irbench.counters import Counting
 from irbench.errors import IrbenchError
 from irbench.feeds import write_sample
 from irbench.measure.clock import Stopwatch
+from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.probe_graph import identity
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.profiling.counted_operators import MOST_KINDS, SHARE, NodeSet, OperatorKind, chosen_kinds, node_sets
@@ -95,6 +96,7 @@ class _CellToCount:
     joined: JoinedCell
     cell: Cell
     planned: PlannedGroup
+    kinds: Mapping[str, OperatorClass]
 
     @property
     def workload(self) -> Workload:
@@ -120,7 +122,8 @@ def _profiled_cells(planned: PlannedGroup, document: ProfileDocument) -> Iterato
     cells = {cell.id: cell for cell in planned.group.cells}
     for joined in joined_cells(document):
         if joined.cell.launches and joined.cell.failure is None:
-            yield _CellToCount(joined, _as_profiled(cells[joined.cell.id], joined.cell, planned), planned)
+            cell = _as_profiled(cells[joined.cell.id], joined.cell, planned)
+            yield _CellToCount(joined, cell, planned, document.kinds.get(cell.backend, {}))
 
 
 def _as_profiled(cell: Cell, profiled: ProfiledCell, planned: PlannedGroup) -> Cell:
@@ -154,7 +157,7 @@ def _operator_models(cell: _CellToCount, folder: Path) -> Iterator[tuple[float, 
     source = cell.source
     if source is None:
         return
-    placed = _placed(source, node_sets(cell.joined))
+    placed = _placed(source, node_sets(cell.joined, cell.kinds))
     kinds = chosen_kinds(cell.joined, {found: place.key for found, place in placed.items()})
     if kinds:
         yield math.inf, _call_model(cell, folder)

@@ -25,7 +25,7 @@ def joined(operators: Sequence[OperatorProfile]) -> JoinedCell:
 
 
 def keys(found: JoinedCell, equal: Mapping[str, str] | None = None) -> dict[NodeSet, str]:
-    return {each: (equal or {}).get(each.nodes[0], each.nodes[0]) for each in node_sets(found)}
+    return {each: (equal or {}).get(each.nodes[0], each.nodes[0]) for each in node_sets(found, {})}
 
 
 def counted(found: JoinedCell, equal: Mapping[str, str] | None = None) -> list[tuple[str, int]]:
@@ -63,8 +63,8 @@ def test_a_class_that_takes_hardly_any_time_is_not_counted() -> None:
 
 def test_fused_nodes_are_one_set_and_what_computes_no_node_is_none() -> None:
     ort, openvino, *_ = joined_cells(profiles.example())
-    assert node_sets(openvino)[0].nodes == ("block/conv", "block/relu")
-    assert sorted(each.nodes for each in node_sets(ort)) == sorted((each.name,) for each in profiles.NODES)
+    assert node_sets(openvino, profiles.KINDS["openvino"])[0].nodes == ("block/conv", "block/relu")
+    assert sorted(each.nodes for each in node_sets(ort, {})) == sorted((each.name,) for each in profiles.NODES)
 
 
 def test_of_operators_that_share_some_nodes_the_longest_has_them() -> None:
@@ -73,5 +73,13 @@ def test_of_operators_that_share_some_nodes_the_longest_has_them() -> None:
         operator("long", "Conv", 4.0, nodes=["conv1", "conv2"]),
         operator("same", "Conv", 2.0, nodes=["conv1", "conv2"]),
     ]
-    (only,) = node_sets(joined(shared))
+    (only,) = node_sets(joined(shared), {})
     assert (only.nodes, only.operators, only.time_ns) == (("conv1", "conv2"), (1, 2), 6_000_000)
+
+
+def test_a_product_that_is_joined_with_its_bias_alone_is_not_counted_as_a_sum() -> None:
+    graph = (*CONVS, node("bias", "Add", OperatorClass.ELEMENTWISE))
+    operators = [*convolutions(4.0), operator("dense", "FullyConnected", 4.0, nodes=["bias"])]
+    (found,) = joined_cells(document(cell("openvino", operators, [9.0], [9.0]), graphs={"none": graph}))
+    assert [each.nodes for each in node_sets(found, {"FullyConnected": OperatorClass.MATRIX})] == [("conv0",)]
+    assert len(node_sets(found, {})) == 2
