@@ -27,8 +27,10 @@ __all__ = [
 By: TypeAlias = Literal["class", "op", "node"]
 _SPEAKS_FOR_ALL = 0.9
 """The least share of a part's time in operators of known work, for their speed to be the part's."""
+
 _COSTLY = 1.3
 """The most that profiling may lengthen an inference for its parts to speak for one that is not profiled."""
+
 _GAP = 0.05
 """The least share of the latency between operators that is worth a word."""
 

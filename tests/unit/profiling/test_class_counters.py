@@ -10,9 +10,11 @@ from profile_counters import EVENTS, counters, launch, part
 
 from irbench.counter_row import CounterFigure
 from irbench.counters import EventCount
+from irbench.errors import IrbenchError
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.counter_record import CountedPart
+from irbench.profiling.document import decode_profile, encode_profile
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.summary import derive_report
 
@@ -106,3 +108,14 @@ def test_the_whole_model_and_an_empty_call_come_behind_the_classes() -> None:
 
 def test_a_profile_without_counters_has_none() -> None:
     assert derive_report(replace(profile_counters.example(), counters=None)).counters == ()
+
+
+def test_a_document_with_counters_is_read_as_it_was_written() -> None:
+    document = profile_counters.example()
+    assert decode_profile(encode_profile(document), "it") == document
+
+
+@pytest.mark.parametrize("wrong", [part("a", 99), part("a", 1, cell="none")])
+def test_counters_of_operators_that_are_not_there_are_refused(wrong: CountedPart) -> None:
+    with pytest.raises(IrbenchError, match="damaged"):
+        decode_profile(encode_profile(of(wrong)), "it")

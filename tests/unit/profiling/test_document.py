@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import profile_counters
 import profiles
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.profiling.counter_record import CountedPart
 from irbench.profiling.document import decode_profile, encode_profile
 
 
 def test_a_document_is_read_as_it_was_written() -> None:
-    peaks, counters = profiles.with_peaks(profiles.example()), profile_counters.example()
-    for document in (profiles.example(), profiles.compared(), peaks, counters):
+    for document in (profiles.example(), profiles.compared(), profiles.with_peaks(profiles.example())):
         assert decode_profile(encode_profile(document), "it") == document
 
 
@@ -48,10 +45,3 @@ def test_figures_that_do_not_fit_the_launches_are_refused() -> None:
             damaged = encode_profile(replace(document, cells=(document.cells[0], cell, document.cells[2])))
         with pytest.raises(IrbenchError, match="damaged"):
             decode_profile(damaged, "it")
-
-
-@pytest.mark.parametrize("wrong", [profile_counters.part("a", 99), profile_counters.part("a", 1, cell="none")])
-def test_counters_of_operators_that_are_not_there_are_refused(wrong: CountedPart) -> None:
-    document = replace(profile_counters.example(), counters=profile_counters.counters(wrong))
-    with pytest.raises(IrbenchError, match="damaged"):
-        decode_profile(encode_profile(document), "it")

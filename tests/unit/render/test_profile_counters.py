@@ -11,7 +11,7 @@ import profile_counters
 import pytest
 from golden_files import check_golden
 
-from irbench.api.profile import Profile
+import irbench as public
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.summary import derive_report
 from irbench.record import Failure
@@ -61,8 +61,8 @@ def test_what_could_not_be_counted_has_its_reason_once_for_all_models_of_a_backe
     shown = in_one_line(nothing)
     assert "ort, not counted: whole model and 5 other models: It has no kernel for this." in shown
     assert "Counters of each class" not in shown
-    assert Profile(nothing).exit_code == 3
-    assert Profile(document).exit_code == 0
+    assert public.Profile(nothing).exit_code == 3
+    assert public.Profile(document).exit_code == 0
 
 
 def test_a_graph_that_nothing_could_be_cut_out_of_is_told_with_the_remedy() -> None:
@@ -74,7 +74,7 @@ def test_a_graph_that_nothing_could_be_cut_out_of_is_told_with_the_remedy() -> N
 
 
 def test_rows_of_classes_have_their_counters_also_as_json_in_csv() -> None:
-    found = Profile(profile_counters.example())
+    found = public.Profile(profile_counters.example())
     (matrix,) = (row for row in found.rows() if row.label == "ort" and row.operator_class == "matrix")
     assert matrix.counted_share == pytest.approx(1)
     assert {figure.name for figure in matrix.counters} >= {"cycles", "ipc", "retiring"}
