@@ -1,14 +1,18 @@
-"""A tiny graph of one matrix product, for probing devices and precisions."""
+"""Tiny graphs: one of a matrix product, for probing devices and precisions, and one that does nothing."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irbench.spec import Artifact, Load, Precision, TensorSpec
 from irbench.spi import Backend, Refusal
 
-__all__ = ["computed_precision", "matmul"]
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["computed_precision", "identity", "matmul"]
 
 _SHAPE = (16, 16)
 _OPSET = 17
@@ -36,12 +40,20 @@ def matmul(folder: Path, precision: str, shape: tuple[int, ...] = _SHAPE) -> Art
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
         [helper.make_tensor("w", element, [side, side], weights)],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)
-    path = folder / f"matmul-{precision}.onnx"
-    path.write_bytes(model.SerializeToString())
-    return Artifact(
-        "onnx", path, (TensorSpec("x", "float32", shape),), (TensorSpec("y", "float32", shape),), (), "", 17
+    return _written(graph, folder / f"matmul-{precision}.onnx", shape)
+
+
+def identity(folder: Path) -> Artifact:
+    """Write ``y = x`` of one float32 number, and return the artifact."""
+    from onnx import TensorProto, helper
+
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])],
+        "identity",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
     )
+    return _written(graph, folder / "identity.onnx", (1,))
 
 
 def computed_precision(backend: Backend, artifact: Artifact, device: str, asked: Precision) -> str | None:
@@ -56,3 +68,14 @@ def computed_precision(backend: Backend, artifact: Artifact, device: str, asked:
         return str(session.effective["precision"])
     finally:
         session.close()
+
+
+def _written(graph: onnx.GraphProto, path: Path, shape: tuple[int, ...]) -> Artifact:
+    """Write a graph from "x" to "y", float32 of one shape."""
+    from onnx import helper
+
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return Artifact(
+        "onnx", path, (TensorSpec("x", "float32", shape),), (TensorSpec("y", "float32", shape),), (), "", _OPSET
+    )

@@ -52,13 +52,18 @@ def _require_sense(document: ProfileDocument) -> None:
     """Refuse what the types allow and no irbench writes, so that readers may rely on it.
 
     Raises:
-        ValueError: Cells share an id, or a cell's figures do not fit its launches.
+        ValueError: Cells share an id, a cell's figures do not fit its launches, or counters are of
+            no operator.
     """
     if len({cell.id for cell in document.cells}) < len(document.cells):
         raise ValueError("two cells have the same id")
     for cell in document.cells:
         if not _is_sound(cell):
             raise ValueError(f"the figures of {cell.id} do not fit its launches")
+    operators = {cell.id: len(cell.operators) for cell in document.cells}
+    for part in document.counters.parts if document.counters is not None else ():
+        if part.cell not in operators or not all(0 <= place < operators[part.cell] for place in part.operators):
+            raise ValueError(f"the counters of {part.id} are of no operator")
 
 
 def _is_sound(cell: ProfiledCell) -> bool:

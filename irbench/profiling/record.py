@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from irbench.notices import Note, Reference, Warn
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.counter_record import ProfileCounters
 from irbench.record import Failure, OutputError
 from irbench.roofline import MachinePeaks
 from irbench.spec import Scalar
@@ -232,6 +233,7 @@ class ProfileDocument:
         warnings: What speaks against the figures.
         verified_against: Where the expected outputs came from; ``None`` where nothing could be checked.
         peaks: What was known of the machine's peaks, without raw times; ``None`` where nothing was.
+        counters: What counters saw of each class of work, in launches of their own; ``None`` without ``--counters``.
     """
 
     profile_version: int
@@ -255,3 +257,4 @@ class ProfileDocument:
     warnings: tuple[Warn, ...] = ()
     verified_against: Reference | None = None
     peaks: MachinePeaks | None = None
+    counters: ProfileCounters | None = None

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.cell_summary import CellSummary
+from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.estimates import Estimate
 
 __all__ = [
@@ -194,6 +195,7 @@ class ProfileReport:
         nodes: Rows by group of nodes, in the order of the graph; what computes no node comes behind.
         headline: Of each cell that has figures.
         comparisons: Of each backend that was profiled at two levels.
+        counters: Of each cell whose operators or whole model were counted.
     """
 
     cells: tuple[CellSummary, ...]
@@ -202,6 +204,7 @@ class ProfileReport:
     nodes: tuple[PartRow, ...]
     headline: tuple[HeadlineFacts, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    counters: tuple[ClassCounters, ...] = ()
 
     @property
     def by_latency(self) -> tuple[CellSummary, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from irbench.profiling.class_counters import class_counters
 from irbench.profiling.comparison import comparisons
 from irbench.profiling.estimates import estimate, looks_at
 from irbench.profiling.gpu import gpu_parts
@@ -41,6 +42,7 @@ def derive_report(document: ProfileDocument) -> ProfileReport:
         nodes=nodes,
         headline=tuple(_headline(classes, summaries, largest_losses(grouping))),
         comparisons=comparisons(grouping, document.compared, classes, nodes),
+        counters=class_counters(cells, document.counters),
     )
 
 

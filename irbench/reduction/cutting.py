@@ -22,7 +22,7 @@ from irbench.reduction.report import TensorFacts, Uncuttable
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Cut", "CutRequest", "Part", "outline", "write_part"]
+__all__ = ["Cut", "CutRequest", "Part", "outline", "write_part", "write_parts"]
 
 _FROM_SHAPES = ("Shape", "Size")
 """Operators that read the shape of their input alone, which is fixed."""
@@ -78,14 +78,34 @@ def write_part(request: CutRequest) -> Cut:
     Raises:
         IrbenchError: No reference can compute these values.
     """
-    model = external_data.load(request.source.artifact.path)
-    edge = _outline(model).boundary(request.kept)
+    (part,) = write_parts((request,))
+    return part
+
+
+def write_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
+    """Write several parts of one graph; the values at their inputs are computed in one run of it.
+
+    Args:
+        requests: At least one, all with the same source and the same folder of values.
+
+    Raises:
+        IrbenchError: No reference can compute these values.
+    """
+    source = requests[0].source
+    model = external_data.load(source.artifact.path)
+    graph = _outline(model)
+    edges = [graph.boundary(request.kept) for request in requests]
+    values = Activations(source, model, requests[0].values)
+    cuttable = [edge for edge in edges if edge.inputs and edge.outputs]
+    if cuttable:
+        values.compute([name for edge in cuttable for name in (*edge.inputs, *edge.constants, *edge.outputs)])
+    return tuple(_cut(request, model, edge, values) for request, edge in zip(requests, edges, strict=True))
+
+
+def _cut(request: CutRequest, model: onnx.ModelProto, edge: Boundary, values: Activations) -> Cut:
     if not edge.inputs or not edge.outputs:
         return Uncuttable("no-outputs" if edge.inputs else "no-inputs")
-    values = Activations(request.source, model, request.values)
-    values.compute((*edge.inputs, *edge.constants, *edge.outputs))
-    problem = values.problem(edge)
-    return problem or _written(request, model, edge, values)
+    return values.problem(edge) or _written(request, model, edge, values)
 
 
 def _written(request: CutRequest, model: onnx.ModelProto, edge: Boundary, values: Activations) -> Part:

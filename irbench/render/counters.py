@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from irbench.counter_row import CounterFigure, CounterRow, CounterTable
-from irbench.counters import PHASES, Obstacle, kind_and_share
+from irbench.counters import PHASES, Obstacle, TopdownMethod, kind_and_share
 from irbench.render.counter_texts import (
     COUNTER_STOP_TEXTS,
     PHASE_TEXTS,
@@ -26,7 +26,10 @@ from irbench.render.timelines import timeline_table
 from irbench.row_names import name_of, tell_apart
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
-__all__ = ["counter_views"]
+__all__ = ["RANGE", "counter_views", "counting_notes", "spanned_figure"]
+
+RANGE = "range"
+"""What brackets are called that are no interval."""
 
 _LOSSES = {
     "frontend_bound": "at the front end",
@@ -34,7 +37,6 @@ _LOSSES = {
     "backend_bound": "at the back end",
     "smt_contention": "to the other thread of the core",
 }
-_RANGE = "range"
 
 
 def counter_views(
@@ -94,7 +96,7 @@ def _loss(kind: str, shares: Mapping[str, float]) -> str:
 
 
 def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:
-    span = _RANGE if _has_ranges_alone(table) else f"{100 * table.confidence:g} %"
+    span = RANGE if _has_ranges_alone(table) else f"{100 * table.confidence:g} %"
     columns = (
         Column("figure", words=True, folds=True),
         Column("row", words=True),
@@ -129,7 +131,7 @@ def _cells(row: CounterRow, name: str, marks_ranges: bool) -> Iterator[str]:
         if figure is None:
             yield NOT_MEASURED
         else:
-            yield _spanned(figure, marks_ranges) if phase == "inference" else _marked(figure)
+            yield spanned_figure(figure, marks_ranges=marks_ranges) if phase == "inference" else _marked(figure)
 
 
 def _marked(figure: CounterFigure) -> str:
@@ -138,11 +140,17 @@ def _marked(figure: CounterFigure) -> str:
     return f"~{shown}" if figure.value is not None and figure.running_share < 1 else shown
 
 
-def _spanned(figure: CounterFigure, marks_ranges: bool) -> str:
+def spanned_figure(figure: CounterFigure, *, marks_ranges: bool) -> str:
+    """Return a value with the ends of its interval or range.
+
+    Args:
+        figure: Of one phase.
+        marks_ranges: Whether a range is called so; not where the heading of its column does.
+    """
     if figure.low is None or figure.high is None or figure.low == figure.high:
         return _marked(figure)
     ends = f"[{figure_value(figure.low, figure.unit)}, {figure_value(figure.high, figure.unit)}]"
-    mark = f" {_RANGE}" if marks_ranges and figure.confidence is None else ""
+    mark = f" {RANGE}" if marks_ranges and figure.confidence is None else ""
     return f"{_marked(figure)} {ends}{mark}"
 
 
@@ -182,21 +190,50 @@ def _notes(table: CounterTable, names: Mapping[str, str]) -> Iterator[str]:
         "per inference: counts divided by the inferences that were made meanwhile; import, compile and warm-up: the"
         " whole phase. Medians over launches; their times are not used"
     )
-    if table.topdown is not None:
-        yield TOPDOWN_TEXTS[table.topdown]
-    if table.level is not None:
-        yield f"nodes of level 2 to {table.level}: toplev"
-    if table.user_only:
+    yield from counting_notes(table, [figure for row in table.rows for figure in row.figures])
+    yield from _timelines_left_out(table, names)
+    if _never_counted(table):
+        yield f"{NOT_MEASURED} {obstacle_text(Obstacle('not-counted'))}"
+
+
+class CountingFacts(Protocol):
+    """How something was counted."""
+
+    @property
+    def topdown(self) -> TopdownMethod | None:
+        """Whose formula the shares of slots are of; ``None`` without shares."""
+        ...
+
+    @property
+    def level(self) -> int | None:
+        """The level of Top-Down that toplev was asked for; ``None`` without."""
+        ...
+
+    @property
+    def user_only(self) -> bool:
+        """Whether the kernel's part is left out."""
+        ...
+
+
+def counting_notes(counted: CountingFacts, figures: Sequence[CounterFigure]) -> Iterator[str]:
+    """Yield whose formulas shares are of, and what is left out or estimated.
+
+    Args:
+        counted: How it was counted.
+        figures: What is shown.
+    """
+    if counted.topdown is not None:
+        yield TOPDOWN_TEXTS[counted.topdown]
+    if counted.level is not None:
+        yield f"nodes of level 2 to {counted.level}: toplev"
+    if counted.user_only:
         yield "the kernel's part is left out: perf_event_paranoid permits user space alone"
-    scaled = [figure.running_share for row in table.rows for figure in row.figures if figure.running_share < 1]
+    scaled = [figure.running_share for figure in figures if figure.running_share < 1]
     if scaled:
         yield (
             "~ scaled by perf: there are more events than counters, and one was on a counter for"
             f" {100 * min(scaled):.0f} % of the time"
         )
-    yield from _timelines_left_out(table, names)
-    if _never_counted(table):
-        yield f"{NOT_MEASURED} {obstacle_text(Obstacle('not-counted'))}"
 
 
 def _timelines_left_out(table: CounterTable, names: Mapping[str, str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import By, CellSummary, PartRow, ProfileReport
 from irbench.render.line_wrapping import wrap
+from irbench.render.profile_counters import COUNTERS_HEADING, counter_lines, counter_table
 from irbench.render.profile_differences import class_change_table, difference_table, node_change_table
 from irbench.render.profile_gpu import gpu_headlines, gpu_notes, gpu_table
 from irbench.render.profile_tables import fitting, largest_first, part_table, speed_table
@@ -96,6 +97,7 @@ class ProfileView:
         yield from gpu_notes(self.document, self.report.cells)
         yield from below_tables(self.document, self.report)
         yield from fused_nodes_lines((*listed, *self._differing))
+        yield from counter_lines(self.document, self.report)
 
     def _parts(self, width: int) -> Iterator[TextTable | str]:
         """Yield the tables, and what is to be said above some of them."""
@@ -119,6 +121,14 @@ class ProfileView:
         if differing:
             yield "The nodes that differ most between backends:"
             yield from fitting(cells, lambda some: difference_table(differing, some), width)
+        yield from self._counters(width)
+
+    def _counters(self, width: int) -> Iterator[TextTable | str]:
+        counters, counted = self.document.counters, {row.cell for row in self.report.counters}
+        if counters is not None and counted:
+            yield COUNTERS_HEADING
+            cells = [cell for cell in self.report.cells if cell.id in counted]
+            yield from fitting(cells, lambda some: counter_table(counters, self.report, some), width)
 
 
 def _paragraph(text: str, width: int, style: str) -> Iterator[Text]:

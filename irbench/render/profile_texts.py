@@ -75,7 +75,7 @@ def headline_lines(report: ProfileReport) -> Iterator[str]:
     for facts in report.headline:
         cell = cells[facts.cell]
         spends = f"{cell.label} spends {_where(facts, rows, has_speed=not cell.is_costly)}"
-        loses = _loses(facts.excess, labels) if facts.excess is not None else ""
+        loses = _loses(facts.excess, cell, labels) if facts.excess is not None else ""
         yield "; ".join(said for said in (spends, _remainder(cell), _reservation(cell), loses) if said) + "."
 
 
@@ -122,9 +122,10 @@ def _estimated_ms(found: Estimate | None) -> str:
     return milliseconds(None if found is None else found.value)
 
 
-def _loses(excess: Excess, labels: Mapping[str, str]) -> str:
+def _loses(excess: Excess, cell: CellSummary, labels: Mapping[str, str]) -> str:
     where = OPERATOR_CLASS_TEXTS[excess.operator_class].phrase
-    said = f"it loses {milliseconds(excess.time_ns)} ms to {labels[excess.against]} in {where}"
+    of_operators = " of operators' time" if cell.overlaps else ""
+    said = f"it loses {milliseconds(excess.time_ns)} ms{of_operators} to {labels[excess.against]} in {where}"
     if excess.inserted_ns > excess.time_ns / 2:
         return f"{said}, most of it added by the runtime"
     return said

@@ -26,11 +26,12 @@ from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell
 from irbench.stats.blocks import processors_in_use
+from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.system import host
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.profiling import MOST_CALLS, ProfiledRun
 
-__all__ = ["ProfilePlan", "ProfileTask", "profile"]
+__all__ = ["Keep", "ProfilePlan", "ProfileTask", "profile"]
 
 Keep: TypeAlias = Callable[[ProfileDocument], None]
 """Stores a profile after each launch."""
@@ -44,11 +45,14 @@ class ProfilePlan:
         launches: Launches of each cell.
         inferences: Inferences that are profiled in each launch, at least.
         budget_s: No launch begins that would end later, judged by the longest one before; the first always runs.
+            Where counters are asked for, they have half of it.
+        counted_launches: Counted launches of each model, where counters are asked for.
     """
 
     launches: int = 4
     inferences: int = 20
     budget_s: float = 300.0
+    counted_launches: int = FEWEST_LAUNCHES
 
 
 @dataclass(frozen=True)

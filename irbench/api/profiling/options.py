@@ -16,7 +16,7 @@ from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.profiling import ProfilePlan
 
-__all__ = ["TOP", "ProfileKeywords", "ProfileOptions", "profile_options"]
+__all__ = ["TOP", "ProfileKeywords", "ProfileOptions", "profile_options", "profile_plan"]
 
 TOP = 20
 """Rows of a table of nodes or operators."""
@@ -37,6 +37,8 @@ class ProfileKeywords(TypedDict, total=False):
         threads: Total of each process, or ``native``.
         cpus: Processors that the backends may use.
         set: Properties by backend, then by key.
+        counters: Also count what each class of operators does, in launches of their own: ``"software"``, ``"ipc"``,
+            ``"cache"``, ``"branch"``, ``"topdown"``, or events that ``perf list`` names.
         seed: Of inputs and of the order of measurements.
         deadline: When a backend that gives no answer is ended.
         no_lock: Measure though another irbench does on this machine.
@@ -54,6 +56,7 @@ class ProfileKeywords(TypedDict, total=False):
     threads: int | str | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
+    counters: str | Iterable[str] | None
     seed: int | None
     deadline: str | float | timedelta | None
     no_lock: bool | None
@@ -112,13 +115,25 @@ def profile_options(model: str, own: Mapping[str, Any], options: ProfileKeywords
     read = read_keywords("profile", own, _OWN_READERS)
     readers = {name: RUN_READERS[name] for name in ProfileKeywords.__annotations__}
     run = RunOptions(models=(model,), **read_keywords("profile", cast("Mapping[str, Any]", options), readers))
-    usual = ProfilePlan()
-    plan = ProfilePlan(
-        launches=read.get("launches", usual.launches),
-        inferences=read.get("inferences", usual.inferences),
-        budget_s=read.get("budget", usual.budget_s),
-    )
+    plan = profile_plan(read.get("launches"), read.get("inferences"), read.get("budget"))
     return ProfileOptions(run, plan, read.get("compare", ()))
+
+
+def profile_plan(launches: int | None, inferences: int | None, budget_s: float | None) -> ProfilePlan:
+    """Return how long a profile takes; ``None`` is the default of each.
+
+    Args:
+        launches: Of each cell; of each model that is counted, too.
+        inferences: That are profiled in each launch, at least.
+        budget_s: For all launches.
+    """
+    usual = ProfilePlan()
+    return ProfilePlan(
+        launches=launches or usual.launches,
+        inferences=inferences or usual.inferences,
+        budget_s=budget_s or usual.budget_s,
+        counted_launches=launches or usual.counted_launches,
+    )
 
 
 _OWN_READERS: Readers = {

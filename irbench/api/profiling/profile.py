@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from os import PathLike
@@ -12,6 +13,7 @@ from irbench.api.choices import require_form, require_rows
 from irbench.api.display import Displayable, as_text
 from irbench.api.measurement import refuse_within_a_worker
 from irbench.api.profiling.begin import begun_profile, with_capable_backends
+from irbench.api.profiling.counted import counted_profile
 from irbench.api.profiling.options import TOP, ProfileKeywords, ProfileOptions, profile_options
 from irbench.api.profiling.rows import ProfileRow, profile_rows, rows_as_csv, rows_to_pandas
 from irbench.api.progress import GuardedListener, ProgressOption, Reporter, reporting
@@ -20,13 +22,18 @@ from irbench.api.resolve import require_models
 from irbench.api.results import Interrupted
 from irbench.api.run import refuse_loaded_models
 from irbench.errors import ExitCode, IrbenchError
+from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
+from irbench.profiling.class_counters import ClassCounters
+from irbench.profiling.counter_record import ProfileCounters
 from irbench.profiling.document import decode_profile, encode_profile
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import By, ProfileReport
 from irbench.profiling.summary import derive_report
 from irbench.runner import profiling
-from irbench.runner.profiling import ProfileTask
+from irbench.runner.profiling import Keep, ProfileTask
+from irbench.runner.progress import Listener
+from irbench.runner.signals import signals_deferred
 from irbench.store import default_root
 from irbench.store.files import read_bytes
 from irbench.store.profiles import begin_profile, find_profile
@@ -42,6 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["Profile", "ProfileFormat", "load_profile", "profile", "profile_with"]
 
 ProfileFormat = Literal["table", "json", "csv", "md"]
+_ENDED = ("interrupt", "failures")
+"""Reasons of a profile to stop after which nothing is counted."""
 
 
 class Profile(Displayable):
@@ -67,6 +76,11 @@ class Profile(Displayable):
         return self.document.profile_id
 
     @property
+    def counters(self) -> tuple[ClassCounters, ...]:
+        """What counters saw of each class of work in each backend, and of its whole model; empty without counters."""
+        return self.report.counters
+
+    @property
     def interrupted(self) -> bool:
         """Whether it was ended by Ctrl-C or a request to end."""
         return self.document.stopped_by == "interrupt"
@@ -79,7 +93,7 @@ class Profile(Displayable):
             return ExitCode.INTERRUPTED
         if any(failure.stage == "verify" for failure in failures):
             return ExitCode.DIFFERENT
-        return ExitCode.FAILED_CELL if failures else ExitCode.OK
+        return ExitCode.FAILED_CELL if failures or _has_uncounted_cell(self.document.counters) else ExitCode.OK
 
     def rows(self, by: By = "class") -> tuple[ProfileRow, ...]:
         """Return a row for each part of an inference in each backend.
@@ -205,6 +219,13 @@ def load_profile(name: str | PathLike[str] = "latest", *, results: str | PathLik
     return Profile(decode_profile(read_bytes(path), str(path)), path.parent)
 
 
+def _has_uncounted_cell(counters: ProfileCounters | None) -> bool:
+    """Whether every model of some cell failed to be counted."""
+    parts = () if counters is None else counters.parts
+    able = {part.cell for part in parts if part.failure is None or part.launches}
+    return any(part.cell not in able for part in parts)
+
+
 def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:
     """Profile what was asked for; an interrupt leaves the profile incomplete.
 
@@ -231,8 +252,35 @@ def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:
         writer.commit(encode_profile(begun))
         listener = GuardedListener(reporter.show)
         task = ProfileTask(request, table, options.plan, folder / "profile", writer.logs)
-        found = profiling.profile(task, begun, listener, lambda document: writer.commit(encode_profile(document)))
+        found = _measured(task, begun, listener, lambda document: writer.commit(encode_profile(document)))
     if listener.error is not None:
         listener.error.add_note(f"Finished launches are stored: irbench.load_profile({found.profile_id!r})")
         raise listener.error
     return Profile(found, writer.folder)
+
+
+def _measured(task: ProfileTask, begun: ProfileDocument, listen: Listener, keep: Keep) -> ProfileDocument:
+    """Profile, and count where that is asked for; each may take half of the time then."""
+    counting, plan = task.request.counting, task.plan
+    if counting is None:
+        return profiling.profile(task, begun, listen, keep)
+    watch = Stopwatch()
+    profiled = profiling.profile(replace(task, plan=replace(plan, budget_s=plan.budget_s / 2)), begun, listen, keep)
+    if profiled.stopped_by in _ENDED:
+        return profiled
+    left_s = plan.budget_s - watch.elapsed_s
+    launches = replace(counting, plan=replace(counting.plan, launches=plan.counted_launches))
+    counted = replace(task, request=replace(task.request, counting=launches))
+    counters = counted_profile(
+        counted, profiled, left_s, listen, lambda counters: keep(replace(profiled, counters=counters))
+    )
+    is_interrupted = counters.stopped_by == "interrupt"
+    found = replace(
+        profiled,
+        counters=counters,
+        stopped_by="interrupt" if is_interrupted else profiled.stopped_by,
+        seconds=watch.elapsed_s,
+    )
+    with signals_deferred():
+        keep(found)
+    return found

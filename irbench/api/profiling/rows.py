@@ -8,14 +8,21 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from irbench.counter_row import CounterFigure
 from irbench.errors import IrbenchError
+from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.record import ProfileDocument
-from irbench.profiling.report import By, Figures, PartRow, ProfileReport
+from irbench.profiling.report import By, PartRow, ProfileReport
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["ProfileRow", "profile_rows", "rows_as_csv", "rows_to_pandas"]
+
+_WHOLE_OR_UNKNOWN = ("nodes", "flops")
+_REAL_OR_UNKNOWN = ("gflops_per_s", "peak_share", "counted_share")
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,8 @@ class ProfileRow:
         executions: How often its operators are executed in an inference.
         launches: In how many launches it was measured.
         is_preview: Whether there are too few launches for intervals, so that the ends are the range.
+        counted_share: Of its time, how much is in operators that were counted, from 0 to 1; only of classes of work.
+        counters: What counters saw of these operators; only of classes of work.
     """
 
     profile_id: str
@@ -74,12 +83,15 @@ class ProfileRow:
     executions: int
     launches: int
     is_preview: bool
+    counted_share: float | None = None
+    counters: tuple[CounterFigure, ...] = ()
 
 
 def profile_rows(document: ProfileDocument, report: ProfileReport, by: By) -> tuple[ProfileRow, ...]:
     """Return a row for each part in each cell that executes it, cell by cell."""
+    counters = {(row.cell, row.operator_class): row for row in report.counters if by == "class"}
     return tuple(
-        _row(document, place, by, part, part.figures[cell.id])
+        _row(document, place, by, part, counters.get((cell.id, part.operator_class)))
         for place, cell in enumerate(document.cells)
         for part in report.rows(by)
         if cell.id in part.figures
@@ -87,11 +99,11 @@ def profile_rows(document: ProfileDocument, report: ProfileReport, by: By) -> tu
 
 
 def rows_as_csv(rows: Sequence[ProfileRow]) -> str:
-    """Return comma-separated lines, the names of the columns first; what is unknown is empty."""
+    """Return comma-separated lines, the names of the columns first; what is unknown is empty, and counters are JSON."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, [column.name for column in fields(ProfileRow)], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
+    writer.writerows({**asdict(row), "counters": _as_json(row.counters)} for row in rows)
     return buffer.getvalue()
 
 
@@ -106,11 +118,17 @@ def rows_to_pandas(rows: Sequence[ProfileRow]) -> pd.DataFrame:
     except ImportError as error:
         raise IrbenchError("pandas is not installed.", hint="Install it with: pip install pandas") from error
     frame = pd.DataFrame([asdict(row) for row in rows], columns=[column.name for column in fields(ProfileRow)])
-    return frame.astype({"nodes": "Int64", "flops": "Int64", "gflops_per_s": "float64", "peak_share": "float64"})
+    return frame.astype({**dict.fromkeys(_WHOLE_OR_UNKNOWN, "Int64"), **dict.fromkeys(_REAL_OR_UNKNOWN, "float64")})
 
 
-def _row(document: ProfileDocument, place: int, by: By, part: PartRow, figures: Figures) -> ProfileRow:
-    cell, time, share = document.cells[place], figures.time_ns, figures.share
+def _as_json(figures: Sequence[CounterFigure]) -> str:
+    return msgspec.json.encode(figures).decode() if figures else ""
+
+
+def _row(document: ProfileDocument, place: int, by: By, part: PartRow, counted: ClassCounters | None) -> ProfileRow:
+    cell = document.cells[place]
+    figures = part.figures[cell.id]
+    time, share = figures.time_ns, figures.share
     rate = figures.flops_per_s
     return ProfileRow(
         profile_id=document.profile_id,
@@ -137,4 +155,6 @@ def _row(document: ProfileDocument, place: int, by: By, part: PartRow, figures: 
         executions=figures.executions,
         launches=len(cell.launches),
         is_preview=time.confidence is None,
+        counted_share=None if counted is None else counted.counted_share,
+        counters=() if counted is None else counted.figures,
     )

@@ -9,6 +9,7 @@ import click
 
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import LEVEL, MODEL, PROFILE
+from irbench.cli.options.counting import COUNTERS
 from irbench.cli.options.formats import OUTPUT, RESULTS, OutputFile
 from irbench.cli.options.given import given_parameters
 from irbench.cli.options.groups import OneOf, SectionedCommand
@@ -28,6 +29,7 @@ Examples:
   irbench profile model.onnx --backends ort,openvino
   irbench profile resnet50 --by node --top 10
   irbench profile resnet50 --backends ort --compare graph+extended
+  irbench profile resnet50 --backends ort,openvino --counters topdown,cache
   irbench profile model.onnx --trace operators.json
   irbench profile --show latest --by op
 """
@@ -92,13 +94,21 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
 @measuring.CPUS
 @measuring.SET
 @measuring.SEED
-@click.option("--launches", type=COUNT, metavar="N", default=4, show_default=True, help="Launches of each backend.")
+@COUNTERS
+@click.option(
+    "--launches",
+    type=COUNT,
+    metavar="N",
+    cls=PlainDefault,
+    show_default="4, and 6 counted ones",
+    help="Launches of each backend.",
+)
 @click.option(
     "--inferences",
     type=COUNT,
     metavar="N",
-    default=20,
-    show_default=True,
+    cls=PlainDefault,
+    show_default="20",
     help="Profiled inferences of each launch; short ones are repeated more often.",
 )
 @click.option("--budget", type=DURATION, cls=PlainDefault, show_default="5m", help="Time limit for all launches.")
@@ -158,15 +168,14 @@ def command(
 
 def _measured(model: str, options: dict[str, Any]) -> Profile:
     from irbench.api.options import RunOptions
-    from irbench.api.profiling.options import ProfileOptions
+    from irbench.api.profiling.options import ProfileOptions, profile_plan
     from irbench.api.profiling.profile import profile_with
     from irbench.api.progress import displayed
     from irbench.cli.output.console import command_line
     from irbench.cli.output.stderr import plugin_warnings_told, say
-    from irbench.runner.profiling import ProfilePlan
 
     launches, inferences, budget_s = (options.pop(name) for name in ("launches", "inferences", "budget"))
-    plan = ProfilePlan(launches, inferences, budget_s or ProfilePlan.budget_s)
+    plan = profile_plan(launches, inferences, budget_s)
     compared = options.pop("compare") or ()
     single = {name: options.pop(name) for name in ("batch", "threads", "precision", "optimize")}
     lists: dict[str, Any] = {name: (value,) for name, value in single.items() if value is not None}

@@ -12,8 +12,8 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from irbench.onnx.reading.check import check_file
-from irbench.reduction.activations import GraphSource
-from irbench.reduction.cutting import CutRequest, Part, outline, write_part
+from irbench.reduction.activations import Activations, GraphSource
+from irbench.reduction.cutting import CutRequest, Part, outline, write_part, write_parts
 from irbench.reduction.report import Uncuttable
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
 
@@ -39,6 +39,13 @@ BRANCH = """(float[2] x, bool cond) => (float[2] y) {
 SEQUENCE = """(float[2] x) => (float[2] y) <int64 zero = {0}> {
     [wrap] s = SequenceConstruct(x, x)
     [take] y = SequenceAt(s, zero)
+}"""
+
+CHAIN_BEHIND_A_SEQUENCE = """(float[2] x) => (float[2] v) <int64 zero = {0}> {
+    [wrap] s = SequenceConstruct(x, x)
+    [take] y = SequenceAt(s, zero)
+    [next] z = Neg(y)
+    [last] v = Exp(z)
 }"""
 
 
@@ -146,3 +153,21 @@ def test_values_are_computed_once(chain: GraphSource, monkeypatch: pytest.Monkey
     first = cut(chain, 1)
     monkeypatch.setattr("irbench.registry.references_in_order", lambda: ())  # nobody is left to compute any
     assert cut(chain, 1) == first
+
+
+def test_several_parts_are_written_with_values_of_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    whole = source(tmp_path, CHAIN_BEHIND_A_SEQUENCE, x=np.ones(2, np.float32))
+    runs = list[tuple[str, ...]]()
+    original = Activations._answers
+
+    def answers(self: Activations, names: tuple[str, ...], feed: Any) -> Any:
+        runs.append(names)
+        return original(self, names, feed)
+
+    monkeypatch.setattr(Activations, "_answers", answers)
+    wrapped, negated, exponential = write_parts([request(whole, 0), request(whole, 2), request(whole, 3)])
+    assert wrapped == Uncuttable("no-tensor", "s")
+    assert isinstance(negated, Part)
+    assert isinstance(exponential, Part)
+    assert answered(exponential)["v"].tolist() == pytest.approx([np.exp(-1.0)] * 2)
+    assert len(runs) == 1

@@ -1,0 +1,81 @@
+"""What counters saw of the operators of a profile: raw, as its document holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from irbench.counter_row import CountedLaunch, CounterStop
+from irbench.counters import Obstacle, TopdownMethod
+from irbench.record import Failure
+
+__all__ = ["CountedKind", "CountedPart", "ProfileCounters"]
+
+CountedKind: TypeAlias = Literal["operators", "call", "model"]
+"""``operators``: equal operators, of which one was counted as a model of its own; ``call``: a model that does nothing,
+which shows what a call of the runtime costs; ``model``: the whole model."""
+
+
+@dataclass(frozen=True)
+class CountedPart:
+    """A model that was counted, and what it stands for.
+
+    Attributes:
+        id: Unique in its document.
+        cell: Id of the cell.
+        kind: What it is.
+        operators: Places of the operators in their cell, those of the counted model first; only of operators.
+        nodes: Names of the nodes of the counted model, of the graph that the cell runs; only of operators.
+        times: How many such models an inference consists of.
+        launches: Its counted launches; a round that it lacks is one that failed, or that there was no time for.
+        failure: Why there are no launches, or no more of them.
+    """
+
+    id: str
+    cell: str
+    kind: CountedKind
+    operators: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
+    times: int = 1
+    launches: tuple[CountedLaunch, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class ProfileCounters:
+    """The counters of a profile, from launches whose times are not used.
+
+    Attributes:
+        asked: Groups and events, as the user named them.
+        events: Those of them that were counted, by name.
+        perf_version: Of the program that counted.
+        planned: How many launches of each part were asked for.
+        share: Of the time of a class, how much was to be counted.
+        most_kinds: The most operators of a class and cell that were to be counted, equal ones once.
+        confidence: Of each interval.
+        stopped_by: Why no further launch was made.
+        seconds: How long cutting and counting took.
+        topdown: Whose formula the shares of slots are of; ``None`` without shares.
+        level: The level of Top-Down that toplev was asked for; ``None`` without.
+        user_only: Whether the kernel's part is left out.
+        unavailable: What was asked for and cannot be counted on this machine, and why.
+        parts: What was counted: whole models, calls, then operators, those first that take longest.
+        failure: Why no operators could be cut out of the graph.
+    """
+
+    asked: tuple[str, ...]
+    events: tuple[str, ...]
+    perf_version: str
+    planned: int
+    share: float
+    most_kinds: int
+    confidence: float
+    stopped_by: CounterStop = "unfinished"
+    seconds: float = 0.0
+    topdown: TopdownMethod | None = None
+    level: int | None = None
+    user_only: bool = False
+    unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
+    parts: tuple[CountedPart, ...] = ()
+    failure: Failure | None = None

@@ -1,0 +1,128 @@
+"""Which sets of nodes of a graph do the same work: the same operators, attributes, types and shapes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from irbench.onnx.reading.node_labels import node_label
+from irbench.onnx.reading.value_shapes import inferred_at
+from irbench.onnx.reading.weightless import read_outline
+from irbench.spec import TensorSpec
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["PlacedNodes", "placed_nodes"]
+
+_Described: TypeAlias = tuple[object, ...]
+_CONTENT = ("INT32", "INT64", "BOOL")
+"""Element types of constants that say what is to be done, axes and sizes for example; others are only multiplied."""
+
+
+@dataclass(frozen=True)
+class PlacedNodes:
+    """A set of nodes of the main graph of a file.
+
+    Attributes:
+        places: Of the nodes in the graph, ascending.
+        key: The same for sets that do the same work.
+    """
+
+    places: tuple[int, ...]
+    key: str
+
+
+def placed_nodes(
+    path: Path, inputs: Sequence[TensorSpec], sets: Sequence[Sequence[str]]
+) -> tuple[PlacedNodes | None, ...]:
+    """Return where sets of nodes are in the graph of a file, and which do the same work.
+
+    ONNX's own code reads what is in the file: call this in a worker.
+
+    Args:
+        path: The file; its large weights are not read.
+        inputs: Its inputs with bound sizes.
+        sets: Names of nodes, as :func:`irbench.profiling.graph_reading.read_graph` has them.
+
+    Returns:
+        Each set; ``None`` for one with nodes that are not in the main graph, but in a body of a node or in a function,
+        or that have bodies, whose nodes may be operators of their own.
+
+    Raises:
+        IrbenchError: The file is missing or not an ONNX model.
+    """
+    outline = read_outline(path)
+    described = _Descriptions(outline.graph, inferred_at(outline, inputs).graph)
+    places: dict[str, int] = {}
+    for place, node in enumerate(outline.graph.node):
+        if not any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
+            places.setdefault(node_label(node.name, node.op_type, node.output), place)
+    return tuple(_placed(names, places, described) for names in sets)
+
+
+def _placed(names: Sequence[str], places: Mapping[str, int], described: _Descriptions) -> PlacedNodes | None:
+    found = tuple(sorted({places[name] for name in names if name in places}))
+    return PlacedNodes(found, described.key(found)) if len(found) == len(set(names)) else None
+
+
+class _Descriptions:
+    """Describes nodes without the names of their tensors."""
+
+    def __init__(self, graph: onnx.GraphProto, inferred: onnx.GraphProto) -> None:
+        self._nodes = graph.node
+        values = (*inferred.input, *inferred.value_info, *inferred.output)
+        self._types = {value.name: value.type.SerializeToString(deterministic=True) for value in values}
+        self._shaped = {value.name for value in values if _is_fixed(value)}
+        self._weights = {tensor.name: tensor for tensor in graph.initializer}
+        self._weights |= dict(_constants(graph.node))
+
+    def key(self, places: Sequence[int]) -> str:
+        """Return what is the same for sets of nodes that do the same work."""
+        numbers: dict[str, int] = {}
+        inner = {name for place in places for name in self._nodes[place].output}
+        found = [self._node(self._nodes[place], numbers, inner) for place in places]
+        return hashlib.sha256(repr(found).encode()).hexdigest()
+
+    def _node(self, node: onnx.NodeProto, numbers: dict[str, int], inner: set[str]) -> _Described:
+        attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in node.attribute)
+        tensors = (*(("in", name) for name in node.input), *(("out", name) for name in node.output))
+        return (
+            (node.domain, node.op_type),
+            tuple(attributes),
+            tuple((side, *self._tensor(name, numbers, inner)) for side, name in tensors),
+        )
+
+    def _tensor(self, name: str, numbers: dict[str, int], inner: set[str]) -> _Described:
+        """Describe a tensor; the same one has the same number everywhere in a set, as in a product with itself."""
+        if not name:
+            return ("none",)
+        number = numbers.setdefault(name, len(numbers))
+        if name in self._weights and name not in inner:
+            return ("weight", number, *_content(self._weights[name]))
+        if name not in self._shaped:  # nobody knows whether it is equal to another one
+            return ("unknown", number, name)
+        return ("value", number, self._types[name])
+
+
+def _is_fixed(value: onnx.ValueInfoProto) -> bool:
+    held = value.type.tensor_type
+    return held.HasField("shape") and all(size.HasField("dim_value") for size in held.shape.dim)
+
+
+def _content(tensor: onnx.TensorProto) -> _Described:
+    from onnx import TensorProto
+
+    is_told = TensorProto.DataType.Name(tensor.data_type) in _CONTENT
+    data = (tensor.raw_data, tuple(tensor.int64_data), tuple(tensor.int32_data)) if is_told else ()
+    return (tensor.data_type, tuple(tensor.dims), data)
+
+
+def _constants(nodes: Sequence[onnx.NodeProto]) -> Iterator[tuple[str, onnx.TensorProto]]:
+    for node in nodes:
+        tensors = [attribute.t for attribute in node.attribute if attribute.HasField("t")]
+        if node.op_type == "Constant" and tensors and node.output:
+            yield node.output[0], tensors[0]

@@ -1,0 +1,138 @@
+"""``irbench profile --counters`` through its front door, with scripted backends and a scripted perf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import fake_perf
+import models
+import pytest
+from front_door import Called, irbench
+
+import irbench as public
+from irbench.counters import Processor
+from irbench.measure import counter_support
+from irbench.runner import counted_parts
+
+pytestmark = pytest.mark.usefixtures("known_backends")
+
+WEIGHTS = "Conv:17+Gemm:4"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.mlp(tmp_path_factory.mktemp("model")).path
+
+
+@pytest.fixture
+def perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return what installs a scripted perf, on a processor with counters unless told otherwise."""
+
+    def install(*, has_pmu: bool = True, **script: Any) -> Path:
+        monkeypatch.setattr(counter_support, "read_processor", lambda: Processor(has_pmu=has_pmu))
+        return fake_perf.install(tmp_path / "perf", script, monkeypatch)
+
+    return install
+
+
+def profiled(model: Path, counters: str, *arguments: object, form: str = "json", backends: str = "fake-a") -> Called:
+    return irbench(
+        "profile", model, "--backends", backends, "--counters", counters, "--launches", 1, "--format", form,
+        "--set", f"fake-a.weights={WEIGHTS}", *arguments,
+    )  # fmt: skip
+
+
+def parts(called: Called) -> dict[str, dict[str, Any]]:
+    found = called.document["counters"]["parts"]
+    return {",".join(part["nodes"]) or part["kind"]: part for part in found}
+
+
+def test_operators_are_counted_as_models_of_their_own_beside_the_whole_model(
+    model: Path, perf: Any, tmp_path: Path
+) -> None:
+    calls = perf(events={**fake_perf.SOFTWARE, **fake_perf.HARDWARE}, metrics={"TopdownL1": fake_perf.TOPDOWN_L1})
+    called = profiled(model, "topdown,cache", "--results", tmp_path / "results")
+    assert called.code == 0, called.err
+    found = parts(called)
+    assert list(found)[:2] == ["model", "call"]
+    assert {"conv", "relu", "pool", "flatten", "softmax"} <= set(found)
+    assert "dense_layer" not in found  # the convolution is more than four fifths of its class
+    for part in found.values():
+        (launch,) = part["launches"]
+        assert set(launch["phases"]) == {"import", "compile", "warm_up", "inference"}
+        assert launch["phases"]["inference"]["inferences"] > 0
+    assert sum("-p" in line.split() for line in calls.read_text().splitlines()) == 4 * len(found)
+    profile = public.load_profile(results=tmp_path / "results")
+    (matrix,) = (row for row in profile.counters if row.operator_class == "matrix")
+    figures = {figure.name: figure.value for figure in matrix.figures}
+    assert figures["ipc"] == pytest.approx(2.5)
+    assert figures["backend_bound"] == pytest.approx(0.432)
+    assert matrix.counted_share == pytest.approx(17 / 21, abs=0.001)
+    table = irbench("profile", "--show", "latest", "--results", tmp_path / "results").out
+    assert "instructions per cycle" in table
+    assert "81 %, 1 operator" in table
+
+
+def test_a_part_is_given_the_values_that_it_has_in_the_whole_model(model: Path, perf: Any) -> None:
+    perf()
+    called = profiled(model, "software", "--set", "fake-a.profile=fused")
+    assert called.code == 0, called.err
+    assert "conv,relu" in parts(called)
+
+
+@pytest.mark.parametrize(
+    ("script", "counters", "told"),
+    [
+        ({"version": ""}, "software", "there is no perf"),
+        ({"has_pmu": False}, "cache", "no counters of the processor"),
+        ({"refused": {"nonsense": fake_perf.UNKNOWN}}, "nonsense", "no such event"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_before_anything_is_measured(
+    model: Path, perf: Any, tmp_path: Path, script: dict[str, Any], counters: str, told: str
+) -> None:
+    perf(**script)
+    called = profiled(model, counters, "--results", tmp_path / "results")
+    assert called.code == 2
+    assert told in called.err
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_perf_that_cannot_attach_leaves_the_profile_and_its_reason(model: Path, perf: Any) -> None:
+    perf(dies="Problems finding threads of monitor")
+    called = profiled(model, "software", form="table")
+    assert called.code == 3
+    assert "fake-a spends" in called.out
+    assert "Problems finding threads" in " ".join(called.out.split())
+
+
+def test_ctrl_c_keeps_the_profile_and_what_was_counted(
+    model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    perf()
+    original, taken = counted_parts.count_cell, list[object]()
+
+    def interrupt_the_third(*given: Any) -> Any:
+        taken.append(given)
+        if len(taken) > 2:
+            raise KeyboardInterrupt
+        return original(*given)
+
+    monkeypatch.setattr(counted_parts, "count_cell", interrupt_the_third)
+    called = profiled(model, "software", "--results", tmp_path)
+    assert called.code == 130
+    assert called.document["stopped_by"] == "interrupt"
+    assert called.document["cells"][0]["launches"]
+    assert [kind for kind, part in parts(called).items() if part["launches"]] == ["model", "call"]
+    assert public.load_profile(results=tmp_path).document.counters is not None
+
+
+def test_python_has_the_same(model: Path, perf: Any, tmp_path: Path) -> None:
+    perf()
+    found = public.profile(
+        model, backends="fake-a", counters="software", launches=1, results=tmp_path, progress=None
+    )  # fmt: skip
+    kinds = {row.kind for row in found.counters}
+    assert kinds == {"operators", "call", "model"}
+    assert {figure.name for row in found.counters for figure in row.figures} == set(fake_perf.SOFTWARE)

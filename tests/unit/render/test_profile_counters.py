@@ -1,0 +1,84 @@
+"""Counters of a profile as a table of classes by backend, and what is said below it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import profile_counters
+import pytest
+from golden_files import check_golden
+
+import irbench as public
+from irbench.profiling.record import ProfileDocument
+from irbench.profiling.summary import derive_report
+from irbench.record import Failure
+from irbench.render.profile import ProfileView
+
+
+def view(document: ProfileDocument) -> ProfileView:
+    return ProfileView(document, derive_report(document), "class", 20)
+
+
+def text(document: ProfileDocument, width: int) -> str:
+    return "\n".join(line.plain.rstrip() for line in view(document).as_lines(width)) + "\n"
+
+
+def in_one_line(document: ProfileDocument) -> str:
+    return " ".join(text(document, 100).split())
+
+
+@pytest.mark.parametrize("width", [140, 80])
+def test_counters_look_as_they_were_looked_at(width: int) -> None:
+    check_golden(f"profile-counters-{width}", text(profile_counters.example(), width))
+
+
+def test_markdown_has_the_table_too() -> None:
+    assert "| cycles | matrix, conv | 35.0 M [34.3 M, 35.7 M]" in view(profile_counters.example()).as_markdown()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    assert max(map(len, text(profile_counters.example(), width).splitlines())) <= width
+
+
+def test_few_launches_are_a_range() -> None:
+    document = profile_counters.example()
+    assert document.counters is not None
+    parts = tuple(replace(part, launches=part.launches[:3]) for part in document.counters.parts)
+    shown = in_one_line(replace(document, counters=replace(document.counters, parts=parts)))
+    assert "ort [range]" in shown
+    assert "medians over 3 launches of their own" in shown
+
+
+def test_what_could_not_be_counted_has_its_reason_once_for_all_models_of_a_backend() -> None:
+    document = profile_counters.example()
+    assert document.counters is not None
+    failed = tuple(replace(part, launches=(), failure=profile_counters.LOST) for part in document.counters.parts)
+    nothing = replace(document, counters=replace(document.counters, parts=failed))
+    shown = in_one_line(nothing)
+    assert "ort, not counted: whole model and 5 other models: It has no kernel for this." in shown
+    assert "Counters of each class" not in shown
+    assert public.Profile(nothing).exit_code == 3
+    assert public.Profile(document).exit_code == 0
+
+
+def test_a_graph_that_nothing_could_be_cut_out_of_is_told_with_the_remedy() -> None:
+    document = profile_counters.example()
+    assert document.counters is not None
+    failure = Failure("plan", "The values inside the graph cannot be computed", "Install a reference.")
+    shown = in_one_line(replace(document, counters=replace(document.counters, failure=failure)))
+    assert "could not be cut out of the graph: The values inside the graph cannot be computed. Install a" in shown
+
+
+def test_rows_of_classes_have_their_counters_also_as_json_in_csv() -> None:
+    found = public.Profile(profile_counters.example())
+    (matrix,) = (row for row in found.rows() if row.label == "ort" and row.operator_class == "matrix")
+    assert matrix.counted_share == pytest.approx(1)
+    assert {figure.name for figure in matrix.counters} >= {"cycles", "ipc", "retiring"}
+    lines = list(csv.DictReader(io.StringIO(found.to_text("csv"))))
+    (line,) = (line for line in lines if line["label"] == "ort" and line["operator_class"] == "matrix")
+    assert [figure["name"] for figure in json.loads(line["counters"])] == [figure.name for figure in matrix.counters]
+    assert {line["counters"] for line in csv.DictReader(io.StringIO(found.to_text("csv", by="node")))} == {""}
