@@ -12,6 +12,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.render.context import Context
 from irbench.render.disagreement import missed_limit_text
+from irbench.render.graph_check import unchecked_texts
 from irbench.render.note_texts import note_text
 from irbench.render.optimize import obstacle_text
 from irbench.spec import BATCH, shape_text
@@ -50,6 +51,8 @@ def advice(
         if step.obstacle is not None and step.obstacle.code == "opset-not-raised":
             why = obstacle_text(step.obstacle)
             yield f"warning: {name}: {why}; passes that need a later one left the graph alone"
+    if lineage.checked is not None:
+        yield from (f"warning: {name}: {text}" for text in unchecked_texts(lineage.checked))
     yield from _sizes_to_bind(bundle, lineage)
     if lineage.agreement is not None and lineage.agreement.degenerate:
         yield (

@@ -104,14 +104,11 @@ def test_what_reads_an_output_of_the_model_knows_its_shape():
 
 
 def test_inferring_again_finds_the_same():
-    model = graph(
-        f"(float[batch,8] x) => (float[] z) {{ {loop('following = Relu (h)  part = Neg (h)  go = Identity (again)')} }}",
-        WEIGHTS,
-        18,
-    )
+    body = loop("following = Relu (h)  part = Neg (h)  go = Identity (again)")
+    model = graph(f"(float[batch,8] x) => (float[] z) {{ {body} }}", WEIGHTS, 18)
     infer(model)
-    (body,) = list(model.graph.subgraphs())
-    before = [shown(value) for value in body.inputs]
+    (inner,) = list(model.graph.subgraphs())
+    before = [shown(value) for value in inner.inputs]
     infer(model)
-    assert [shown(value) for value in body.inputs] == before
+    assert [shown(value) for value in inner.inputs] == before
     assert before[2] == ["batch", 8]
