@@ -24,8 +24,9 @@ __all__ = [
 InputKind = Literal["given", "seeded", "constant-rows", "large", "zeros", "mask-half", "mask-none", "mask-ones"]
 """What the values of an input of a check are; see :mod:`irbench.optimizer.check_inputs`."""
 
-LeftOut = Literal["fails", "not-finite", "unstable"]
-"""Why an input says nothing of a graph: the original fails, or its answers are not finite or depend on rounding."""
+LeftOut = Literal["fails", "not-finite", "too-large", "unstable"]
+"""Why an input is not asked: the original fails on it, its answers are not finite, need too much memory, or depend on
+rounding."""
 
 UncheckedReason = Literal["not-reached", "original-fails", "not-finite", "not-followed"]
 """Why a body was not compared: no input that was tried leads there, the original fails there or does not answer finite

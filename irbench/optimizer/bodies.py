@@ -91,7 +91,7 @@ def parts_of(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
 def _described(node: ir.Node, part: str, number: int, outer: tuple[int, ...], sources: Sources) -> Body:
     condition = weight(node.inputs[0]) if node.op_type == "If" else None
     never = condition is not None and bool(condition.all()) != (part == "then_branch")
-    decides = any(_depends_on_data(value, sources, set()) for value in _deciding(node))
+    decides = _depend_on_data(_deciding(node), sources)
     name = node.name or str(node.outputs[0].name)
     return Body(number, node.op_type, name, part, outer, decides, never)
 
@@ -117,18 +117,27 @@ def _sources(model: ir.Model) -> Sources:
     return sources
 
 
-def _depends_on_data(value: ir.Value | None, sources: Sources, seen: set[ir.Value]) -> bool:
-    """Whether values of an input of the model lead to a value, other than through shapes."""
-    if value is None or value.const_value is not None or value in seen:
-        return False
-    seen.add(value)
-    node = value.producer()
-    if node is None:
-        before = sources.get(value)
-        return before is None or any(_depends_on_data(source, sources, seen) for source in before)
+def _depend_on_data(values: Sequence[ir.Value | None], sources: Sources) -> bool:
+    """Whether values of an input of the model lead to some values, other than through shapes."""
+    waiting = list(values)
+    seen: set[ir.Value] = set()
+    while waiting:
+        value = waiting.pop()
+        if value is None or value.const_value is not None or value in seen:
+            continue
+        seen.add(value)
+        node = value.producer()
+        before = sources.get(value) if node is None else _read_by(node)
+        if before is None:
+            return True
+        waiting.extend(before)
+    return False
+
+
+def _read_by(node: ir.Node) -> Sequence[ir.Value | None] | None:
+    """Return the values that decide what a node gives; ``None`` where chance does."""
     if is_random(node):
-        return True
+        return None
     if node.domain == "" and node.op_type in _OF_SHAPES:
-        return False
-    inside = [output for body in bodies_of(node) for output in body.outputs]
-    return any(_depends_on_data(source, sources, seen) for source in (*node.inputs, *inside))
+        return ()
+    return (*node.inputs, *(output for body in bodies_of(node) for output in body.outputs))

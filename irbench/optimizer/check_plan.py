@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ class Question:
         dynamic: Those that may have other sizes.
         feeding: Seed, constants and samples.
         precision: What the graph computes in.
+        room_bytes: What expected outputs may need; when they do, no more edges are asked.
     """
 
     specs: Sequence[InputSpec]
@@ -40,6 +42,7 @@ class Question:
     dynamic: Sequence[str]
     feeding: Feeding
     precision: str
+    room_bytes: int = sys.maxsize
 
     def arrays(self, case: Case) -> tuple[Array, ...]:
         """Return the logical inputs of a case."""
@@ -59,6 +62,11 @@ class ExpectedAnswer:
     case: Case
     outputs: Sequence[Array]
     scale: float
+
+    @property
+    def nbytes(self) -> int:
+        """What the outputs need in memory, without sequences."""
+        return sum(output.nbytes for output in self.outputs if not isinstance(output, list))
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,8 @@ def plan_check(question: Question, answer: Answer) -> CheckPlan:
     plain = _asked(question, answer, Case("given" if question.feeding.samples else "seeded", base))
     other = _first_that_runs(question, answer, (Case("seeded", sizes) for sizes in other_sizes(base, dynamic)))
     sizes = other.case.sizes if other is not None else base
-    edges, left_out = _edges(question, answer, sizes)
+    held_bytes = sum(expected.nbytes for expected in (plain, other) if expected is not None)
+    edges, left_out = _edges(question, answer, sizes, question.room_bytes - held_bytes)
     ones = [Case("seeded", all_ones(base, dynamic))] if dynamic else []
     smallest = _first_that_runs(question, answer, iter(ones))
     seeded = [expected for expected in (other, smallest) if expected is not None]
@@ -113,7 +122,7 @@ def is_finite(outputs: Sequence[Array]) -> bool:
 
 
 def _edges(
-    question: Question, answer: Answer, sizes: Mapping[str, int]
+    question: Question, answer: Answer, sizes: Mapping[str, int], left_bytes: int
 ) -> tuple[list[ExpectedAnswer], dict[InputKind, LeftOut]]:
     """Return what is answered to values at the edges, the first at ``sizes`` and the others for one sample."""
     found: list[ExpectedAnswer] = []
@@ -121,6 +130,9 @@ def _edges(
     for kind in edge_kinds(question.specs):
         case = Case(kind, one_sample(question.base, question.dynamic) if found else sizes)
         if _equal(question.arrays(case), question.arrays(Case("seeded", case.sizes))):
+            continue
+        if left_bytes < 0:
+            left_out[kind] = "too-large"
             continue
         try:
             expected = _asked(question, answer, case)
@@ -133,6 +145,7 @@ def _edges(
             left_out[kind] = "unstable"
         else:
             found.append(expected)
+            left_bytes -= expected.nbytes
     return found, left_out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +14,7 @@ from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, Opt
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade
 from irbench.optimizer.agreement import measure_agreement
+from irbench.optimizer.blame import Change, blamed_pass
 from irbench.optimizer.bodies import Body, number_bodies
 from irbench.optimizer.comparison import Graph, WrongAnswer
 from irbench.optimizer.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
@@ -115,7 +116,7 @@ class _Pipeline:
         self._steps = [_step("original", self._model)]
         self._vendors = vendors_of(self._model)
         self._bodies: tuple[Body, ...] = ()
-        self._changes: list[_Change] = []
+        self._changes: list[Change] = []
         self._checked: GraphCheck | None = None
 
     @property
@@ -187,7 +188,7 @@ class _Pipeline:
         try:
             self._checked = self._check.check_at_the_end(last, self._first() if self._bodies else last, self._bodies)
         except WrongAnswer as wrong:
-            raise self._blamed(wrong) from wrong
+            raise blamed_pass(self._check, self._first(), self._changes, wrong, self._bodies) from wrong
 
     def finish(self) -> OptimizationOutcome:
         """Return what was done to the graph, which is written."""
@@ -218,7 +219,7 @@ class _Pipeline:
 
     def _add(self, name: str, change: Callable[[onnx_ir.Model], object], *, modified: bool) -> None:
         step = _step(name, self._model, modified=modified)
-        self._changes.append(_Change(name, change, self._artifact, modified))
+        self._changes.append(Change(name, change, self._artifact, modified))
         if modified:
             vendors = vendors_of(self._model)
             written, self._vendors = sorted(vendors - self._vendors), self._vendors | vendors
@@ -242,36 +243,6 @@ class _Pipeline:
         model = load(self._source)
         number_bodies(model)
         return Graph(model, self._job.artifact)
-
-    def _blamed(self, wrong: WrongAnswer) -> BrokenModel:
-        """Repeat the passes and return the error that names the first after which an answer is wrong."""
-        model, name = self._first().model, "raise_opset"
-        for change in self._changes:
-            change.apply(model)
-            name = change.name if change.modified else name
-            try:
-                if change.modified:
-                    self._check.repeat(Graph(model, change.artifact), wrong, self._bodies)
-            except Exception:  # noqa: BLE001 - a runtime may report in a way of its own that it cannot load a graph
-                break
-        return self._check.broken(name, wrong)
-
-
-@dataclass(frozen=True)
-class _Change:
-    """A step that was done.
-
-    Attributes:
-        name: Its name.
-        apply: What it does to a model.
-        artifact: Inputs and outputs of the graph after it.
-        modified: Whether it changed anything.
-    """
-
-    name: str
-    apply: Callable[[onnx_ir.Model], object]
-    artifact: Artifact
-    modified: bool
 
 
 def _convert(

@@ -24,11 +24,16 @@ from irbench.optimizer.reference_session import ReferenceSession
 from irbench.output_check import input_scale
 from irbench.spec import BATCH
 from irbench.spi import Array
+from irbench.system.host import available_memory_bytes
 
 __all__ = ["NCHW_STEP", "BrokenModel", "OriginalRefused", "StepCheck"]
 
 NCHW_STEP = "inputs_to_nchw"
 """The step that a layout asks for; no ``--passes`` names it."""
+
+
+_MEMORY_SHARE = 8
+"""Of the available memory, the part that expected outputs may need."""
 
 
 class OriginalRefused(IrbenchError):
@@ -178,6 +183,7 @@ def _ask_original(job: OptimizationJob, scratch: Path) -> tuple[Comparison, Chec
         tuple(dict.fromkeys(name for spec in job.artifact.inputs for name in spec.dynamic_dimensions)),
         replace(job.feeding, seed=job.bundle.seed, samples=job.feeding.samples[:1]),
         read_precision(job.artifact.path).narrowest,
+        available_memory_bytes() // _MEMORY_SHARE,
     )
     try:
         with ReferenceSession(job, job.artifact, None) as session:

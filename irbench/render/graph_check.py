@@ -24,6 +24,7 @@ KIND_TEXTS: Mapping[InputKind, str] = {
 LEFT_OUT_TEXTS: Mapping[LeftOut, str] = {
     "fails": "the original fails",
     "not-finite": "the original's outputs are not finite",
+    "too-large": "the outputs of more inputs need more memory than is available",
     "unstable": "the original's outputs depend on rounding errors",
 }
 

@@ -63,6 +63,12 @@ def test_what_decides_of_a_body_is_data_or_only_shapes_and_constants(case):
     assert numbered(text)[1][0].data_decides == decides
 
 
+def test_a_condition_at_the_end_of_a_long_chain_is_followed():
+    chain = "  ".join(f"s{place + 1} = Neg (s{place})" for place in range(3000))
+    text = f"s0 = ReduceSum <keepdims: int = 0> (x)  {chain}  d = Greater (s3000, limit)  y = If (d) <{SIDES}>"
+    assert numbered(text)[1][0].data_decides
+
+
 def test_a_branch_that_a_constant_excludes_is_never_executed():
     _, (yes, no) = numbered(f"y = If (true) <{SIDES}>")
     assert (yes.never, no.never) == (False, True)

@@ -89,6 +89,13 @@ def test_an_edge_of_which_the_answer_says_nothing_is_left_out_with_the_reason(an
     assert len(plan.each_step) == 3
 
 
+def test_no_more_edges_are_asked_than_there_is_memory_for():
+    question = Question((X,), SIZES, DYNAMIC, Feeding(), "fp32", room_bytes=1)
+    plan = plan_check(question, doubled)
+    assert set(plan.left_out.values()) == {"too-large"}
+    assert len(plan.each_step) == 3
+
+
 def test_a_stable_answer_at_an_edge_is_kept():
     assert planned(normalised, X).left_out.keys() == {"constant-rows"}
 
