@@ -96,7 +96,7 @@ def perturbed(arrays: Sequence[Array]) -> tuple[Array, ...] | None:
 def _shaken(array: Array, generator: np.random.Generator) -> Array:
     import ml_dtypes
 
-    step = _PERTURBATION * float(ml_dtypes.finfo(array.dtype).eps)  # type: ignore[no-untyped-call] - ml_dtypes has no annotations
+    step = _PERTURBATION * float(ml_dtypes.finfo(array.dtype).eps)  # type: ignore[no-untyped-call]
     shaken: Array = (array * (1 + step * generator.uniform(-1, 1, array.shape))).astype(array.dtype)
     return shaken
 
