@@ -28,9 +28,9 @@ LeftOut = Literal["fails", "not-finite", "too-large", "unstable"]
 """Why an input is not asked: the original fails on it, its answers are not finite, need too much memory, or depend on
 rounding."""
 
-UncheckedReason = Literal["not-reached", "original-fails", "not-finite", "not-followed"]
-"""Why a body was not compared: no input that was tried leads there, the original fails there or does not answer finite
-numbers there, or it could not be followed which bodies are executed."""
+UncheckedReason = Literal["not-reached", "other-shapes", "original-fails", "not-finite", "not-followed"]
+"""Why a body was not compared: no input that was tried leads there, only inputs of other shapes do, the original fails
+there or does not answer finite numbers there, or it could not be followed which bodies are executed."""
 
 
 @dataclass(frozen=True)

@@ -108,9 +108,9 @@ class _BodyCheck:
         """Execute a body if no input leads there, and compare; return what stays unchecked."""
         if body.number in self.executed:
             return None
-        reason: UncheckedReason = "not-reached"
+        reason: UncheckedReason = "not-reached" if body.data_decides else "other-shapes"
         directions = self._way_to(body)
-        for case in self.cases if directions != UNDIRECTED else ():
+        for case in self.cases if body.data_decides and directions != UNDIRECTED else ():
             run, reason = self._ask(case, directions)
             if run is not None and run.counts[body.number]:
                 self.check(case, directions, run.outputs)

@@ -30,9 +30,16 @@ LEFT_OUT_TEXTS: Mapping[LeftOut, str] = {
 
 UNCHECKED_TEXTS: Mapping[UncheckedReason, str] = {
     "not-reached": "none of the inputs leads there",
+    "other-shapes": "shapes decide, and none that was tried leads there",
     "original-fails": "the original fails there",
     "not-finite": "the original's outputs are not finite there",
     "not-followed": "what is executed could not be followed",
+}
+
+_GIVE_INPUTS = "Give inputs that lead there with --data"
+_REMEDIES: Mapping[UncheckedReason, str] = {
+    "other-shapes": "Fix such sizes with --shape to check it",
+    "not-followed": "Compare the outputs on inputs that lead into every branch",
 }
 
 _MOST_UNCHECKED = 5
@@ -56,7 +63,8 @@ def check_lines(checked: GraphCheck) -> Iterator[str]:
 def unchecked_texts(checked: GraphCheck) -> Iterator[str]:
     """Yield a sentence for each branch or body that was not compared, with its remedy, for the first few of them."""
     for body in checked.unchecked[:_MOST_UNCHECKED]:
-        yield f"{_what(body)} was not checked: {UNCHECKED_TEXTS[body.reason]}. {_remedy(body)}"
+        remedy = _REMEDIES.get(body.reason, _GIVE_INPUTS)
+        yield f"{_what(body)} was not checked: {UNCHECKED_TEXTS[body.reason]}. {remedy}"
     more = len(checked.unchecked) - _MOST_UNCHECKED
     if more > 0:
         yield f"{more} more of such a kind; --format json has all of them"
@@ -67,12 +75,6 @@ def _what(body: UncheckedBody) -> str:
     return (
         f"{body.part} of {node}" if body.iterations is None else f"{node} with {plural(body.iterations, 'iteration')}"
     )
-
-
-def _remedy(body: UncheckedBody) -> str:
-    if body.reason == "not-followed":
-        return "Compare the outputs on inputs that lead into every branch"
-    return "Give inputs that lead there with --data"
 
 
 def _sizes(checked: GraphCheck) -> Iterator[str]:

@@ -150,7 +150,7 @@ def test_both_branches_are_compared_where_values_decide(tmp_path, optimised):
 def test_a_branch_that_no_size_leads_to_is_reported_as_unchecked(tmp_path, optimised):
     checked = optimised(written(tmp_path, MANY, LIMITS), harmless).checked
     assert checked.bodies == 1
-    assert checked.unchecked == (UncheckedBody("If", "y", "then_branch"),)
+    assert checked.unchecked == (UncheckedBody("If", "y", "then_branch", None, "other-shapes"),)
 
 
 def test_a_loop_is_compared_with_no_and_one_iteration_where_values_decide(tmp_path, optimised):

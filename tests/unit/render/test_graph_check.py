@@ -4,6 +4,7 @@ from irbench.graph_record import CheckedInput, GraphCheck, UncheckedBody
 from irbench.render.graph_check import check_lines, unchecked_texts
 
 INPUTS = tuple(CheckedInput("seeded", {"batch": batch, "length": length}) for batch, length in ((2, 8), (3, 5), (1, 8)))
+SHAPES = "Fix such sizes with --shape to check it"
 FOLLOW = "Compare the outputs on inputs that lead into every branch"
 
 
@@ -35,12 +36,14 @@ def test_what_is_unchecked_is_a_sentence_with_a_remedy():
     missed = (
         UncheckedBody("If", "choice", "then_branch"),
         UncheckedBody("Loop", "again", "body", 0, "original-fails"),
+        UncheckedBody("If", "rank", "else_branch", None, "other-shapes"),
         UncheckedBody("Scan", "rows", "body", None, "not-followed"),
     )
     remedy = "Give inputs that lead there with --data"
     assert list(unchecked_texts(GraphCheck(INPUTS, unchecked=missed))) == [
         f"then_branch of If choice was not checked: none of the inputs leads there. {remedy}",
         f"Loop again with 0 iterations was not checked: the original fails there. {remedy}",
+        f"else_branch of If rank was not checked: shapes decide, and none that was tried leads there. {SHAPES}",
         f"body of Scan rows was not checked: what is executed could not be followed. {FOLLOW}",
     ]
 
