@@ -19,7 +19,7 @@ _PLAIN = "onnxscript's optimizer, onnx.checker and one load"
 def measure(bench: Workbench) -> Iterator[Finding]:
     """Let whole processes take turns: ``irbench optimize`` with nothing made before, and the plain way.
 
-    irbench also proves each step: it checks, loads and compares the answers after every pass that changed something.
+    irbench also checks each step: it validates, loads and compares the answers after every pass that changed something.
     """
     for model in _MODELS:
         bundle = bench.scratch / "optimize" / model
@@ -31,7 +31,7 @@ def measure(bench: Workbench) -> Iterator[Finding]:
                 lambda bundle=bundle: _plainly(bench, bundle),  # type: ignore[misc]
             )
             what = f"irbench optimize {model} --level {level}"
-            yield Finding("optimize", what, "s", ours, plain, _PLAIN, remark="each step proven")
+            yield Finding("optimize", what, "s", ours, plain, _PLAIN, remark="each step checked")
         shutil.rmtree(bundle)
 
 

@@ -8,7 +8,29 @@ from typing import Literal
 
 from irbench.record import OutputError
 
-__all__ = ["Agreement", "GraphStep", "Obstacle", "OptimizerActivity"]
+__all__ = [
+    "Agreement",
+    "CheckedInput",
+    "GraphCheck",
+    "GraphStep",
+    "InputKind",
+    "LeftOut",
+    "Obstacle",
+    "OptimizerActivity",
+    "UncheckedBody",
+    "UncheckedReason",
+]
+
+InputKind = Literal["given", "seeded", "constant-rows", "large", "zeros", "mask-half", "mask-none", "mask-ones"]
+"""What the values of an input of a check are; see :mod:`irbench.optimizer.check_inputs`."""
+
+LeftOut = Literal["fails", "not-finite", "too-large", "unstable"]
+"""Why an input is not asked: the original fails on it, its answers are not finite, need too much memory, or depend on
+rounding."""
+
+UncheckedReason = Literal["not-reached", "other-shapes", "original-fails", "not-finite", "not-followed"]
+"""Why a body was not compared: no input that was tried leads there, only inputs of other shapes do, the original fails
+there or does not answer finite numbers there, or it could not be followed which bodies are executed."""
 
 
 @dataclass(frozen=True)
@@ -16,12 +38,12 @@ class Obstacle:
     """Why a pass could do nothing, where that is not for want of anything to do.
 
     Attributes:
-        code: ``opset-too-low`` for the pass, or the operator set could not be raised.
+        code: ``opset-too-low`` for the pass, or the operator set could not be raised, or functions not be inlined.
         opset: The least that the pass needs, or the one that stays.
-        reason: What kept it from being raised, as the converter or the check reported it; empty otherwise.
+        reason: What kept it from being raised or inlined, as the tool or the check reported it; empty otherwise.
     """
 
-    code: Literal["opset-too-low", "opset-not-raised"]
+    code: Literal["opset-too-low", "opset-not-raised", "functions-not-inlined"]
     opset: int
     reason: str = ""
 
@@ -31,7 +53,8 @@ class GraphStep:
     """What one pass of the optimiser did to a graph.
 
     Attributes:
-        name: The pass; ``original`` is the graph as it came, ``raise_opset`` its move to a later operator set.
+        name: The pass; ``original`` is the graph as it came, ``inline_functions`` writes out its functions,
+            ``raise_opset`` moves it to a later operator set.
         modified: Whether it changed anything.
         operators: Number of nodes of each operator after it.
         max_rel_error: Largest difference of an output from the original graph's, relative to the largest output;
@@ -63,7 +86,7 @@ class OptimizerActivity:
         model: The model that is optimised.
     """
 
-    code: Literal["start", "reference-outputs", "raise-opset", "pass", "convert"]
+    code: Literal["start", "reference-outputs", "inline-functions", "raise-opset", "pass", "check", "convert"]
     name: str = ""
     model: str = ""
 
@@ -83,3 +106,54 @@ class Agreement:
     by: str
     error: OutputError
     degenerate: bool = False
+
+
+@dataclass(frozen=True)
+class CheckedInput:
+    """An input on which the answers of a graph were compared with the original's.
+
+    Attributes:
+        kind: What its values are.
+        sizes: A size for each dynamic dimension of the graph.
+    """
+
+    kind: InputKind
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True)
+class UncheckedBody:
+    """A branch of an If, or a body of a Loop or Scan, of which something was not compared with the original.
+
+    Attributes:
+        operator: ``If``, ``Loop`` or ``Scan``.
+        node: The node's name, or that of its first output.
+        part: The attribute of the node that holds it: ``then_branch``, ``else_branch`` or ``body``.
+        iterations: ``None`` where it was never executed; 0 or 1 where a Loop was not run so often.
+        reason: Why.
+    """
+
+    operator: str
+    node: str
+    part: str
+    iterations: int | None = None
+    reason: UncheckedReason = "not-reached"
+
+
+@dataclass(frozen=True)
+class GraphCheck:
+    """On what the answers of an optimised graph were compared with those of the original.
+
+    Attributes:
+        inputs: What both answered, within the tolerance.
+        left_out: Kinds of inputs of which the original's answers say nothing, and why.
+        unvaried: Dynamic dimensions of which the original runs at no other size that was tried.
+        bodies: How many branches and bodies of the graph were executed and compared.
+        unchecked: The others.
+    """
+
+    inputs: tuple[CheckedInput, ...] = ()
+    left_out: Mapping[InputKind, LeftOut] = field(default_factory=dict[InputKind, LeftOut])
+    unvaried: tuple[str, ...] = ()
+    bodies: int = 0
+    unchecked: tuple[UncheckedBody, ...] = ()

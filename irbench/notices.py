@@ -60,6 +60,7 @@ NoteCode = Literal[
     "chosen-backend",
     "chosen-model",
     "energy-incomplete",
+    "graph-partly-unchecked",
     "graph-refused",
     "graph-unbound",
     "int8-static-chosen",

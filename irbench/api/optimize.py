@@ -140,10 +140,12 @@ class OptimizedModel(Displayable):
         from rich.console import Group
         from rich.text import Text
 
+        from irbench.render.graph_check import check_lines
         from irbench.render.optimize import agreement_line, sizes_line, steps_view
 
         lineage = self.lineage
         lines = [sizes_line(self.bound, list(self.bound_by_default))] if self.bound else []
+        lines += check_lines(lineage.checked) if lineage.checked is not None else []
         if lineage.agreement is not None and lineage.recipe.conversion is not None:
             lines.append(agreement_line(lineage.recipe.conversion.precision, lineage.agreement))
         view = steps_view(self.bundle.name, lineage.recipe.name, lineage.steps, self._opsets())

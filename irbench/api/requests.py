@@ -23,6 +23,7 @@ from irbench.api.own_cells import require_found
 from irbench.api.processors import allowed_cpus, asked_threads, refuse_too_many_instances
 from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, named_apart, resolve_backends, resolve_bundles
+from irbench.api.unchecked_graphs import unchecked_graphs
 from irbench.api.values import Settings
 from irbench.api.varied_options import alternatives
 from irbench.errors import IrbenchError
@@ -186,10 +187,11 @@ def planned(
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
     for note in (*request.notes, *levels):
         say(note_text(note, Context()))
-    for note in layouts:
+    unchecked = tuple(unchecked_graphs(groups))
+    for note in (*layouts, *unchecked):
         say(f"warning: {note_text(note, Context())}")
     passes = 1 if request.counting is None else 2  # rows are launched once more to be counted
-    return replace(request, notes=(*request.notes, *levels, *layouts)).with_budget_for(
+    return replace(request, notes=(*request.notes, *levels, *layouts, *unchecked)).with_budget_for(
         1, passes * sum(group.weight for group in groups)
     ), groups
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from irbench.onnx.body_shapes import bodies_of, infer_bodies
 from irbench.onnx.sizes import ONE, Size, parse, product, quotient, sizes_of, text
 
 if TYPE_CHECKING:
@@ -27,20 +28,34 @@ _LARGEST_DYNAMIC = 2**31 - 1
 
 
 def infer(model: ir.Model) -> dict[ir.Value, Elements]:
-    """Write types and shapes onto the values of the main graph.
+    """Write types and shapes onto the values of the main graph and of bodies; outputs keep the shapes that are stated.
 
     Returns:
-        The elements of every small integer tensor of which something is known, constants included.
+        The elements of every small integer tensor of the main graph of which something is known, constants included.
     """
     known = {value: elements for value in model.graph.initializers.values() if (elements := _constant(value))}
-    for node in model.graph:
-        _infer_types(node, model.graph.opset_imports)
+    stated = [(output, output.shape) for output in model.graph.outputs]
+    _infer_nodes(model.graph, model.graph.opset_imports, known)
+    for output, shape in stated:
+        output.shape = shape
+    return known
+
+
+def _infer_nodes(graph: ir.Graph, opsets: dict[str, int], known: dict[ir.Value, Elements]) -> None:
+    """Infer the nodes of a graph and of the bodies inside it, and add what is known of elements."""
+
+    def infer_body(body: ir.Graph) -> None:
+        held = {value: elements for value in body.initializers.values() if (elements := _constant(value))}
+        _infer_nodes(body, opsets, known | held)  # a copy: what holds in a body may hold under an assumption
+
+    for node in graph:
+        _infer_types(node, opsets)
+        infer_bodies(node, infer_body)
         evaluate = _EVALUATED.get(node.op_type) if node.domain == "" else None
         elements = evaluate(node, known) if evaluate else None
         if elements is not None and _fit(elements, node.outputs[0]):
             known[node.outputs[0]] = elements
         _infer_dynamic_sizes(node, known)
-    return known
 
 
 def _fit(elements: Elements, value: ir.Value) -> bool:
@@ -80,9 +95,7 @@ def _infer_types(node: ir.Node, opsets: dict[str, int]) -> None:
     import onnx_ir as ir
 
     inputs = [value for value in node.inputs if value is not None]
-    if any(value.type is None for value in inputs) or any(
-        _is_graph(attribute) for attribute in node.attributes.values()
-    ):
+    if any(value.type is None for value in inputs) or bodies_of(node):
         return
     types = {str(value.name): ir.to_proto(value).type for value in inputs}
     data = {
@@ -107,12 +120,8 @@ def _refine(value: ir.Value, inferred: Any) -> None:
     described = ir.serde.deserialize_type_proto_for_type(inferred)
     shape = ir.serde.deserialize_type_proto_for_shape(inferred)
     value.type = described or value.type
-    if shape is not None and not value.is_graph_output():
+    if shape is not None:
         value.shape = shape
-
-
-def _is_graph(attribute: ir.Attr) -> bool:
-    return attribute.type.name in ("GRAPH", "GRAPHS")
 
 
 def _infer_dynamic_sizes(node: ir.Node, known: dict[ir.Value, Elements]) -> None:

@@ -103,6 +103,7 @@ def _make(
         outcome = _call(job, report)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=outcome.steps, nchw_inputs=outcome.nchw_inputs, agreement=outcome.agreement)
+        lineage = replace(lineage, checked=outcome.checked)
         with _written_in(target.parent):
             lineage = _keep(folder, target, write_lineage(lineage, folder))
     finally:

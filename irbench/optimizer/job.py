@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from irbench.graph_record import Agreement, GraphStep
+from irbench.graph_record import Agreement, GraphCheck, GraphStep
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Bundle, Feeding
 
@@ -50,9 +50,11 @@ class OptimizationOutcome:
         nchw_inputs: Names of the inputs that the graph takes as NCHW since.
         agreement: What the conversion costs; ``None`` without one.
         refused: Why nothing was done, with a remedy: the reference cannot run the original graph.
+        checked: On what the last graph before a conversion was compared with the original; ``None`` where it is that.
     """
 
     steps: tuple[GraphStep, ...]
     nchw_inputs: tuple[str, ...] = ()
     agreement: Agreement | None = None
     refused: tuple[str, str] | None = None
+    checked: GraphCheck | None = None

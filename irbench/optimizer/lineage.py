@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from irbench import bundles
-from irbench.graph_record import Agreement, GraphStep
+from irbench.graph_record import Agreement, GraphCheck, GraphStep
 from irbench.onnx.reading.external_data import files_of
 from irbench.onnx.reading.protobuf import mapped
 from irbench.optimizer.agreement import disagreement
@@ -52,6 +52,7 @@ class Lineage:
         weights_sha256: Of the file with the weights that lie beside the graph; empty where there is none.
         data: Where the samples come from that it was checked and calibrated on, as the user named it; empty without.
         data_sha256: Digests of the values of those samples, by input.
+        checked: On what the graph, before a conversion, was compared with the original; ``None`` where it is that.
     """
 
     key: str
@@ -67,6 +68,7 @@ class Lineage:
     weights_sha256: str = ""
     data: str = ""
     data_sha256: Mapping[str, str] = field(default_factory=dict[str, str])
+    checked: GraphCheck | None = None
 
     @property
     def disagreement(self) -> Disagreement | None:

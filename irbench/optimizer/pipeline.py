@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, TypeVar
 
 from irbench import registry
 from irbench.errors import IrbenchError, first_line
-from irbench.graph_record import Agreement, GraphStep, Obstacle, OptimizerActivity
-from irbench.onnx.reading import external_data
+from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, OptimizerActivity
 from irbench.onnx.reading.check import check_file
-from irbench.onnx.rewriting import detached_weights
-from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
+from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade
 from irbench.optimizer.agreement import measure_agreement
+from irbench.optimizer.blame import Change, blamed_pass
+from irbench.optimizer.bodies import Body, number_bodies
+from irbench.optimizer.comparison import Graph, WrongAnswer
 from irbench.optimizer.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
 from irbench.optimizer.inputs_to_nchw import inputs_to_nchw
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.model_files import load, vendors_of, weights_beside, write
 from irbench.optimizer.nchw_signature import as_nchw
+from irbench.optimizer.preparation import inlined, raised
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck
@@ -59,8 +61,10 @@ def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
     """Apply the passes and the conversion, and write the graph into the job's folder.
 
     After each pass that changed something the graph is written, checked (with every shape inferred, where all
-    operators are ONNX's own), loaded by the reference backend, and its outputs compared with the original's. A
-    conversion is checked and loaded likewise; how far its outputs are from the original's is part of the outcome.
+    operators are ONNX's own), loaded by the reference backend, and its outputs compared with the original's on three
+    inputs. The last graph is compared on more inputs, at other sizes, and in each branch and body; if it fails there,
+    the passes are repeated to find the one that broke it. A conversion is checked and loaded likewise; how far its
+    outputs are from the original's is part of the outcome.
 
     Args:
         job: What to do.
@@ -77,16 +81,18 @@ def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
     with scratch_folder() as scratch:
         report(OptimizerActivity("reference-outputs"))
         pipeline = _Pipeline(job, scratch, report)
+        if passes or conversion is not None:
+            pipeline.inline_functions()
         pipeline.raise_opset(
             [graph_pass.opset for graph_pass in passes] + ([least_opset(conversion)] if conversion else [])
         )
+        pipeline.number_bodies()
         if job.recipe.layout == "nchw":
             pipeline.take_inputs_as_nchw()
         for graph_pass in passes:
             pipeline.apply(graph_pass)
-        if conversion is None:
-            return pipeline.finish()
-        return pipeline.finish_converted(conversion)
+        pipeline.check_at_the_end()
+        return pipeline.finish() if conversion is None else pipeline.finish_converted(conversion)
 
 
 class _Pipeline:
@@ -103,15 +109,31 @@ class _Pipeline:
         self._scratch = scratch
         self._report = report
         self._check = StepCheck(job, scratch)
-        self._model = load(job.artifact.path)
+        self._source = job.artifact.path
+        self._model = load(self._source)
         self._artifact = job.artifact  # its inputs follow the graph, its path stays that of the original
         self._nchw_inputs: tuple[str, ...] = ()
         self._steps = [_step("original", self._model)]
         self._vendors = vendors_of(self._model)
+        self._bodies: tuple[Body, ...] = ()
+        self._changes: list[Change] = []
+        self._checked: GraphCheck | None = None
 
     @property
     def _opset(self) -> int:
         return self._model.graph.opset_imports.get("", 0)
+
+    def inline_functions(self) -> None:
+        """Write the model's functions out where they are called, if it has some: passes leave functions alone."""
+        if not self._model.functions:
+            return
+        self._report(OptimizerActivity("inline-functions"))
+        try:
+            path = inlined(self._source, self._scratch)
+            self._begin_with(path, "inline_functions")
+        except Exception as problem:  # noqa: BLE001 - ONNX's inliner reports failures in ways of its own
+            reason = problem.reason if isinstance(problem, BrokenModel) else first_line(problem)
+            self._add_obstacle("inline_functions", Obstacle("functions-not-inlined", self._opset, reason))
 
     def raise_opset(self, wanted: Sequence[int]) -> None:
         """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
@@ -121,22 +143,23 @@ class _Pipeline:
         for opset in sorted({needed for needed in wanted if needed > self._opset}, reverse=True):
             self._report(OptimizerActivity("raise-opset", str(opset)))
             try:
-                raised = _raised(self._job.artifact.path, opset, self._scratch)
-                step = self._check.check(raised, _step("raise_opset", raised, modified=True), self._artifact)
+                self._begin_with(raised(self._source, opset, self._scratch), "raise_opset")
             except (CannotUpgrade, BrokenModel) as problem:
                 reasons.append(problem.reason)
                 continue
-            self._model = raised
-            self._steps.append(step)
             return
         if reasons:
             self._add_obstacle("raise_opset", Obstacle("opset-not-raised", self._opset, reasons[-1]))
+
+    def number_bodies(self) -> None:
+        """Number the bodies of the graph, so that the check at the end finds again what passes have left of them."""
+        self._bodies = number_bodies(self._model)
 
     def take_inputs_as_nchw(self) -> None:
         """Take images as NCHW where the graph transposes them to that itself; raises as :meth:`apply` does."""
         self._nchw_inputs = self._change(NCHW_STEP, inputs_to_nchw)
         self._artifact = as_nchw(self._artifact, self._nchw_inputs)
-        self._add(NCHW_STEP, modified=bool(self._nchw_inputs))
+        self._add(NCHW_STEP, inputs_to_nchw, modified=bool(self._nchw_inputs))
 
     def apply(self, graph_pass: Pass) -> None:
         """Apply a pass.
@@ -150,13 +173,28 @@ class _Pipeline:
             return
         modified = self._change(name, graph_pass)
         changed_silently = _step(name, self._model).operators != self._steps[-1].operators
-        self._add(name, modified=modified or changed_silently)
+        self._add(name, graph_pass, modified=modified or changed_silently)
+
+    def check_at_the_end(self) -> None:
+        """Compare the last graph with the original on all inputs, if it is another one.
+
+        Raises:
+            BrokenModel: It answers something wrong; the first pass after which it does is named.
+        """
+        if not any(step.modified for step in self._steps):
+            return
+        self._report(OptimizerActivity("check"))
+        last = Graph(self._model, self._artifact)
+        try:
+            self._checked = self._check.check_at_the_end(last, self._first() if self._bodies else last, self._bodies)
+        except WrongAnswer as wrong:
+            raise blamed_pass(self._check, self._first(), self._changes, wrong, self._bodies) from wrong
 
     def finish(self) -> OptimizationOutcome:
         """Return what was done to the graph, which is written."""
         if not any(step.modified for step in self._steps):  # otherwise the last check wrote it
             write(self._model, self._job.folder / MODEL_FILE)
-        return OptimizationOutcome(tuple(self._steps), self._nchw_inputs)
+        return OptimizationOutcome(tuple(self._steps), self._nchw_inputs, checked=self._checked)
 
     def finish_converted(self, conversion: Conversion) -> OptimizationOutcome:
         """Write the graph in another precision and return what was done.
@@ -167,7 +205,7 @@ class _Pipeline:
         require_opset(self._opset, conversion, self._job.bundle.name)
         self._report(OptimizerActivity("convert", conversion.precision))
         last, agreement = _convert(self._model, self._artifact, self._job, conversion, self._scratch)
-        return OptimizationOutcome((*self._steps, last), self._nchw_inputs, agreement)
+        return OptimizationOutcome((*self._steps, last), self._nchw_inputs, agreement, checked=self._checked)
 
     def _change(self, name: str, change: Callable[[onnx_ir.Model], _Changed]) -> _Changed:
         self._report(OptimizerActivity("pass", name))
@@ -179,27 +217,32 @@ class _Pipeline:
     def _add_obstacle(self, name: str, obstacle: Obstacle) -> None:
         self._steps.append(replace(_step(name, self._model), obstacle=obstacle))
 
-    def _add(self, name: str, *, modified: bool) -> None:
+    def _add(self, name: str, change: Callable[[onnx_ir.Model], object], *, modified: bool) -> None:
         step = _step(name, self._model, modified=modified)
+        self._changes.append(Change(name, change, self._artifact, modified))
         if modified:
             vendors = vendors_of(self._model)
             written, self._vendors = sorted(vendors - self._vendors), self._vendors | vendors
             step = replace(step, vendor=written[0] if written else None)
-            step = self._check.check(self._model, step, self._artifact)
+            step = self._check.check(Graph(self._model, self._artifact), step)
         self._steps.append(step)
 
+    def _begin_with(self, path: Path, name: str) -> None:
+        """Go on with the graph of a file in place of the one as it came.
 
-def _raised(path: Path, opset: int, scratch: Path) -> onnx_ir.Model:
-    """Return the graph at a later operator set.
+        Raises:
+            BrokenModel: It does not answer what the original does.
+        """
+        model = load(path)
+        step = self._check.check(Graph(model, self._artifact), _step(name, model, modified=True))
+        self._source, self._model, self._vendors = path, model, vendors_of(model)
+        self._steps.append(step)
 
-    Raises:
-        CannotUpgrade: It cannot be moved there.
-    """
-    model = detached_weights.detach(external_data.load(path), {})
-    upgrade_opset(model, opset)
-    raised = scratch / f"raised-{opset}.onnx"
-    detached_weights.write(model, raised)
-    return load(raised)
+    def _first(self) -> Graph:
+        """Return the graph before the first pass, its bodies numbered."""
+        model = load(self._source)
+        number_bodies(model)
+        return Graph(model, self._job.artifact)
 
 
 def _convert(

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
-from irbench.feeds import logical_inputs
-from irbench.graph_record import GraphStep
+from irbench.graph_record import CheckedInput, GraphCheck, GraphStep, UncheckedBody
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.reading.precision import read_precision
-from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
+from irbench.onnx.rewriting.bind import is_rewritten
+from irbench.optimizer.bodies import Body, bodies_in
+from irbench.optimizer.body_check import BodyReport, check_bodies
+from irbench.optimizer.body_trace import LEAST_OPSET, UNDIRECTED, Directions
+from irbench.optimizer.check_inputs import Case
+from irbench.optimizer.check_plan import CheckPlan, ExpectedAnswer, Question, plan_check
+from irbench.optimizer.comparison import Comparison, Graph, WrongAnswer
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob
 from irbench.optimizer.model_files import vendors_of, write
-from irbench.output_check import compare, input_scale, judge
-from irbench.spec import BATCH, Artifact
+from irbench.optimizer.reference_session import ReferenceSession
+from irbench.output_check import input_scale
+from irbench.spec import BATCH
 from irbench.spi import Array
-from irbench.worker.reference import answers
-
-if TYPE_CHECKING:
-    import onnx_ir
+from irbench.system.host import available_memory_bytes
 
 __all__ = ["NCHW_STEP", "BrokenModel", "OriginalRefused", "StepCheck"]
 
 NCHW_STEP = "inputs_to_nchw"
 """The step that a layout asks for; no ``--passes`` names it."""
+
+
+_MEMORY_SHARE = 8
+"""Of the available memory, the part that expected outputs may need."""
 
 
 class OriginalRefused(IrbenchError):
@@ -53,13 +60,14 @@ class BrokenModel(IrbenchError):
 
 
 class StepCheck:
-    """Checks step after step against the outputs of the original graph, on one feed: the first sample, or a seeded one.
+    """Checks graphs against the answers of the original: on three inputs after each step, on more at the end.
 
-    Graphs are run with the job's sizes bound, or, where the reference refuses the original so, with dynamic shapes.
+    Graphs run with dynamic shapes, so that one session answers at all sizes; where the reference refuses the original
+    so, with the job's sizes bound.
 
     Args:
         job: What is done to which graph.
-        scratch: Where copies with bound shapes are written.
+        scratch: For files that are needed on the way.
 
     Raises:
         OriginalRefused: The reference cannot run the original graph.
@@ -67,58 +75,125 @@ class StepCheck:
 
     def __init__(self, job: OptimizationJob, scratch: Path) -> None:
         self._job = job
-        self._scratch = scratch
-        self._feeding = replace(job.feeding, seed=job.bundle.seed, samples=job.feeding.samples[:1])
-        self._precision = read_precision(job.artifact.path).narrowest
         try:
-            self._scale = input_scale(logical_inputs(job.bundle.inputs, job.sizes, self._feeding))
-            self._expected = self._outputs_of_original()
+            self._comparison, self._plan = _ask_original(job, scratch)
         except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
             raise OriginalRefused(
                 f"{job.bundle.name} cannot be optimised: {job.reference} cannot run it: {_reason(problem, job)}",
                 hint=getattr(problem, "hint", "") or _remedy(job),
             ) from problem
 
-    def check(self, model: onnx_ir.Model, step: GraphStep, artifact: Artifact) -> GraphStep:
-        """Write ``model``, check it, and return ``step`` with its error.
-
-        Args:
-            model: After the step.
-            step: What was done.
-            artifact: Its inputs and outputs are those of the model.
+    def check(self, graph: Graph, step: GraphStep) -> GraphStep:
+        """Write a graph, check it, and return ``step`` with its error.
 
         Raises:
             BrokenModel: The step broke it.
         """
         path = self._job.folder / MODEL_FILE
-        write(model, path)
+        write(graph.model, path)
         try:
-            check_file(path, shapes=not vendors_of(model))
-            outputs = self._outputs(replace(artifact, path=path, sha256=""))
-            error = compare(outputs, self._expected, self._job.bundle.classifier, self._scale)
+            check_file(path, shapes=not vendors_of(graph.model))
+            error = self._comparison.compare(replace(graph.artifact, path=path), self._plan.each_step)
+        except WrongAnswer as wrong:
+            raise self.broken(step.name, wrong) from wrong
         except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
             raise BrokenModel(step.name, self._job, first_line(problem).replace(str(path), "it")) from problem
-        wrong = judge(error, self._precision)
-        if wrong is not None:
-            raise BrokenModel(step.name, self._job, wrong.message)
-        return replace(step, max_rel_error=error.max_rel)
+        return replace(step, max_rel_error=error)
 
-    def _outputs_of_original(self) -> tuple[Array, ...]:
-        """Return what the original graph answers, and keep whether it does with its shapes bound."""
-        self._binds = True
+    def check_at_the_end(self, graph: Graph, original: Graph, bodies: Sequence[Body]) -> GraphCheck:
+        """Check the last graph, which is written, on what was kept for the end, and return all that was compared.
+
+        Args:
+            graph: The last graph.
+            original: The graph before the first pass.
+            bodies: Its bodies, which are numbered in both.
+
+        Raises:
+            WrongAnswer: It answers something wrong.
+        """
+        plan = self._plan
+        if plan.at_the_end:
+            self._comparison.compare(replace(graph.artifact, path=self._job.folder / MODEL_FILE), plan.at_the_end)
+        report = self._check_bodies(graph, original, bodies)
+        names = self._comparison.question.dynamic
+        inputs = [CheckedInput(case.kind, {name: case.sizes[name] for name in names}) for case in self._cases]
+        return GraphCheck(tuple(inputs), plan.left_out, plan.unvaried, report.executed, report.unchecked)
+
+    def repeat(self, graph: Graph, wrong: WrongAnswer, bodies: Sequence[Body]) -> None:
+        """Ask a graph what another one answered wrong.
+
+        Raises:
+            WrongAnswer: It does so too.
+        """
+        comparison, expected, directions = self._comparison, wrong.expected, wrong.directions
+        if directions == UNDIRECTED:
+            path = self._job.folder / MODEL_FILE
+            write(graph.model, path)
+            comparison.compare(replace(graph.artifact, path=path), [expected])
+        else:
+            with comparison.traced(graph, len(bodies)) as traced:
+                comparison.require(expected, lambda: traced(expected.case, directions).outputs, directions)
+
+    def broken(self, name: str, wrong: WrongAnswer) -> BrokenModel:
+        """Return the error that names a step, what is wrong after it, and on which input unless it is the plain one."""
+        case, way = wrong.expected.case, "" if wrong.directions == UNDIRECTED else ", in a branch or loop sent there"
+        where = "" if case == self._plan.each_step[0].case else f" ({self._words(case)})"
+        return BrokenModel(name, self._job, f"{wrong.reason.rstrip('.')}{where}{way}")
+
+    @property
+    def _cases(self) -> Sequence[Case]:
+        return [expected.case for expected in (*self._plan.each_step, *self._plan.at_the_end)]
+
+    def _words(self, case: Case) -> str:
+        """Return what an input is, as a user reads it: ``constant-rows, batch 3``."""
+        return ", ".join((case.kind, *(f"{name} {case.sizes[name]}" for name in self._comparison.question.dynamic)))
+
+    def _check_bodies(self, graph: Graph, original: Graph, bodies: Sequence[Body]) -> BodyReport:
+        kept, comparison = frozenset(bodies_in(graph.model)), self._comparison
+        if not kept:
+            return BodyReport(0, ())
+        if min(part.model.graph.opset_imports.get("", 0) for part in (graph, original)) < LEAST_OPSET:
+            return _unfollowed(bodies, kept)
         try:
-            return self._outputs(self._job.artifact)
-        except Exception:
-            if not is_rewritten(self._job.artifact):
-                raise
-            self._binds = False
-            return self._outputs(self._job.artifact)
+            with comparison.traced(original, len(bodies)) as before, comparison.traced(graph, len(bodies)) as after:
 
-    def _outputs(self, artifact: Artifact) -> tuple[Array, ...]:
-        job = self._job
-        sized = bind(artifact, job.sizes, self._scratch) if self._binds else with_sizes(artifact, job.sizes)
-        (outputs,) = answers(job.reference, sized, job.bundle, job.sizes, self._feeding)
-        return outputs
+                def check(case: Case, directions: Directions, outputs: Sequence[Array]) -> None:
+                    expected = ExpectedAnswer(case, outputs, input_scale(comparison.question.arrays(case)))
+                    comparison.require(expected, lambda: after(case, directions).outputs, directions)
+
+                return check_bodies(bodies, kept, self._cases, before, check)
+        except WrongAnswer:
+            raise
+        except Exception:  # noqa: BLE001 - a runtime may not run what counts
+            return _unfollowed(bodies, kept)
+
+
+def _unfollowed(bodies: Sequence[Body], kept: frozenset[int]) -> BodyReport:
+    missed = (body for body in bodies if body.number in kept and not body.never)
+    return BodyReport(
+        0, tuple(UncheckedBody(body.operator, body.node, body.part, None, "not-followed") for body in missed)
+    )
+
+
+def _ask_original(job: OptimizationJob, scratch: Path) -> tuple[Comparison, CheckPlan]:
+    """Return how graphs are run, and the inputs that the original answers."""
+    question = Question(
+        job.bundle.inputs,
+        job.sizes,
+        tuple(dict.fromkeys(name for spec in job.artifact.inputs for name in spec.dynamic_dimensions)),
+        replace(job.feeding, seed=job.bundle.seed, samples=job.feeding.samples[:1]),
+        read_precision(job.artifact.path).narrowest,
+        available_memory_bytes() // _MEMORY_SHARE,
+    )
+    try:
+        with ReferenceSession(job, job.artifact, None) as session:
+            return Comparison(job, question, scratch, binds=False), plan_check(question, session.answer)
+    except Exception:
+        if not is_rewritten(job.artifact):
+            raise
+    question = replace(question, dynamic=())
+    with ReferenceSession(job, job.artifact, scratch) as session:
+        return Comparison(job, question, scratch, binds=True), plan_check(question, session.answer)
 
 
 def _reason(problem: Exception, job: OptimizationJob) -> str:

@@ -77,6 +77,11 @@ def _layout(facts: Facts, _: Context) -> str:
     return f"{graph}: the layout is unchanged, because no input feeds a Transpose to NCHW"
 
 
+def _partly_unchecked(facts: Facts, _: Context) -> str:
+    parts = plural(facts["parts"], "subgraph")
+    return f"{facts['model']}+{facts['variant']}: {parts} not compared with the original (irbench optimize says which)"
+
+
 def _refused_graph(facts: Facts, _: Context) -> str:
     if facts["refused"] == "dynamic":
         return f"bound shapes kept in {facts['backend']}: it fails with dynamic ones ({facts['reason']})"
@@ -165,6 +170,12 @@ NOTES: Mapping[NoteCode, Text] = {
         "a change of the layout to NCHW was requested, and the graph has nothing to change",
         _layout,
         {"model": "resnet50", "variant": "basic-nchw"},
+    ),
+    "graph-partly-unchecked": Text(
+        "no input of the [check](optimizing.md#how-a-pass-is-checked) leads into a branch or loop that passes may have"
+        " rewritten",
+        _partly_unchecked,
+        {"model": "decoder", "variant": "basic", "parts": 2},
     ),
     "graph-refused": Text(
         "a runtime refuses the graph with fixed shapes, so all rows that can run it with dynamic ones"

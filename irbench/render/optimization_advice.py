@@ -12,6 +12,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.render.context import Context
 from irbench.render.disagreement import missed_limit_text
+from irbench.render.graph_check import unchecked_texts
 from irbench.render.note_texts import note_text
 from irbench.render.optimize import obstacle_text
 from irbench.spec import BATCH, shape_text
@@ -27,6 +28,12 @@ _REMEDIES = {
     "narrow_to_fp16": "--precision bf16",
 }
 """What may keep more of the answers than a conversion did; fp16 where nothing else is said."""
+
+_CONSEQUENCES = {
+    "opset-not-raised": "passes that need a later one left the graph alone",
+    "functions-not-inlined": "passes left them alone",
+}
+"""What it means that a graph could not be prepared."""
 
 
 def advice(
@@ -46,10 +53,7 @@ def advice(
     if asked.layout == "nchw" and not lineage.nchw_inputs:
         layout = Note("layout-unchanged", {"model": name, "variant": asked.name})
         yield f"warning: {note_text(layout, Context())}"
-    for step in lineage.steps:
-        if step.obstacle is not None and step.obstacle.code == "opset-not-raised":
-            why = obstacle_text(step.obstacle)
-            yield f"warning: {name}: {why}; passes that need a later one left the graph alone"
+    yield from (f"warning: {name}: {text}" for text in _shortcomings(lineage))
     yield from _sizes_to_bind(bundle, lineage)
     if lineage.agreement is not None and lineage.agreement.degenerate:
         yield (
@@ -68,6 +72,15 @@ def advice(
         yield " ".join((f"measure it: irbench run {quote(str(output))}", *shapes, *inputs))
     else:
         yield "measure it as a file: add -o FILE"
+
+
+def _shortcomings(lineage: Lineage) -> Iterator[str]:
+    """Yield what kept passes from working, and what could not be checked."""
+    for step in lineage.steps:
+        if step.obstacle is not None and step.obstacle.code in _CONSEQUENCES:
+            yield f"{obstacle_text(step.obstacle)}; {_CONSEQUENCES[step.obstacle.code]}"
+    if lineage.checked is not None:
+        yield from unchecked_texts(lineage.checked)
 
 
 def _gives_data(inputs: Sequence[str]) -> bool:

@@ -27,8 +27,10 @@ _MOST_OPERATORS = 6
 _ACTIVITIES = {
     "start": "starting",
     "reference-outputs": "computing the outputs of the original graph",
+    "inline-functions": "writing functions out where they are called",
     "raise-opset": "raising the operator set to {name}",
     "pass": "{name}",
+    "check": "comparing the result with the original graph",
     "convert": "converting to {name}",
 }
 
@@ -70,6 +72,8 @@ def obstacle_text(obstacle: Obstacle) -> str:
     """Return why a pass could do nothing: ``needs opset 17``."""
     if obstacle.code == "opset-too-low":
         return f"needs opset {obstacle.opset}"
+    if obstacle.code == "functions-not-inlined":
+        return f"functions stay as they are: {obstacle.reason.rstrip('.!')}"
     return f"opset {obstacle.opset} cannot be raised: {obstacle.reason.rstrip('.!')}"
 
 

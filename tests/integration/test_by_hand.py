@@ -1,4 +1,4 @@
-"""Graphs by hand of what the zoo exports: found as passes of a plugin, proven like any other, answering the same."""
+"""Graphs by hand of what the zoo exports: found as passes of a plugin, checked like any other, answering the same."""
 
 from __future__ import annotations
 

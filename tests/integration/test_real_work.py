@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
         ("twice", 80),
     ],
 )
-def test_every_level_is_made_and_proven_by_the_optimiser(level: str, layers: int, tmp_path: Path) -> None:
+def test_every_level_is_made_and_checked_by_the_optimiser(level: str, layers: int, tmp_path: Path) -> None:
     model = write_model(tmp_path / "layers.onnx")
     asked = ("optimize", model, "--level", level, "-o", tmp_path / "out.onnx", "--format", "json")
     command = [sys.executable, "-m", "benchmarks.real_work", *map(str, asked)]

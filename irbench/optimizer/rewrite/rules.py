@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,26 +41,38 @@ class Rule:
 
 
 def apply_rules(model: ir.Model, rules: Iterable[Rule]) -> bool:
-    """Rewrite a model, branches and bodies of loops too, until no rule fits.
+    """Rewrite a model, branches and bodies of loops too, until no rule fits; types and shapes must have been inferred.
 
-    Within those nothing was inferred: a check must refuse what it does not know, and a replacement may rely only on
-    what the check has seen.
+    What inference did not find stays unknown, and a check refuses it: unknown never counts as absent, as one or as
+    equal. Functions stay as they are: what a function reads has the types and shapes of each call.
     """
     from onnxscript.rewriter import RewriteRule, RewriteRuleSet
 
     every = RewriteRuleSet([RewriteRule(rule.pattern, rule.replacement, rule.check) for rule in rules])
     _put_numbers_second(model)
     changed = False
-    while every.apply_to_model(model):
-        changed = True
+    with _functions_apart(model):
+        while every.apply_to_model(model):
+            changed = True
     if changed:
         clean(model)
     return changed
 
 
+@contextmanager
+def _functions_apart(model: ir.Model) -> Iterator[None]:
+    """Take a model's functions out of it for a while: the rewriter applies rules to them too."""
+    functions = dict(model.functions)
+    model.functions.clear()
+    try:
+        yield
+    finally:
+        model.functions.update(functions)
+
+
 def _put_numbers_second(model: ir.Model) -> None:
     """Spare the patterns half of their forms: onnxscript's own option tries every order of every operation."""
-    for node in model.graph:
+    for node in model.graph.all_nodes():
         if is_node(node.outputs[0], "Add", "Mul") and scalar(node.inputs[0]) is not None:
             first, second = node.inputs
             node.replace_input_with(0, second)

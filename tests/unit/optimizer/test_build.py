@@ -212,6 +212,7 @@ def test_each_activity_is_reported_as_a_value(bundle, calls):
         OptimizerActivity("reference-outputs", "", "mlp"),
         OptimizerActivity("raise-opset", "20", "mlp"),
         OptimizerActivity("pass", "fake-later", "mlp"),
+        OptimizerActivity("check", model="mlp"),
         OptimizerActivity("convert", "fp16", "mlp"),
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.graph_record import Agreement, GraphStep
+from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, UncheckedBody
 from irbench.optimizer import Conversion, Lineage, Optimized, build_recipe
 from irbench.record import OutputError
 from irbench.render.optimization_advice import advice
@@ -67,6 +67,18 @@ def test_a_run_is_advised_on_the_inputs_that_were_given() -> None:
 
 def test_a_graph_in_which_nothing_changed_is_told() -> None:
     assert list(told(replace(LINEAGE, steps=(ORIGINAL,)))) == ["bert: nothing to simplify"]
+
+
+def test_functions_that_stay_are_told() -> None:
+    stayed = GraphStep("inline_functions", False, obstacle=Obstacle("functions-not-inlined", 18, "no body."))
+    first, *_ = told(replace(LINEAGE, steps=(ORIGINAL, stayed, FOLDED)))
+    assert first == "warning: bert: functions stay as they are: no body; passes left them alone"
+
+
+def test_what_was_not_checked_is_told() -> None:
+    checked = GraphCheck(unchecked=(UncheckedBody("If", "choice", "then_branch"),))
+    first, *_ = told(replace(LINEAGE, checked=checked))
+    assert first.startswith("warning: bert: then_branch of If choice was not checked: ")
 
 
 def test_free_sizes_are_named_where_no_attention_was_fused() -> None:

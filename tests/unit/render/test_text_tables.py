@@ -23,6 +23,7 @@ from irbench.counters import CountedPhase, TopdownMethod
 from irbench.counters import ObstacleCode as CounterObstacle
 from irbench.diagnostics import NotKept, self_comparison
 from irbench.diagnostics.finding import FindingCode
+from irbench.graph_record import InputKind, LeftOut, UncheckedReason
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
 from irbench.reduction import report as reduction
 from irbench.render import finding_texts, progress
@@ -37,6 +38,7 @@ from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.flip_map import NOT_MEASURED_TEXTS
 from irbench.render.flip_map import OUTCOME_TEXTS as FLIP_TEXTS
 from irbench.render.footer import STOPPED_TEXTS
+from irbench.render.graph_check import KIND_TEXTS, LEFT_OUT_TEXTS, UNCHECKED_TEXTS
 from irbench.render.mark_texts import MARKS
 from irbench.render.note_texts import NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
@@ -85,6 +87,8 @@ TABLES = {
     "conditions of a flip map that were not measured": (NOT_MEASURED_TEXTS, NotMeasured),
     "outcomes of flips": (FLIP_TEXTS, FlipOutcome),
     "findings": (finding_texts.FINDINGS, FindingCode),
+    "inputs of checks": (KIND_TEXTS, InputKind),
+    "inputs that are left out of checks": (LEFT_OUT_TEXTS, LeftOut),
     "io": (IO_TEXTS, Io),
     "marks": (MARKS, MarkCode),
     "notes": (NOTES, NoteCode),
@@ -94,6 +98,7 @@ TABLES = {
     "stopping reasons": (STOPPED_TEXTS, StoppedBy),
     "reasons of nodes that are not counted": (UNCOUNTED_TEXTS, UncountedReason),
     "tables of sweeps": (STATUS_TEXTS, TableStatus),
+    "unchecked bodies": (UNCHECKED_TEXTS, UncheckedReason),
     "warnings": (WARNINGS, WarningCode),
 }
 

@@ -1,0 +1,47 @@
+"""Other sizes of dynamic dimensions, at which a graph is compared with the original."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from irbench.spec import BATCH
+
+__all__ = ["all_ones", "one_sample", "other_sizes"]
+
+Sizes = Mapping[str, int]
+
+
+def other_sizes(base: Sizes, dynamic: Sequence[str]) -> Iterator[Sizes]:
+    """Yield sizes that differ from ``base`` in as many dimensions as can be, the most first.
+
+    A model may need some sizes to be equal, or to be what they are, so a caller takes the first that it can run: all
+    dimensions different from each other as well, then all changed alike, then one changed alone. Sizes other than the
+    batch shrink, because models with a greatest length are common.
+
+    Args:
+        base: A size for every dimension.
+        dynamic: Names of the dimensions that may change.
+    """
+    if not dynamic:
+        return
+    yield {**base, **{name: _other(name, base[name], place) for place, name in enumerate(dynamic)}}
+    if len(dynamic) > 1:
+        yield {**base, **{name: _other(name, base[name], 0) for name in dynamic}}
+        yield from ({**base, name: _other(name, base[name], 0)} for name in dynamic)
+
+
+def one_sample(base: Sizes, dynamic: Sequence[str]) -> Sizes:
+    """Return ``base`` with a batch of 1 if the batch may change."""
+    return {**base, BATCH: 1} if BATCH in dynamic else base
+
+
+def all_ones(base: Sizes, dynamic: Sequence[str]) -> Sizes:
+    """Return ``base`` with every dimension that may change at 1."""
+    return {**base, **dict.fromkeys(dynamic, 1)}
+
+
+def _other(name: str, size: int, place: int) -> int:
+    """Return another size than this one, a different one for each place as far as there are any."""
+    if name == BATCH:
+        return size + 1
+    return size + 1 + place if size <= 2 else max(2, size // 2 + 1 - place)
