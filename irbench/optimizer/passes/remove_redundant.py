@@ -93,8 +93,9 @@ def _difference(node: ir.Node, number: int) -> str:
 
 def _holds_negative_zero(attribute: ir.Attr) -> bool:
     """Whether a number of an attribute is -0.0, which equals 0.0 but divides otherwise."""
-    numbers = {"FLOAT": lambda: [attribute.value], "FLOATS": lambda: attribute.value}
-    given = numbers.get(attribute.type.name, list)()
+    if attribute.type.name not in ("FLOAT", "FLOATS"):
+        return False
+    given = [attribute.value] if attribute.type.name == "FLOAT" else attribute.value
     return any(number == 0 and math.copysign(1, number) < 0 for number in given)
 
 

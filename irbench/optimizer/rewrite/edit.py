@@ -115,7 +115,8 @@ def make_names_unique(model: ir.Model) -> None:
     Libraries name new values ``val_0``, as exporters do, and look neither into bodies nor at initializers. Inputs,
     outputs and initializers of the main graph keep their names.
     """
-    for graph in (model.graph, *model.functions.values()):
+    graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for graph in graphs:
         _rename_namesakes(graph, set(), names_in(graph))
 
 
