@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from irbench.spi import QuantizationMethod
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["DYNAMIC", "STATIC", "name_namesakes", "suitable_method"]
+__all__ = ["DYNAMIC", "STATIC", "name_excluded", "suitable_method"]
 
 STATIC = ("Conv", "Gemm", "MatMul", "Relu", "Clip")
 """A Relu or Clip behind one of the others becomes a part of its quantiser."""
@@ -32,9 +32,8 @@ def suitable_method(source: Path) -> QuantizationMethod | None:
     import onnx
 
     graph = onnx.load(source, load_external_data=False).graph
-    constants = {initializer.name for initializer in graph.initializer}
-    constants.update(*(node.output for node in graph.node if node.op_type == "Constant"))
-    weighted = [node.op_type for node in graph.node if constants.intersection(node.input) and not _is_namesake(node)]
+    axes = _axes_of_constants(graph)
+    weighted = [node.op_type for node in graph.node if axes.keys() & set(node.input) and not _is_excluded(node, axes)]
     convolutions = weighted.count("Conv")
     others = sum(weighted.count(op_type) for op_type in DYNAMIC)
     if not convolutions + others:
@@ -42,20 +41,35 @@ def suitable_method(source: Path) -> QuantizationMethod | None:
     return "static" if convolutions >= others else "dynamic"
 
 
-def name_namesakes(model: onnx.ModelProto, operators: Collection[str]) -> list[str]:
-    """Return the names of nodes that only share the name of an operator: the tool does not look at domains.
+def name_excluded(model: onnx.ModelProto, operators: Collection[str]) -> list[str]:
+    """Return the names of nodes that the tool would quantise and must not.
 
     Args:
-        model: Its main graph; such nodes get names of their own, in place.
+        model: Such nodes of its main graph get names of their own, in place.
         operators: Those that are quantised.
     """
-    found = [node for node in model.graph.node if node.op_type in operators and _is_namesake(node)]
-    taken = {node.name for node in model.graph.node}
-    for node in found:
-        node.name = take_name(f"{node.op_type}_that_stays", taken)
-    return [node.name for node in found]
+    axes, taken = _axes_of_constants(model.graph), {node.name for node in model.graph.node}
+    excluded = [node for node in model.graph.node if node.op_type in operators and _is_excluded(node, axes)]
+    for node in excluded:
+        node.name = take_name(f"{node.op_type}_in_fp32", taken)
+    return [node.name for node in excluded]
 
 
-def _is_namesake(node: onnx.NodeProto) -> bool:
-    """Whether a node is of another domain than the operator of its name that the tool quantises."""
-    return (node.domain or "ai.onnx") != _CONTRIBUTED.get(node.op_type, "ai.onnx")
+def _is_excluded(node: onnx.NodeProto, axes: Mapping[str, int]) -> bool:
+    """Whether a node has only the name of an operator that is quantised, or weights that no kernel takes.
+
+    The tool does not look at domains. Where the weights of a MatMul are no matrix, it gives them scales along an axis
+    that the runtime's kernels refuse.
+    """
+    if (node.domain or "ai.onnx") != _CONTRIBUTED.get(node.op_type, "ai.onnx"):
+        return True
+    return node.op_type == "MatMul" and axes.get(node.input[1], 2) != 2
+
+
+def _axes_of_constants(graph: onnx.GraphProto) -> dict[str, int]:
+    """Return how many axes each constant of a graph has."""
+    axes = {initializer.name: len(initializer.dims) for initializer in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            axes[node.output[0]] = sum(len(attribute.t.dims) for attribute in node.attribute)
+    return axes

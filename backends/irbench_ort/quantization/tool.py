@@ -18,7 +18,7 @@ from irbench_ort.quantization.bias_correction import correct_biases, corrected_i
 from irbench_ort.quantization.biases import separate_biases
 from irbench_ort.quantization.calibration import CalibrationReader, channel_means
 from irbench_ort.quantization.dense_layers import gemms_to_matmuls, simplify_gemms
-from irbench_ort.quantization.methods import DYNAMIC, STATIC, name_namesakes
+from irbench_ort.quantization.methods import DYNAMIC, STATIC, name_excluded
 from irbench_ort.quantization.recurrent_weights import separate_recurrent_weights
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def quantize_static(source: Path, target: Path, feeds: Callable[[], Iterator[Map
     separate_biases(model)
     if names := corrected_inputs(model):
         correct_biases(model, channel_means(prepared, names, feeds()))
-    excluded = name_namesakes(model, STATIC)
+    excluded = name_excluded(model, STATIC)
     _save(model, prepared)
     reader: Any = CalibrationReader(feeds())  # theirs is a class to inherit from, of which one method is called
     quantization.quantize_static(
@@ -75,7 +75,7 @@ def quantize_dynamic(source: Path, target: Path) -> None:
     model = onnx.load(prepared)
     gemms_to_matmuls(model)
     separate_recurrent_weights(model)
-    excluded = name_namesakes(model, DYNAMIC)
+    excluded = name_excluded(model, DYNAMIC)
     _save(model, prepared)
     quantization.quantize_dynamic(
         prepared,

@@ -31,6 +31,8 @@ ARRAYS = {
     "whole": RANDOM.normal(size=(ROWS, WIDTH)).astype("f"),
     "steps": np.array([ROWS, 1, WIDTH]),
     "rows": np.array([ROWS, WIDTH]),
+    "single_column": np.array([ROWS, 1]),
+    "stack": RANDOM.normal(0, 0.4, (1, WIDTH, WIDTH)).astype("f"),
     "zero": np.array([0]),
     "none": np.float32(0).reshape(()),
 }
@@ -49,7 +51,8 @@ def gemm(source: str, weight: str, output: str, bias: str = "", **attributes: fl
 
 def saved(folder: Path, *nodes: onnx.NodeProto, opset: int = 18) -> Path:
     """Write a graph from "x" to "y", both (ROWS, WIDTH), as the optimiser writes one: shapes of weights are stated."""
-    read = {name for node in nodes for name in node.input} | {"w", "vector"}
+    read = {name for node in nodes for name in node.input} | {"vector"}
+    read |= {"w"} if any(node.op_type == "If" for node in nodes) else set()
     graph = helper.make_graph(
         nodes,
         "g",
@@ -120,6 +123,24 @@ def test_a_product_of_computed_matrices_keeps_its_scale_and_its_bias(method, tmp
     square = gemm("x", "t", "s", "column", alpha=0.5)
     source = saved(tmp_path, turned, square, helper.make_node("MatMul", ["s", "x"], ["y"]))
     assert error(source, quantized(source, method)) < 0.06
+
+
+@pytest.mark.parametrize("method", ["static", "dynamic"])
+@pytest.mark.parametrize("weight", ["stack", "vector"])
+def test_weights_that_are_no_matrix_stay_in_fp32(weight, method, tmp_path):
+    product = helper.make_node("MatMul", ["h", weight], ["p"])
+    rows = helper.make_node("Reshape", ["p", "rows" if weight == "stack" else "single_column"], ["q"])
+    source = saved(tmp_path, gemm("x", "w", "h"), product, rows, helper.make_node("Add", ["q", "x"], ["y"]))
+    made = quantized(source, method)
+    (kept,) = (node for node in onnx.load(made).graph.node if weight in node.input)
+    assert kept.op_type == "MatMul"
+    assert error(source, made) < 0.06
+
+
+def test_a_graph_whose_only_weights_are_no_matrix_cannot_be_quantised(tmp_path):
+    product = helper.make_node("MatMul", ["x", "stack"], ["p"])
+    source = saved(tmp_path, product, helper.make_node("Reshape", ["p", "rows"], ["y"]))
+    assert suitable_method(source) is None
 
 
 @pytest.mark.parametrize("method", ["static", "dynamic"])
