@@ -73,13 +73,16 @@ def set_sizes(value: ir.Value, sizes: Sequence[Size]) -> None:
 
 
 def reshape_target(source: Sequence[Size], sizes: Sequence[Size]) -> list[int] | None:
-    """Return the constant target that reshapes ``source`` to ``sizes``, or ``None`` if two dynamic sizes remain.
+    """Return the constant target that reshapes ``source`` to ``sizes``, or ``None`` if none does.
 
-    A dynamic size is copied (0) where it stands in the same place before; otherwise it is what is left over (-1).
+    A dynamic size is copied (0) where it stands in the same place before; otherwise it is what is left over (-1). Only
+    one can be, and only if none is copied: of a tensor without elements, of a batch of 0 for example, nothing would
+    tell what is left over.
     """
     places = enumerate(sizes)
     target = [size.number or (0 if source[place : place + 1] == [size] else -1) for place, size in places]
-    return None if target.count(-1) > 1 or Size(0) in sizes else target
+    open_places = target.count(-1)
+    return None if Size(0) in sizes or open_places > 1 or (open_places and 0 in target) else target
 
 
 def _constant(value: ir.Value) -> Elements | None:

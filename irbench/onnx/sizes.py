@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ONE", "Size", "parse", "product", "quotient", "sizes_of", "text"]
 
-_PLAIN = re.compile(r"[^\W\d]\w*|\d+")
-_FACTOR = rf"{_PLAIN.pattern}|\([^()]+\)"
+_NAME = re.compile(r"[^\W\d]\w*")
+_FACTOR = rf"{_NAME.pattern}|\d+|\([^()]+\)"
 _PRODUCT = re.compile(rf"(?:{_FACTOR})(?:\*(?:{_FACTOR}))*")
-"""Numbers, names, and in brackets what else a model calls a dimension, such as ``2*(length + 1)``."""
+"""Numbers, names, and in brackets what else a model calls a dimension, such as ``2*(length + 1)`` or ``2*(7)``."""
 
 
 class Size(NamedTuple):
@@ -41,14 +41,14 @@ ONE = Size(1)
 def parse(dimension: int | str) -> Size:
     """Return the size that a dimension of a shape writes; the inverse of :func:`text`.
 
-    What is no plain product, such as ``2*length + 1``, is one name.
+    What is no plain product with a name in it, such as ``2*length + 1`` or ``7``, is one name.
     """
     if isinstance(dimension, int):
         return Size(dimension)
-    if not _PRODUCT.fullmatch(dimension):
+    parts = re.findall(_FACTOR, dimension) if _PRODUCT.fullmatch(dimension) else []
+    if all(part.isdecimal() for part in parts):
         return Size(1, (dimension,))
-    parts = [part.strip("()") for part in re.findall(_FACTOR, dimension)]
-    return product(Size(int(part)) if part.isdecimal() else Size(1, (part,)) for part in parts)
+    return product(Size(int(part)) if part.isdecimal() else Size(1, (part.strip("()"),)) for part in parts)
 
 
 def text(size: Size) -> int | str:
@@ -58,7 +58,8 @@ def text(size: Size) -> int | str:
     factors = [*([] if size.factor == 1 else [str(size.factor)]), *size.names]
     if len(factors) == 1:
         return factors[0]
-    return "*".join(factor if _PLAIN.fullmatch(factor) else f"({factor})" for factor in factors)
+    names = [name if _NAME.fullmatch(name) else f"({name})" for name in size.names]
+    return "*".join([*factors[: -len(names)], *names])
 
 
 def product(sizes: Iterable[Size]) -> Size:

@@ -1,8 +1,8 @@
 """Narrow the floats of a graph to fp16 or bf16.
 
 1. An operation whose schema allows the narrow type computes in it, weights included
-2. One that does not, or that loses its meaning there (:data:`KEPT`), stays fp32; so does one on sequences, and one
-   whose float outputs do not share the type of an input (EyeLike, Bernoulli)
+2. One that does not, or that loses its meaning there (:data:`KEPT`), stays fp32; so does one on sequences, one whose
+   float outputs do not share the type of an input (EyeLike, Bernoulli), and one with a value of unknown type
 3. Where a narrow and a wide operation meet, and at inputs and outputs of the graph, stands a Cast; one for all readers
 4. The bodies of If, Loop and Scan, and operations of vendors, stay as they are
 5. Finite weights stay finite, and weights other than zero stay so: what lies beyond the range of the narrow type
@@ -14,14 +14,14 @@ ONNX's schemas decide rule 1, down to the single input: the scales of a Resize a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from irbench.onnx.rewriting.unique_names import take_name
 from irbench.onnx.shapes import infer
-from irbench.optimizer.rewrite.edit import clean, names_in
+from irbench.onnx.value_types import infer_types
+from irbench.optimizer.rewrite.edit import bodies_of, clean, names_in
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def narrow(model: ir.Model, precision: Literal["fp16", "bf16"]) -> bool:
 
     common.LiftConstantsToInitializersPass()(model)
     infer(model)
+    infer_types(model)
     work = _Narrowing(model, precision)
     changed = sum([work.convert(node) for node in list(model.graph)]) > 0
     work.widen_outputs()
@@ -104,7 +105,7 @@ class _Narrowing:
     def _variables(self, node: ir.Node) -> set[str]:
         """Return the type variables of a node's schema that become narrow."""
         schema = self._schema(node)
-        if schema is None or node.op_type in KEPT or any(_graphs(node)) or not _is_on_tensors(node):
+        if schema is None or node.op_type in KEPT or any(bodies_of(node)) or not _is_on_typed_tensors(node):
             return set()
         allowing = {
             type_constraint.type_param_str
@@ -170,7 +171,7 @@ class _Narrowing:
         """Let the bodies of a node read what they read before."""
         import onnx_ir as ir
 
-        for graph in _graphs(node):
+        for graph in bodies_of(node):
             for inner in ir.traversal.RecursiveGraphIterator(graph):
                 for index, value in enumerate(inner.inputs):
                     if value in self._narrowed:
@@ -198,17 +199,9 @@ def _output_variables(node: ir.Node, schema: onnx.defs.OpSchema | None) -> list[
     return [str(formal[min(index, len(formal) - 1)].type_str) for index in range(len(node.outputs))]
 
 
-def _is_on_tensors(node: ir.Node) -> bool:
+def _is_on_typed_tensors(node: ir.Node) -> bool:
     """Whether no value of a node is a sequence or an optional one, whose dtype would be that of what it holds."""
     import onnx_ir as ir
 
-    values = [value for value in (*node.inputs, *node.outputs) if value is not None and value.type is not None]
+    values = [value for value in (*node.inputs, *node.outputs) if value is not None and value.name]
     return all(isinstance(value.type, ir.TensorType) for value in values)
-
-
-def _graphs(node: ir.Node) -> Iterator[ir.Graph]:
-    for attribute in node.attributes.values():
-        if attribute.type.name == "GRAPH":
-            yield attribute.as_graph()
-        elif attribute.type.name == "GRAPHS":
-            yield from attribute.as_graphs()

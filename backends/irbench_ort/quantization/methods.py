@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from irbench.onnx.rewriting.unique_names import take_name
 from irbench.spi import QuantizationMethod
 
-__all__ = ["DYNAMIC", "STATIC", "suitable_method"]
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["DYNAMIC", "STATIC", "name_excluded", "suitable_method"]
 
 STATIC = ("Conv", "Gemm", "MatMul", "Relu", "Clip")
 """A Relu or Clip behind one of the others becomes a part of its quantiser."""
 
 DYNAMIC = ("Attention", "Gemm", "LSTM", "MatMul")
+"""``Attention`` is that of the runtime, which holds the weights of its projections."""
+
+_CONTRIBUTED = {"Attention": "com.microsoft"}
+"""The domain of an operator that is not ONNX's own."""
 
 
 def suitable_method(source: Path) -> QuantizationMethod | None:
@@ -22,11 +32,44 @@ def suitable_method(source: Path) -> QuantizationMethod | None:
     import onnx
 
     graph = onnx.load(source, load_external_data=False).graph
-    constants = {initializer.name for initializer in graph.initializer}
-    constants.update(*(node.output for node in graph.node if node.op_type == "Constant"))
-    weighted = [node.op_type for node in graph.node if constants.intersection(node.input)]
+    axes = _axes_of_constants(graph)
+    weighted = [node.op_type for node in graph.node if axes.keys() & set(node.input) and not _is_excluded(node, axes)]
     convolutions = weighted.count("Conv")
     others = sum(weighted.count(op_type) for op_type in DYNAMIC)
     if not convolutions + others:
         return None
     return "static" if convolutions >= others else "dynamic"
+
+
+def name_excluded(model: onnx.ModelProto, operators: Collection[str]) -> list[str]:
+    """Return the names of nodes that the tool would quantise and must not.
+
+    Args:
+        model: Such nodes of its main graph get names of their own, in place.
+        operators: Those that are quantised.
+    """
+    axes, taken = _axes_of_constants(model.graph), {node.name for node in model.graph.node}
+    excluded = [node for node in model.graph.node if node.op_type in operators and _is_excluded(node, axes)]
+    for node in excluded:
+        node.name = take_name(f"{node.op_type}_in_fp32", taken)
+    return [node.name for node in excluded]
+
+
+def _is_excluded(node: onnx.NodeProto, axes: Mapping[str, int]) -> bool:
+    """Whether a node has only the name of an operator that is quantised, or weights that no kernel takes.
+
+    The tool does not look at domains. Where the weights of a MatMul are no matrix, it gives them scales along an axis
+    that the runtime's kernels refuse.
+    """
+    if (node.domain or "ai.onnx") != _CONTRIBUTED.get(node.op_type, "ai.onnx"):
+        return True
+    return node.op_type == "MatMul" and axes.get(node.input[1], 2) != 2
+
+
+def _axes_of_constants(graph: onnx.GraphProto) -> dict[str, int]:
+    """Return how many axes each constant of a graph has."""
+    axes = {initializer.name: len(initializer.dims) for initializer in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            axes[node.output[0]] = sum(len(attribute.t.dims) for attribute in node.attribute)
+    return axes

@@ -17,7 +17,9 @@ from irbench.spi import Array
 from irbench_ort.quantization.bias_correction import correct_biases, corrected_inputs
 from irbench_ort.quantization.biases import separate_biases
 from irbench_ort.quantization.calibration import CalibrationReader, channel_means
-from irbench_ort.quantization.methods import DYNAMIC, STATIC
+from irbench_ort.quantization.dense_layers import gemms_to_matmuls, simplify_gemms
+from irbench_ort.quantization.methods import DYNAMIC, STATIC, name_excluded
+from irbench_ort.quantization.recurrent_weights import separate_recurrent_weights
 
 if TYPE_CHECKING:
     import onnx
@@ -41,9 +43,11 @@ def quantize_static(source: Path, target: Path, feeds: Callable[[], Iterator[Map
 
     prepared = _prepared(source)
     model = onnx.load(prepared)
+    simplify_gemms(model)
     separate_biases(model)
     if names := corrected_inputs(model):
         correct_biases(model, channel_means(prepared, names, feeds()))
+    excluded = name_excluded(model, STATIC)
     _save(model, prepared)
     reader: Any = CalibrationReader(feeds())  # theirs is a class to inherit from, of which one method is called
     quantization.quantize_static(
@@ -52,29 +56,37 @@ def quantize_static(source: Path, target: Path, feeds: Callable[[], Iterator[Map
         reader,
         quant_format=quantization.QuantFormat.QDQ,
         op_types_to_quantize=list(STATIC),
+        nodes_to_exclude=excluded,
         per_channel=True,
         activation_type=quantization.QuantType.QUInt8,
         weight_type=quantization.QuantType.QInt8,
         use_external_data_format=_is_large(prepared),
         extra_options={"OpTypesToExcludeOutputQuantization": ["Gemm", "MatMul"]},
     )
-    _drop_unused_imports(target)
+    _tidy(target)
 
 
 def quantize_dynamic(source: Path, target: Path) -> None:
     """Write to ``target`` the graph of ``source`` with integer weights; a copy is left beside ``source``."""
+    import onnx
     from onnxruntime import quantization
 
     prepared = _prepared(source)
+    model = onnx.load(prepared)
+    gemms_to_matmuls(model)
+    separate_recurrent_weights(model)
+    excluded = name_excluded(model, DYNAMIC)
+    _save(model, prepared)
     quantization.quantize_dynamic(
         prepared,
         target,
         op_types_to_quantize=list(DYNAMIC),
+        nodes_to_exclude=excluded,
         per_channel=True,
         weight_type=quantization.QuantType.QInt8,
         use_external_data_format=_is_large(prepared),
     )
-    _drop_unused_imports(target)
+    _tidy(target)
 
 
 def _prepared(source: Path) -> Path:
@@ -86,12 +98,16 @@ def _prepared(source: Path) -> Path:
     return prepared
 
 
-def _drop_unused_imports(path: Path) -> None:
-    """Remove the operator sets that no node of a graph needs: the tool imports all it knows."""
+def _tidy(path: Path) -> None:
+    """Put the nodes of a graph in order, and remove the operator sets that none of them needs.
+
+    The tool imports all sets that it knows, and overlooks which values bodies read when it sorts.
+    """
     import onnx_ir
     from onnx_ir.passes import common
 
     model = onnx_ir.load(path)
+    common.TopologicalSortPass()(model)
     common.RemoveUnusedOpsetsPass()(model)
     onnx_ir.save(model, path)
 

@@ -36,5 +36,11 @@ class Rewrite:
     vendor: str | None = None
 
     def __call__(self, model: ir.Model, /) -> bool:
-        """Apply the rewrite if the model's operator set is recent enough."""
-        return model.graph.opset_imports.get("", 0) >= self.opset and self.apply(model)
+        """Apply the rewrite if the model's operator set is recent enough; outputs keep their types and shapes."""
+        if model.graph.opset_imports.get("", 0) < self.opset:
+            return False
+        described = [(value.type, value.shape) for value in model.graph.outputs]
+        changed = self.apply(model)
+        for value, (value_type, shape) in zip(model.graph.outputs, described, strict=True):
+            value.type, value.shape = value_type, shape
+        return changed

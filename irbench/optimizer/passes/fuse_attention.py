@@ -214,7 +214,8 @@ def _join_heads(op: Any, q: ir.Value, k: ir.Value, v: ir.Value, attended: ir.Val
     node = attended.producer()
     assert node is not None
     heads = [(sizes_of(values[name]) or [Size(0)] * 3)[2].number for name in ("split_q", "split_k")]
-    return op.Attention(q, k, v, *node.inputs[3:], **node.attributes, q_num_heads=heads[0], kv_num_heads=heads[1])
+    stated = {**node.attributes, "q_num_heads": heads[0], "kv_num_heads": heads[1]}
+    return op.Attention(q, k, v, *node.inputs[3:], **stated)
 
 
 fuse_attention: Pass = Rewrite(

@@ -52,6 +52,8 @@ def _pack_attention(model: ir.Model) -> bool:
 def _pack(node: ir.Node) -> bool:
     heads = node.attributes.get_int("q_num_heads", 0)
     plain = set(node.attributes) <= {"q_num_heads", "kv_num_heads", "scale"}
+    if len(sizes_of(node.inputs[0]) or ()) != 3:  # with four axes the heads are split already
+        return False
     if not heads or node.attributes.get_int("kv_num_heads", 0) != heads or not plain or len(node.outputs) != 1:
         return False
     mask = node.inputs[3] if len(node.inputs) == 4 else None

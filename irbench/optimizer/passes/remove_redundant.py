@@ -5,7 +5,7 @@
 3. Cast(Cast(x)), every value of x exact in between             -> Cast(x)
 4. Identity(x)                                                  -> x
 5. The same small constant, or the same operation on the same    -> stored or computed once (onnx-ir)
-   inputs, twice                                                    but random ones and those of vendors
+   inputs and with the same outputs, twice                          but random ones and those of vendors
 6. What no output needs                                         -> nothing (onnx-ir)
 
 Rule 4 goes into branches and bodies too. It leaves an Identity that hands a value from outside to an output of its
@@ -17,6 +17,7 @@ the chain is then rewritten only if that removes more operations than it adds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -65,18 +66,37 @@ def _remove_redundant(model: ir.Model) -> bool:
 
 
 def _join_equal(model: ir.Model) -> bool:
-    """Apply rule 5. onnx-ir joins nodes of equal attributes: a number of its own keeps each random node apart."""
+    """Apply rule 5. onnx-ir joins nodes of equal attributes: one more keeps those apart that are not equal."""
     import onnx_ir as ir
     from onnx_ir.passes import common
 
-    random = [node for node in model.graph if is_random(node)]
-    for number, node in enumerate(random):
-        node.attributes.add(ir.AttrInt64(_APART, number))
+    apart = [(node, text) for number, node in enumerate(model.graph) if (text := _difference(node, number))]
+    for node, text in apart:
+        node.attributes.add(ir.AttrString(_APART, text))
     library = (common.DeduplicateInitializersPass(), common.CommonSubexpressionEliminationPass())
     changed = sum([bool(library_pass(model).modified) for library_pass in library]) > 0
-    for node in random:
+    for node, _ in apart:
         del node.attributes[_APART]
     return changed
+
+
+def _difference(node: ir.Node, number: int) -> str:
+    """Return what onnx-ir overlooks when it compares a node: nothing for most."""
+    attributes = node.attributes.values()
+    strings = any(attribute.type.name == "TENSOR" and attribute.value.dtype.is_string() for attribute in attributes)
+    if is_random(node) or strings:  # of strings it compares the addresses
+        return f"node {number}"
+    omitted = [place for place, output in enumerate(node.outputs) if not output.name]
+    zeros = [attribute.name for attribute in attributes if _holds_negative_zero(attribute)]
+    return f"without outputs {omitted}, negative zeros in {zeros}" if omitted or zeros else ""
+
+
+def _holds_negative_zero(attribute: ir.Attr) -> bool:
+    """Whether a number of an attribute is -0.0, which equals 0.0 but divides otherwise."""
+    if attribute.type.name not in ("FLOAT", "FLOATS"):
+        return False
+    given = [attribute.value] if attribute.type.name == "FLOAT" else attribute.value
+    return any(number == 0 and math.copysign(1, number) < 0 for number in given)
 
 
 def merge_layouts(model: ir.Model) -> bool:

@@ -115,16 +115,21 @@ def _restore_folded(node: ir.Node) -> bool:
 def _least_choice(chosen: Array, shift: Array) -> tuple[Array, Array]:
     """Return the smallest constants that choose and give the same beside a value of the result's shape."""
     everywhere, shifts = np.broadcast_arrays(chosen, shift)
-    others = np.unique(shifts[~everywhere])
-    return _least(chosen), others.reshape(()) if others.size == 1 else shift
+    others = shifts[~everywhere]
+    return _least(chosen), others[0] if _same(others, others[:1]) else shift
 
 
 def _least(array: Array) -> Array:
     """Return an array whose axes have size one where all along them is the same."""
     for axis in range(array.ndim):
         first = array.take([0], axis)
-        array = first if (array == first).all() else array
+        array = first if _same(array, first) else array
     return array
+
+
+def _same(array: Array, other: Array) -> bool:
+    """Whether two arrays hold the same numbers, zeros of the same sign."""
+    return bool(((array == other) & (np.signbit(array) == np.signbit(other))).all())
 
 
 def _is_true(value: ir.Value) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 __all__ = [
     "LAYOUT",
     "add_constant",
+    "bodies_of",
     "clean",
     "insert",
     "insert_reshape",
     "is_node",
+    "make_names_unique",
     "names_in",
     "only_reader",
     "replace",
@@ -33,14 +35,21 @@ LAYOUT = ("Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten")
 """Operations that only say where elements stand."""
 
 
-def names_in(graph: ir.Graph) -> set[str]:
+def names_in(graph: ir.Graph | ir.Function) -> set[str]:
     """Return the names of all values of a graph and of the graphs inside it."""
     every = (
         value
         for part in (graph, *graph.subgraphs())
-        for value in (*part.inputs, *part.initializers.values(), *(output for node in part for output in node.outputs))
+        for value in (*part.inputs, *_initializers(part), *(output for node in part for output in node.outputs))
     )
     return {value.name for value in every if value.name}
+
+
+def _initializers(graph: ir.Graph | ir.Function) -> Collection[ir.Value]:
+    """Return the initializers of a graph; a function has none."""
+    import onnx_ir as ir
+
+    return graph.initializers.values() if isinstance(graph, ir.Graph) else ()
 
 
 def add_constant(graph: ir.Graph, array: Array, like: ir.Value) -> ir.Value:
@@ -92,11 +101,52 @@ def replace(old: ir.Value, new: ir.Value) -> None:
 
 
 def clean(model: ir.Model) -> None:
-    """Remove what no output needs: nodes, initializers, imports of operator sets."""
+    """Remove what no output needs: nodes, initializers, imports of operator sets. Names become unique."""
     from onnx_ir.passes import common
 
     common.RemoveUnusedNodesPass()(model)
     common.RemoveUnusedOpsetsPass()(model)
+    make_names_unique(model)
+
+
+def make_names_unique(model: ir.Model) -> None:
+    """Rename values that are called like another one of their graph, or of a graph around it.
+
+    Libraries name new values ``val_0``, as exporters do, and look neither into bodies nor at initializers. Inputs,
+    outputs and initializers of the main graph keep their names.
+    """
+    graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for graph in graphs:
+        _rename_namesakes(graph, set(), names_in(graph))
+
+
+def _rename_namesakes(graph: ir.Graph | ir.Function, outer: set[str], taken: set[str]) -> None:
+    """Rename the values of a graph and of its bodies that have a name of ``outer``, or one that came before.
+
+    Args:
+        graph: Its values are renamed in place.
+        outer: Names of the graphs around it.
+        taken: Names that no renamed value may get.
+    """
+    kept = [*graph.inputs, *_initializers(graph)]
+    kept += [value for value in graph.outputs if value.graph is graph]
+    seen, values = set(outer), dict.fromkeys([*kept, *(output for node in graph for output in node.outputs)])
+    for value in values:
+        if value.name and value.name in seen:
+            value.name = take_name(value.name, taken)
+        seen.add(value.name or "")
+    for node in graph:
+        for body in bodies_of(node):
+            _rename_namesakes(body, seen, taken)
+
+
+def bodies_of(node: ir.Node) -> Iterator[ir.Graph]:
+    """Yield the graphs that are attributes of a node: branches, and bodies of loops."""
+    for attribute in node.attributes.values():
+        if attribute.type.name == "GRAPH":
+            yield attribute.as_graph()
+        elif attribute.type.name == "GRAPHS":
+            yield from attribute.as_graphs()
 
 
 def is_node(value: ir.Value | None, *operations: str) -> bool:

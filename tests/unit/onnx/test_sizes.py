@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from irbench.onnx.sizes import Size, parse, product, quotient, text
 
-NAMES = st.sampled_from(["batch", "s0", "unk__12", "2*s0 + 1", "s0**2", "floor(s0/2)", "length + 1"])
+NAMES = st.sampled_from(["batch", "s0", "unk__12", "2*s0 + 1", "s0**2", "floor(s0/2)", "length + 1", "7", "2*3"])
 SIZES = st.builds(lambda factor, names: Size(factor, tuple(sorted(names))), st.integers(1, 9), st.lists(NAMES))
 
 
@@ -12,17 +12,19 @@ SIZES = st.builds(lambda factor, names: Size(factor, tuple(sorted(names))), st.i
     ("written", "size"),
     [
         (4, Size(4)),
-        ("12", Size(12)),
         ("batch", Size(1, ("batch",))),
         ("4*length*batch*2", Size(8, ("batch", "length"))),
         ("3*(length + 1)", Size(3, ("length + 1",))),
+        ("3*(7)*batch", Size(3, ("7", "batch"))),
     ],
 )
 def test_a_product_is_taken_apart(written, size):
     assert parse(written) == size
 
 
-@pytest.mark.parametrize("written", ["2*s0 + 1", "s0**2", "2*s0//3", "2*(s0 + 1) + 4*(s0)", "2*-s0", "2*", ""])
+@pytest.mark.parametrize(
+    "written", ["2*s0 + 1", "s0**2", "2*s0//3", "2*(s0 + 1) + 4*(s0)", "2*-s0", "2*", "", "12", "2*6"]
+)
 def test_anything_else_is_one_name(written):
     assert parse(written) == Size(1, (written,))
 

@@ -124,3 +124,13 @@ def test_rule_4_leaves_a_sum_where(case):
     weights, more = NO_CHOICES[case]
     signature = SCORES.replace("y)", "y, float[2,3,3] z)") if more else SCORES
     assert kept(restore_select, graph(f"{signature} {{ m = Mul (x, kept) y = Add (m, low) {more} }}", FOLDED | weights))
+
+
+def test_rule_4_keeps_the_sign_of_zeros():
+    shift = np.array([[0.0, -0.0, 0.0], [0.0, 0.0, 0.0]], np.float32)
+    chosen = np.array([[1, 0, 0], [1, 0, 0]], np.float32)
+    body = "k = Mul (a, chosen)  y = Add (k, shift)"
+    model = graph(f"(float[2,3] a) => (float[2,3] y) {{ {body} }}", {"chosen": chosen, "shift": shift})
+    assert restore_select(model)
+    (answer,) = ReferenceEvaluator(to_proto(model)).run(None, {"a": np.full((2, 3), -1, np.float32)})
+    np.testing.assert_array_equal(np.signbit(answer), np.signbit(np.where(chosen == 1, np.float32(-1), shift)))
