@@ -27,11 +27,12 @@ _LARGEST_DYNAMIC = 2**31 - 1
 
 
 def infer(model: ir.Model) -> dict[ir.Value, Elements]:
-    """Write types and shapes onto the values of the main graph.
+    """Write types and shapes onto the values of the main graph, and onto the constants of every graph.
 
     Returns:
         The elements of every small integer tensor of which something is known, constants included.
     """
+    _describe_constants(model.graph)
     known = {value: elements for value in model.graph.initializers.values() if (elements := _constant(value))}
     for node in model.graph:
         _infer_types(node, model.graph.opset_imports)
@@ -41,6 +42,19 @@ def infer(model: ir.Model) -> dict[ir.Value, Elements]:
             known[node.outputs[0]] = elements
         _infer_dynamic_sizes(node, known)
     return known
+
+
+def _describe_constants(graph: ir.Graph) -> None:
+    """Give constants the type and shape of what they hold.
+
+    Constant folding hands a constant the shape of the value that it replaces, which is often unknown.
+    """
+    import onnx_ir as ir
+
+    for part in (graph, *graph.subgraphs()):
+        for value in part.initializers.values():
+            if value.const_value is not None and not value.is_graph_input():
+                value.dtype, value.shape = value.const_value.dtype, ir.Shape(value.const_value.shape)
 
 
 def _fit(elements: Elements, value: ir.Value) -> bool:
