@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from irbench.onnx.broadcasting import ELEMENTWISE, broadcast, end_of_slice
 from irbench.onnx.sizes import ONE, Size, parse, product, quotient, sizes_of, text
 
 if TYPE_CHECKING:
@@ -134,16 +135,52 @@ def _infer_dynamic_sizes(node: ir.Node, known: dict[ir.Value, Elements]) -> None
     output = node.outputs[0]
     if node.domain or output.is_graph_output():
         return
-    sizes: Sequence[Size | None] | None = None
-    if node.op_type == "Reshape":
-        sizes = reshaped(sizes_of(node.inputs[0]), node, known)
-    elif node.op_type == "ConstantOfShape" or (node.op_type == "Expand" and sizes_of(node.inputs[0]) == []):
-        sizes = known.get(node.inputs[-1]) if node.inputs[-1] else None
-    elif node.op_type == "Range":
-        first, limit, step = ((known.get(tensor) or (None,))[0] if tensor else None for tensor in node.inputs)
-        sizes = (limit,) if first == Size(0) and step == ONE else None
+    compute = _SIZED.get(node.op_type) or (_elementwise if node.op_type in ELEMENTWISE else None)
+    sizes = compute(node, known) if compute is not None else None
     if sizes is not None and all(size is not None for size in sizes):
         set_sizes(output, [size for size in sizes if size is not None])
+
+
+def _expanded(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
+    source, target = _partial_sizes(node.inputs[0]), known.get(node.inputs[1]) if node.inputs[1] else None
+    return broadcast(source, target) if source is not None and target is not None else None
+
+
+def _elementwise(node: ir.Node, _: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
+    operands = [_partial_sizes(value) for value in node.inputs]
+    given = [operand for operand in operands if operand is not None]
+    return broadcast(*given) if len(given) == len(operands) and sizes_of(node.outputs[0]) is None else None
+
+
+def _counted(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
+    first, limit, step = ((known.get(tensor) or (None,))[0] if tensor else None for tensor in node.inputs)
+    return (limit,) if first == Size(0) and step == ONE else None
+
+
+def _partial_sizes(value: ir.Value | None) -> list[Size | None] | None:
+    """Return the sizes of a value's axes, ``None`` for each that is unknown."""
+    if value is None or value.shape is None:
+        return None
+    dimensions = [size if isinstance(size, int) else size.value for size in value.shape]
+    return [None if dimension is None else parse(dimension) for dimension in dimensions]
+
+
+def _sliced(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size | None] | None:
+    """Return the sizes after a Slice that starts at 0 and takes every element up to its ends."""
+    sizes = _partial_sizes(node.inputs[0]) if sizes_of(node.outputs[0]) is None else None
+    starts, ends, *rest = [known.get(value) if value is not None else None for value in node.inputs[1:]]
+    count = len(starts or ())
+    axes = rest[0] if rest else tuple(map(Size, range(count)))
+    steps = rest[1] if len(rest) > 1 else (ONE,) * count
+    if sizes is None or starts != (Size(0),) * count or steps != (ONE,) * count or ends is None or axes is None:
+        return None
+    for axis, end in zip(axes, ends, strict=True):
+        place = axis.number if axis is not None else None
+        size = sizes[place] if place is not None else None
+        if place is None or size is None:
+            return None
+        sizes[place] = end_of_slice(size, end)
+    return sizes
 
 
 def reshaped(source: Sequence[Size] | None, node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size] | None:
@@ -248,3 +285,12 @@ _EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
     "Mul": _pairwise(lambda first, second: product((first, second))),
     "Max": _pairwise(_larger),
 }
+
+_SIZED: dict[str, Callable[[Any, Mapping[Any, Elements]], Sequence[Size | None] | None]] = {
+    "Reshape": lambda node, known: reshaped(sizes_of(node.inputs[0]), node, known),
+    "ConstantOfShape": lambda node, known: known.get(node.inputs[0]),
+    "Expand": _expanded,
+    "Range": _counted,
+    "Slice": _sliced,
+}
+"""What the sizes of an operator's result are computed by, where ONNX leaves them open."""
