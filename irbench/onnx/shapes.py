@@ -10,15 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.broadcasting import ELEMENTWISE, broadcast, end_of_slice
+from irbench.onnx.elements import EVALUATED, Elements
 from irbench.onnx.sizes import ONE, Size, parse, product, quotient, sizes_of, text
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
 __all__ = ["Elements", "infer", "reshape_target", "reshaped", "set_sizes"]
-
-Elements = tuple[Size | None, ...]
-"""What is known of the elements of an integer tensor with at most one axis."""
 
 _MAX_ELEMENTS = 64
 """Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
@@ -37,7 +35,7 @@ def infer(model: ir.Model) -> dict[ir.Value, Elements]:
     known = {value: elements for value in model.graph.initializers.values() if (elements := _constant(value))}
     for node in model.graph:
         _infer_types(node, model.graph.opset_imports)
-        evaluate = _EVALUATED.get(node.op_type) if node.domain == "" else None
+        evaluate = EVALUATED.get(node.op_type) if node.domain == "" else None
         elements = evaluate(node, known) if evaluate else None
         if elements is not None and _fit(elements, node.outputs[0]):
             known[node.outputs[0]] = elements
@@ -62,6 +60,8 @@ def _fit(elements: Elements, value: ir.Value) -> bool:
     """Whether an integer tensor can hold these elements; where it cannot, they overflow."""
     dtype = value.dtype
     numbers = [_LARGEST_DYNAMIC if element.names else element.factor for element in elements if element is not None]
+    if dtype is not None and dtype.name == "BOOL":
+        return True
     return dtype is not None and dtype.is_integer() and all(dtype.min <= number <= dtype.max for number in numbers)
 
 
@@ -200,91 +200,6 @@ def reshaped(source: Sequence[Size] | None, node: ir.Node, known: Mapping[ir.Val
         sizes.insert(place, rest)
     return sizes
 
-
-def _shape(node: ir.Node, _: dict[ir.Value, Elements]) -> Elements | None:
-    source = node.inputs[0]
-    if source is None or source.shape is None:
-        return None
-    start, end = (int(node.attributes[name].as_int()) if name in node.attributes else None for name in ("start", "end"))
-    dimensions = [size if isinstance(size, int) else size.value for size in source.shape]
-    return tuple(None if dimension is None else parse(dimension) for dimension in dimensions[start:end])
-
-
-def _same(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    source = node.inputs[0]
-    return known.get(source) if source is not None and _is_scalar_or_vector(node.outputs[0]) else None
-
-
-def _is_scalar_or_vector(value: ir.Value | None) -> bool:
-    return value is not None and value.shape is not None and len(value.shape) <= 1
-
-
-def _gather(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    source, places = (known.get(tensor) if tensor else None for tensor in node.inputs)
-    if source is None or places is None:
-        return None
-    numbers = [place.number if place is not None else None for place in places]
-    if any(number is None or not -len(source) <= number < len(source) for number in numbers):
-        return None
-    return tuple(source[number] for number in numbers if number is not None)
-
-
-def _slice(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    source, *bounds = (known.get(tensor) if tensor else None for tensor in node.inputs)
-    numbers = [bound[0].number if bound and bound[0] is not None else None for bound in bounds]
-    if source is None or any(number is None for number in (*numbers[:2], *numbers[3:])):
-        return None
-    return source[numbers[0] : numbers[1] : numbers[3] if len(numbers) > 3 else 1]
-
-
-def _concat(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    parts = [known.get(tensor) if tensor else None for tensor in node.inputs]
-    return None if None in parts else tuple(element for part in parts for element in part or ())
-
-
-def _reduce_product(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    source, *axes = (known.get(tensor) if tensor else () for tensor in node.inputs)
-    if not axes and node.attributes.get_int("noop_with_empty_axes", 0) == 1:
-        return source
-    if source is None or None in source or axes not in ([], [(Size(0),)]) or not _is_scalar_or_vector(node.inputs[0]):
-        return None
-    return (product(size for size in source if size is not None),)
-
-
-def _pairwise(compute: Callable[[Size, Size], Size | None]) -> Callable[..., Elements | None]:
-    def evaluate(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-        operands = [known.get(tensor) if tensor else None for tensor in node.inputs]
-        left, right = operands if len(operands) == 2 else (None, None)
-        if not left or not right:
-            return None
-        length = max(len(left), len(right))
-        pairs = zip(left * (length // len(left)), right * (length // len(right)), strict=True)
-        return tuple(
-            compute(first, second) if first is not None and second is not None else None for first, second in pairs
-        )
-
-    return evaluate
-
-
-def _larger(first: Size, second: Size) -> Size | None:
-    if first == second:
-        return first
-    return None if first.names or second.names else Size(max(first.factor, second.factor))
-
-
-_EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
-    "Shape": _shape,
-    "Cast": _same,
-    "Identity": _same,
-    "Squeeze": _same,
-    "Unsqueeze": _same,
-    "Gather": _gather,
-    "Slice": _slice,
-    "Concat": _concat,
-    "ReduceProd": _reduce_product,
-    "Mul": _pairwise(lambda first, second: product((first, second))),
-    "Max": _pairwise(_larger),
-}
 
 _SIZED: dict[str, Callable[[Any, Mapping[Any, Elements]], Sequence[Size | None] | None]] = {
     "Reshape": lambda node, known: reshaped(sizes_of(node.inputs[0]), node, known),

@@ -161,7 +161,10 @@ def _lowest(dtype: ir.DataType) -> Array:
 
 
 def _is_bias(value: ir.Value | None) -> bool:
-    """Whether a tensor is known to hold no low number of a mask: it comes from products and moderate constants only."""
+    """Whether a tensor is known to hold no low number of a mask.
+
+    It comes from matrix products, moderate constants, and what was an integer: conditions and positions.
+    """
     constant = weight(value)
     if constant is not None:
         return constant.size > 0 and bool((np.abs(constant) <= _MODERATE).all())
@@ -170,6 +173,12 @@ def _is_bias(value: ir.Value | None) -> bool:
         return False
     if node.op_type in ("MatMul", "Gemm"):
         return True
-    if node.op_type in ("Add", "Sub", "Mul", "Concat"):
-        return all(_is_bias(operand) for operand in node.inputs)
+    if node.op_type == "Cast":
+        return _is_counted(node.inputs[0])
+    if node.op_type in ("Add", "Sub", "Mul", "Concat", "Where"):
+        return all(_is_bias(operand) for operand in node.inputs[1 if node.op_type == "Where" else 0 :])
     return node.op_type in _MOVING and _is_bias(node.inputs[0])
+
+
+def _is_counted(value: ir.Value | None) -> bool:
+    return value is not None and value.dtype is not None and (value.dtype.is_integer() or value.dtype.name == "BOOL")
