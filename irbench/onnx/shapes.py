@@ -21,6 +21,9 @@ __all__ = ["Elements", "infer", "reshape_target", "reshaped", "set_sizes"]
 _MAX_ELEMENTS = 64
 """Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
 
+_COUNTING = ("FLOAT", "DOUBLE")
+"""Floats that hold every length below 2**24."""
+
 _LARGEST_DYNAMIC = 2**31 - 1
 """The largest value a dynamic size is assumed to have."""
 
@@ -153,8 +156,20 @@ def _elementwise(node: ir.Node, _: Mapping[ir.Value, Elements]) -> Sequence[Size
 
 
 def _counted(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
-    first, limit, step = ((known.get(tensor) or (None,))[0] if tensor else None for tensor in node.inputs)
+    first, limit, step = (_whole_number(tensor, known) for tensor in node.inputs)
     return (limit,) if first == Size(0) and step == ONE else None
+
+
+def _whole_number(value: ir.Value | None, known: Mapping[ir.Value, Elements]) -> Size | None:
+    """Return what a scalar holds; of floats such that are constants, or were an integer: they count lengths exactly."""
+    if value is None or value.dtype is None or value.dtype.is_integer():
+        return (known.get(value) or (None,))[0] if value is not None else None
+    constant, node = value.const_value, value.producer()
+    if constant is not None and constant.size == 1:
+        number = float(constant.numpy().item())
+        return Size(int(number)) if number.is_integer() else None
+    counts = value.dtype.name in _COUNTING and node is not None and (node.domain, node.op_type) == ("", "Cast")
+    return _whole_number(node.inputs[0], known) if counts and node is not None else None
 
 
 def _partial_sizes(value: ir.Value | None) -> list[Size | None] | None:

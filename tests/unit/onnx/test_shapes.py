@@ -1,5 +1,6 @@
 import numpy as np
 import onnx_ir as ir
+import pytest
 from graphs import graph
 
 from irbench.onnx.shapes import infer
@@ -63,3 +64,14 @@ def test_an_end_that_would_be_replaced_if_it_were_minus_one_is_followed():
 
 def test_a_slice_from_the_middle_to_a_dynamic_end_has_no_known_size():
     assert sizes_after(f"{SLICE}  o = Neg (minus)  t = Slice (table, o, e)  y = Add (x, t)")["t"] is None
+
+
+@pytest.mark.parametrize(("step", "length"), [(1.0, [Size(1, ("n",))]), (2.0, None)])
+def test_a_range_of_floats_up_to_a_size_is_as_long_as_that(step, length):
+    body = (
+        f"{SLICE}  s = Squeeze (e)  f = Cast <to: int = 1> (s)  r = Range (start, f, step)  u = Relu (r)  y = Relu (x)"
+    )
+    numbers = {"start": np.float32(0), "step": np.float32(step)}
+    model = graph(f"(float[b,n,3] x) => (float[b,n,3] y) {{ {body} }}", TABLE | numbers)
+    infer(model)
+    assert {value.name: sizes_of(value) for node in model.graph for value in node.outputs}["u"] == length
