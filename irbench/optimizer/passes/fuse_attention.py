@@ -11,36 +11,33 @@ A row of which nothing is kept weighs all keys alike, as it did in the model; wh
 of what is not kept, such a row becomes zero. Where the model put minus infinity, its answer for such a row was not a
 number.
 
-For rule 2 the axes are (batch, length, heads * width) before they are split and after they are joined. Rows may be put
-to zero before they are joined, whatever their head.
+For rule 2 the axes are (batch, length, heads * width) before they are split and after they are joined. Others may read
+what is split, and rows may be put to zero before heads are joined, whatever the head.
 
 Both rules ask for known sizes, dynamic ones by name, and leave branches and bodies of loops alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from irbench.onnx.shapes import infer
-from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.onnx.sizes import Size, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.attention_chain import AttentionChain, read_attention
+from irbench.optimizer.rewrite.attention_heads import join_heads
 from irbench.optimizer.rewrite.attention_mask import build_mask, build_row_condition, is_maskable
 from irbench.optimizer.rewrite.edit import clean, insert, is_node, replace, weight
 from irbench.optimizer.rewrite.inserter import Inserter
-from irbench.optimizer.rewrite.rules import ANY, Rule, apply_rules, either, holds
 from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
 __all__ = ["fuse_attention"]
-
-_HEADS_FIRST = [0, 2, 1, 3]
 
 
 def _fuse_attention(model: ir.Model) -> bool:
@@ -51,7 +48,9 @@ def _fuse_attention(model: ir.Model) -> bool:
     infer(model)
     merge_layouts(model)
     clean(model)
-    return apply_rules(model, [Rule(_heads, _join_heads, _joins)]) or fused
+    joined = sum([join_heads(node) for node in model.graph if is_node(node.outputs[0], "Attention")]) > 0
+    clean(model)
+    return joined or fused
 
 
 def _fuse(node: ir.Node) -> bool:
@@ -106,48 +105,6 @@ def _only_rows(inserter: Inserter, rows: ir.Value, attended: ir.Value, dtype: ir
     made = insert(inserter.before, "Where", [rows, attended, inserter.constant(np.zeros((), dtype.numpy()))])
     made.shape = attended.shape
     return made
-
-
-def _heads(op: Any, q: Any, k: Any, v: Any, to_q: Any, to_k: Any, to_v: Any, joined: Any, rows: Any, zero: Any) -> Any:
-    queries = op.Transpose(op.Reshape(q, to_q, _outputs=["split_q"]), perm=_HEADS_FIRST)
-    keys = op.Transpose(op.Reshape(k, to_k, _outputs=["split_k"]), perm=_HEADS_FIRST)
-    values = op.Transpose(op.Reshape(v, to_v, _outputs=["split_v"]), perm=_HEADS_FIRST)
-    attended = op.Attention(queries, keys, values, _outputs=["attended"], **ANY)
-    answer = either(op.Where(rows, attended, zero), attended)
-    return op.Reshape(op.Transpose(answer, perm=_HEADS_FIRST), joined, _outputs=["result"])
-
-
-def _joins(_: Any, result: ir.Value, attended: ir.Value, **values: ir.Value | None) -> bool:
-    split = [(sizes_of(values[name]), sizes_of(values[f"split_{name}"])) for name in "qkv"]
-    after, before, rows = sizes_of(result), sizes_of(attended), values.get("rows")
-    if after is None or before is None or any(whole is None or parts is None for whole, parts in split):
-        return False
-    if rows is not None and not _covers_heads(sizes_of(rows), values.get("zero"), attended):
-        return False
-    pairs = [*split, (after, [before[place] for place in _HEADS_FIRST])]
-    return all(
-        whole is not None
-        and parts is not None
-        and [*whole] == [*parts[:2], product(parts[2:])]
-        and parts[2].number is not None
-        for whole, parts in pairs
-    )
-
-
-def _covers_heads(rows: Sequence[Size] | None, zero: ir.Value | None, attended: ir.Value) -> bool:
-    """Whether rows are put to zero whatever their head and place in it."""
-    return rows is not None and len(rows) == 4 and rows[1] == rows[3] == ONE and holds(zero, 0, attended)
-
-
-def _join_heads(op: Any, q: Any, k: Any, v: Any, attended: ir.Value, rows: Any, zero: Any, **values: ir.Value) -> Any:
-    node = attended.producer()
-    assert node is not None
-    heads = [(sizes_of(values[name]) or [Size(0)] * 3)[2].number for name in ("split_q", "split_k")]
-    stated = {**node.attributes, "q_num_heads": heads[0], "kv_num_heads": heads[1]}
-    answer = op.Attention(q, k, v, *node.inputs[3:], **stated)
-    if rows is None:
-        return answer
-    return op.Where(op.Squeeze(rows, Inserter(node).constant(np.array([1], np.int64))), answer, zero)
 
 
 fuse_attention: Pass = Rewrite(
