@@ -56,7 +56,7 @@ def _describe_constants(graph: ir.Graph) -> None:
     for part in (graph, *graph.subgraphs()):
         for value in part.initializers.values():
             if value.const_value is not None and not value.is_graph_input():
-                value.dtype, value.shape = value.const_value.dtype, ir.Shape(value.const_value.shape)
+                value.dtype, value.shape = value.const_value.dtype, ir.Shape(value.const_value.shape.numpy())
 
 
 def _fit(elements: Elements, value: ir.Value) -> bool:

@@ -14,7 +14,7 @@ number.
 For rule 2 the axes are (batch, length, heads * width) before they are split and after they are joined. Others may read
 what is split, and rows may be put to zero before heads are joined, whatever the head.
 
-Both rules ask for known sizes, dynamic ones by name, and leave branches and bodies of loops alone.
+Both rules ask for known sizes, dynamic ones by name, in branches and bodies of loops too.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ __all__ = ["fuse_attention"]
 
 def _fuse_attention(model: ir.Model) -> bool:
     infer(model)
-    products = [node for node in model.graph if is_node(node.outputs[0], "MatMul")]
+    products = [node for node in model.graph.all_nodes() if is_node(node.outputs[0], "MatMul")]
     fused = sum([_fuse(node) for node in products]) > 0
     clean(model)
     infer(model)
     merge_layouts(model)
     clean(model)
-    joined = sum([join_heads(node) for node in model.graph if is_node(node.outputs[0], "Attention")]) > 0
+    attentions = [node for node in model.graph.all_nodes() if is_node(node.outputs[0], "Attention")]
+    joined = sum([join_heads(node) for node in attentions]) > 0
     clean(model)
     return joined or fused
 

@@ -64,17 +64,15 @@ def build_mask(
         scores: Sizes (batch, heads, queries, keys).
         dtype: Type of the scores.
     """
-    addends = [_addend(inserter, met, scores, dtype, is_alone=not chain.choices) for met in chain.added]
+    is_alone = not chain.choices
+    addends = [_addend(inserter, met, scores, dtype, is_alone=is_alone) for met in chain.added]
     conditions = [_condition(inserter, choice, scores) for choice in chain.choices]
-    found = [value for value in (*addends, *conditions) if value is not None]
-    if len(found) < len(addends) + len(conditions):
+    if None in addends or None in conditions:
         return None
-    total = reduce(lambda first, second: inserter.elementwise("Add", first, second), found[: len(addends)] or [None])
-    if conditions:
-        kept = reduce(lambda first, second: inserter.elementwise("And", first, second), found[len(addends) :])
-        others = inserter.constant(_lowest(dtype))
-        bias = total if total is not None else inserter.constant(np.zeros_like(_lowest(dtype)))
-        total = inserter.elementwise("Where", kept, bias, others)
+    total, kept = _together(inserter, "Add", addends), _together(inserter, "And", conditions)
+    if kept is not None:
+        zero, lowest = (inserter.constant(number) for number in (np.zeros((), dtype.numpy()), _lowest(dtype)))
+        total = inserter.elementwise("Where", kept, total if total is not None else zero, lowest)
     if total is not None and len(sizes_of(total) or ()) not in (2, 4):
         total = _with_four_axes(inserter, total)
     sizes = sizes_of(total)
@@ -86,6 +84,12 @@ def build_row_condition(inserter: Inserter, choice: Choice, scores: Sequence[Siz
     condition = _condition(inserter, choice, scores)
     whole = None if condition is None else _with_four_axes(inserter, condition)
     return None if whole is None else inserter.any_of_last(whole)
+
+
+def _together(inserter: Inserter, operation: str, values: Sequence[ir.Value | None]) -> ir.Value | None:
+    """Return what an operation makes of all values, two by two, or ``None`` where there are none."""
+    known = [value for value in values if value is not None]
+    return reduce(lambda first, second: inserter.elementwise(operation, first, second), known) if known else None
 
 
 def _with_four_axes(inserter: Inserter, value: ir.Value) -> ir.Value | None:
@@ -160,24 +164,39 @@ def _lowest(dtype: ir.DataType) -> Array:
     return np.asarray(dtype.min / 2, dtype.numpy())
 
 
-def _is_bias(value: ir.Value | None) -> bool:
+def _is_bias(value: ir.Value) -> bool:
     """Whether a tensor is known to hold no low number of a mask.
 
     It comes from matrix products, moderate constants, and what was an integer: conditions and positions.
     """
-    constant = weight(value)
+    seen: set[ir.Value | None] = set()
+    unseen: list[ir.Value | None] = [value]
+    while unseen:
+        part = unseen.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        sources = _sources_of_bias(part)
+        if sources is None:
+            return False
+        unseen += sources
+    return True
+
+
+def _sources_of_bias(value: ir.Value | None) -> Sequence[ir.Value | None] | None:
+    """Return what must be a bias for a value to be one, or ``None`` where nothing makes it one."""
+    constant, node = weight(value), value.producer() if value is not None else None
     if constant is not None:
-        return constant.size > 0 and bool((np.abs(constant) <= _MODERATE).all())
-    node = value.producer() if value is not None else None
+        return [] if (np.abs(constant) <= _MODERATE).all() else None
     if node is None or node.domain:
-        return False
-    if node.op_type in ("MatMul", "Gemm"):
-        return True
-    if node.op_type == "Cast":
-        return _is_counted(node.inputs[0])
-    if node.op_type in ("Add", "Sub", "Mul", "Concat", "Where"):
-        return all(_is_bias(operand) for operand in node.inputs[1 if node.op_type == "Where" else 0 :])
-    return node.op_type in _MOVING and _is_bias(node.inputs[0])
+        return None
+    if node.op_type in ("MatMul", "Gemm") or (node.op_type == "Cast" and _is_counted(node.inputs[0])):
+        return []
+    if node.op_type in ("Add", "Sub", "Mul", "Concat"):
+        return node.inputs
+    if node.op_type == "Where":
+        return node.inputs[1:]
+    return node.inputs[:1] if node.op_type in _MOVING else None
 
 
 def _is_counted(value: ir.Value | None) -> bool:

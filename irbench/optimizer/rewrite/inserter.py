@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -105,7 +106,7 @@ class Inserter:
         """Return whether a condition holds anywhere along its last axis, which becomes one long."""
         array, sizes = weight(condition), _sizes(condition)
         if array is not None:
-            return self.constant(array.any(-1, keepdims=True))
+            return self.constant(np.asarray(array.any(-1, keepdims=True)))
         if sizes[-1] == ONE:
             return condition
         made = insert(self.before, "ReduceMax", [condition, self.constant(np.array([-1], np.int64))])
@@ -138,7 +139,7 @@ class Inserter:
 
     def _is_small(self, sizes: Sequence[Size]) -> bool:
         numbers = [size.number for size in sizes]
-        return None not in numbers and np.prod([number or 0 for number in numbers], dtype=np.int64) <= _MAX_ELEMENTS
+        return None not in numbers and math.prod(number or 0 for number in numbers) <= _MAX_ELEMENTS
 
 
 def _described(made: ir.Value, dtype: ir.DataType | None, sizes: Sequence[Size]) -> ir.Value:
@@ -150,6 +151,6 @@ def _described(made: ir.Value, dtype: ir.DataType | None, sizes: Sequence[Size])
 
 
 def _sizes(value: ir.Value) -> Sequence[Size]:
-    sizes: Any = sizes_of(value)
+    sizes = sizes_of(value)
     assert sizes is not None
     return sizes
