@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.body_shapes import bodies_of, infer_bodies
+from irbench.onnx.broadcasting import ELEMENTWISE, broadcast, end_of_slice
+from irbench.onnx.elements import EVALUATED, Elements
 from irbench.onnx.sizes import ONE, Size, parse, product, quotient, sizes_of, text
 
 if TYPE_CHECKING:
@@ -17,22 +19,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Elements", "infer", "reshape_target", "reshaped", "set_sizes"]
 
-Elements = tuple[Size | None, ...]
-"""What is known of the elements of an integer tensor with at most one axis."""
-
 _MAX_ELEMENTS = 64
 """Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
+
+_COUNTING = ("FLOAT", "DOUBLE")
+"""Floats that hold every length below 2**24."""
 
 _LARGEST_DYNAMIC = 2**31 - 1
 """The largest value a dynamic size is assumed to have."""
 
 
 def infer(model: ir.Model) -> dict[ir.Value, Elements]:
-    """Write types and shapes onto the values of the main graph and of bodies; outputs keep the shapes that are stated.
+    """Write types and shapes onto the values of the main graph and of bodies, and onto constants.
+
+    Outputs keep the shapes that are stated.
 
     Returns:
         The elements of every small integer tensor of the main graph of which something is known, constants included.
     """
+    _describe_constants(model.graph)
     known = {value: elements for value in model.graph.initializers.values() if (elements := _constant(value))}
     stated = [(output, output.shape) for output in model.graph.outputs]
     _infer_nodes(model.graph, model.graph.opset_imports, known)
@@ -51,17 +56,32 @@ def _infer_nodes(graph: ir.Graph, opsets: dict[str, int], known: dict[ir.Value, 
     for node in graph:
         _infer_types(node, opsets)
         infer_bodies(node, infer_body)
-        evaluate = _EVALUATED.get(node.op_type) if node.domain == "" else None
+        evaluate = EVALUATED.get(node.op_type) if node.domain == "" else None
         elements = evaluate(node, known) if evaluate else None
         if elements is not None and _fit(elements, node.outputs[0]):
             known[node.outputs[0]] = elements
         _infer_dynamic_sizes(node, known)
 
 
+def _describe_constants(graph: ir.Graph) -> None:
+    """Give constants the type and shape of what they hold.
+
+    Constant folding hands a constant the shape of the value that it replaces, which is often unknown.
+    """
+    import onnx_ir as ir
+
+    for part in (graph, *graph.subgraphs()):
+        for value in part.initializers.values():
+            if value.const_value is not None and not value.is_graph_input():
+                value.dtype, value.shape = value.const_value.dtype, ir.Shape(value.const_value.shape.numpy())
+
+
 def _fit(elements: Elements, value: ir.Value) -> bool:
     """Whether an integer tensor can hold these elements; where it cannot, they overflow."""
     dtype = value.dtype
     numbers = [_LARGEST_DYNAMIC if element.names else element.factor for element in elements if element is not None]
+    if dtype is not None and dtype.name == "BOOL":
+        return True
     return dtype is not None and dtype.is_integer() and all(dtype.min <= number <= dtype.max for number in numbers)
 
 
@@ -132,16 +152,64 @@ def _infer_dynamic_sizes(node: ir.Node, known: dict[ir.Value, Elements]) -> None
     output = node.outputs[0]
     if node.domain or output.is_graph_output():
         return
-    sizes: Sequence[Size | None] | None = None
-    if node.op_type == "Reshape":
-        sizes = reshaped(sizes_of(node.inputs[0]), node, known)
-    elif node.op_type == "ConstantOfShape" or (node.op_type == "Expand" and sizes_of(node.inputs[0]) == []):
-        sizes = known.get(node.inputs[-1]) if node.inputs[-1] else None
-    elif node.op_type == "Range":
-        first, limit, step = ((known.get(tensor) or (None,))[0] if tensor else None for tensor in node.inputs)
-        sizes = (limit,) if first == Size(0) and step == ONE else None
+    compute = _SIZED.get(node.op_type) or (_elementwise if node.op_type in ELEMENTWISE else None)
+    sizes = compute(node, known) if compute is not None else None
     if sizes is not None and all(size is not None for size in sizes):
         set_sizes(output, [size for size in sizes if size is not None])
+
+
+def _expanded(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
+    source, target = _partial_sizes(node.inputs[0]), known.get(node.inputs[1]) if node.inputs[1] else None
+    return broadcast(source, target) if source is not None and target is not None else None
+
+
+def _elementwise(node: ir.Node, _: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
+    operands = [_partial_sizes(value) for value in node.inputs]
+    given = [operand for operand in operands if operand is not None]
+    return broadcast(*given) if len(given) == len(operands) and sizes_of(node.outputs[0]) is None else None
+
+
+def _counted(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
+    first, limit, step = (_whole_number(tensor, known) for tensor in node.inputs)
+    return (limit,) if first == Size(0) and step == ONE else None
+
+
+def _whole_number(value: ir.Value | None, known: Mapping[ir.Value, Elements]) -> Size | None:
+    """Return what a scalar holds; of floats such that are constants, or were an integer: they count lengths exactly."""
+    if value is None or value.dtype is None or value.dtype.is_integer():
+        return (known.get(value) or (None,))[0] if value is not None else None
+    constant, node = value.const_value, value.producer()
+    if constant is not None and constant.size == 1:
+        number = float(constant.numpy().item())
+        return Size(int(number)) if number.is_integer() else None
+    counts = value.dtype.name in _COUNTING and node is not None and (node.domain, node.op_type) == ("", "Cast")
+    return _whole_number(node.inputs[0], known) if counts and node is not None else None
+
+
+def _partial_sizes(value: ir.Value | None) -> list[Size | None] | None:
+    """Return the sizes of a value's axes, ``None`` for each that is unknown."""
+    if value is None or value.shape is None:
+        return None
+    dimensions = [size if isinstance(size, int) else size.value for size in value.shape]
+    return [None if dimension is None else parse(dimension) for dimension in dimensions]
+
+
+def _sliced(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size | None] | None:
+    """Return the sizes after a Slice that starts at 0 and takes every element up to its ends."""
+    sizes = _partial_sizes(node.inputs[0]) if sizes_of(node.outputs[0]) is None else None
+    starts, ends, *rest = [known.get(value) if value is not None else None for value in node.inputs[1:]]
+    count = len(starts or ())
+    axes = rest[0] if rest else tuple(map(Size, range(count)))
+    steps = rest[1] if len(rest) > 1 else (ONE,) * count
+    if sizes is None or starts != (Size(0),) * count or steps != (ONE,) * count or ends is None or axes is None:
+        return None
+    for axis, end in zip(axes, ends, strict=True):
+        place = axis.number if axis is not None else None
+        size = sizes[place] if place is not None else None
+        if place is None or size is None:
+            return None
+        sizes[place] = end_of_slice(size, end)
+    return sizes
 
 
 def reshaped(source: Sequence[Size] | None, node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size] | None:
@@ -162,87 +230,11 @@ def reshaped(source: Sequence[Size] | None, node: ir.Node, known: Mapping[ir.Val
     return sizes
 
 
-def _shape(node: ir.Node, _: dict[ir.Value, Elements]) -> Elements | None:
-    source = node.inputs[0]
-    if source is None or source.shape is None:
-        return None
-    start, end = (int(node.attributes[name].as_int()) if name in node.attributes else None for name in ("start", "end"))
-    dimensions = [size if isinstance(size, int) else size.value for size in source.shape]
-    return tuple(None if dimension is None else parse(dimension) for dimension in dimensions[start:end])
-
-
-def _same(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    source = node.inputs[0]
-    return known.get(source) if source is not None and _is_scalar_or_vector(node.outputs[0]) else None
-
-
-def _is_scalar_or_vector(value: ir.Value | None) -> bool:
-    return value is not None and value.shape is not None and len(value.shape) <= 1
-
-
-def _gather(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    source, places = (known.get(tensor) if tensor else None for tensor in node.inputs)
-    if source is None or places is None:
-        return None
-    numbers = [place.number if place is not None else None for place in places]
-    if any(number is None or not -len(source) <= number < len(source) for number in numbers):
-        return None
-    return tuple(source[number] for number in numbers if number is not None)
-
-
-def _slice(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    source, *bounds = (known.get(tensor) if tensor else None for tensor in node.inputs)
-    numbers = [bound[0].number if bound and bound[0] is not None else None for bound in bounds]
-    if source is None or any(number is None for number in (*numbers[:2], *numbers[3:])):
-        return None
-    return source[numbers[0] : numbers[1] : numbers[3] if len(numbers) > 3 else 1]
-
-
-def _concat(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    parts = [known.get(tensor) if tensor else None for tensor in node.inputs]
-    return None if None in parts else tuple(element for part in parts for element in part or ())
-
-
-def _reduce_product(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-    source, *axes = (known.get(tensor) if tensor else () for tensor in node.inputs)
-    if not axes and node.attributes.get_int("noop_with_empty_axes", 0) == 1:
-        return source
-    if source is None or None in source or axes not in ([], [(Size(0),)]) or not _is_scalar_or_vector(node.inputs[0]):
-        return None
-    return (product(size for size in source if size is not None),)
-
-
-def _pairwise(compute: Callable[[Size, Size], Size | None]) -> Callable[..., Elements | None]:
-    def evaluate(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
-        operands = [known.get(tensor) if tensor else None for tensor in node.inputs]
-        left, right = operands if len(operands) == 2 else (None, None)
-        if not left or not right:
-            return None
-        length = max(len(left), len(right))
-        pairs = zip(left * (length // len(left)), right * (length // len(right)), strict=True)
-        return tuple(
-            compute(first, second) if first is not None and second is not None else None for first, second in pairs
-        )
-
-    return evaluate
-
-
-def _larger(first: Size, second: Size) -> Size | None:
-    if first == second:
-        return first
-    return None if first.names or second.names else Size(max(first.factor, second.factor))
-
-
-_EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
-    "Shape": _shape,
-    "Cast": _same,
-    "Identity": _same,
-    "Squeeze": _same,
-    "Unsqueeze": _same,
-    "Gather": _gather,
-    "Slice": _slice,
-    "Concat": _concat,
-    "ReduceProd": _reduce_product,
-    "Mul": _pairwise(lambda first, second: product((first, second))),
-    "Max": _pairwise(_larger),
+_SIZED: dict[str, Callable[[Any, Mapping[Any, Elements]], Sequence[Size | None] | None]] = {
+    "Reshape": lambda node, known: reshaped(sizes_of(node.inputs[0]), node, known),
+    "ConstantOfShape": lambda node, known: known.get(node.inputs[0]),
+    "Expand": _expanded,
+    "Range": _counted,
+    "Slice": _sliced,
 }
+"""What the sizes of an operator's result are computed by, where ONNX leaves them open."""

@@ -33,7 +33,7 @@ _CLEANING = ("fold_shapes", "restore_select", "remove_redundant")
 _LAYOUT = ("einsum_to_matmul", "lift_reshapes", "remove_redundant")
 _FUSING = ("loop_to_gru", "fuse_layer_normalization", "fuse_gelu")
 _BASIC = (*_CLEANING, *_LAYOUT, *_FUSING, *_CLEANING)
-_EXTENDED = (*_BASIC, "fuse_attention", "remove_redundant")
+_EXTENDED = (*_BASIC, "split_packed", "fuse_attention", "remove_redundant")
 
 LEVELS = {
     UNOPTIMIZED: (),

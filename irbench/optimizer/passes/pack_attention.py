@@ -4,10 +4,10 @@
 2. Attention of q + bq, k + bk, v + bv                    -> MultiHeadAttention(q, k, v, [bq, bk, bv])
 
 Weights and biases are constants, a bias with one axis, the last of what it is added to; in rule 1 the biases may be
-missing. Attention is that of ONNX with three axes and as many heads of keys as of queries, in float32 or float16. A
-mask is added and has the axes (batch, heads, queries, keys), the last two whole; its sizes are known, dynamic ones by
-name. The scale of rule 1 is folded into wq and bq as far as it is not one over the root of a head's width, because
-OpenVINO overlooks the attribute.
+missing. One projection that is split into queries, keys and values counts as three. Attention is that of ONNX with
+three axes and as many heads of keys as of queries, in float32 or float16. A mask is added and has the axes (batch,
+heads, queries, keys), the last two whole; its sizes are known, dynamic ones by name. The scale of rule 1 is folded into
+wq and bq as far as it is not one over the root of a head's width, because OpenVINO overlooks the attribute.
 """
 
 from __future__ import annotations
@@ -77,9 +77,12 @@ def _is_addend(mask: ir.Value, node: ir.Node, heads: int) -> bool:
 
 
 def _projection(node: ir.Node, value: ir.Value | None) -> _Projection | None:
-    """Take apart what nobody but the attention reads."""
+    """Take apart what nobody but the attention reads, a part of a packed projection like one by itself."""
     if value is None:
         return None
+    split = value.producer() if is_node(value, "Split") and only_reader(value) is node else None
+    if split is not None:
+        return _part(split, split.outputs.index(value))
     bias: Array | None = None
     add, found = value.producer(), bias_of(value)
     if add is not None and found is not None and only_reader(value) is node:
@@ -89,6 +92,18 @@ def _projection(node: ir.Node, value: ir.Value | None) -> _Projection | None:
     if product is not None and product.inputs[0] is not None and matrix is not None and matrix.ndim == 2:
         return _Projection(product.inputs[0], matrix, bias)
     return _Projection(value, None, bias)
+
+
+def _part(split: ir.Node, place: int) -> _Projection | None:
+    """Return one part of a projection that is split into equal parts along its last axis."""
+    packed = _projection(split, split.inputs[0])
+    sizes = [list(sizes_of(output) or ()) for output in split.outputs]
+    last = split.attributes.get_int("axis", 0) in (-1, len(sizes[0]) - 1)
+    if packed is None or packed.matrix is None or not last or any(part != sizes[0] for part in sizes):
+        return _Projection(split.outputs[place], None, None)
+    count = len(sizes)
+    matrix = np.split(packed.matrix, count, axis=1)[place]
+    return _Projection(packed.source, matrix, None if packed.bias is None else np.split(packed.bias, count)[place])
 
 
 def _whole(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value | None) -> bool:
@@ -112,10 +127,10 @@ def _whole(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value |
 def _biases(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value | None) -> bool:
     """Rule 2."""
     biases = [part.bias for part in parts if part.bias is not None]
-    if len(biases) < 3 or len({bias.shape for bias in biases}) > 1 or node.graph is None:
+    sources = [found[0] for value in node.inputs[:3] if (found := bias_of(value)) is not None]
+    if min(len(biases), len(sources)) < 3 or len({bias.shape for bias in biases}) > 1 or node.graph is None:
         return False
     packed = add_constant(node.graph, np.concatenate(biases), node.outputs[0])
-    sources = [found[0] for value in node.inputs[:3] if (found := bias_of(value)) is not None]
     scale = node.attributes.get_float("scale", 0.0) or (biases[0].size // heads) ** -0.5
     inputs = [*sources, packed, *([] if mask is None else [None, mask])]
     _put(node, "MultiHeadAttention", inputs, {"num_heads": heads, "scale": scale})

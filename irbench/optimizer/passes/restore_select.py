@@ -5,14 +5,14 @@
 3. Gather(x, Where(i < 0, i + n, i)), n elements in x   -> Gather(x, i), which counts negative indices from the end
 4. x * c + d, c of zeros and ones, d zero where c is one  -> Where(c, x, d)
 
+What rule 1 takes apart may have other readers: exporters compute the casts of a condition once for all choices.
 Rule 1 keeps infinities and NaN out of where they were not chosen, as the original model did. Rule 3 refuses an index
 below -n, as the original model did; the arithmetic would have counted it from the end twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import Size, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, clean, insert, is_node, only_reader, replace, weight
-from irbench.optimizer.rewrite.rules import ORDERS, Rule, any_order, apply_rules, either, holds, number_beside
+from irbench.optimizer.rewrite.rules import Rule, apply_rules, either, holds, number_beside
 from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:
@@ -32,29 +32,43 @@ __all__ = ["restore_select"]
 
 def _restore_select(model: ir.Model) -> bool:
     infer(model)
-    rules = [Rule(partial(_sum_pattern, pair), _where, _is_choice) for pair in ORDERS]
-    rules.append(Rule(_wrapped_pattern, _plain_gather, _wraps))
-    changed = apply_rules(model, rules)
+    changed = apply_rules(model, [Rule(_wrapped_pattern, _plain_gather, _wraps)])
     infer(model)
     for node in [node for node in model.graph if is_node(node.outputs[0], "Add")]:
-        changed |= _restore_folded(node)
+        changed |= _restore_sum(node) or _restore_folded(node)
     for node in [node for node in model.graph if is_node(node.outputs[0], "Where")]:
         changed |= _drop_truth(node)
     clean(model)
     return changed
 
 
-def _sum_pattern(pair: Callable[[Any, Any], Any], op: Any, condition: Any, a: Any, b: Any) -> Any:
-    chosen, other = (op.Cast(mask, _allow_other_attributes=True) for mask in (condition, op.Not(condition)))
-    return op.Add(*pair(any_order(op.Mul, chosen, a), any_order(op.Mul, other, b)))
+def _restore_sum(node: ir.Node) -> bool:
+    """Rule 1."""
+    first, second = node.inputs
+    for chosen, other in ((first, second), (second, first)):
+        for condition, a in _factors(chosen):
+            for negated, b in _factors(other):
+                if is_node(negated, "Not") and _input(negated) is condition:
+                    made = insert(node, "Where", [condition, a, b])
+                    made.shape = node.outputs[0].shape
+                    replace(node.outputs[0], made)
+                    return True
+    return False
 
 
-def _where(op: Any, condition: Any, a: Any, b: Any, **_: Any) -> Any:
-    return op.Where(condition, a, b)
+def _factors(product: ir.Value | None) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """Yield the condition and the other factor of a product of both."""
+    node = product.producer() if product is not None and is_node(product, "Mul") else None
+    for factor, number in () if node is None else (node.inputs, node.inputs[::-1]):
+        condition = _input(factor) if is_node(factor, "Cast") else None
+        dtype = condition.dtype if condition is not None else None
+        if condition is not None and number is not None and dtype is not None and dtype.name == "BOOL":
+            yield condition, number
 
 
-def _is_choice(_: Any, condition: ir.Value, **__: Any) -> bool:
-    return condition.dtype is not None and condition.dtype.name == "BOOL"
+def _input(value: ir.Value | None) -> ir.Value | None:
+    node = value.producer() if value is not None else None
+    return node.inputs[0] if node is not None else None
 
 
 def _wrapped_pattern(op: Any, data: Any, index: Any, zero: Any, count: Any) -> Any:

@@ -105,6 +105,7 @@ def test_rule_1_sees_one_head_where_there_is_no_axis_of_heads():
     assert applied(fuse_attention, model, {name: value[:, 0] for name, value in FEED.items()}) == ["Attention"]
 
 
+THREE = "float[2,5,8]"
 HEADS = """
     qr = Reshape (q, to)  qh = Transpose <perm: ints = [0, 2, 1, 3]> (qr)
     kr = Reshape (k, to)  kh = Transpose <perm: ints = [0, 2, 3, 1]> (kr)
@@ -122,6 +123,26 @@ def test_rule_2_leaves_heads_to_the_operation(batch):
     size = batch if isinstance(batch, int) else 3
     assert applied(fuse_attention, model, {name: random(size, 5, 8) for name in "qkv"}) == ["Attention"]
     assert next(iter(model.graph)).attributes.get_int("q_num_heads", 0) == 4
+
+
+def test_rule_2_joins_heads_although_others_read_what_is_split():
+    weights = {"to": np.array([0, 0, 4, 2]), "joined": np.array([0, 0, 8])}
+    model = make(
+        f"{HEADS} z = Relu (kh)", f"{THREE} q, {THREE} k, {THREE} v", f"{THREE} y, float[2,4,2,5] z", **weights
+    )
+    found = applied(fuse_attention, model, {name: random(2, 5, 8) for name in "qkv"})
+    assert sorted(found) == ["Attention", "Relu", "Reshape", "Transpose"]
+
+
+def test_rule_2_gives_queries_more_heads_than_keys():
+    inputs = "float[2,5,8] q, float[2,5,4] k, float[2,5,4] v"
+    body = HEADS.replace("Reshape (k, to)", "Reshape (k, few)").replace("Reshape (v, to)", "Reshape (v, few)")
+    body = body.split("m = MatMul")[0].replace("[0, 2, 3, 1]", "[0, 2, 1, 3]")
+    end = "o = Attention (qh, kh, vh)  ot = Transpose <perm: ints = [0, 2, 1, 3]> (o)  y = Reshape (ot, joined)"
+    weights = {"to": np.array([0, 0, 4, 2]), "few": np.array([0, 0, 2, 2]), "joined": np.array([0, 0, 8])}
+    model = make(f"{body} {end}", inputs, "float[2,5,8] y", **weights)
+    feed = {"q": random(2, 5, 8), "k": random(2, 5, 4), "v": random(2, 5, 4)}
+    assert applied(fuse_attention, model, feed) == ["Attention"]
 
 
 def test_rule_2_leaves_heads_that_are_joined_in_another_order():

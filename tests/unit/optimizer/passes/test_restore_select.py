@@ -26,11 +26,36 @@ def test_rule_1_does_not_let_an_infinity_through_that_was_not_chosen():
     assert np.isfinite(chosen).all()
 
 
-@pytest.mark.parametrize(("negated", "read"), [("d", "a"), ("c", "k")], ids=["another condition", "another reader"])
-def test_a_sum_stays_because_of(negated, read):
-    signature = "(bool[1,3] c, bool[1,3] d, float[2,3] a, float[2,3] b) => (float[2,3] y, float[2,3] z)"
-    choice = "p = Cast <to: int = 1> (c)  q = Cast <to: int = 1> (n)  k = Mul (p, a) l = Mul (q, b) y = Add (k, l)"
-    assert kept(restore_select, graph(f"{signature} {{ n = Not ({negated})  {choice}  z = Relu ({read}) }}"))
+CHOICE = "p = Cast <to: int = 1> (c)  q = Cast <to: int = 1> (n)  k = Mul (p, a) l = Mul (q, b) y = Add (k, l)"
+
+
+def test_a_sum_stays_where_the_conditions_are_not_each_others_opposite():
+    signature = "(bool[1,3] c, bool[1,3] d, float[2,3] a, float[2,3] b) => (float[2,3] y)"
+    assert kept(restore_select, graph(f"{signature} {{ n = Not (d)  {CHOICE} }}"))
+
+
+def test_a_sum_stays_where_numbers_take_the_place_of_conditions():
+    body = SUM.replace("n = Not (c)", "g = Greater (c, a)  n = Not (g)")
+    model = graph(
+        f"(float[2,3] c, float[2,3] a, float[2,3] b) => (float[2,3] y) "
+        f"{{ {body} k = Mul (p, a) l = Mul (q, b) y = Add (k, l) }}"
+    )
+    assert kept(restore_select, model)
+
+
+@pytest.mark.parametrize("read", ["p", "q", "k", "l"])
+def test_rule_1_sees_a_choice_of_which_others_read_a_part(read):
+    sizes = "1,3" if read in "pq" else "2,3"
+    signature = f"(bool[1,3] c, float[2,3] a, float[2,3] b) => (float[2,3] y, float[{sizes}] z)"
+    model = graph(f"{signature} {{ n = Not (c)  {CHOICE}  z = Relu ({read}) }}")
+    assert "Where" in applied(restore_select, model, FEED)
+
+
+def test_rule_1_sees_two_choices_that_share_the_casts_of_their_condition():
+    signature = "(bool[1,3] c, float[2,3] a, float[2,3] b) => (float[2,3] z)"
+    again = "s = Softmax (y)  i = Mul (p, s)  j = Mul (q, zero)  z = Add (i, j)"
+    model = graph(f"{signature} {{ n = Not (c)  {CHOICE}  {again} }}", {"zero": np.float32(0)})
+    assert applied(restore_select, model, FEED) == ["Where", "Softmax", "Where"]
 
 
 TRUTH = "t = Expand (true, shape)  m = And (t, c)  y = Where (m, a, b)"

@@ -119,6 +119,32 @@ def test_attention_keeps_its_mask_by_rule_1():
     assert applied(pack_attention, model, {"x": X * 0.1, "skip": SKIP}, atol=1e-4) == [ATTENTION]
 
 
+PACKED = {"all": random(8, 24), "row": random(24)}
+SPLIT = "q, k, v = Split <axis: int = {axis}, num_outputs: int = 3> ({source})"
+
+
+@pytest.mark.parametrize("axis", [-1, 2])
+@pytest.mark.parametrize(
+    "body", ["p = MatMul (x, all)  s = Add (p, row)", "s = MatMul (x, all)"], ids=["bias", "no bias"]
+)
+def test_attention_takes_in_one_projection_that_is_split_by_rule_1(body, axis):
+    model = attention(f"{body}  {SPLIT.format(axis=axis, source='s')}", **PACKED)
+    assert applied(pack_attention, model, {"x": X * 0.1, "skip": SKIP}, atol=1e-4) == [ATTENTION]
+
+
+@pytest.mark.parametrize(
+    "split", ["q, k, v = Split <axis: int = 1> (s, fives)", "k, q, v = Split <axis: int = 2> (s, unequal)"]
+)
+def test_attention_leaves_what_is_split_and_is_no_projection_or_along_another_axis(split):
+    weights = {**PACKED, "long": random(15, 5), "fives": np.array([5, 5, 5]), "unequal": np.array([8, 8, 8])}
+    body = (
+        f"l = MatMul (long, x)  s = Relu (l)  {split}"
+        if "fives" in split
+        else f"p = MatMul (x, all)  s = Relu (p)  {split}"
+    )
+    assert kept(pack_attention, attention(body, **weights))
+
+
 @pytest.mark.parametrize("mask", [{}, {"m": random(2, 1, 5, 5)}], ids=["no mask", "mask"])
 def test_attention_between_two_sequences_takes_the_biases_in_by_rule_2(mask):
     products = PRODUCTS.replace("MatMul (x, wq)", "MatMul (skip, wq)")

@@ -1,0 +1,120 @@
+"""Elements of small integer tensors that are made of shapes: what operators compute from sizes, dynamic ones too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from irbench.onnx.sizes import ONE, Size, parse, product
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["EVALUATED", "Elements"]
+
+Elements = tuple[Size | None, ...]
+"""What is known of the elements of an integer tensor with at most one axis."""
+
+
+def _shape(node: ir.Node, _: dict[ir.Value, Elements]) -> Elements | None:
+    source = node.inputs[0]
+    if source is None or source.shape is None:
+        return None
+    start, end = (int(node.attributes[name].as_int()) if name in node.attributes else None for name in ("start", "end"))
+    dimensions = [size if isinstance(size, int) else size.value for size in source.shape]
+    return tuple(None if dimension is None else parse(dimension) for dimension in dimensions[start:end])
+
+
+def _same(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    source = node.inputs[0]
+    return known.get(source) if source is not None and _is_scalar_or_vector(node.outputs[0]) else None
+
+
+def _is_scalar_or_vector(value: ir.Value | None) -> bool:
+    return value is not None and value.shape is not None and len(value.shape) <= 1
+
+
+def _gather(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    source, places = (known.get(tensor) if tensor else None for tensor in node.inputs)
+    if source is None or places is None:
+        return None
+    numbers = [place.number if place is not None else None for place in places]
+    if any(number is None or not -len(source) <= number < len(source) for number in numbers):
+        return None
+    return tuple(source[number] for number in numbers if number is not None)
+
+
+def _slice(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    source, *bounds = (known.get(tensor) if tensor else None for tensor in node.inputs)
+    numbers = [bound[0].number if bound and bound[0] is not None else None for bound in bounds]
+    if source is None or any(number is None for number in (*numbers[:2], *numbers[3:])):
+        return None
+    return source[numbers[0] : numbers[1] : numbers[3] if len(numbers) > 3 else 1]
+
+
+def _concat(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    parts = [known.get(tensor) if tensor else None for tensor in node.inputs]
+    return None if None in parts else tuple(element for part in parts for element in part or ())
+
+
+def _reduce_product(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    source, *axes = (known.get(tensor) if tensor else () for tensor in node.inputs)
+    if not axes and node.attributes.get_int("noop_with_empty_axes", 0) == 1:
+        return source
+    if source is None or None in source or axes not in ([], [(Size(0),)]) or not _is_scalar_or_vector(node.inputs[0]):
+        return None
+    return (product(size for size in source if size is not None),)
+
+
+def _pairwise(compute: Callable[[Size, Size], Size | None]) -> Callable[..., Elements | None]:
+    def evaluate(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+        operands = [known.get(tensor) if tensor else None for tensor in node.inputs]
+        left, right = operands if len(operands) == 2 else (None, None)
+        if not left or not right:
+            return None
+        length = max(len(left), len(right))
+        pairs = zip(left * (length // len(left)), right * (length // len(right)), strict=True)
+        return tuple(
+            compute(first, second) if first is not None and second is not None else None for first, second in pairs
+        )
+
+    return evaluate
+
+
+def _sum(first: Size, second: Size) -> Size | None:
+    if Size(0) in (first, second):
+        return second if first == Size(0) else first
+    return None if first.names or second.names else Size(first.factor + second.factor)
+
+
+def _equality(first: Size, second: Size) -> Size | None:
+    """Return one for equal elements, zero for those that differ: no size is negative."""
+    if first == second:
+        return ONE
+    numbers = [first.number, second.number]
+    known = None not in numbers or any(number is not None and number < 0 for number in numbers)
+    return Size(0) if known else None
+
+
+def _larger(first: Size, second: Size) -> Size | None:
+    if first == second:
+        return first
+    return None if first.names or second.names else Size(max(first.factor, second.factor))
+
+
+EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
+    "Shape": _shape,
+    "Cast": _same,
+    "Identity": _same,
+    "Squeeze": _same,
+    "Unsqueeze": _same,
+    "Gather": _gather,
+    "Slice": _slice,
+    "Concat": _concat,
+    "ReduceProd": _reduce_product,
+    "Add": _pairwise(_sum),
+    "Equal": _pairwise(_equality),
+    "Mul": _pairwise(lambda first, second: product((first, second))),
+    "Max": _pairwise(_larger),
+}
+"""What computes the elements of an operator's result; truth is one, untruth zero."""

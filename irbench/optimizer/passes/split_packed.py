@@ -1,0 +1,169 @@
+"""Split a packed projection where it is computed, not behind the axes that it is cut into.
+
+1. Split(Transpose(Reshape(x, [..., n, h, d])), n parts)     -> Transpose(Reshape(part of Split(x))), for each part
+2. Gather(Transpose(Reshape(x, [..., n, h, d])), a number)   -> the same, for each number
+
+The Reshape cuts only the last axis of x, and n is the first axis that comes of it: queries, keys and values are packed
+so. Every reader of what is transposed takes such a part. Each part is then cut into heads by itself, as attention that
+joins its heads asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from irbench.onnx.rewriting.unique_names import take_name
+from irbench.onnx.shapes import infer, set_sizes
+from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.optimizer.passes import Rewrite
+from irbench.optimizer.passes.remove_redundant import merge_layouts
+from irbench.optimizer.rewrite.edit import (
+    clean,
+    insert,
+    insert_reshape,
+    is_node,
+    names_in,
+    only_reader,
+    replace,
+    scalar,
+)
+from irbench.spi import Pass
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["split_packed"]
+
+_WITH_COUNT = 18
+"""The operator set whose Split says how many parts there are."""
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """What is cut into axes and transposed.
+
+    Attributes:
+        source: What is cut.
+        count: How many parts there are.
+        part: Sizes of a part, cut.
+        perm: How a part is transposed.
+        axis: Where the axis of the parts is, transposed.
+    """
+
+    source: ir.Value
+    count: int
+    part: Sequence[Size]
+    perm: Sequence[int]
+    axis: int
+
+
+def _split_packed(model: ir.Model) -> bool:
+    infer(model)
+    changed = sum([_split(node) for node in list(model.graph) if is_node(node.outputs[0], "Transpose")]) > 0
+    if changed:
+        merge_layouts(model)
+    clean(model)
+    return changed
+
+
+def _split(node: ir.Node) -> bool:
+    packed = _packed(node)
+    taken = None if packed is None else _taken(node, packed)
+    if packed is None or not taken:
+        return False
+    parts = _parts(node, packed)
+    made = [_cut(node, parts[number], packed, output) for output, number in taken]
+    for (output, _), part in zip(taken, made, strict=True):
+        if part is not None and None not in made:
+            replace(output, part)
+    return None not in made
+
+
+def _cut(node: ir.Node, part: ir.Value, packed: _Packed, like: ir.Value) -> ir.Value | None:
+    """Return a part with the axes that ``like`` has."""
+    wanted, cut = sizes_of(like), insert_reshape(node, part, packed.part)
+    if cut is None or wanted is None:
+        return None
+    turned = insert(node, "Transpose", [cut], {"perm": list(packed.perm)})
+    set_sizes(turned, [packed.part[place] for place in packed.perm])
+    return insert_reshape(node, turned, wanted)
+
+
+def _packed(node: ir.Node) -> _Packed | None:
+    """Return what a Transpose exchanges the axes of, if its last axis alone was cut."""
+    cut = node.inputs[0]
+    reshape = cut.producer() if is_node(cut, "Reshape") and cut is not None and only_reader(cut) is node else None
+    source = reshape.inputs[0] if reshape is not None else None
+    before, after = sizes_of(source), sizes_of(cut)
+    if source is None or not before or after is None:
+        return None
+    place, reverse = len(before) - 1, list(range(len(after)))[::-1]
+    perm = list(node.attributes.get_ints("perm", reverse))
+    if list(after[:place]) != list(before[:-1]) or product(after[place:]) != before[-1] or len(after) < len(before) + 2:
+        return None
+    count = after[place].number
+    rest = [axis - (axis > place) for axis in perm if axis != place]
+    return (
+        None
+        if count is None
+        else _Packed(source, count, [*after[:place], *after[place + 1 :]], rest, perm.index(place))
+    )
+
+
+def _taken(node: ir.Node, packed: _Packed) -> list[tuple[ir.Value, int]]:
+    """Return what takes one part, and which; nothing where a reader takes something else."""
+    turned = node.outputs[0]
+    taken: list[tuple[ir.Value, int]] = []
+    for use in turned.uses():
+        reader = use.node
+        if use.idx != 0 or reader.domain or reader.graph is not node.graph:
+            return []
+        axis = reader.attributes.get_int("axis", 0) % (len(packed.part) + 1)
+        if axis != packed.axis or turned.is_graph_output() or reader.op_type not in ("Split", "Gather"):
+            return []
+        found = _of_split(reader, packed) if reader.op_type == "Split" else _of_gather(reader, packed)
+        if not found:
+            return []
+        taken += found
+    return [] if any(output.is_graph_output() for output, _ in taken) else taken
+
+
+def _of_split(reader: ir.Node, packed: _Packed) -> list[tuple[ir.Value, int]]:
+    sizes = [sizes_of(output) for output in reader.outputs]
+    each = all(found is not None and found[packed.axis] == ONE for found in sizes)
+    return (
+        [(output, place) for place, output in enumerate(reader.outputs)] if each and len(sizes) == packed.count else []
+    )
+
+
+def _of_gather(reader: ir.Node, packed: _Packed) -> list[tuple[ir.Value, int]]:
+    index = scalar(reader.inputs[1])
+    if index is None or not -packed.count <= index < packed.count or sizes_of(reader.outputs[0]) is None:
+        return []
+    return [(reader.outputs[0], int(index) % packed.count)]
+
+
+def _parts(node: ir.Node, packed: _Packed) -> Sequence[ir.Value]:
+    """Return the parts, before they are cut."""
+    import onnx_ir as ir
+
+    graph, source = node.graph, packed.source
+    assert graph is not None
+    before = list(sizes_of(source) or ())
+    counted = graph.opset_imports.get("", 0) >= _WITH_COUNT
+    attributes = {"axis": len(before) - 1, **({"num_outputs": packed.count} if counted else {})}
+    made = ir.node("Split", [source], attributes, num_outputs=packed.count)
+    node.prepend(made)
+    for output in made.outputs:
+        output.name = take_name(f"{source.name}_part", names_in(graph))
+        output.type = source.type
+        set_sizes(output, [*before[:-1], Size(before[-1].factor // packed.count, before[-1].names)])
+    return made.outputs
+
+
+split_packed: Pass = Rewrite(
+    "split_packed", "packed queries, keys and values are split where they are computed", _split_packed
+)
+"""Before :data:`irbench.optimizer.passes.fuse_attention.fuse_attention`, which joins heads of each."""

@@ -1,0 +1,120 @@
+"""Leave it to attention to split queries, keys and values into heads and to join the heads of its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from irbench.onnx.shapes import set_sizes
+from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.optimizer.rewrite.edit import insert, is_node, only_reader, replace
+from irbench.optimizer.rewrite.inserter import Inserter
+from irbench.optimizer.rewrite.rules import holds
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["join_heads"]
+
+_HEADS_FIRST = [0, 2, 1, 3]
+_QUERIES, _KEYS, _VALUES = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """What follows an attention whose heads are joined.
+
+    Attributes:
+        result: The joined heads.
+        sizes: Its sizes.
+        choice: The Where that puts rows to zero before, if there is one.
+    """
+
+    result: ir.Value
+    sizes: list[Size]
+    choice: ir.Node | None
+
+
+def join_heads(node: ir.Node) -> bool:
+    """Rewrite an Attention of (batch, heads, length, width) that stands between the splitting and joining of heads.
+
+    Args:
+        node: An Attention; types and shapes were inferred.
+
+    Returns:
+        Whether it stood there.
+    """
+    sources = [_before_split(value) for value in node.inputs[:3]]
+    found = [source for source in sources if source is not None]
+    joined = _after(node)
+    if len(found) < 3 or joined is None or len(node.outputs) > 1:
+        return False
+    heads = [count for _, count in found]
+    if heads[_KEYS] != heads[_VALUES] or heads[_QUERIES] % heads[_KEYS]:
+        return False
+    reader = joined.result.producer()
+    assert reader is not None
+    stated = {**node.attributes, "q_num_heads": heads[_QUERIES], "kv_num_heads": heads[_KEYS]}
+    answer = insert(reader, "Attention", [*(value for value, _ in found), *node.inputs[3:]], stated)
+    set_sizes(answer, joined.sizes)
+    replace(joined.result, answer if joined.choice is None else _zeroed(answer, joined.choice, reader))
+    return True
+
+
+def _before_split(value: ir.Value | None) -> tuple[ir.Value, int] | None:
+    """Return what was split into heads, and how many there are."""
+    axes, split = [0, 1, 2, 3], value
+    while split is not None and is_node(split, "Transpose"):
+        node = split.producer()
+        perm = list(node.attributes.get_ints("perm", [3, 2, 1, 0])) if node is not None else []
+        if node is None or len(perm) != len(axes):
+            return None
+        axes, split = [perm[axis] for axis in axes], node.inputs[0]
+    reshape = split.producer() if split is not None and is_node(split, "Reshape") else None
+    source = reshape.inputs[0] if reshape is not None else None
+    parts, whole = sizes_of(split), sizes_of(source)
+    if axes != _HEADS_FIRST or source is None or parts is None or whole is None or len(parts) != 4:
+        return None
+    heads = parts[2].number
+    return (source, heads) if heads and list(whole) == [*parts[:2], product(parts[2:])] else None
+
+
+def _after(node: ir.Node) -> _Joined | None:
+    """Read downwards from an attention to its joined heads."""
+    attended, choice = node.outputs[0], None
+    before, reader = sizes_of(attended), only_reader(attended)
+    if reader is not None and is_node(reader.outputs[0], "Where"):
+        choice = reader
+        if reader.inputs[1] is not attended or not _covers_heads(reader, attended):
+            return None
+        reader = only_reader(reader.outputs[0])
+    turned = reader.outputs[0] if reader is not None and is_node(reader.outputs[0], "Transpose") else None
+    perm = list(reader.attributes.get_ints("perm", [3, 2, 1, 0])) if reader is not None and turned is not None else []
+    last = only_reader(turned) if turned is not None and perm == _HEADS_FIRST else None
+    if last is None or not is_node(last.outputs[0], "Reshape") or last.inputs[0] is not turned or before is None:
+        return None
+    parts, after = [before[place] for place in _HEADS_FIRST], sizes_of(last.outputs[0])
+    whole = [*parts[:2], product(parts[2:])]
+    return _Joined(last.outputs[0], whole, choice) if after is not None and list(after) == whole else None
+
+
+def _covers_heads(choice: ir.Node, attended: ir.Value) -> bool:
+    """Whether rows are put to zero whatever their head and place in it."""
+    rows, _, zero = choice.inputs
+    sizes = sizes_of(rows)
+    return sizes is not None and len(sizes) == 4 and sizes[1] == sizes[3] == ONE and holds(zero, 0, attended)
+
+
+def _zeroed(answer: ir.Value, choice: ir.Node, before: ir.Node) -> ir.Value:
+    """Return joined heads with the rows at zero that were put to zero before."""
+    rows, _, zero = choice.inputs
+    sizes = list(sizes_of(rows) or ())
+    squeezed = insert(before, "Squeeze", [rows, Inserter(before).constant(np.array([1], np.int64))])
+    if rows is not None:
+        squeezed.type = rows.type
+    set_sizes(squeezed, [sizes[0], *sizes[2:]])
+    made = insert(before, "Where", [squeezed, answer, zero])
+    made.shape = answer.shape
+    return made

@@ -1,0 +1,203 @@
+"""Make one mask that is added to the scores, of all that the scores of an attention meet.
+
+What is not kept becomes the lowest number, half the lowest of its type: a sum with it is that number again, because
+half its rounding is above any score, 5e30 in float32. So all scores of a row of which nothing is kept are equal, and
+its keys weigh alike, as in the model. (With the model's own number, -1e9 for example, the sums would differ as soon as
+scores reach 32.) ONNX Runtime answers zeros for a row whose masks are all minus infinity or the lowest number there is;
+what is added is therefore at least half that number.
+
+The last two axes of the mask are as large as those of the scores: ONNX Runtime does not stretch them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.optimizer.rewrite.attention_chain import AttentionChain, Choice, Met
+from irbench.optimizer.rewrite.edit import weight
+from irbench.optimizer.rewrite.inserter import Inserter
+from irbench.spi import Array
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["build_mask", "build_row_condition", "is_maskable"]
+
+_MODERATE = 1e6
+"""The largest bias: far below the low numbers of masks, as scores are."""
+_MOVING = ("Gather", "GatherElements", "GatherND", "Slice", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Expand")
+"""Operations whose result has only elements of their first input."""
+
+
+def is_maskable(chain: AttentionChain, scores: Sequence[Size]) -> bool:
+    """Whether what the scores meet can become one mask that means the same.
+
+    Args:
+        chain: What was read.
+        scores: Sizes (batch, heads, queries, keys), or (batch, queries, keys) where nothing is met.
+    """
+    met = [*chain.added, *(choice.met for choice in chain.choices)]
+    if not met:
+        return chain.zeroed is None
+    if len(scores) != 4 or any(_placed(tensor, scores) is None for tensor in met):
+        return False
+    if chain.choices and not all(_is_bias(addend.value) for addend in chain.added):
+        return False  # a choice puts its number in the place of a mask too, which a sum does not
+    if len({choice.low for choice in chain.choices}) > 1:
+        return False
+    return chain.zeroed is None or (len(chain.choices) == 1 and chain.zeroed.is_like(chain.choices[0]))
+
+
+def build_mask(
+    inserter: Inserter, chain: AttentionChain, scores: Sequence[Size], dtype: ir.DataType
+) -> ir.Value | None:
+    """Return what is added to the scores, or ``None`` where nothing can be put in its place.
+
+    Args:
+        inserter: Puts operations in front of the attention.
+        chain: What was read; it is maskable.
+        scores: Sizes (batch, heads, queries, keys).
+        dtype: Type of the scores.
+    """
+    is_alone = not chain.choices
+    addends = [_addend(inserter, met, scores, dtype, is_alone=is_alone) for met in chain.added]
+    conditions = [_condition(inserter, choice, scores) for choice in chain.choices]
+    if None in addends or None in conditions:
+        return None
+    total, kept = _together(inserter, "Add", addends), _together(inserter, "And", conditions)
+    if kept is not None:
+        zero, lowest = (inserter.constant(number) for number in (np.zeros((), dtype.numpy()), _lowest(dtype)))
+        total = inserter.elementwise("Where", kept, total if total is not None else zero, lowest)
+    if total is not None and len(sizes_of(total) or ()) not in (2, 4):
+        total = _with_four_axes(inserter, total)
+    sizes = sizes_of(total)
+    return inserter.expand(total, [*sizes[:-2], *scores[-2:]]) if total is not None and sizes is not None else None
+
+
+def build_row_condition(inserter: Inserter, choice: Choice, scores: Sequence[Size]) -> ir.Value | None:
+    """Return which rows keep any key, with four axes, the last one long, or ``None`` where nothing can say it."""
+    condition = _condition(inserter, choice, scores)
+    whole = None if condition is None else _with_four_axes(inserter, condition)
+    return None if whole is None else inserter.any_of_last(whole)
+
+
+def _together(inserter: Inserter, operation: str, values: Sequence[ir.Value | None]) -> ir.Value | None:
+    """Return what an operation makes of all values, two by two, or ``None`` where there are none."""
+    known = [value for value in values if value is not None]
+    return reduce(lambda first, second: inserter.elementwise(operation, first, second), known) if known else None
+
+
+def _with_four_axes(inserter: Inserter, value: ir.Value) -> ir.Value | None:
+    sizes = list(sizes_of(value) or ())
+    return inserter.reshape(value, [ONE] * (4 - len(sizes)) + sizes)
+
+
+def _placed(met: Met, scores: Sequence[Size]) -> tuple[list[Size], list[Size]] | None:
+    """Return the sizes a tensor is stretched to, and those that it then gets, to stand beside scores with four axes.
+
+    ``None`` where it does not fit.
+    """
+    given, view = sizes_of(met.value), list(met.scores)
+    if given is None or len(view) < 3 or len(given) > len(view):
+        return None
+    sizes = [ONE] * (len(view) - len(given)) + list(given)
+    if any(size not in (ONE, whole) for size, whole in zip(sizes, view, strict=True)):
+        return None
+    last, whole = (sizes[-2:], view[-2:]) if not met.turned else (sizes[:-3:-1], view[:-3:-1])
+    if whole != list(scores[-2:]):
+        return None
+    batch, heads = scores[:2]
+    for count in range(len(view) - 1):
+        if product(view[:count]) == batch and product(view[count:-2]) == heads:
+            parts = [_joined(sizes[:count], view[:count]), _joined(sizes[count:-2], view[count:-2])]
+            return [*parts[0], *parts[1], *last], [*(product(part) for part in parts), *last]
+    return None
+
+
+def _joined(sizes: list[Size], view: list[Size]) -> list[Size]:
+    """Return the sizes with which axes can be joined: all of them one long, or none that is longer in the scores."""
+    return sizes if all(size == ONE for size in sizes) else view
+
+
+def _beside(inserter: Inserter, met: Met, scores: Sequence[Size]) -> ir.Value | None:
+    """Return a tensor whose last two axes are queries and keys, and those before batch and heads, where it has them."""
+    placed, given = _placed(met, scores), sizes_of(met.value)
+    if placed is None or given is None:
+        return None
+    if not met.turned and len(met.scores) == len(scores) and len(given) > 1:
+        return met.value
+    missing = len(met.scores) - len(given)
+    value = inserter.reshape(met.value, [ONE] * missing + list(given))
+    if value is not None and met.turned:
+        value = inserter.transpose(value)
+    if value is not None:
+        value = inserter.expand(value, placed[0])
+    return inserter.reshape(value, placed[1]) if value is not None else None
+
+
+def _condition(inserter: Inserter, choice: Choice, scores: Sequence[Size]) -> ir.Value | None:
+    """Return where scores are kept."""
+    value = _beside(inserter, choice.met, scores)
+    return value if value is None or choice.keeps else inserter.elementwise("Not", value)
+
+
+def _addend(
+    inserter: Inserter, met: Met, scores: Sequence[Size], dtype: ir.DataType, *, is_alone: bool
+) -> ir.Value | None:
+    """Return what is added, as large as it is; where nothing else masks, nothing of it below :func:`_lowest`."""
+    value = _beside(inserter, met, scores)
+    if value is not None and met.factor != 1:
+        value = inserter.elementwise("Mul", value, inserter.constant(np.asarray(met.factor, dtype.numpy())))
+    constant = weight(value)
+    if value is None or not is_alone or (constant is not None and (constant >= _lowest(dtype)).all()):
+        return value
+    return value if _is_bias(met.value) else inserter.elementwise("Max", value, inserter.constant(_lowest(dtype)))
+
+
+def _lowest(dtype: ir.DataType) -> Array:
+    """Return the lowest number to add to a score."""
+    return np.asarray(dtype.min / 2, dtype.numpy())
+
+
+def _is_bias(value: ir.Value) -> bool:
+    """Whether a tensor is known to hold no low number of a mask.
+
+    It comes from matrix products, moderate constants, and what was an integer: conditions and positions.
+    """
+    seen: set[ir.Value | None] = set()
+    unseen: list[ir.Value | None] = [value]
+    while unseen:
+        part = unseen.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        sources = _sources_of_bias(part)
+        if sources is None:
+            return False
+        unseen += sources
+    return True
+
+
+def _sources_of_bias(value: ir.Value | None) -> Sequence[ir.Value | None] | None:
+    """Return what must be a bias for a value to be one, or ``None`` where nothing makes it one."""
+    constant, node = weight(value), value.producer() if value is not None else None
+    if constant is not None:
+        return [] if (np.abs(constant) <= _MODERATE).all() else None
+    if node is None or node.domain:
+        return None
+    if node.op_type in ("MatMul", "Gemm") or (node.op_type == "Cast" and _is_counted(node.inputs[0])):
+        return []
+    if node.op_type in ("Add", "Sub", "Mul", "Concat"):
+        return node.inputs
+    if node.op_type == "Where":
+        return node.inputs[1:]
+    return node.inputs[:1] if node.op_type in _MOVING else None
+
+
+def _is_counted(value: ir.Value | None) -> bool:
+    return value is not None and value.dtype is not None and (value.dtype.is_integer() or value.dtype.name == "BOOL")
