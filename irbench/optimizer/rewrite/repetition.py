@@ -64,9 +64,8 @@ def write_unrepeated(found: Repetition, before: ir.Node) -> ir.Value | None:
     axes = tuple(tuple(name for name in axis if name != atom) for axis in found.layout.axes)
     sizes = [*found.layout.sizes]
     sizes[_HEADS] = found.sizes[found.axis - 1]
-    source = found.source
-    if sizes_of(source) != list(found.sizes):
-        source = insert_reshape(before, source, found.sizes)
+    fits = sizes_of(found.source) == list(found.sizes)
+    source = found.source if fits else insert_reshape(before, found.source, found.sizes)
     made = Layout(found.sizes, rest, axes, tuple(sizes))
     return write_steps(before, source, layouts.steps(made)) if source is not None else None
 

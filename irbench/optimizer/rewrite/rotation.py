@@ -5,7 +5,7 @@ A pair is (a, b): one element from each half of the axis, or two neighbours. It 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -79,7 +79,7 @@ def cut(value: ir.Value | None, known: Known) -> Cut | None:
     return _slice(node, source, whole, known) if node.op_type == "Slice" else _split(node, source, value, len(whole))
 
 
-def _slice(node: ir.Node, source: ir.Value, sizes: list[Size], known: Known) -> Cut | None:
+def _slice(node: ir.Node, source: ir.Value, sizes: Sequence[Size], known: Known) -> Cut | None:
     found, length = axis_slices(node, known), sizes[-1].number
     parts = [part for part in found or () if not is_whole(part, source)]
     if len(parts) != 1 or parts[0].axis != len(sizes) - 1 or length is None:
