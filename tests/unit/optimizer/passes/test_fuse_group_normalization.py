@@ -95,6 +95,25 @@ def test_nothing_is_fused_where_two_more_axes_are_dynamic_because_no_constant_sp
     assert kept(fuse_group_normalization, graph(f"{signature} {{ {body} }}", {"eps": np.float32(1e-3), **LAST}))
 
 
+def test_a_scale_and_bias_of_groups_alone_are_parameters_of_the_fused_node():
+    weights = {"scale": random(1, 1, 1, 3, 1), "bias": random(3, 1)}
+    found = applied(fuse_group_normalization, make(KERAS, **weights), {"x": random(2, 4, 5, 6)})
+    assert not {"Mul", "Add"} & set(found)
+
+
+def test_a_mean_over_the_last_axis_alone_is_left_to_layer_normalisation():
+    body = f"{MOMENTS.replace('(r,', '(x,')} {FORMS['a quotient'].replace('n =', 'y =')}".replace("Sub (r", "Sub (x")
+    weights = {"axes": np.array([2]), "eps": np.float32(1e-3)}
+    assert kept(fuse_group_normalization, graph(f"(float[2,3,8] x) => (float[2,3,8] y) {{ {body} }}", weights))
+
+
+def test_an_unknown_number_of_groups_is_not_fused():
+    signature = "(float[2,4,5,c] x) => (float[2,4,5,c] y)"
+    body = f"{MOMENTS.replace('(r,', '(x,')} {FORMS['a quotient'].replace('n =', 'y =')}".replace("Sub (r", "Sub (x")
+    weights = {"axes": np.array([1, 2]), "eps": np.float32(1e-3)}
+    assert kept(fuse_group_normalization, graph(f"{signature} {{ {body} }}", weights))
+
+
 def test_float64_is_not_fused_because_runtimes_have_no_kernel_for_it():
     signature = "(double[2,4,5,6] x) => (double[2,4,5,6] y)"
     weights = {name: value.astype(float) for name, value in LAST.items() if name in ("scale", "bias")}
