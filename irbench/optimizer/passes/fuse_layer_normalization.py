@@ -9,6 +9,8 @@ With m = mean(x), d = x - m, v = mean(d * d), s = 1 / sqrt(v + epsilon):
 5. Transpose(what rules 1 or 2 fuse), where it   -> rule 1 or 2 of Transpose(x)            (channels first, as tf2onnx
    puts the axes last that the mean is over                                                 writes for convolutions)
 
+Mean and variance that several normalisations share are computed for each of them first.
+
 Scale, bias and epsilon are constants, and no scale or bias reaches beyond the axes that are normalised. d * d may be a
 power, s a Reciprocal or a power.
 """
@@ -26,6 +28,7 @@ from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
 from irbench.optimizer.rewrite.moments import Build, are_moments, forms
 from irbench.optimizer.rewrite.normalized_axes import as_axes, last_axes
 from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, apply_rules
+from irbench.optimizer.rewrite.shared_moments import unshare_moments
 from irbench.spi import Pass
 
 if TYPE_CHECKING:
@@ -36,11 +39,12 @@ __all__ = ["fuse_layer_normalization"]
 
 def _fuse_layer_normalization(model: ir.Model) -> bool:
     infer(model)
+    unshared = unshare_moments(model)
     core = forms()
     absorbing = [Rule(partial(_scaled, pair), _scale, _absorbs) for pair in ORDERS]
     absorbing += [Rule(partial(_shifted, pair), _shift, _absorbs) for pair in ORDERS]
     changed = apply_rules(model, [Rule(form, _normalise, _normalises) for form in (*core, *map(_turned, core))])
-    return apply_rules(model, absorbing) or changed
+    return apply_rules(model, absorbing) or changed or unshared
 
 
 def _turned(form: Build) -> Build:

@@ -9,7 +9,8 @@ With r = sqrt(mean(x * x) + epsilon):
    float32 in between, a exact in float16
 
 Scale and epsilon are constants, and no scale reaches beyond the axes that are normalised. x * x may be a power, 1 / r a
-Reciprocal, a quotient or a power. Gemma's 1 + scale is a constant by the time this pass runs.
+Reciprocal, a quotient or a power. Gemma's 1 + scale is a constant by the time this pass runs. A mean that several
+normalisations share is computed for each of them first.
 
 Rule 4 rounds before it scales where a model that casts after its scale rounds once; both are within the rounding of
 float16.
@@ -28,6 +29,7 @@ from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
 from irbench.optimizer.rewrite.normalized_axes import as_axes, last_axes
 from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, any_order, apply_rules, either, holds, number_beside
+from irbench.optimizer.rewrite.shared_moments import unshare_moments
 from irbench.spi import Pass
 
 if TYPE_CHECKING:
@@ -40,10 +42,11 @@ Build = Callable[..., Any]
 
 def _fuse_rms_normalization(model: ir.Model) -> bool:
     infer(model)
+    unshared = unshare_moments(model)
     core: list[Build] = [_divided, *(partial(form, pair) for form in (_scaled_first, _multiplied) for pair in ORDERS)]
     changed = apply_rules(model, [Rule(form, _normalise, _normalises) for form in core])
     absorbing = [Rule(partial(_scaled, pair), _scale, _absorbs) for pair in ORDERS]
-    return apply_rules(model, [*absorbing, Rule(_widened, _narrow, _narrows)]) or changed
+    return apply_rules(model, [*absorbing, Rule(_widened, _narrow, _narrows)]) or changed or unshared
 
 
 def _spread(op: Any, x: Any, epsilon: Any, two: Any) -> Any:

@@ -153,3 +153,9 @@ def test_within_a_branch_what_the_graph_around_it_knows_is_fused():
     before = answered(model, feed)
     fuse_rms_normalization(model)
     assert np.allclose(answered(model, feed)[0], before[0], atol=1e-5)
+
+
+def test_normalisations_that_share_a_mean_are_fused_each():
+    body = f"{whole()}  factor2 = Mul (inverse, scale2)  z = Mul (factor2, x)"
+    model = make(body, {"scale2": random(8) + 1}, output="float[2,3,8] y, float[2,3,8] z")
+    assert applied(fuse_rms_normalization, model, {"x": X}) == ["RMSNormalization", "RMSNormalization"]
