@@ -77,7 +77,7 @@ def _read(second: ir.Node) -> _Grouped | None:
     product_node = split.inputs[0].producer() if split is not None and split.inputs[0] is not None else None
     if split is None or product_node is None or not is_node(split.inputs[0], "MatMul") or len(sizes) not in (4, 5):
         return None
-    if only_reader(product_node.outputs[0]) is not split or sizes_of(product_node.outputs[0]) != rows:
+    if only_reader(product_node.outputs[0]) is not split or not _is_alike(sizes_of(product_node.outputs[0]), rows):
         return None
     *leading, groups, queries, keys = sizes
     batch, heads = (*leading, ONE)[:2]
@@ -86,6 +86,11 @@ def _read(second: ir.Node) -> _Grouped | None:
     if not merged or not shared:
         return None
     return _Grouped(product_node, split, weights, second, batch, heads, groups, queries)
+
+
+def _is_alike(sizes: Sequence[Size] | None, others: Sequence[Size]) -> bool:
+    """Whether sizes are the same but for how leading axes are merged."""
+    return sizes is not None and list(sizes[-2:]) == list(others[-2:]) and product(sizes) == product(others)
 
 
 def _above_softmax(value: ir.Value | None, reader: ir.Node | None) -> ir.Node | None:

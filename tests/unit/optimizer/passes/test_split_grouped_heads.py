@@ -52,6 +52,13 @@ def test_rule_1_gives_each_head_its_own_products(case, masked):
     assert [list(node.outputs[0].shape) for node in products] == [[2, 4, 5, 5], [2, 4, 5, 8]]
 
 
+def test_leading_axes_may_be_merged_before_one_product_alone():
+    signature = TWO_HEADS.replace("float[2,2,10,8] q, float[2,2,8,5] k", "float[4,10,8] q, float[4,8,5] k")
+    feeds = feed("two heads of keys")
+    feeds |= {"q": feeds["q"].reshape(4, 10, 8), "k": feeds["k"].reshape(4, 8, 5)}
+    assert applied(split_grouped_heads, make("two heads of keys", signature=signature), feeds).count("Expand") == 2
+
+
 def test_batch_and_length_may_be_dynamic():
     signature = "(float[b,r,8] q, float[b,8,n] k, float[b,n,8] v, float[b,1,1,n,n] mask) => ({})"
     signature = signature.replace("float[b,r,8] q", "float[b,n,4,8] q0")
