@@ -125,11 +125,20 @@ def _infer_dynamic_sizes(node: ir.Node, known: dict[ir.Value, Elements]) -> None
         sizes = reshaped(sizes_of(node.inputs[0]), node, known)
     elif node.op_type == "ConstantOfShape" or (node.op_type == "Expand" and sizes_of(node.inputs[0]) == []):
         sizes = known.get(node.inputs[-1]) if node.inputs[-1] else None
+    elif node.op_type == "Tile":
+        sizes = _tiled(node, known)
     elif node.op_type == "Range":
         first, limit, step = ((known.get(tensor) or (None,))[0] if tensor else None for tensor in node.inputs)
         sizes = (limit,) if first == Size(0) and step == ONE else None
     if sizes is not None and all(size is not None for size in sizes):
         set_sizes(output, [size for size in sizes if size is not None])
+
+
+def _tiled(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size] | None:
+    source, repeats = sizes_of(node.inputs[0]), known.get(node.inputs[1]) if node.inputs[1] else None
+    if source is None or repeats is None or None in repeats or len(repeats) != len(source):
+        return None
+    return [product((size, repeat)) for size, repeat in zip(source, repeats, strict=True) if repeat is not None]
 
 
 def reshaped(source: Sequence[Size] | None, node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size] | None:

@@ -59,15 +59,19 @@ def read_repetition(value: ir.Value | None) -> Repetition | None:
 
 def write_unrepeated(found: Repetition, before: ir.Node) -> ir.Value | None:
     """Return the values of a repetition with every head once, computed in front of a node."""
-    atom = (found.axis,)
-    rest = {name: size for name, size in found.layout.atoms.items() if name != atom}
-    axes = tuple(tuple(name for name in axis if name != atom) for axis in found.layout.axes)
+    once = [*found.sizes[: found.axis], *found.sizes[found.axis + 1 :]]
+    source = found.source if sizes_of(found.source) == once else insert_reshape(before, found.source, once)
+    atoms = {_without(atom, found.axis): size for atom, size in found.layout.atoms.items() if atom != (found.axis,)}
+    axes = [[_without(atom, found.axis) for atom in axis if atom != (found.axis,)] for axis in found.layout.axes]
     sizes = [*found.layout.sizes]
     sizes[_HEADS] = found.sizes[found.axis - 1]
-    fits = sizes_of(found.source) == list(found.sizes)
-    source = found.source if fits else insert_reshape(before, found.source, found.sizes)
-    made = Layout(found.sizes, rest, axes, tuple(sizes))
+    made = Layout(tuple(once), atoms, tuple(map(tuple, axes)), tuple(sizes))
     return write_steps(before, source, layouts.steps(made)) if source is not None else None
+
+
+def _without(atom: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """Return the same piece of a source that lacks an axis before it."""
+    return (atom[0] - 1, *atom[1:]) if atom[0] > axis else atom
 
 
 def _followed(layout: Layout, node: ir.Node) -> Layout | None:

@@ -71,6 +71,12 @@ def test_one_head_may_be_tiled_for_all():
     assert "Tile" not in applied(fuse_grouped_queries, model, feed(heads=1))
 
 
+def test_batch_and_length_may_be_dynamic():
+    signature = "(float[b,4,s,8] q, float[b,s,2,8] k, float[b,s,2,8] v, float[b,1,s,s] mask) => (float[b,4,s,8] y)"
+    model = make(TILED, signature=signature, whole=np.array([0, 0, -1, 8]))
+    assert "Tile" not in applied(fuse_grouped_queries, model, feed())
+
+
 def test_what_is_repeated_may_be_read_elsewhere():
     signature = SIGNATURE.replace("8] y)", "8] y, float[2,5,4,8] kw)")
     model = make(TILED, signature=signature)
