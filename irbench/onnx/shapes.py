@@ -186,6 +186,13 @@ def _whole_number(value: ir.Value | None, known: Mapping[ir.Value, Elements]) ->
     return _whole_number(node.inputs[0], known) if counts and node is not None else None
 
 
+def _tiled(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size] | None:
+    source, repeats = sizes_of(node.inputs[0]), known.get(node.inputs[1]) if node.inputs[1] else None
+    if source is None or repeats is None or None in repeats or len(repeats) != len(source):
+        return None
+    return [product((size, repeat)) for size, repeat in zip(source, repeats, strict=True) if repeat is not None]
+
+
 def _partial_sizes(value: ir.Value | None) -> list[Size | None] | None:
     """Return the sizes of a value's axes, ``None`` for each that is unknown."""
     if value is None or value.shape is None:
@@ -236,5 +243,6 @@ _SIZED: dict[str, Callable[[Any, Mapping[Any, Elements]], Sequence[Size | None] 
     "Expand": _expanded,
     "Range": _counted,
     "Slice": _sliced,
+    "Tile": _tiled,
 }
 """What the sizes of an operator's result are computed by, where ONNX leaves them open."""

@@ -29,11 +29,12 @@ Layout = Literal["keep", "nchw"]
 UNOPTIMIZED = "none"
 """The level at which nothing is done."""
 
-_CLEANING = ("fold_shapes", "restore_select", "remove_redundant")
-_LAYOUT = ("einsum_to_matmul", "lift_reshapes", "remove_redundant")
-_FUSING = ("loop_to_gru", "fuse_layer_normalization", "fuse_gelu")
+_CLEANING = ("fold_shapes", "join_equal_sizes", "restore_select", "remove_full_slices", "remove_redundant")
+_LAYOUT = ("einsum_to_matmul", "stack_to_transpose", "lift_reshapes", "remove_redundant")
+_FUSING = ("loop_to_gru", "fuse_layer_normalization", "fuse_group_normalization", "fuse_gelu", "lift_transposes")
 _BASIC = (*_CLEANING, *_LAYOUT, *_FUSING, *_CLEANING)
-_EXTENDED = (*_BASIC, "split_packed", "fuse_attention", "remove_redundant")
+_ATTENTION = ("split_packed", "split_grouped_heads", "fuse_attention", "fuse_grouped_queries", "fuse_attention")
+_EXTENDED = (*_BASIC, "fuse_rms_normalization", "fuse_rotary_embedding", *_ATTENTION, "remove_redundant")
 
 LEVELS = {
     UNOPTIMIZED: (),

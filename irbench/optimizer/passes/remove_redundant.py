@@ -21,13 +21,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from irbench.onnx.shapes import infer, reshape_target, set_sizes
-from irbench.onnx.sizes import Size, sizes_of
+from irbench.onnx.shapes import infer
+from irbench.onnx.sizes import sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite import layout as layouts
-from irbench.optimizer.rewrite.edit import LAYOUT, add_constant, clean, insert, is_node, only_reader, replace
+from irbench.optimizer.rewrite.edit import LAYOUT, clean, is_node, only_reader, replace
+from irbench.optimizer.rewrite.layout_nodes import write_steps
 from irbench.optimizer.rewrite.randomness import is_random
 from irbench.spi import Pass
 
@@ -171,38 +170,12 @@ def _steps(chain: Sequence[ir.Node]) -> list[layouts.Step] | None:
 
 
 def _rewrite(last: ir.Node, source: ir.Value, made: Sequence[layouts.Step]) -> bool:
-    targets = _targets(source, made)
-    graph = last.graph
-    if targets is None or graph is None:
+    value = write_steps(last, source, made)
+    if value is None:
         return False
-    value = source
-    for (operation, _), (target, sizes) in zip(made, targets, strict=True):
-        if operation == "Transpose":
-            value = insert(last, operation, [value], {"perm": target})
-        else:
-            constant = add_constant(graph, np.array(target, np.int64), last.outputs[0])
-            value = insert(last, operation, [value, constant])
-        set_sizes(value, sizes)
     replace(last.outputs[0], value)
     _drop_dead(last)
     return True
-
-
-def _targets(source: ir.Value, made: Sequence[layouts.Step]) -> list[tuple[list[int], list[Size]]] | None:
-    """Return the permutation or target of each step, and the sizes after it."""
-    sizes = list(sizes_of(source) or ())
-    targets: list[tuple[list[int], list[Size]]] = []
-    for operation, wanted in made:
-        if operation == "Transpose":
-            target: list[int] | None = [place for place in wanted if isinstance(place, int)]
-            sizes = [sizes[place] for place in target or ()]
-        else:
-            after = [size for size in wanted if isinstance(size, Size)]
-            target, sizes = reshape_target(sizes, after), after
-        if target is None:
-            return None
-        targets.append((target, sizes))
-    return targets
 
 
 def _drop_dead(node: ir.Node | None) -> None:

@@ -143,3 +143,16 @@ def test_a_scale_that_is_computed_is_not_absorbed():
 
 def test_before_opset_17_there_is_nothing_to_fuse_into():
     assert kept(fuse_layer_normalization, make("y = Div (d, root)", opset=16, moments=MOMENTS.replace(", axes)", ")")))
+
+
+def test_normalisations_that_share_mean_and_variance_are_fused_each():
+    body = (
+        f"{FORMS['scale and bias']}  f2 = Mul (scale2, inv)  o2 = Mul (neg, f2)  t2 = Add (o2, bias)  p2 = Mul (x, f2)"
+    )
+    model = make(f"{body}  z = Add (p2, t2)", {"scale2": random(8) + 1}, "float[2,3,8] y, float[2,3,8] z")
+    assert applied(fuse_layer_normalization, model, {"x": X}) == ["LayerNormalization", "LayerNormalization"]
+
+
+def test_shared_mean_and_variance_stay_where_a_scale_is_computed():
+    body = f"{FORMS['scale and bias']}  g = Sigmoid (x)  f2 = Mul (g, inv)"
+    assert kept(fuse_layer_normalization, make(body, output="float[2,3,8] y, float[2,3,8] f2"))
