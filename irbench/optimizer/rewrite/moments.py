@@ -23,7 +23,8 @@ Build = Callable[..., Any]
 
 def forms() -> list[Build]:
     """Return the patterns; in each ``mean`` and ``variance`` are bound, and other names to what they may be."""
-    return [_divided, *(partial(form, pair) for form in (_keras, _multiplied) for pair in ORDERS)]
+    keras = [partial(_keras, is_scaled, pair) for is_scaled in (True, False) for pair in ORDERS]
+    return [_divided, *keras, *(partial(_multiplied, pair) for pair in ORDERS)]
 
 
 def are_moments(x: ir.Value, epsilon: ir.Value, **optional: ir.Value | None) -> bool:
@@ -34,10 +35,11 @@ def are_moments(x: ir.Value, epsilon: ir.Value, **optional: ir.Value | None) -> 
     )
 
 
-def _keras(pair: Build, op: Any, x: Any, epsilon: Any, two: Any, scale: Any, bias: Any) -> Any:
+def _keras(is_scaled: bool, pair: Build, op: Any, x: Any, epsilon: Any, two: Any, scale: Any, bias: Any) -> Any:
+    # not one pattern with an optional scale: each of the two uses of the factor would match an alternative of its own
     mean, _, spread = _moments(op, x, epsilon, two)
     inverse = op.Reciprocal(op.Sqrt(spread))
-    factor = either(any_order(op.Mul, inverse, scale), inverse)
+    factor = any_order(op.Mul, inverse, scale) if is_scaled else inverse
     offset = any_order(op.Mul, op.Neg(mean), factor)
     shifted = either(any_order(op.Add, offset, bias), op.Sub(bias, any_order(op.Mul, mean, factor)), offset)
     return op.Add(*pair(any_order(op.Mul, x, factor), shifted))

@@ -45,6 +45,17 @@ def test_rule_1_fuses_what_keras_writes_with(form):
     assert applied(fuse_layer_normalization, make(FORMS[form]), {"x": X}) == ["LayerNormalization"]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "f = Mul (inv, scale)  o = Mul (neg, inv)  p = Mul (x, f)  y = Add (p, o)",
+        "f = Mul (inv, scale)  o = Mul (neg, f)  p = Mul (x, inv)  y = Add (p, o)",
+    ],
+)
+def test_a_scale_of_the_input_or_of_the_mean_alone_is_no_layer_normalization(body):
+    assert kept(fuse_layer_normalization, make(f"inv = Reciprocal (root)  neg = Neg (mean)  {body}"))
+
+
 @pytest.mark.parametrize("form", PLAIN)
 def test_rule_2_fuses(form):
     assert applied(fuse_layer_normalization, make(PLAIN[form], {"exponent": np.float32(-0.5)}), {"x": X}) == [
