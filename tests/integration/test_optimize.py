@@ -31,11 +31,12 @@ def test_each_pass_is_a_row_and_the_result_is_copied_where_it_is_wanted(model: P
     better = tmp_path / "better.onnx"
     called = irbench("optimize", model, "--passes", "fake-idle,fake-harmless", "--batch", "1", "-o", better)
     assert called.code == 0, called.err
-    title, _, original, harmless, idle, bound, path = called.out.splitlines()
+    title, _, original, harmless, idle, bound, checked, path = called.out.splitlines()
     assert title.split() == ["mlp", "custom:", "6", "to", "7", "nodes"]
     assert original.split()[:2] == ["original", "6"]
     assert idle == "no change by 1 pass: fake-idle"
     assert bound == "  fixed: batch 1"
+    assert checked.startswith("  checked on ")
     assert called.err.splitlines()[-2:] == [f"copied to {better}", f"measure it: irbench run {better}"]
     assert harmless.split() == ["fake-harmless", "7", "+1", "0", "+1", "Identity"]
     assert Path(path.strip()).read_bytes() == better.read_bytes()
@@ -169,7 +170,7 @@ def test_images_become_nchw_where_the_graph_turns_them_into_that(model: Path, tm
     better = tmp_path / "better.onnx"
     called = irbench("optimize", turned(model), "--level", "none", "--layout", "nchw", "-o", better)
     assert called.code == 0, called.err
-    title, _, _, step, _ = called.out.splitlines()
+    title, _, _, step, *_ = called.out.splitlines()
     assert title.split() == ["mlp", "none-nchw:", "7", "to", "6", "nodes"]
     assert step.split() == ["inputs_to_nchw", "6", "-1", "0", "-1", "Transpose"]
     (graph,) = irbench("inspect", better, "--format", "json").document["graphs"]
