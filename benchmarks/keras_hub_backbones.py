@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import fnmatch
+import importlib
 import shutil
 import tempfile
 import traceback
@@ -110,9 +111,9 @@ BACKBONES: Mapping[str, tuple[str, Settings]] = {
     "resnet": (
         "ResNetBackbone",
         {
-            "input_conv_filters": [16],
+            "input_conv_filters": [64],
             "input_conv_kernel_sizes": [7],
-            "stackwise_num_filters": [16, 32],
+            "stackwise_num_filters": [64, 128],
             "stackwise_num_blocks": [1, 1],
             "stackwise_num_strides": [1, 2],
             "block_type": "basic_block",
@@ -147,7 +148,7 @@ BACKBONES: Mapping[str, tuple[str, Settings]] = {
     ),
     "t5": ("T5Backbone", _ENCODER),
     "vae": (
-        "VAEBackbone",
+        "src.models.vae.vae_backbone.VAEBackbone",
         {
             "encoder_num_filters": [32, 32],
             "encoder_num_blocks": [1, 1],
@@ -179,7 +180,9 @@ BACKBONES: Mapping[str, tuple[str, Settings]] = {
     "xlm_roberta": ("XLMRobertaBackbone", _POSITIONS),
     "xlnet": ("XLNetBackbone", _ENCODER),
 }
-"""By the names that they are exported under: the class in ``keras_hub.models`` and its arguments.
+"""By the names that they are exported under: the class and its arguments.
+
+A class is one of ``keras_hub.models``, or what ``keras_hub`` does not make public, ``src.`` in front.
 
 Two layers are enough to show what is shared between layers and what is repeated in each.
 """
@@ -204,7 +207,8 @@ def build(name: str) -> Any:
 
     keras.utils.set_random_seed(_SEED)
     kind, settings = BACKBONES[name]
-    backbone = getattr(keras_hub.models, kind)
+    module, _, backbone_name = f"models.{kind}".replace("models.src.", "src.").rpartition(".")
+    backbone = getattr(importlib.import_module(f"{keras_hub.__name__}.{module}"), backbone_name)
     taken = inspect.signature(backbone.__init__).parameters
     model = backbone(**{key: value for key, value in settings.items() if key in taken or "shape" in key}, name=name)
     generator = np.random.default_rng(_SEED)
