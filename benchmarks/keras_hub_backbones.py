@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import fnmatch
-import importlib
 import shutil
 import tempfile
 import traceback
@@ -147,17 +146,6 @@ BACKBONES: Mapping[str, tuple[str, Settings]] = {
         {"image_shape": (64, 64, 3), "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4), "window_size": 4},
     ),
     "t5": ("T5Backbone", _ENCODER),
-    "vae": (
-        "src.models.vae.vae_backbone.VAEBackbone",
-        {
-            "encoder_num_filters": [32, 32],
-            "encoder_num_blocks": [1, 1],
-            "decoder_num_filters": [32, 32],
-            "decoder_num_blocks": [1, 1],
-            "sampler_method": "mode",
-            "image_shape": (32, 32, 3),
-        },
-    ),
     "vit": ("ViTBackbone", {**_VISION, "mlp_dim": _HIDDEN}),
     "vit_det": (
         "ViTDetBackbone",
@@ -180,9 +168,7 @@ BACKBONES: Mapping[str, tuple[str, Settings]] = {
     "xlm_roberta": ("XLMRobertaBackbone", _POSITIONS),
     "xlnet": ("XLNetBackbone", _ENCODER),
 }
-"""By the names that they are exported under: the class and its arguments.
-
-A class is one of ``keras_hub.models``, or what ``keras_hub`` does not make public, ``src.`` in front.
+"""By the names that they are exported under: the class in ``keras_hub.models`` and its arguments.
 
 Two layers are enough to show what is shared between layers and what is repeated in each.
 """
@@ -207,8 +193,7 @@ def build(name: str) -> Any:
 
     keras.utils.set_random_seed(_SEED)
     kind, settings = BACKBONES[name]
-    module, _, backbone_name = f"models.{kind}".replace("models.src.", "src.").rpartition(".")
-    backbone = getattr(importlib.import_module(f"{keras_hub.__name__}.{module}"), backbone_name)
+    backbone = getattr(keras_hub.models, kind)
     taken = inspect.signature(backbone.__init__).parameters
     model = backbone(**{key: value for key, value in settings.items() if key in taken or "shape" in key}, name=name)
     generator = np.random.default_rng(_SEED)
