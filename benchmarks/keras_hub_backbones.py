@@ -110,9 +110,9 @@ BACKBONES: Mapping[str, tuple[str, Settings]] = {
     "resnet": (
         "ResNetBackbone",
         {
-            "input_conv_filters": [16],
+            "input_conv_filters": [64],
             "input_conv_kernel_sizes": [7],
-            "stackwise_num_filters": [16, 32],
+            "stackwise_num_filters": [64, 128],
             "stackwise_num_blocks": [1, 1],
             "stackwise_num_strides": [1, 2],
             "block_type": "basic_block",
@@ -146,17 +146,6 @@ BACKBONES: Mapping[str, tuple[str, Settings]] = {
         {"image_shape": (64, 64, 3), "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4), "window_size": 4},
     ),
     "t5": ("T5Backbone", _ENCODER),
-    "vae": (
-        "VAEBackbone",
-        {
-            "encoder_num_filters": [32, 32],
-            "encoder_num_blocks": [1, 1],
-            "decoder_num_filters": [32, 32],
-            "decoder_num_blocks": [1, 1],
-            "sampler_method": "mode",
-            "image_shape": (32, 32, 3),
-        },
-    ),
     "vit": ("ViTBackbone", {**_VISION, "mlp_dim": _HIDDEN}),
     "vit_det": (
         "ViTDetBackbone",
