@@ -1,0 +1,189 @@
+"""Takes graphs along their routes, and keeps and shrinks what fails."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from .cases import Case, case
+from .judging import Judge, Unusable
+from .routes import Outcome, Route, level_routes, pass_route, precision_routes, travel
+from .shrinking import shrink
+
+__all__ = ["Finding", "Tally", "examine", "fuzz", "in_processes"]
+
+_DEADLINE_S = 300.0
+_KEPT_OF_A_KIND = 2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A graph that a route does harm to.
+
+    Attributes:
+        case: The graph.
+        route: What was done to it.
+        outcome: What came of it.
+    """
+
+    case: Case
+    route: Route
+    outcome: Outcome
+
+    @property
+    def key(self) -> str:
+        """What findings share that probably have one cause."""
+        words = self.outcome.reason.partition(":")[2].split()[:6]
+        said = " ".join(word for word in words if word.isalpha())
+        return f"{self.outcome.step}: {self.outcome.kind}: {said}"
+
+    def keep(self, folder: Path) -> Path:
+        """Shrink it, write it into a folder with a line of what is wrong, and return the file."""
+        folder.mkdir(parents=True, exist_ok=True)
+        content, route, outcome = shrink(self.case.content, self.route, self.outcome)
+        path = folder / f"{outcome.step}-{outcome.kind.replace(' ', '_')}-{self.case.name}.onnx"
+        path.write_bytes(content)
+        line = f"- `{path.name}`: {route.name}, {outcome.step}: {outcome.kind}: {outcome.reason}\n"
+        with (folder / "INDEX.md").open("a") as index:
+            index.write(line)
+        return path
+
+
+@dataclass
+class Tally:
+    """What became of the graphs.
+
+    Attributes:
+        graphs: Number of graphs by kind; ``unusable`` are those that ONNX Runtime does not run.
+        changed: Number of graphs by kind that a pass changed.
+        failed: Number of graphs by kind that something did harm to.
+        steps: Number of outcomes by step and kind.
+        refusals: Number of refusals by step and reason.
+        causes: Number of findings by what they share.
+        findings: The first findings of each cause.
+    """
+
+    graphs: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    steps: Counter[tuple[str, str]] = field(default_factory=Counter)
+    causes: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, made: Case, outcomes: Sequence[tuple[Route, Outcome]] | None) -> list[Finding]:
+        """Count a graph and return its findings; without outcomes it was unusable."""
+        if outcomes is None:
+            self.graphs["unusable"] += 1
+            return []
+        self.graphs[made.kind] += 1
+        self.changed[made.kind] += any(outcome.kind == "equal" and outcome.step in _passes() for _, outcome in outcomes)
+        self.steps.update((outcome.step, outcome.kind) for _, outcome in outcomes)
+        found = [Finding(made, route, outcome) for route, outcome in outcomes if outcome.is_failure]
+        self.failed[made.kind] += bool(found)
+        for finding in found:
+            self.causes[finding.key] += 1
+            if self.causes[finding.key] <= _KEPT_OF_A_KIND:
+                self.findings.append(finding)
+        return found
+
+
+def _passes() -> set[str]:
+    return {name for route in level_routes() for name in route.passes}
+
+
+def routes_of(made: Case, thorough: bool) -> list[Route]:
+    """Return the routes of a graph: every level and precision, the passes that look for its pattern, and one more.
+
+    Args:
+        made: The graph.
+        thorough: Whether each pass is tried on its own too.
+    """
+    known = sorted(_passes())
+    chance = random.Random(made.name)
+    alone = known if thorough else [name for name in known if name in made.passes or name == chance.choice(known)]
+    return [*level_routes(), *map(pass_route, alone), *precision_routes()]
+
+
+def examine(made: Case, runtimes: Sequence[str], thorough: bool = False) -> list[tuple[Route, Outcome]] | None:
+    """Return what each route leads to; ``None`` where ONNX Runtime cannot run the graph."""
+    try:
+        judge = Judge(made.content)
+    except Unusable:
+        return None
+    levels: dict[tuple[str, ...], bytes] = {}
+    found: list[tuple[Route, Outcome]] = []
+    for route in routes_of(made, thorough):
+        if not route.conversion or route.passes in levels:
+            found += [(route, outcome) for outcome in travel(judge, route, runtimes, levels)]
+    return found
+
+
+def fuzz(count: int, seed: int, first: int = 0, runtimes: Sequence[str] = ("ort",)) -> Tally:
+    """Examine graphs in this process."""
+    tally = Tally()
+    for number in range(first, first + count):
+        made = case(number, seed)
+        tally.add(made, examine(made, runtimes))
+    return tally
+
+
+def in_processes(numbers: Sequence[int], seed: int, processes: int, thorough: bool) -> Iterator[tuple[Case, object]]:
+    """Yield each case with its outcomes, or the way its process ended: a runtime may take its process with it."""
+    shares = [list(numbers[place::processes]) for place in range(processes)]
+    workers = [_Worker(share, seed, thorough) for share in shares if share]
+    while workers:
+        ready = multiprocessing.connection.wait([worker.receiver for worker in workers], timeout=_DEADLINE_S)
+        for worker in [worker for worker in workers if worker.receiver in ready or not ready]:
+            answer = worker.take(hung=not ready)
+            if answer is not None:
+                yield answer
+            if worker.is_done:
+                workers.remove(worker)
+
+
+class _Worker:
+    """A process that examines its share of the graphs, started anew behind a graph that ended it."""
+
+    def __init__(self, numbers: list[int], seed: int, thorough: bool) -> None:
+        self._numbers, self._seed, self._thorough = numbers, seed, thorough
+        self._start()
+
+    @property
+    def is_done(self) -> bool:
+        return not self._numbers
+
+    def take(self, hung: bool) -> tuple[Case, object] | None:
+        """Return the next case with its outcomes, or what ended it."""
+        number = self._numbers[0]
+        try:
+            if hung:
+                self._process.kill()
+                raise EOFError
+            answer = self.receiver.recv()
+        except EOFError:
+            self._process.join()
+            self._numbers.pop(0)
+            if self._numbers:
+                self._start()
+            return case(number, self._seed), "hung" if hung else f"ended by {self._process.exitcode}"
+        self._numbers.pop(0)
+        if not self._numbers:
+            self._process.join()
+        return case(number, self._seed), answer
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("forkserver")
+        self.receiver, sender = context.Pipe(duplex=False)
+        self._process = context.Process(target=_work, args=(sender, list(self._numbers), self._seed, self._thorough))
+        self._process.start()
+        sender.close()
+
+
+def _work(sender: Connection, numbers: list[int], seed: int, thorough: bool) -> None:
+    for number in numbers:
+        sender.send(examine(case(number, seed), ("ort", "openvino"), thorough))
