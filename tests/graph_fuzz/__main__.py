@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from .fuzzing import Tally, in_processes
+from .fuzzing import Tally, in_processes, silence
 from .routes import FAILURES
 
 _KINDS = ("equal", "unchanged", "refused", *FAILURES)
@@ -42,6 +42,7 @@ def main() -> int:
     parser.add_argument("--thorough", action="store_true", help="try each pass on its own too")
     parser.add_argument("--keep", type=Path, help="folder where findings are kept, shrunk")
     arguments = parser.parse_args()
+    silence()
     tally = Tally()
     numbers = range(arguments.first, arguments.first + arguments.count)
     for made, answer in in_processes(numbers, arguments.seed, arguments.processes, arguments.thorough):

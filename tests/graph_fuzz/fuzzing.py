@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
+
+import numpy as np
+import onnxruntime
 
 from .cases import Case, case
 from .judging import Judge, Unusable
 from .routes import Outcome, Route, level_routes, pass_route, precision_routes, travel
 from .shrinking import shrink
 
-__all__ = ["Finding", "Tally", "examine", "fuzz", "in_processes"]
+__all__ = ["Finding", "Tally", "examine", "fuzz", "in_processes", "silence"]
 
 _DEADLINE_S = 300.0
 _KEPT_OF_A_KIND = 2
@@ -109,8 +113,18 @@ def routes_of(made: Case, thorough: bool) -> list[Route]:
     return [*level_routes(), *map(pass_route, alone), *precision_routes()]
 
 
-def examine(made: Case, runtimes: Sequence[str], thorough: bool = False) -> list[tuple[Route, Outcome]] | None:
-    """Return what each route leads to; ``None`` where ONNX Runtime cannot run the graph."""
+def examine(
+    made: Case, runtimes: Sequence[str], thorough: bool = False, say: Callable[[str], None] = lambda _: None
+) -> list[tuple[Route, Outcome]] | None:
+    """Return what each route leads to; ``None`` where ONNX Runtime cannot run the graph.
+
+    Args:
+        made: The graph.
+        runtimes: Those that answer after each route.
+        thorough: Whether each pass is tried on its own too.
+        say: Told the route that is next.
+    """
+    say("the original graph")
     try:
         judge = Judge(made.content)
     except Unusable:
@@ -118,6 +132,7 @@ def examine(made: Case, runtimes: Sequence[str], thorough: bool = False) -> list
     levels: dict[tuple[str, ...], bytes] = {}
     found: list[tuple[Route, Outcome]] = []
     for route in routes_of(made, thorough):
+        say(route.name)
         if not route.conversion or route.passes in levels:
             found += [(route, outcome) for outcome in travel(judge, route, runtimes, levels)]
     return found
@@ -165,12 +180,16 @@ class _Worker:
                 self._process.kill()
                 raise EOFError
             answer = self.receiver.recv()
+            if isinstance(answer, str):
+                self._stage = answer
+                return None
         except EOFError:
             self._process.join()
+            end = f"hung in {self._stage}" if hung else f"exit code {self._process.exitcode} in {self._stage}"
             self._numbers.pop(0)
             if self._numbers:
                 self._start()
-            return case(number, self._seed), "hung" if hung else f"ended by {self._process.exitcode}"
+            return case(number, self._seed), end
         self._numbers.pop(0)
         if not self._numbers:
             self._process.join()
@@ -181,9 +200,18 @@ class _Worker:
         self.receiver, sender = context.Pipe(duplex=False)
         self._process = context.Process(target=_work, args=(sender, list(self._numbers), self._seed, self._thorough))
         self._process.start()
+        self._stage = ""
         sender.close()
 
 
+def silence() -> None:
+    """Silence remarks: of onnx-ir on initializers, of ONNX Runtime on what its quantiser writes."""
+    logging.disable(logging.WARNING)
+    onnxruntime.set_default_logger_severity(4)
+    np.seterr(all="ignore")
+
+
 def _work(sender: Connection, numbers: list[int], seed: int, thorough: bool) -> None:
+    silence()
     for number in numbers:
-        sender.send(examine(case(number, seed), ("ort", "openvino"), thorough))
+        sender.send(examine(case(number, seed), ("ort", "openvino"), thorough, sender.send))

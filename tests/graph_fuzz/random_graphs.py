@@ -107,8 +107,8 @@ def _normal(b: Builder, pool: list[Value]) -> Any:
         return b.op(b.choices.any_of("Softmax", "LogSoftmax"), value, axis=b.choices.any_of(-1, 0, value.rank - 1))
     if form == "layer":
         scale = b.weights(value.shape[-1], dtype=value.dtype)
-        bias = b.choices.any_of(scale, None, b.weights(value.shape[-1], dtype=value.dtype))
-        return b.op("LayerNormalization", value, scale, bias, outputs=b.choices.any_of("y", "ym", "y-s"), axis=-1)
+        bias = [b.weights(value.shape[-1], dtype=value.dtype)] if b.choices.likely(0.6) else []
+        return b.op("LayerNormalization", value, scale, *bias, outputs=b.choices.any_of("y", "ym", "y-s"), axis=-1)
     if form == "dropout":
         return b.op("Dropout", value, outputs=b.choices.any_of("y", "ym"))
     if form == "clip":
@@ -129,7 +129,7 @@ def _selection(b: Builder, pool: list[Value]) -> Any:
         return b.op("Slice", value, *[b.constant(np.array([number], np.int64)) for number in limits])
     if form == "split" and value.shape[axis] > 1:
         sizes = b.constant(np.array([1, value.shape[axis] - 1], np.int64))
-        return b.op("Split", value, sizes, outputs=b.choices.any_of("ab", "a-", "-b"), axis=axis)
+        return b.op("Split", value, sizes, outputs="ab", axis=axis)
     if form == "topk":
         count = b.constant(np.array([1], np.int64))
         return b.op("TopK", value, count, outputs=b.choices.any_of("v", "vi", "-i", "v-"), axis=axis)

@@ -13,7 +13,7 @@ from .routes import Outcome, Route, travel
 
 __all__ = ["fails_alike", "shrink"]
 
-_MOST_TRIALS = 400
+_MOST_TRIALS = 150
 
 
 def fails_alike(content: bytes, route: Route, outcome: Outcome) -> Outcome | None:
@@ -37,7 +37,9 @@ def _runtimes(outcome: Outcome) -> tuple[str, ...]:
 def shrink(content: bytes, route: Route, outcome: Outcome) -> tuple[bytes, Route, Outcome]:
     """Return the smallest graph, shortest route and the failure that were found."""
     alone = Route(f"pass {outcome.step}", (outcome.step,))
-    if outcome.before and outcome.step in route.passes:
+    if route.conversion:
+        alone = Route(route.name, (), route.conversion)
+    if outcome.before and (outcome.step in route.passes or route.conversion):
         for start in (content, outcome.before):
             found = fails_alike(start, alone, outcome)
             if found is not None:

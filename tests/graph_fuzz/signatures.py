@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-__all__ = ["changes", "signature"]
+__all__ = ["Entry", "changes", "fits", "keeps", "signature"]
 
 Entry = tuple[str, int, tuple[int | str, ...] | None]
 
@@ -14,6 +14,26 @@ def signature(model: onnx.ModelProto) -> list[Entry]:
     weights = {tensor.name for tensor in model.graph.initializer}
     fed = [value for value in model.graph.input if value.name not in weights]
     return [(value.name, value.type.tensor_type.elem_type, _sizes(value)) for value in (*fed, *model.graph.output)]
+
+
+def keeps(before: list[Entry], after: list[Entry]) -> bool:
+    """Whether a signature says all that another one did; sizes that were open may be known since."""
+    return len(before) == len(after) and all(map(_keeps, before, after))
+
+
+def _keeps(before: Entry, after: Entry) -> bool:
+    if before[:2] != after[:2] or before[2] is None or after[2] is None or len(before[2]) != len(after[2]):
+        return before == after
+    return all(old in ("", new) for old, new in zip(before[2], after[2], strict=True))
+
+
+def fits(entry: Entry, shape: tuple[int, ...]) -> bool:
+    """Whether a tensor of this shape is what the signature states."""
+    sizes = entry[2]
+    if sizes is None:
+        return True
+    numbers = zip(sizes, shape, strict=True)
+    return all(size == actual for size, actual in numbers if isinstance(size, int))
 
 
 def changes(before: list[Entry], after: list[Entry]) -> str:
@@ -26,4 +46,7 @@ def _sizes(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return None
-    return tuple(dim.dim_value or dim.dim_param for dim in tensor.shape.dim)
+    named = (dim.dim_value or dim.dim_param for dim in tensor.shape.dim)
+    return tuple(
+        "" if str(size).startswith("unk__") else size for size in named
+    )  # names that ONNX's inference makes up
