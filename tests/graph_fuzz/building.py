@@ -194,7 +194,11 @@ class Builder:
             self._known[made[0].name] = np.asarray(found.prod(), np.int64) if node.op_type == "Size" else found
         elif all(name in self._known for name in node.input if name):
             feed = {name: self._known[name] for name in node.input if name}
-            self._known[made[0].name] = np.asarray(ReferenceEvaluator(node, opsets={"": self.opset}).run(None, feed)[0])
+            try:
+                found = ReferenceEvaluator(node, opsets={"": self.opset}).run(None, feed)[0]
+            except Exception:  # noqa: BLE001 - the evaluator has gaps in old operator sets: the value stays unknown
+                return
+            self._known[made[0].name] = np.asarray(found)
 
     def _visible(self) -> list[Value]:
         return [*self.values, *(self.parent._visible() if self.parent is not None else [])]

@@ -23,6 +23,9 @@ __all__ = ["Finding", "Tally", "examine", "fuzz", "in_processes", "silence"]
 
 _DEADLINE_S = 300.0
 _KEPT_OF_A_KIND = 2
+_CAUSES = ("topologically sorted", "inconsistent type", "input size", "is required but missing", "Add node", "fails")
+_CAUSES += ("does not load", "does not match", "not finite", "off by", "Bad node spec", "is not")
+"""Words of reasons that tell causes apart."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,8 @@ class Finding:
     @property
     def key(self) -> str:
         """What findings share that probably have one cause."""
-        words = self.outcome.reason.partition(":")[2].split()[:6]
-        said = " ".join(word for word in words if word.isalpha())
-        return f"{self.outcome.step}: {self.outcome.kind}: {said}"
+        said = next((words for words in _CAUSES if words in self.outcome.reason), "")
+        return f"{self.outcome.step}: {self.outcome.kind}{said and ': '}{said}"
 
     def keep(self, folder: Path) -> Path:
         """Shrink it, write it into a folder with a line of what is wrong, and return the file."""

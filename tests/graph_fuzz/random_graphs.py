@@ -22,7 +22,8 @@ Step = Callable[[Builder, list[Value]], Any]
 def random_graph(b: Builder) -> list[Value]:
     """Add inputs, operations and a pattern or two, and return some of what nobody reads."""
     c = b.choices
-    shapes: list[list[Any]] = [["batch", 3, 4], ["batch", "tokens", 4], [2, 3, 4], [4], ["5", 4], ["batch", 1, 4]]
+    shapes: list[list[Any]] = [["batch", 3, 4], ["batch", "tokens", 4], [2, 3, 4], [4], ["batch", 1, 4]]
+    shapes += [["5", 4]] if c.likely(0.05) else []
     pool = [b.input(c.any_of(*shapes)) for _ in range(c.any_of(1, 2, 3))]
     if c.likely(0.4):
         pool.append(b.input(c.any_of(["batch", 3], [4]), INT64, "n"))
