@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from .fuzzing import Tally, in_processes, silence
+from .fuzzing import Breadth, Tally, in_processes, silence
 from .routes import FAILURES
 
 _KINDS = ("equal", "unchanged", "refused", *FAILURES)
@@ -43,9 +43,10 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="folder where findings are kept, shrunk")
     arguments = parser.parse_args()
     silence()
+    breadth: Breadth = "thorough" if arguments.thorough else "usual"
     tally = Tally()
     numbers = range(arguments.first, arguments.first + arguments.count)
-    for made, answer in in_processes(numbers, arguments.seed, arguments.processes, arguments.thorough):
+    for made, answer in in_processes(numbers, arguments.seed, arguments.processes, breadth):
         if isinstance(answer, str):
             tally.graphs["ended the process"] += 1
             click.echo(f"{made.name} of seed {arguments.seed}: {answer}", err=True)

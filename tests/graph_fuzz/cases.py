@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +26,7 @@ from .dressing import DRESSINGS, dress
 from .patterns import PATTERNS, Pattern
 from .random_graphs import random_graph
 
-__all__ = ["Case", "build_pattern", "case", "cases", "deviations"]
+__all__ = ["Case", "build_pattern", "case", "cases", "deviations", "near_misses"]
 
 OPSETS = (*range(9, 13), *(13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26) * 3, *(17, 18, 20, 23) * 6)
 """Operator sets that ONNX Runtime runs; common ones more often."""
@@ -101,9 +103,31 @@ def _of_pattern(number: int, kind: str, chance: random.Random, patterns: Sequenc
     deviation = chance.choice(deviations(found, opset, chance.random())) if kind == "near-miss" else None
     choices = Choices(chance, deviation)
     model = _valid(_build(found.build, choices, opset))
+    if deviation is not None and deviation[0] not in choices.offered:
+        raise Unbuildable("other choices left nothing to deviate from")
     model, dressing = _hidden(model, choices)
     said = "" if deviation is None else f"{deviation[0]} {deviation[1]}"
     return Case(number, kind, found.name, said, dressing, found.passes, model.SerializeToString(deterministic=True))
+
+
+def near_misses(pattern: Pattern, each: int) -> Iterator[bytes]:
+    """Yield some graphs for each way in which a pattern can be missed, none of them hidden."""
+    opset = max(pattern.opset, 23)
+    found: dict[Deviation, None] = {}
+    for seed in range(_ATTEMPTS):
+        with contextlib.suppress(Unbuildable):
+            found |= dict.fromkeys(deviations(pattern, opset, seed))
+    for deviation in found:
+        yield from itertools.islice(_missed(pattern, deviation, opset), each)
+
+
+def _missed(pattern: Pattern, deviation: Deviation, opset: int) -> Iterator[bytes]:
+    for seed in range(_ATTEMPTS):
+        choices = Choices(random.Random(f"{deviation}/{seed}"), deviation)
+        with contextlib.suppress(Unbuildable):
+            model = build_pattern(pattern, choices, opset)
+            if deviation[0] in choices.offered:
+                yield model.SerializeToString(deterministic=True)
 
 
 def deviations(pattern: Pattern, opset: int, seed: float) -> list[Deviation]:

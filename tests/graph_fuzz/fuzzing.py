@@ -10,16 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import onnxruntime
 
-from .cases import Case, case
+from .cases import Case, case, cases
 from .judging import Judge, Unusable
 from .routes import Outcome, Route, level_routes, pass_route, precision_routes, travel
 from .shrinking import shrink
 
-__all__ = ["Finding", "Tally", "examine", "fuzz", "in_processes", "silence"]
+__all__ = ["Breadth", "Finding", "Tally", "examine", "fuzz", "in_processes", "silence"]
+
+Breadth = Literal["quick", "usual", "thorough"]
 
 _DEADLINE_S = 300.0
 _KEPT_OF_A_KIND = 2
@@ -102,28 +105,31 @@ def _passes() -> set[str]:
     return {name for route in level_routes() for name in route.passes}
 
 
-def routes_of(made: Case, thorough: bool) -> list[Route]:
-    """Return the routes of a graph: every level and precision, the passes that look for its pattern, and one more.
+def routes_of(made: Case, breadth: Breadth) -> list[Route]:
+    """Return the routes of a graph.
 
     Args:
         made: The graph.
-        thorough: Whether each pass is tried on its own too.
+        breadth: ``quick`` for every level and, by turns, one precision; ``usual`` for every level and precision, the
+            passes that look for its pattern alone, and one more; ``thorough`` for each pass alone too.
     """
-    known = sorted(_passes())
-    chance = random.Random(made.name)
-    alone = known if thorough else [name for name in known if name in made.passes or name == chance.choice(known)]
-    return [*level_routes(), *map(pass_route, alone), *precision_routes()]
+    known, precisions = sorted(_passes()), precision_routes()
+    if breadth == "quick":
+        return [*level_routes(), precisions[made.number % len(precisions)]]
+    other = random.Random(made.name).choice(known)
+    alone = known if breadth == "thorough" else [name for name in known if name in made.passes or name == other]
+    return [*level_routes(), *map(pass_route, alone), *precisions]
 
 
 def examine(
-    made: Case, runtimes: Sequence[str], thorough: bool = False, say: Callable[[str], None] = lambda _: None
+    made: Case, runtimes: Sequence[str], breadth: Breadth = "usual", say: Callable[[str], None] = lambda _: None
 ) -> list[tuple[Route, Outcome]] | None:
     """Return what each route leads to; ``None`` where ONNX Runtime cannot run the graph.
 
     Args:
         made: The graph.
         runtimes: Those that answer after each route.
-        thorough: Whether each pass is tried on its own too.
+        breadth: See :func:`routes_of`.
         say: Told the route that is next.
     """
     say("the original graph")
@@ -133,26 +139,27 @@ def examine(
         return None
     levels: dict[tuple[str, ...], bytes] = {}
     found: list[tuple[Route, Outcome]] = []
-    for route in routes_of(made, thorough):
+    for route in routes_of(made, breadth):
         say(route.name)
         if not route.conversion or route.passes in levels:
             found += [(route, outcome) for outcome in travel(judge, route, runtimes, levels)]
     return found
 
 
-def fuzz(count: int, seed: int, first: int = 0, runtimes: Sequence[str] = ("ort",)) -> Tally:
+def fuzz(count: int, seed: int, runtimes: Sequence[str] = ("ort",), breadth: Breadth = "quick") -> Tally:
     """Examine graphs in this process."""
     tally = Tally()
-    for number in range(first, first + count):
-        made = case(number, seed)
-        tally.add(made, examine(made, runtimes))
+    for made in cases(count, seed):
+        tally.add(made, examine(made, runtimes, breadth))
     return tally
 
 
-def in_processes(numbers: Sequence[int], seed: int, processes: int, thorough: bool) -> Iterator[tuple[Case, object]]:
+def in_processes(
+    numbers: Sequence[int], seed: int, processes: int, breadth: Breadth = "usual"
+) -> Iterator[tuple[Case, object]]:
     """Yield each case with its outcomes, or the way its process ended: a runtime may take its process with it."""
     shares = [list(numbers[place::processes]) for place in range(processes)]
-    workers = [_Worker(share, seed, thorough) for share in shares if share]
+    workers = [_Worker(share, seed, breadth) for share in shares if share]
     while workers:
         ready = multiprocessing.connection.wait([worker.receiver for worker in workers], timeout=_DEADLINE_S)
         for worker in [worker for worker in workers if worker.receiver in ready or not ready]:
@@ -166,8 +173,8 @@ def in_processes(numbers: Sequence[int], seed: int, processes: int, thorough: bo
 class _Worker:
     """A process that examines its share of the graphs, started anew behind a graph that ended it."""
 
-    def __init__(self, numbers: list[int], seed: int, thorough: bool) -> None:
-        self._numbers, self._seed, self._thorough = numbers, seed, thorough
+    def __init__(self, numbers: list[int], seed: int, breadth: Breadth) -> None:
+        self._numbers, self._seed, self._breadth = numbers, seed, breadth
         self._start()
 
     @property
@@ -200,7 +207,7 @@ class _Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("forkserver")
         self.receiver, sender = context.Pipe(duplex=False)
-        self._process = context.Process(target=_work, args=(sender, list(self._numbers), self._seed, self._thorough))
+        self._process = context.Process(target=_work, args=(sender, list(self._numbers), self._seed, self._breadth))
         self._process.start()
         self._stage = ""
         sender.close()
@@ -213,7 +220,7 @@ def silence() -> None:
     np.seterr(all="ignore")
 
 
-def _work(sender: Connection, numbers: list[int], seed: int, thorough: bool) -> None:
+def _work(sender: Connection, numbers: list[int], seed: int, breadth: Breadth) -> None:
     silence()
     for number in numbers:
-        sender.send(examine(case(number, seed), ("ort", "openvino"), thorough, sender.send))
+        sender.send(examine(case(number, seed), ("ort", "openvino"), breadth, sender.send))

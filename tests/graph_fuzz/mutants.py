@@ -1,7 +1,8 @@
 """Drops the preconditions of passes, one at a time: a fuzzer that is worth its time finds each.
 
-A precondition is an operand of a conjunction that a function returns, a guard that returns ``False`` or ``None`` or
-goes on with a loop, or an operand of the disjunction in such a guard.
+A precondition is an operand of a conjunction that a function returns, an ``all`` that it returns, a guard that returns
+``False`` or ``None`` or goes on with a loop, an operand of the disjunction in such a guard, or an entry of a table of
+numbers that constants must be.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 import importlib
+import itertools
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +22,7 @@ from unittest.mock import patch
 from irbench import registry
 from irbench.spi import Pass
 
-from .cases import case
+from .cases import near_misses
 from .judging import Judge, Unusable
 from .patterns import PATTERNS
 from .routes import Route, travel
@@ -85,13 +87,40 @@ def _without(tree: ast.Module, number: int) -> ast.Module:
 
 def _found(tree: ast.Module) -> list[tuple[str, str, Callable[[], None]]]:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    return [entry for function in functions for entry in _in(function)]
+    tables = [node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)]
+    return [entry for table in tables for entry in _entries(table)] + [
+        entry for function in functions for entry in _in(function)
+    ]
+
+
+def _entries(table: ast.Assign) -> Iterator[tuple[str, str, Callable[[], None]]]:
+    """Yield the entries of a table of numbers that constants must be."""
+    held = table.value
+    assert isinstance(held, ast.Dict)
+    name = ast.unparse(table.targets[0])
+    for key in held.keys:
+        if isinstance(key, ast.Constant) and all(_is_number(value) for value in held.values):
+            yield name, ast.unparse(key), _lost(held, key)
+
+
+def _is_number(value: ast.expr) -> bool:
+    return "str" not in type(getattr(value, "value", 0)).__name__ and not isinstance(value, ast.Tuple | ast.Lambda)
+
+
+def _lost(held: ast.Dict, key: ast.expr) -> Callable[[], None]:
+    def lose() -> None:
+        place = held.keys.index(key)
+        del held.keys[place], held.values[place]
+
+    return lose
 
 
 def _in(function: ast.FunctionDef) -> Iterator[tuple[str, str, Callable[[], None]]]:
     for node in ast.walk(function):
         if isinstance(node, ast.Return) and isinstance(node.value, ast.BoolOp) and isinstance(node.value.op, ast.And):
             yield from _operands(function.name, node.value)
+        elif isinstance(node, ast.Return) and _is_call(node.value, "all"):
+            yield function.name, ast.unparse(node.value or node), _true(node)
         elif isinstance(node, ast.If) and _is_guard(node):
             if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or):
                 yield from _operands(function.name, node.test)
@@ -108,6 +137,17 @@ def _dropped(operation: ast.BoolOp, operand: ast.expr) -> Callable[[], None]:
     def drop() -> None:
         neutral = ast.Constant(value=isinstance(operation.op, ast.And))
         operation.values[operation.values.index(operand)] = neutral
+
+    return drop
+
+
+def _is_call(value: ast.expr | None, name: str) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == name
+
+
+def _true(returned: ast.Return) -> Callable[[], None]:
+    def drop() -> None:
+        returned.value = ast.Constant(value=True)
 
     return drop
 
@@ -132,17 +172,18 @@ def _is_guard(node: ast.If) -> bool:
 class Ground:
     """The graphs on which the mutants of one pass are looked for.
 
+    These are near-misses of the patterns that the pass looks for.
+
     Args:
         name: The pass.
-        count: Number of graphs.
-        seed: Of the graphs.
+        each: Number of graphs for each way to miss a pattern.
     """
 
-    def __init__(self, name: str, count: int, seed: int = 0) -> None:
+    def __init__(self, name: str, each: int) -> None:
         self.name = name
         first = _FIRST.get(name, ("fold_shapes",))
         self._route = Route(f"pass {name}", (*first, name))
-        self._graphs = list(_prepared(name, count, seed, first))
+        self._graphs = list(_prepared(name, each, first))
 
     def found_after(self, mutant: Mutant) -> int | None:
         """Return how many graphs it takes to see that a mutant does harm; ``None`` where none shows it."""
@@ -169,13 +210,13 @@ class Ground:
         return any(outcome.is_failure for outcome in travel(judge, self._alone, ()))
 
 
-def _prepared(name: str, count: int, seed: int, first: tuple[str, ...]) -> Iterator[Judge]:
+def _prepared(name: str, each: int, first: tuple[str, ...]) -> Iterator[Judge]:
     """Yield judges of graphs that went through the passes before, without those that fail there already."""
-    patterns = [entry.name for entry in PATTERNS.values() if name in entry.passes]
-    for number in range(count):
+    patterns = [entry for entry in PATTERNS.values() if name in entry.passes]
+    for content in itertools.chain.from_iterable(near_misses(entry, each) for entry in patterns):
         levels: dict[Any, bytes] = {}
         try:
-            judge = Judge(case(number, seed, patterns).content)
+            judge = Judge(content)
             outcomes = list(travel(judge, Route("first", first), (), levels)) if first else []
             if not any(outcome.is_failure for outcome in outcomes):
                 yield Judge(levels.get(first, judge.content))

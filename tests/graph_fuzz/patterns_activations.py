@@ -18,9 +18,11 @@ def gelu_by_error_function(b: Builder) -> list[Value]:
     c = b.choices
     x = _x(b)
     other = _other(b, x)
-    root = b.number(c.exact("root", math.sqrt(2), 1.4, -math.sqrt(2)), x, _axes(b, "root", x))
-    inverse = b.number(c.exact("inverse root", math.sqrt(0.5), 0.7), x)
-    inner = b.op("Div", other, root) if c.likely(0.5) else swapped(b, "Mul", other, inverse)
+    if c.likely(0.5):
+        root = b.number(c.exact("root", math.sqrt(2), 1.4, -math.sqrt(2)), x, _axes(b, "root", x))
+        inner = b.op("Div", other, root)
+    else:
+        inner = swapped(b, "Mul", other, b.number(c.exact("inverse root", math.sqrt(0.5), 0.7), x))
     rest = swapped(b, "Add", b.op("Erf", inner), b.number(c.exact("one", 1.0, 1.01, -1.0), x, _axes(b, "one", x)))
     return [_halved(b, x, rest)]
 

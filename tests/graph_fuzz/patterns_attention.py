@@ -92,7 +92,7 @@ def _causal(b: Builder, shape: list[Any], low: float, dtype: int) -> Any:
     return np.where(keep, 0, lowest).astype(np.float32 if dtype == FLOAT else np.float64)
 
 
-@pattern("fuse_attention", "pack_attention", opset=13)
+@pattern("fuse_attention", "pack_attention", "lift_transposes", opset=13)
 def multi_head(b: Builder) -> list[Value]:
     """Projections, heads split, attention, heads joined."""
     c = b.choices
@@ -166,7 +166,7 @@ def attention_of_onnx(b: Builder) -> list[Value]:
     return made if isinstance(made, list) else [made]
 
 
-@pattern("fuse_attention", opset=23)
+@pattern("fuse_attention", "fuse_grouped_queries", "split_grouped_heads", opset=23)
 def repeated_keys(b: Builder) -> list[Value]:
     """Grouped queries: keys and values are repeated for several heads of queries."""
     c = b.choices

@@ -36,7 +36,7 @@ def einsum(b: Builder) -> list[Value]:
     return [b.op("Einsum", *operands, equation=equation)]
 
 
-@pattern("remove_redundant", opset=11)
+@pattern("remove_redundant", "lift_transposes", "stack_to_transpose", opset=11)
 def layout_chain(b: Builder) -> list[Value]:
     """Transpose, Reshape, Unsqueeze, Squeeze and Flatten in a row; values between them are read too."""
     c = b.choices

@@ -127,7 +127,7 @@ def residual_normalization(b: Builder) -> list[Value]:
     return [*results, *others, *early]
 
 
-@pattern("fuse_rms_normalization", "fuse_layer_normalization", opset=13)
+@pattern("fuse_rms_normalization", opset=13)
 def root_mean_square(b: Builder) -> list[Value]:
     """x / sqrt(mean(x * x) + epsilon) * scale."""
     c = b.choices
@@ -145,7 +145,7 @@ def root_mean_square(b: Builder) -> list[Value]:
     return [swapped(b, "Mul", normal, scale)]
 
 
-@pattern("fuse_group_normalization", "fuse_layer_normalization", opset=17)
+@pattern("fuse_group_normalization", opset=17)
 def group_normalization(b: Builder) -> list[Value]:
     """Channels cut into groups, normalised, and put back."""
     c = b.choices

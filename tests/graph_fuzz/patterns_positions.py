@@ -83,7 +83,7 @@ def bias_of_distances(b: Builder) -> list[Value]:
     return [b.op("MatMul", b.op("Softmax", scores, axis=-1), v)]
 
 
-@pattern("fold_shapes", "remove_redundant", opset=13)
+@pattern("remove_full_slices", "fold_shapes", opset=13)
 def slice_of_everything(b: Builder) -> list[Value]:
     """Slices that take all, nearly all or the last of an axis, of a position table too."""
     c = b.choices

@@ -28,8 +28,9 @@ def random_graph(b: Builder) -> list[Value]:
     if c.likely(0.4):
         pool.append(b.input(c.any_of(["batch", 3], [4]), INT64, "n"))
     _grow(b, pool, c.any_of(4, 7, 10, 14))
-    if c.likely(0.35):
-        pool += c.any_of(*(entry.build for entry in PATTERNS.values() if entry.opset <= b.opset))(b)
+    fitting = [entry.build for entry in PATTERNS.values() if entry.opset <= b.opset]
+    if fitting and c.likely(0.35):
+        pool += c.any_of(*fitting)(b)
         _grow(b, pool, 3)
     unread = [value for value in pool if not any(value.name in node.input for node in b.nodes)]
     made = [value for value in unread if any(value.name in node.output for node in b.nodes)]
@@ -230,7 +231,7 @@ def _branches(b: Builder, pool: list[Value]) -> Any:
 def _loop(b: Builder, pool: list[Value]) -> Any:
     c = b.choices
     start = _pick(b, pool)
-    fixed = c.any_of(1, 2, 0)
+    fixed = c.any_of(1, 2)
     trips = b.constant(np.array(fixed)) if c.likely(0.5) else b.input([], INT64, "trips")
     inner = b.body()
     _, go, state = inner.input([], INT64), inner.input([], BOOL), inner.input(start.shape, start.dtype)

@@ -263,7 +263,7 @@ class _Traveller:
             run = answers_of_ort(self._content)
         except Exception as problem:
             reason = _short(problem)
-            if any(quiet in reason for quiet in _QUIET):
+            if self._route.conversion and any(quiet in reason for quiet in _QUIET):
                 self._changed = False
                 return self._outcome(name, "refused", "no kernel")
             raise _Failed(self._outcome(name, "invalid graph", reason, before)) from problem
@@ -277,7 +277,7 @@ class _Traveller:
 
     def _require_signature(self, name: str, before: bytes) -> None:
         found = signature(onnx.load_from_string(self._content))
-        if not keeps(self._signature, found) or not self._fits(found):
+        if not keeps(self._signature, found) or (self._fits(self._signature) and not self._fits(found)):
             raise _Failed(self._outcome(name, "other signature", changes(self._signature, found), before))
 
     def _fits(self, found: list[Entry]) -> bool:

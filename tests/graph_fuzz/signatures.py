@@ -30,8 +30,8 @@ def _keeps(before: Entry, after: Entry) -> bool:
 def fits(entry: Entry, shape: tuple[int, ...]) -> bool:
     """Whether a tensor of this shape is what the signature states."""
     sizes = entry[2]
-    if sizes is None:
-        return True
+    if sizes is None or len(sizes) != len(shape):
+        return sizes is None
     numbers = zip(sizes, shape, strict=True)
     return all(size == actual for size, actual in numbers if isinstance(size, int))
 
