@@ -27,6 +27,8 @@ _ALLOWED = {"fp32": 2e-4, "fp16": 2e-2, "bf16": 1e-1}
 _ROUNDING = {"fp32": 2.0**-22, "fp16": 2.0**-9, "bf16": 2.0**-6}
 _LARGEST = {"fp32": np.inf, "fp16": 3e4, "bf16": np.inf}
 _TIMES = 30.0
+_HUGE = 1e7
+"""What masks put beside ordinary numbers, which are judged by their own largest."""
 _LEAST = 1e-6
 
 Answers = list[Any]
@@ -152,12 +154,13 @@ def _excess(answer: Any, expected: Any, spread: Any, precision: str) -> str | No
         return "what is not finite"
     if precision != "fp32":
         spread = np.full_like(spread, np.abs(spread[judged]).max())  # weights are rounded too
-    error = np.abs(answer[judged] - expected[judged])
-    largest = max(float(np.abs(expected[judged]).max()), _LEAST)
-    allowed = _ALLOWED[precision] * largest + _TIMES * np.abs(spread[judged])
-    if (error <= allowed).all():
-        return None
-    return f"{error.max():.3g} of {largest:.3g}"
+    for group in (judged & (np.abs(expected) < _HUGE), judged & (np.abs(expected) >= _HUGE)):
+        error = np.abs(answer[group] - expected[group])
+        largest = float(np.abs(expected[group]).max(initial=_LEAST))
+        allowed = _ALLOWED[precision] * largest + _TIMES * np.abs(spread[group])
+        if (error > allowed).any():
+            return f"{error.max():.3g} of {largest:.3g}"
+    return None
 
 
 def _wide(array: Any) -> Any:

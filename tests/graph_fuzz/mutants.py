@@ -2,7 +2,7 @@
 
 A precondition is an operand of a conjunction that a function returns, an ``all`` that it returns, a guard that returns
 ``False`` or ``None`` or goes on with a loop, an operand of the disjunction in such a guard, or an entry of a table of
-numbers that constants must be.
+numbers that constants must be. Comparisons with ``None`` are left alone: most are there for the type checker.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ def _without(tree: ast.Module, number: int) -> ast.Module:
 
 
 def _found(tree: ast.Module) -> list[tuple[str, str, Callable[[], None]]]:
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     tables = [node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)]
-    return [entry for table in tables for entry in _entries(table)] + [
-        entry for function in functions for entry in _in(function)
-    ]
+    found = [entry for table in tables for entry in _entries(table)]
+    found += [entry for function in functions for entry in _in(function)]
+    return [entry for entry in found if not entry[1].endswith(("is None", "is not None"))]
 
 
 def _entries(table: ast.Assign) -> Iterator[tuple[str, str, Callable[[], None]]]:

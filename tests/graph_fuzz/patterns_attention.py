@@ -85,7 +85,8 @@ def _masked(b: Builder, scores: Value, lead: list[Any], last: tuple[Any, Any]) -
 def _causal(b: Builder, shape: list[Any], low: float, dtype: int) -> Any:
     if any(isinstance(size, str) for size in shape):
         raise Unbuildable("a constant mask has known sizes")
-    keep = np.broadcast_to(np.tri(*((1, 1, *shape)[-2:]), dtype=bool), shape)
+    keep = np.tri(*((1, 1, *shape)[-2:]), dtype=bool)
+    keep = np.broadcast_to(keep[0] if len(shape) == 1 else keep, shape)
     if dtype == BOOL:
         return np.array(keep)
     lowest = b.choices.any_of(low, low, -np.inf, np.finfo(np.float32).min)

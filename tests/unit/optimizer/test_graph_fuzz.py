@@ -150,12 +150,33 @@ def test_every_precondition_of_a_pass_that_is_dropped_is_found() -> None:
     assert _survivors("fuse_gelu", 3) == set()
 
 
+_HARMLESS = {
+    "fuse_bias_gelu": {"_fits: is_read(x)"},  # ONNX Runtime writes the operator out in double precision
+    "fuse_skip_layer_normalization": {
+        "_fits: len(norm.outputs) == 1",  # the normalisation stays for who reads its mean
+        "_fits: norm.attributes.get_int('axis', -1) in (-1, 2)",  # the scale has one axis
+    },
+    "einsum_to_matmul": {
+        "_multiplies: value.dtype.name in _TYPES",  # ONNX Runtime runs no Einsum of other types
+        "_size_of_each_index: len(sizes) != 2",  # there are two terms
+        "_size_of_each_index: if (len(left), len(right)) != (len(sizes[0]), len(sizes[1]))",
+        "_terms: not arrow",  # nothing is behind it then, which is no term
+        "_terms: not comma",
+    },
+    "restore_select": {
+        "_is_choice: condition.dtype.name == 'BOOL'",  # Not takes nothing else
+        "_wraps: not holds(zero, 0, index)",  # with another number the original reads beyond the end
+        "_restore_folded: only_reader(value) is not node",  # the product stays for its other readers
+        "_is_true: _is_true(node.inputs[0])",  # constants are stretched when shapes are folded, before this pass
+    },
+}
+"""Conditions of some passes that may be dropped without harm."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", _PASSES)
-def test_most_preconditions_of_every_pass_that_are_dropped_are_found(name: str) -> None:
-    dropped = list(mutants(name))
-    assert len(_survivors(name, 4)) <= max(2, len(dropped) // 2)
-    # the others are spared, because without them a pass is still right: it leaves graphs alone that gain nothing
+@pytest.mark.parametrize("name", _HARMLESS)
+def test_only_harmless_preconditions_are_dropped_unnoticed(name: str) -> None:
+    assert _survivors(name, 3) <= {f"{name}.{condition}" for condition in _HARMLESS[name]}
 
 
 def _survivors(name: str, each: int) -> set[str]:
