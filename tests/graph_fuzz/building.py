@@ -23,6 +23,8 @@ NOMINAL = {"batch": 2, "tokens": 3, "keys": 5, "steps": 4, "5": 6}
 _COMPUTED_BY_SHAPES = ("Shape", "Size", "Gather", "Slice", "Concat", "Unsqueeze", "Squeeze", "Mul", "Add", "Sub", "Div")
 _COMPUTED_BY_SHAPES += ("Cast", "ReduceProd", "Max", "Identity", "Range", "Where", "Equal", "ConstantOfShape", "Min")
 _MAX_KNOWN = 64
+_NEGATIVE_AXES = 11
+"""The operator set from which on axes may be counted from the end."""
 
 
 class Unbuildable(Exception):
@@ -122,6 +124,8 @@ class Builder:
         Raises:
             Unbuildable: ONNX's own inference refuses it, or does not know the shape.
         """
+        if self.opset < _NEGATIVE_AXES and any(number < 0 for number in _axes(attributes)):
+            raise Unbuildable("negative axes came later, and ONNX's inference takes them for others")
         names = ["" if letter == "-" else self.name(operation.lower()) for letter in outputs]
         node = helper.make_node(operation, [value.name if value else "" for value in inputs], names, "".join(names))
         node.domain = domain
@@ -202,6 +206,10 @@ class Builder:
 
     def _visible(self) -> list[Value]:
         return [*self.values, *(self.parent._visible() if self.parent is not None else [])]
+
+
+def _axes(attributes: Mapping[str, Any]) -> list[int]:
+    return [attributes.get("axis", 0), *attributes.get("axes", ())]
 
 
 def _has(node: onnx.NodeProto, name: str) -> bool:
