@@ -24,6 +24,7 @@ from irbench.optimizer.recipe import LEVELS
 from irbench.spi import QuantizationRequest
 
 from .judging import Judge, answers_of_openvino, answers_of_ort
+from .route import Route, level_routes, pass_route, precision_routes
 from .signatures import Entry, changes, fits, keeps, signature
 
 __all__ = ["FAILURES", "Outcome", "Route", "level_routes", "pass_route", "precision_routes", "travel"]
@@ -35,21 +36,6 @@ Levels = dict[tuple[str, ...], bytes]
 """Graphs by the passes that made them."""
 
 _QUIET = ("NOT_IMPLEMENTED", "Could not find an implementation", "Failed to find kernel")
-
-
-@dataclass(frozen=True)
-class Route:
-    """What is done to a graph.
-
-    Attributes:
-        name: What reports call it: a pass, a level, or a precision.
-        passes: Names of passes, in order.
-        conversion: What follows them: ``fp16``, ``bf16``, ``int8-static``, ``int8-dynamic``, or nothing.
-    """
-
-    name: str
-    passes: tuple[str, ...]
-    conversion: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,26 +59,6 @@ class Outcome:
     @property
     def is_failure(self) -> bool:
         return self.kind in FAILURES
-
-
-def level_routes() -> list[Route]:
-    """Return a route for each level that is not the beginning of another one: its steps are checked one by one."""
-    levels = {name: passes for name, passes in LEVELS.items() if passes}
-    return [
-        Route(f"level {name}", passes)
-        for name, passes in levels.items()
-        if not any(other[: len(passes)] == passes and len(other) > len(passes) for other in levels.values())
-    ]
-
-
-def pass_route(name: str) -> Route:
-    """Return the route of a single pass."""
-    return Route(f"pass {name}", (name,))
-
-
-def precision_routes() -> list[Route]:
-    """Return a route for each precision, after what irbench does before it by default."""
-    return [Route(name, LEVELS["basic"], name) for name in ("fp16", "bf16", "int8-static", "int8-dynamic")]
 
 
 def travel(
