@@ -113,23 +113,28 @@ def _constant(value: ir.Value) -> Elements | None:
 
 
 def _infer_types(node: ir.Node, opsets: dict[str, int]) -> None:
-    """Ask ONNX for the outputs of one node; what it does not know stays as it is."""
+    """Ask ONNX for the outputs of one node; what it does not know stays as it is.
+
+    ``ir.to_proto`` would find out what it is given by asking a dozen protocols, which takes longer than all the rest.
+    """
     import onnx
     import onnx_ir as ir
 
     inputs = [value for value in node.inputs if value is not None]
     if any(value.type is None for value in inputs) or bodies_of(node):
         return
-    types = {str(value.name): ir.to_proto(value).type for value in inputs}
+    types = {str(value.name): ir.serde.serialize_value(value).type for value in inputs}
     data = {
-        str(value.name): ir.to_proto(value.const_value)
+        str(value.name): ir.serde.serialize_tensor(value.const_value)
         for value in inputs
         if value.const_value is not None and value.const_value.size <= _MAX_ELEMENTS
     }
     try:
         schema = onnx.defs.get_schema(node.op_type, opsets[node.domain], node.domain)
         imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
-        inferred = onnx.shape_inference.infer_node_outputs(schema, ir.to_proto(node), types, data, None, imports)
+        inferred = onnx.shape_inference.infer_node_outputs(
+            schema, ir.serde.serialize_node(node), types, data, None, imports
+        )
     except (onnx.defs.SchemaError, onnx.shape_inference.InferenceError, KeyError):
         return
     for value in node.outputs:

@@ -34,6 +34,9 @@ __all__ = [
 LAYOUT = ("Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten")
 """Operations that only say where elements stand."""
 
+_INPUTS_OF_LOOP = 2
+"""Number of trips and condition, either of which may be omitted."""
+
 
 def names_in(graph: ir.Graph | ir.Function) -> set[str]:
     """Return the names of all values of a graph and of the graphs inside it."""
@@ -105,6 +108,7 @@ def clean(model: ir.Model) -> None:
     from onnx_ir.passes import common
 
     common.RemoveUnusedNodesPass()(model)
+    _restore_omitted_inputs(model)
     common.RemoveUnusedOpsetsPass()(model)
     make_names_unique(model)
 
@@ -147,6 +151,14 @@ def bodies_of(node: ir.Node) -> Iterator[ir.Graph]:
             yield attribute.as_graph()
         elif attribute.type.name == "GRAPHS":
             yield from attribute.as_graphs()
+
+
+def _restore_omitted_inputs(model: ir.Model) -> None:
+    """Let each Loop have its first two inputs: onnx-ir drops omitted ones at the end, and ONNX asks for both."""
+    for part in (model.graph, *model.functions.values()):
+        for node in part.all_nodes():
+            if (node.domain, node.op_type) == ("", "Loop") and len(node.inputs) < _INPUTS_OF_LOOP:
+                node.resize_inputs(_INPUTS_OF_LOOP)
 
 
 def is_node(value: ir.Value | None, *operations: str) -> bool:

@@ -3,7 +3,7 @@ import onnx
 from graphs import graph
 from onnx_ir import to_proto
 
-from irbench.optimizer.rewrite.edit import add_constant, insert, only_reader, replace
+from irbench.optimizer.rewrite.edit import add_constant, clean, insert, only_reader, replace
 
 BRANCHES = """
     y = If (c) <
@@ -38,3 +38,13 @@ def test_a_reader_in_a_branch_does_not_stand_where_the_value_does():
     z = model.graph[0].outputs[0]
     assert len(z.uses()) == 1
     assert only_reader(z) is None
+
+
+def test_a_loop_keeps_its_inputs_where_the_condition_is_omitted():
+    body = """
+        body = turn (int64 i, bool go) => (bool on, float[2] o) { on = Identity (go)  o = Neg (x) }
+    """
+    model = graph(f'(int64 n, float[2] x) => (float[?,2] y) {{ unread = Relu (x)  y = Loop (n, "") <{body}> }}')
+    clean(model)
+    assert [node.op_type for node in model.graph] == ["Loop"]
+    onnx.checker.check_model(to_proto(model), full_check=True)

@@ -1,0 +1,208 @@
+"""What a graph should answer, and whether another graph does.
+
+The judge is ONNX Runtime with every optimisation off: it computes node by node what the file says, knows all operator
+sets that irbench accepts, control flow and functions, and is fast. ONNX's own evaluator is slower by far and joins the
+outputs of Loops differently; it gives a second opinion in :func:`second_opinion`.
+
+How exact an answer can be depends on the graph: a difference of large numbers has few digits. The judge is asked again
+with inputs that are off by their rounding, and another graph may be off by some times what that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
+
+from .feeds import Feed, feeds
+
+__all__ = ["Judge", "Unusable", "answers_of_openvino", "answers_of_ort", "second_opinion"]
+
+_ALLOWED = {"fp32": 2e-4, "fp16": 2e-2, "bf16": 1e-1}
+_ROUNDING = {"fp32": 2.0**-22, "fp16": 2.0**-9, "bf16": 2.0**-6}
+_LARGEST = {"fp32": np.inf, "fp16": 3e4, "bf16": np.inf}
+_TIMES = 30.0
+_HUGE = 1e7
+"""What masks put beside ordinary numbers, which are judged by their own largest."""
+_LEAST = 1e-6
+
+Answers = list[Any]
+
+
+class Unusable(Exception):
+    """ONNX Runtime cannot run the original graph on any input."""
+
+
+@dataclass
+class _Expected:
+    feed: Feed
+    answers: Answers
+    spread: dict[str, list[Any]]
+
+
+class Judge:
+    """Knows what a graph should answer.
+
+    Args:
+        content: The original graph.
+
+    Attributes:
+        content: The original graph.
+        cases: What it answers to which inputs.
+        differing: How runtimes differ on the original graph already, as far as they were asked.
+
+    Raises:
+        Unusable: It runs on no input.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.differing: dict[str, str | None] = {}
+        try:
+            self._session = session(content, optimised=False)
+        except Exception as problem:
+            raise Unusable(str(problem)) from problem
+        self.cases: list[_Expected] = []
+        for feed in feeds(onnx.load_from_string(content)):
+            try:
+                answers = self._session.run(None, feed.arrays)
+            except Exception:  # noqa: BLE001 - the graph does not allow these sizes or values
+                continue
+            self.cases.append(_Expected(feed, answers, {}))
+        if not self.cases:
+            raise Unusable("no input suits the graph")
+
+    def wrong(self, run: Any, precision: str = "fp32", kinds: Sequence[str] = ()) -> str | None:
+        """Return how the answers of another graph differ; ``None`` where they do not.
+
+        Args:
+            run: Called with the inputs of a feed.
+            precision: What the graph computes in.
+            kinds: The kinds of feeds to try; all where none are named.
+        """
+        for case in self.cases:
+            if kinds and case.feed.kind not in kinds:
+                continue
+            try:
+                answers = run(case.feed.arrays)
+            except Exception as problem:  # noqa: BLE001 - runtimes report failures in ways of their own
+                return f"{case.feed.kind}: fails: {_short(problem)}"
+            difference = self._difference(case, answers, precision)
+            if difference is not None:
+                return f"{case.feed.kind}: {difference}"
+        return None
+
+    def _difference(self, case: _Expected, answers: Answers, precision: str) -> str | None:
+        if len(answers) != len(case.answers):
+            return f"{len(answers)} outputs instead of {len(case.answers)}"
+        for place, (answer, expected) in enumerate(zip(answers, case.answers, strict=True)):
+            answer, expected = np.asarray(answer), np.asarray(expected)
+            if answer.size == expected.size == 0:  # what a Loop of no turns stacks has sizes of the runtime's choice
+                continue
+            if (answer.shape, answer.dtype) != (expected.shape, expected.dtype):
+                return f"output {place} is {answer.dtype}{answer.shape}, not {expected.dtype}{expected.shape}"
+            if np.array_equal(answer, expected):
+                continue
+            found = _excess(_wide(answer), _wide(expected), self._spread(case, precision)[place], precision)
+            if found is not None:
+                return f"output {place} is off by {found}"
+        return None
+
+    def _spread(self, case: _Expected, precision: str) -> list[Any]:
+        """Return how far answers move where inputs are off by the rounding of a precision; infinite where unknown."""
+        if precision not in case.spread:
+            moved = []
+            for sign in (1, -1):
+                random = np.random.default_rng(3)
+                arrays = {
+                    name: _nudged(array, sign * _ROUNDING[precision], random)
+                    for name, array in case.feed.arrays.items()
+                }
+                moved.append(self._session.run(None, arrays))
+            case.spread[precision] = [_apart(*three) for three in zip(case.answers, *moved, strict=True)]
+        return case.spread[precision]
+
+
+def _nudged(array: Any, share: float, random: Any) -> Any:
+    if array.dtype.kind != "f" or not array.size:
+        return array
+    finite = np.where(np.isfinite(array), array, 0)
+    return (array + finite * (share * random.choice([-1.0, 1.0], array.shape)).astype(array.dtype)).astype(array.dtype)
+
+
+def _apart(answer: Any, *others: Any) -> Any:
+    answer = _wide(answer)
+    with np.errstate(all="ignore"):
+        found = [
+            np.abs(_wide(other) - answer) if np.shape(other) == answer.shape else np.full(answer.shape, np.inf)
+            for other in others
+        ]
+    return np.nan_to_num(np.maximum(*found), nan=np.inf, posinf=np.inf)
+
+
+def _excess(answer: Any, expected: Any, spread: Any, precision: str) -> str | None:
+    """Return the largest error where it is more than is allowed; what is not finite in the original is not judged."""
+    judged = np.isfinite(expected) & np.isfinite(spread) & (np.abs(expected) <= _LARGEST[precision])
+    if not judged.any():
+        return None
+    if not np.isfinite(answer[judged]).all():
+        return "what is not finite"
+    if precision != "fp32":
+        spread = np.full_like(spread, np.abs(spread[judged]).max())  # weights are rounded too
+    for group in (judged & (np.abs(expected) < _HUGE), judged & (np.abs(expected) >= _HUGE)):
+        error = np.abs(answer[group] - expected[group])
+        largest = float(np.abs(expected[group]).max(initial=_LEAST))
+        allowed = _ALLOWED[precision] * largest + _TIMES * np.abs(spread[group])
+        if (error > allowed).any():
+            return f"{error.max():.3g} of {largest:.3g}"
+    return None
+
+
+def _wide(array: Any) -> Any:
+    return np.asarray(array).astype(np.float64)
+
+
+def session(content: bytes, optimised: bool) -> Any:
+    """Return a session of ONNX Runtime."""
+    options = onnxruntime.SessionOptions()
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def answers_of_ort(content: bytes, optimised: bool = False) -> Any:
+    """Return what computes the outputs of a graph with ONNX Runtime; raises where it does not load."""
+    opened = session(content, optimised)
+    return lambda arrays: opened.run(None, arrays)
+
+
+def answers_of_openvino(content: bytes) -> Any:
+    """Return what computes the outputs of a graph with OpenVINO; raises where it does not load."""
+    import openvino
+
+    core = openvino.Core()
+    options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
+    compiled = core.compile_model(core.read_model(content), "CPU", options)
+    names = [port.get_any_name() for port in compiled.inputs]
+
+    def run(arrays: Any) -> Answers:
+        found = compiled([arrays[name] for name in names])
+        return [np.array(found[port]) for port in compiled.outputs]
+
+    return run
+
+
+def second_opinion(content: bytes, feed: Feed) -> Answers:
+    """Return what ONNX's own evaluator answers."""
+    return list(ReferenceEvaluator(onnx.load_from_string(content)).run(None, dict(feed.arrays)))
+
+
+def _short(problem: Exception) -> str:
+    return " ".join(str(problem).split())[:160]

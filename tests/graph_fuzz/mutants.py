@@ -1,0 +1,224 @@
+"""Drops the preconditions of passes, one at a time: a fuzzer that is worth its time finds each.
+
+A precondition is an operand of a conjunction that a function returns, an ``all`` that it returns, a guard that returns
+``False`` or ``None`` or goes on with a loop, an operand of the disjunction in such a guard, or an entry of a table of
+numbers that constants must be. Comparisons with ``None`` are left alone: most are there for the type checker.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import importlib
+import itertools
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from irbench import registry
+from irbench.spi import Pass
+
+from .cases import near_misses
+from .judging import Judge, Unusable
+from .patterns import PATTERNS
+from .routes import Route, travel
+
+__all__ = ["Ground", "Mutant", "mutants", "preconditions"]
+
+_FIRST = {
+    "pack_attention": ("fold_shapes", "remove_redundant", "fuse_attention", "remove_redundant"),
+    "fold_shapes": (),
+    "fuse_attention": ("fold_shapes", "remove_redundant"),
+}
+"""Passes that go before one, so that it finds its patterns as it does in a level."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A pass without one of its preconditions.
+
+    Attributes:
+        name: The pass.
+        function: Where the precondition was.
+        condition: Its source.
+        changed: The pass without it.
+    """
+
+    name: str
+    function: str
+    condition: str
+    changed: Pass
+
+    @property
+    def label(self) -> str:
+        """What reports call it."""
+        return f"{self.name}.{self.function}: {self.condition}"
+
+
+def mutants(name: str) -> Iterator[Mutant]:
+    """Yield every mutant of a pass that can be loaded."""
+    module = sys.modules[type(registry.graph_pass(name)).__module__]
+    module = importlib.import_module(f"{module.__name__}.{name}")
+    assert module.__file__ is not None
+    tree = ast.parse(Path(module.__file__).read_text())
+    for number, (function, condition) in enumerate(preconditions(tree)):
+        made = types.ModuleType(module.__name__)
+        changed = _without(tree, number)
+        with patch.dict(sys.modules, {module.__name__: made}):  # where dataclasses look for their module
+            exec(compile(changed, module.__file__, "exec"), made.__dict__)
+        yield Mutant(name, function, condition, getattr(made, name))
+
+
+def preconditions(tree: ast.Module) -> list[tuple[str, str]]:
+    """Return function and source of every precondition of a module."""
+    return [(function, condition) for function, condition, _ in _found(tree)]
+
+
+def _without(tree: ast.Module, number: int) -> ast.Module:
+    """Return a copy of a module without its precondition of this number."""
+    copied = copy.deepcopy(tree)
+    _found(copied)[number][2]()
+    return ast.fix_missing_locations(copied)
+
+
+def _found(tree: ast.Module) -> list[tuple[str, str, Callable[[], None]]]:
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    tables = [node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)]
+    found = [entry for table in tables for entry in _entries(table)]
+    found += [entry for function in functions for entry in _in(function)]
+    return [entry for entry in found if not entry[1].endswith(("is None", "is not None"))]
+
+
+def _entries(table: ast.Assign) -> Iterator[tuple[str, str, Callable[[], None]]]:
+    """Yield the entries of a table of numbers that constants must be."""
+    held = table.value
+    assert isinstance(held, ast.Dict)
+    name = ast.unparse(table.targets[0])
+    for key in held.keys:
+        if isinstance(key, ast.Constant) and all(_is_number(value) for value in held.values):
+            yield name, ast.unparse(key), _lost(held, key)
+
+
+def _is_number(value: ast.expr) -> bool:
+    return "str" not in type(getattr(value, "value", 0)).__name__ and not isinstance(value, ast.Tuple | ast.Lambda)
+
+
+def _lost(held: ast.Dict, key: ast.expr) -> Callable[[], None]:
+    def lose() -> None:
+        place = held.keys.index(key)
+        del held.keys[place], held.values[place]
+
+    return lose
+
+
+def _in(function: ast.FunctionDef) -> Iterator[tuple[str, str, Callable[[], None]]]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.BoolOp) and isinstance(node.value.op, ast.And):
+            yield from _operands(function.name, node.value)
+        elif isinstance(node, ast.Return) and _is_call(node.value, "all"):
+            yield function.name, ast.unparse(node.value or node), _true(node)
+        elif isinstance(node, ast.If) and _is_guard(node):
+            if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or):
+                yield from _operands(function.name, node.test)
+            else:
+                yield function.name, f"if {ast.unparse(node.test)}", _never(node)
+
+
+def _operands(function: str, operation: ast.BoolOp) -> Iterator[tuple[str, str, Callable[[], None]]]:
+    for operand in operation.values:
+        yield function, ast.unparse(operand), _dropped(operation, operand)
+
+
+def _dropped(operation: ast.BoolOp, operand: ast.expr) -> Callable[[], None]:
+    def drop() -> None:
+        neutral = ast.Constant(value=isinstance(operation.op, ast.And))
+        operation.values[operation.values.index(operand)] = neutral
+
+    return drop
+
+
+def _is_call(value: ast.expr | None, name: str) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == name
+
+
+def _true(returned: ast.Return) -> Callable[[], None]:
+    def drop() -> None:
+        returned.value = ast.Constant(value=True)
+
+    return drop
+
+
+def _never(guard: ast.If) -> Callable[[], None]:
+    def drop() -> None:
+        guard.test = ast.Constant(value=False)
+
+    return drop
+
+
+def _is_guard(node: ast.If) -> bool:
+    """Whether an if leaves at once, without a result."""
+    if len(node.body) != 1 or node.orelse:
+        return False
+    (only,) = node.body
+    returned = only.value if isinstance(only, ast.Return) else None
+    empty = returned is None or (isinstance(returned, ast.Constant) and returned.value in (False, None))
+    return isinstance(only, ast.Continue) or (isinstance(only, ast.Return) and empty)
+
+
+class Ground:
+    """The graphs on which the mutants of one pass are looked for.
+
+    These are near-misses of the patterns that the pass looks for.
+
+    Args:
+        name: The pass.
+        each: Number of graphs for each way to miss a pattern.
+    """
+
+    def __init__(self, name: str, each: int) -> None:
+        self.name = name
+        first = _FIRST.get(name, ("fold_shapes",))
+        self._route = Route(f"pass {name}", (*first, name))
+        self._graphs = list(_prepared(name, each, first))
+
+    def found_after(self, mutant: Mutant) -> int | None:
+        """Return how many graphs it takes to see that a mutant does harm; ``None`` where none shows it."""
+        original = registry.graph_pass
+
+        def chosen(name: str) -> Pass:
+            return mutant.changed if name == mutant.name else original(name)
+
+        with patch.object(registry, "graph_pass", chosen):
+            for number, judge in enumerate(self._graphs):
+                if self._harms(judge):
+                    return number + 1
+        return None
+
+    def sound(self) -> Sequence[Any]:
+        """Return the failures of the pass itself, which must be none before its mutants are looked for."""
+        return [outcome for judge in self._graphs for outcome in travel(judge, self._alone, ()) if outcome.is_failure]
+
+    @property
+    def _alone(self) -> Route:
+        return Route(self._route.name, (self.name,))
+
+    def _harms(self, judge: Judge) -> bool:
+        return any(outcome.is_failure for outcome in travel(judge, self._alone, ()))
+
+
+def _prepared(name: str, each: int, first: tuple[str, ...]) -> Iterator[Judge]:
+    """Yield judges of graphs that went through the passes before, without those that fail there already."""
+    patterns = [entry for entry in PATTERNS.values() if name in entry.passes]
+    for content in itertools.chain.from_iterable(near_misses(entry, each) for entry in patterns):
+        levels: dict[Any, bytes] = {}
+        try:
+            judge = Judge(content)
+            outcomes = list(travel(judge, Route("first", first), (), levels)) if first else []
+            if not any(outcome.is_failure for outcome in outcomes):
+                yield Judge(levels.get(first, judge.content))
+        except Unusable:
+            continue
