@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from irbench.onnx.body_shapes import bodies_of
 from irbench.onnx.rewriting.unique_names import take_name
 from irbench.onnx.shapes import infer
 from irbench.onnx.value_types import infer_types
-from irbench.optimizer.rewrite.edit import bodies_of, clean, names_in
+from irbench.optimizer.rewrite.edit import clean, names_in
 from irbench.spi import Array
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irbench.onnx.body_shapes import bodies_of
 from irbench.onnx.rewriting.unique_names import take_name
 from irbench.onnx.shapes import reshape_target, set_sizes
 from irbench.onnx.sizes import Size, sizes_of
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = [
     "LAYOUT",
     "add_constant",
-    "bodies_of",
     "clean",
     "insert",
     "insert_reshape",
@@ -144,18 +144,10 @@ def _rename_namesakes(graph: ir.Graph | ir.Function, outer: set[str], taken: set
             _rename_namesakes(body, seen, taken)
 
 
-def bodies_of(node: ir.Node) -> Iterator[ir.Graph]:
-    """Yield the graphs that are attributes of a node: branches, and bodies of loops."""
-    for attribute in node.attributes.values():
-        if attribute.type.name == "GRAPH":
-            yield attribute.as_graph()
-        elif attribute.type.name == "GRAPHS":
-            yield from attribute.as_graphs()
-
-
 def _restore_omitted_inputs(model: ir.Model) -> None:
     """Let each Loop have its first two inputs: onnx-ir drops omitted ones at the end, and ONNX asks for both."""
-    for part in (model.graph, *model.functions.values()):
+    parts: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for part in parts:
         for node in part.all_nodes():
             if (node.domain, node.op_type) == ("", "Loop") and len(node.inputs) < _INPUTS_OF_LOOP:
                 node.resize_inputs(_INPUTS_OF_LOOP)
