@@ -232,12 +232,13 @@ def _loop(b: Builder, pool: list[Value]) -> Any:
     c = b.choices
     start = _pick(b, pool)
     fixed = c.any_of(1, 2)
-    trips = b.constant(np.array(fixed)) if c.likely(0.5) else b.input([], INT64, "trips")
+    stacks = c.likely(0.5)  # then it runs at least once: what no turn stacks has sizes of the runtime's choice
+    trips = b.constant(np.array(fixed)) if stacks or c.likely(0.3) else b.input([], INT64, "trips")
     inner = b.body()
     _, go, state = inner.input([], INT64), inner.input([], BOOL), inner.input(start.shape, start.dtype)
     inner.inputs[-1].type.tensor_type.ClearField("shape")
     following = _shape_kept(inner, state, pool)
-    emitted = [inner.op("Identity", _shape_kept(inner, following, pool))] if c.likely(0.5) else []
+    emitted = [inner.op("Identity", _shape_kept(inner, following, pool))] if stacks else []
     outputs = [inner.op("Identity", go), inner.op("Identity", following), *emitted]
     condition = b.constant(np.array(True))
     names = [b.name("loop") for _ in outputs[1:]]
