@@ -151,8 +151,8 @@ def group_normalization(b: Builder) -> list[Value]:
     c = b.choices
     groups, channels = 2, 4
     x = source(b, [c.any_of("batch", 2), channels, 3, 3])
-    flat = reshape(b, x, 1, [c.exact("groups", groups, 4), -1])
-    difference, spread, _ = _moments(b, flat, [-1], 1)
+    flat = reshape(b, x, 1, [groups, channels // groups, 9])
+    difference, spread, _ = _moments(b, flat, c.exact("axes", [2, 3], [1, 3], [3]), 1)
     normal = b.op("Div", difference, b.op("Sqrt", spread))
     back = reshape(b, normal, 1, [channels, 3, 3])
     shape = c.exact("shape of scale", (channels, 1, 1), (3,), (1, 3, 3))

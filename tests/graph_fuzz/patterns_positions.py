@@ -18,14 +18,21 @@ def rotary_embedding(b: Builder) -> list[Value]:
     """x * cos + concat(-second half of x, first half of x) * sin."""
     c = b.choices
     x = chosen(b, "x", source(b, [c.any_of("batch", 2), 2, 3, _WIDTH]))
-    shape = c.exact("shape of angles", c.any_of((3, _WIDTH), (1, 1, 3, _WIDTH)), (_WIDTH,), (3, 1))
-    cos, sin = (b.weights(*shape) if c.likely(0.5) else b.input(shape) for _ in range(2))
+    shape = c.exact("shape of angles", c.any_of((3, _WIDTH), (1, 1, 3, _WIDTH)), (_WIDTH,), (1, 2, 3, _WIDTH))
+    cos, sin = (_table(b, shape) for _ in range(2))
     cut = c.exact("where it is cut", _WIDTH // 2, 1)
     first, second = (_slice(b, x, *bounds) for bounds in ((0, cut), (cut, 2**31 - 1)))
     turned = [b.op("Neg", second), first]
     turned = c.exact("halves", turned, turned[::-1], [second, b.op("Neg", first)])
     rotated = b.op("Concat", *turned, axis=-1)
     return [swapped(b, "Add", swapped(b, "Mul", x, cos), swapped(b, "Mul", rotated, sin))]
+
+
+def _table(b: Builder, shape: tuple[int, ...]) -> Value:
+    """Return cosines or sines, every number twice."""
+    half = (*shape[:-1], max(shape[-1] // 2, 1))
+    known = b.weights(*half) if b.choices.likely(0.5) else b.input(half)
+    return b.op("Concat", known, b.choices.exact("second half", known, b.weights(*half)), axis=-1)
 
 
 def _slice(b: Builder, x: Value, start: int, end: int) -> Value:
