@@ -29,7 +29,12 @@ def toplev_obstacle(program: str, level: int, paranoid: int | None) -> Obstacle 
     """
     with (
         tempfile.TemporaryDirectory(prefix="irbench-toplev-") as folder,
-        subprocess.Popen([sys.executable, "-IS", "-c", _PROGRAM], stdin=subprocess.DEVNULL) as busy,
+        subprocess.Popen(
+            [sys.executable, "-IS", "-c", _PROGRAM],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # so that Ctrl-C reaches irbench alone
+        ) as busy,
     ):
         try:
             with TopLev(program, level, busy.pid, Path(folder) / "toplev") as toplev:

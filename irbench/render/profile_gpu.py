@@ -61,7 +61,7 @@ def gpu_notes(document: ProfileDocument, cells: Sequence[CellSummary]) -> Iterat
         elif cell.gpu.rounding_ns:
             yield (
                 f"{cell.label}: its runtime cuts times of kernels off, so up to {milliseconds(cell.gpu.rounding_ns)} ms"
-                " of the waiting may be kernels."
+                " of the waiting may be kernels or copies."
             )
         yield from _on_cpu(cell, cell.gpu, profiled.effective.get("nodes"), profiled.effective.get("nodes_elsewhere"))
 

@@ -142,7 +142,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     if overlapping:
         yield f"{listing(overlapping)}: operators ran at the same time, so they add up to more than the latency."
     yield from (joined for cell in measured if (joined := _joined(cell)))
-    yield from (_rounded(cell) for cell in measured if cell.uncertainty_ns)
+    yield from (_rounded(cell) for cell in measured if cell.uncertainty_ns and cell.gpu is None)
     if measured:
         yield _interval(measured)
         yield f"Cost of profiling: {', '.join(map(_slowdown, measured))}."

@@ -70,7 +70,11 @@ def counted_profile(
         logs=task.logs,
     )
     cutting_s = watch.elapsed_s
-    return count_parts(counted, begun, listen, lambda found: keep(replace(found, seconds=cutting_s + found.seconds)))
+
+    def with_cutting(found: ProfileCounters) -> ProfileCounters:
+        return replace(found, seconds=cutting_s + found.seconds)
+
+    return with_cutting(count_parts(counted, begun, listen, lambda found: keep(with_cutting(found))))
 
 
 def _begun(counting: Counting, task: ProfileTask) -> ProfileCounters:

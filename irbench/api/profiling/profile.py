@@ -279,7 +279,6 @@ def _measured(task: ProfileTask, begun: ProfileDocument, listen: Listener, keep:
         profiled,
         counters=counters,
         stopped_by="interrupt" if is_interrupted else profiled.stopped_by,
-        seconds=watch.elapsed_s,
     )
     with signals_deferred():
         keep(found)
