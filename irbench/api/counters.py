@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irbench.api.options import RunOptions
 from irbench.counters import CounterPlan, Counting
 from irbench.errors import IrbenchError
@@ -9,7 +11,7 @@ from irbench.measure.counter_support import counting_for
 from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
-__all__ = ["counting_of"]
+__all__ = ["counting_of", "with_cycles"]
 
 _QUICK_LAUNCHES, _THOROUGH_LAUNCHES = 3, 10
 
@@ -30,6 +32,20 @@ def counting_of(options: RunOptions) -> Counting | None:
     if counting.plan.timeline_ms is not None and not counting.events:
         raise IrbenchError("A timeline needs an event that can be counted.", hint="Add a group: software, for example.")
     return counting
+
+
+def with_cycles(counting: Counting | None) -> Counting | None:
+    """Return a counting that has cycles where toplev tells shares of slots: they weight those of several models."""
+    if counting is None or counting.toplev is None or "cycles" in counting.events:
+        return counting
+    found = counting_for(CounterPlan(("cycles",)))
+    return replace(
+        counting,
+        events=(*counting.events, *found.events),
+        told={**counting.told, **found.told},
+        user_only=counting.user_only or found.user_only,
+        unavailable={**counting.unavailable, **found.unavailable},
+    )
 
 
 def _impossible(counting: Counting) -> IrbenchError:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
-from irbench.counters import CountedPhase, EventCount
+from irbench.counters import CountedPhase, EventCount, kind_and_share
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.counter_record import CountedKind, CountedPart, ProfileCounters
 from irbench.profiling.joining import JoinedCell
@@ -28,7 +28,7 @@ class ClassCounters:
         kind: Whether these are operators of a class, a call, or the whole model.
         operator_class: The class; ``None`` of a call and of the whole model.
         figures: Events of the counted operators, added up; ratios of these sums; and shares of slots, weighted with
-            cycles.
+            cycles. Shares of one kind of core are left out where several models were counted.
         counted_share: Of the time that the class takes in the profile, how much is in operators that were counted,
             from 0 to 1.
         models: How many models of single operators were counted.
@@ -123,12 +123,18 @@ def _class_counters(summed: _Sum, figures: tuple[CounterFigure, ...]) -> ClassCo
         label=joined.cell.label,
         kind=parts[0].kind,
         operator_class=found,
-        figures=figures,
+        figures=tuple(figure for figure in figures if len(parts) == 1 or not _is_unweighted(figure)),
         counted_share=1.0 if found is None else _counted_share(joined, found, parts),
         models=len(parts),
         times=sum(part.times for part in parts),
         launches=len(summed.launches),
     )
+
+
+def _is_unweighted(figure: CounterFigure) -> bool:
+    """Whether it is a share of slots of one kind of cores, which :func:`_shares` leaves out."""
+    kind, _ = kind_and_share(figure.name)
+    return bool(kind) and figure.value is None
 
 
 def _counted_share(joined: JoinedCell, operator_class: OperatorClass, parts: Sequence[CountedPart]) -> float:

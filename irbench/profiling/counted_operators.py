@@ -61,8 +61,9 @@ def node_sets(joined: JoinedCell, kinds: Mapping[str, OperatorClass]) -> tuple[N
     """Return the sets of nodes that the operators of a cell compute, disjoint ones, those first that take longest.
 
     Operators without nodes, which a runtime added or whose nodes are unknown, are in none; nor are those that compute
-    more than the nodes that they are joined with, as a product does that is joined with its bias alone. Where two
-    operators share some nodes but not all, the one that takes longer has them.
+    more than the nodes that they are joined with, as a product does that is joined with its bias alone, or only a part
+    of them, as the softmax of an attention does. Where two operators share some nodes but not all, the one that takes
+    longer has them.
 
     Args:
         joined: The cell.
@@ -70,7 +71,8 @@ def node_sets(joined: JoinedCell, kinds: Mapping[str, OperatorClass]) -> tuple[N
     """
     operators: dict[tuple[str, ...], list[int]] = {}
     for place, operator in enumerate(joined.operators):
-        if operator.nodes and not operator.profile.is_overhead and _has_its_nodes(operator, kinds):
+        computes_nodes = operator.nodes and not operator.is_part and not operator.profile.is_overhead
+        if computes_nodes and _has_its_nodes(operator, kinds):
             operators.setdefault(tuple(node.name for node in operator.nodes), []).append(place)
     found = [_node_set(joined, nodes, places) for nodes, places in operators.items()]
     taken: set[str] = set()

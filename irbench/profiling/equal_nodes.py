@@ -21,6 +21,8 @@ __all__ = ["PlacedNodes", "placed_nodes"]
 _Described: TypeAlias = tuple[object, ...]
 _CONTENT = ("INT32", "INT64", "BOOL")
 """Element types of constants that say what is to be done, axes and sizes for example; others are only multiplied."""
+_TELLING_INPUTS = {"Pow": 1}
+"""By operator, the place of the input whose values say what is to be done, of whatever type: a square is no root."""
 
 
 @dataclass(frozen=True)
@@ -89,20 +91,25 @@ class _Descriptions:
 
     def _node(self, node: onnx.NodeProto, numbers: dict[str, int], inner: set[str]) -> _Described:
         attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in node.attribute)
-        tensors = (*(("in", name) for name in node.input), *(("out", name) for name in node.output))
-        return (
-            (node.domain, node.op_type),
-            tuple(attributes),
-            tuple((side, *self._tensor(name, numbers, inner)) for side, name in tensors),
-        )
+        telling = _TELLING_INPUTS.get(node.op_type)
+        read = [self._tensor(name, numbers, inner, tells=place == telling) for place, name in enumerate(node.input)]
+        made = [self._tensor(name, numbers, inner) for name in node.output]
+        return (node.domain, node.op_type), tuple(attributes), tuple(read), tuple(made)
 
-    def _tensor(self, name: str, numbers: dict[str, int], inner: set[str]) -> _Described:
-        """Describe a tensor; the same one has the same number everywhere in a set, as in a product with itself."""
+    def _tensor(self, name: str, numbers: dict[str, int], inner: set[str], *, tells: bool = False) -> _Described:
+        """Describe a tensor; the same one has the same number everywhere in a set, as in a product with itself.
+
+        Args:
+            name: Its name.
+            numbers: Those of the tensors that were described before.
+            inner: Tensors that the set itself computes.
+            tells: Whether its values say what is to be done.
+        """
         if not name:
             return ("none",)
         number = numbers.setdefault(name, len(numbers))
         if name in self._weights and name not in inner:
-            return ("weight", number, *_content(self._weights[name]))
+            return ("weight", number, *_content(self._weights[name], tells=tells))
         if name not in self._shaped:  # nobody knows whether it is equal to another one
             return ("unknown", number, name)
         return ("value", number, self._types[name])
@@ -113,11 +120,12 @@ def _is_fixed(value: onnx.ValueInfoProto) -> bool:
     return held.HasField("shape") and all(size.HasField("dim_value") for size in held.shape.dim)
 
 
-def _content(tensor: onnx.TensorProto) -> _Described:
+def _content(tensor: onnx.TensorProto, *, tells: bool) -> _Described:
     from onnx import TensorProto
 
-    is_told = TensorProto.DataType.Name(tensor.data_type) in _CONTENT
-    data = (tensor.raw_data, tuple(tensor.int64_data), tuple(tensor.int32_data)) if is_told else ()
+    is_told = tells or TensorProto.DataType.Name(tensor.data_type) in _CONTENT
+    stored = (tensor.int64_data, tensor.int32_data, tensor.float_data, tensor.double_data)
+    data = (tensor.raw_data, *map(tuple, stored)) if is_told else ()
     return (tensor.data_type, tuple(tensor.dims), data)
 
 

@@ -153,9 +153,10 @@ def _failures(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]
             reasons.setdefault((labels[part.cell], part.failure.message.rstrip(".")), []).append(part)
     for (label, reason), parts in reasons.items():
         yield f"{label}, not counted: {_part_name(parts[0])}{_more(len(parts) - 1)}: {reason}."
-    never = [figure for row in report.counters for figure in row.figures if figure.value is None]
+    never = dict.fromkeys(figure.name for row in report.counters for figure in row.figures if figure.value is None)
     if never:
-        yield f"counters: {NOT_MEASURED} {obstacle_text(Obstacle('not-counted'))}."
+        names, reason = listing(list(map(figure_text, never))), obstacle_text(Obstacle("not-counted"))
+        yield f"counters: {names}: where the table has {NOT_MEASURED}, {reason}."
 
 
 def _part_name(part: CountedPart) -> str:

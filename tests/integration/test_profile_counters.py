@@ -29,17 +29,24 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what installs a scripted perf, on a processor with counters unless told otherwise."""
 
-    def install(*, has_pmu: bool = True, **script: Any) -> Path:
+    def install(*, has_pmu: bool = True, toplev: bool = False, **script: Any) -> Path:
         monkeypatch.setattr(counter_support, "read_processor", lambda: Processor(has_pmu=has_pmu))
-        return fake_perf.install(tmp_path / "perf", script, monkeypatch)
+        return fake_perf.install(tmp_path / "perf", script, monkeypatch, toplev=toplev)
 
     return install
 
 
-def profiled(model: Path, counters: str, *arguments: object, form: str = "json", backends: str = "fake-a") -> Called:
+def profiled(
+    model: Path,
+    counters: str,
+    *arguments: object,
+    form: str = "json",
+    backends: str = "fake-a",
+    weights: str = WEIGHTS,
+) -> Called:
     return irbench(
         "profile", model, "--backends", backends, "--counters", counters, "--launches", 1, "--format", form,
-        "--set", f"fake-a.weights={WEIGHTS}", *arguments,
+        "--set", f"fake-a.weights={weights}", *arguments,
     )  # fmt: skip
 
 
@@ -72,6 +79,18 @@ def test_operators_are_counted_as_models_of_their_own_beside_the_whole_model(
     table = irbench("profile", "--show", "latest", "--results", tmp_path / "results").out
     assert "instructions per cycle" in table
     assert "81 %, 1 operator" in table
+
+
+def test_deeper_levels_have_cycles_as_weights_of_the_models_of_a_class(model: Path, perf: Any, tmp_path: Path) -> None:
+    perf(toplev=True, events=fake_perf.HARDWARE)
+    results = tmp_path / "results"
+    called = profiled(model, "topdown-l2", "--results", results, weights="Conv:10+Gemm:10")
+    assert called.code == 0, called.err
+    (matrix,) = (row for row in public.load_profile(results=results).counters if row.operator_class == "matrix")
+    figures = {figure.name: figure.value for figure in matrix.figures}
+    assert matrix.models == 2
+    assert figures["Frontend_Bound.Fetch_Latency"] == pytest.approx(0.125)
+    assert figures["cycles"] is not None
 
 
 def test_a_part_is_given_the_values_that_it_has_in_the_whole_model(model: Path, perf: Any) -> None:

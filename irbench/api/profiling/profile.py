@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from irbench.api.choices import require_form, require_rows
+from irbench.api.counters import with_cycles
 from irbench.api.display import Displayable, as_text
 from irbench.api.measurement import refuse_within_a_worker
 from irbench.api.profiling.begin import begun_profile, with_capable_backends
@@ -239,6 +240,7 @@ def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:
     asked = options.asked
     refuse_contradictions(asked)
     request = requested(asked)
+    request = replace(request, counting=with_cycles(request.counting))
     require_models(asked.models, everything=False, imports=asked.imports)
     name = ", ".join(Path(model).name for model in asked.models)
     with measuring(f"profile {name}", insist=asked.no_lock), scratch_folder() as folder:

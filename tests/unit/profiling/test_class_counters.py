@@ -88,6 +88,18 @@ def test_a_sum_without_one_of_its_counts_is_none_and_never_less() -> None:
     assert figure(found, "retiring").value is None
 
 
+def test_shares_of_a_kind_of_cores_are_left_out_of_several_models_and_stay_in_one() -> None:
+    phase = launch(0).phases["inference"]
+    of_kind = {f"cpu_core/{name}/": value for name, value in phase.shares.items()}
+    hybrid = [replace(launch(0), phases={"inference": replace(phase, shares=of_kind)})]
+    model, conv = part("model", kind="model", launches=hybrid), part("a", 1, launches=hybrid)
+    alone, _ = derive_report(of(model, conv)).counters
+    both, whole = derive_report(of(model, conv, part("b", 4, launches=hybrid))).counters
+    assert figure(alone, "cpu_core/retiring/").value == 0.5
+    assert figure(whole, "cpu_core/retiring/").value == 0.5
+    assert {each.name for each in both.figures} == {*EVENTS, "ipc"}
+
+
 def test_counts_that_perf_has_scaled_are_marked_with_the_smallest_share() -> None:
     scaled = part("a", 1, launches=[launch(0, running=0.4)])
     assert figure(derived(scaled, part("b", 4, launches=[launch(0)])), "cycles").running_share == 0.4

@@ -83,3 +83,14 @@ def test_a_product_that_is_joined_with_its_bias_alone_is_not_counted_as_a_sum() 
     (found,) = joined_cells(document(cell("openvino", operators, [9.0], [9.0]), graphs={"none": graph}))
     assert [each.nodes for each in node_sets(found, {"FullyConnected": OperatorClass.MATRIX})] == [("conv0",)]
     assert len(node_sets(found, {})) == 2
+
+
+def test_operators_that_compute_a_part_of_a_product_are_not_counted_as_the_whole_of_it() -> None:
+    named = ("Eltwise", "MatMul", "Softmax", "MatMul")
+    timed = zip(named, (1.0, 5.0, 2.0, 4.0), strict=True)
+    operators = [operator(f"{kind}{time_ms}", kind, time_ms, nodes=["attn"]) for kind, time_ms in timed]
+    kinds = {"Eltwise": OperatorClass.ELEMENTWISE}
+    graph = (node("attn", "Attention", OperatorClass.MATRIX),)
+    measured = cell("openvino", operators, [12.0], [12.0])
+    (found,) = joined_cells(document(measured, graphs={"none": graph}, kinds={"openvino": kinds}))
+    assert node_sets(found, kinds) == (NodeSet(("attn",), (1, 3), OperatorClass.MATRIX, 9_000_000),)

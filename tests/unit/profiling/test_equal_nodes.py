@@ -89,3 +89,15 @@ def test_tensors_of_unknown_shapes_are_equal_to_none(tmp_path: Path) -> None:
     assert one is not None
     assert other is not None
     assert one.key != other.key
+
+
+@pytest.mark.parametrize(("exponent", "is_equal"), [("2.0", True), ("0.5", False)])
+def test_powers_are_equal_that_have_the_same_exponent(tmp_path: Path, exponent: str, is_equal: bool) -> None:
+    graph = f"""(float[2] x) => (float[2] y) <float square = {{2.0}}, float other = {{{exponent}}}> {{
+        [first] a = Pow(x, square)
+        [second] y = Pow(a, other)
+    }}"""
+    first, second = placed(tmp_path, graph, ["first"], ["second"])
+    assert first is not None
+    assert second is not None
+    assert (first.key == second.key) is is_equal

@@ -12,6 +12,7 @@ import pytest
 from golden_files import check_golden
 
 import irbench as public
+from irbench.counters import EventCount
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.summary import derive_report
 from irbench.record import Failure
@@ -63,6 +64,17 @@ def test_what_could_not_be_counted_has_its_reason_once_for_all_models_of_a_backe
     assert "Counters of each class" not in shown
     assert public.Profile(nothing).exit_code == 3
     assert public.Profile(document).exit_code == 0
+
+
+def test_figures_that_were_never_on_a_counter_are_named() -> None:
+    lacking = profile_counters.launch(0)
+    phase = lacking.phases["inference"]
+    events = {**phase.events, "cycles": EventCount(None), "task-clock": EventCount(None)}
+    lacking = replace(lacking, phases={"inference": replace(phase, events=events)})
+    model = profile_counters.part("model", kind="model", launches=[lacking])
+    shown = in_one_line(replace(profile_counters.example(), counters=profile_counters.counters(model)))
+    assert "counters: task-clock ms and cycles: where the table has -, it was never on a counter." in shown
+    assert "never on a counter" not in in_one_line(profile_counters.example())
 
 
 def test_a_graph_that_nothing_could_be_cut_out_of_is_told_with_the_remedy() -> None:
