@@ -9,7 +9,7 @@ from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.counter_record import CountedPart, ProfileCounters
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import CellSummary, ProfileReport
-from irbench.render.counter_texts import COUNTER_STOP_TEXTS, figure_text, not_counted, obstacle_text
+from irbench.render.counter_texts import COUNTER_STOP_TEXTS, figure_text, nodes_missing_text, not_counted, obstacle_text
 from irbench.render.counters import RANGE, counting_notes, spanned_figure
 from irbench.render.figures import NOT_MEASURED
 from irbench.render.profile_texts import class_name
@@ -59,6 +59,7 @@ def counter_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[
             yield _of_operators(counters)
     figures = [figure for row in report.counters for figure in row.figures]
     yield from (f"counters: {note}." for note in counting_notes(counters, figures))
+    yield from _without_nodes(counters, report)
     yield from _without_classes(document, report)
     yield from _failures(counters, report)
 
@@ -132,6 +133,18 @@ def _of_operators(counters: ProfileCounters) -> str:
         f" {counters.most_kinds} models. Each has an empty call in it, and not the fusions, layouts and caches of its"
         " neighbours: docs/counters.md."
     )
+
+
+def _without_nodes(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]:
+    """Yield the cells of which toplev told no nodes in some launches."""
+    for cell in report.cells:
+        missing = nodes_missing_text([launch for part in _parts_of(counters, cell) for launch in part.launches])
+        if missing is not None:
+            yield f"{cell.label}: topdown-l{counters.level}: {missing}."
+
+
+def _parts_of(counters: ProfileCounters, cell: CellSummary) -> Iterator[CountedPart]:
+    return (part for part in counters.parts if part.cell == cell.id)
 
 
 def _without_classes(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:

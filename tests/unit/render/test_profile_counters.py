@@ -12,6 +12,7 @@ import pytest
 from golden_files import check_golden
 
 import irbench as public
+from irbench.counters import Obstacle
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.summary import derive_report
 from irbench.record import Failure
@@ -63,6 +64,17 @@ def test_what_could_not_be_counted_has_its_reason_once_for_all_models_of_a_backe
     assert "Counters of each class" not in shown
     assert public.Profile(nothing).exit_code == 3
     assert public.Profile(document).exit_code == 0
+
+
+def test_launches_without_nodes_of_toplev_are_told_for_each_backend() -> None:
+    document = profile_counters.example()
+    assert document.counters is not None
+    first, *others = document.counters.parts
+    silent = replace(first.launches[2], nodes_missing=Obstacle("toplev-failed", {"said": "ImportError"}))
+    parts = (replace(first, launches=(*first.launches[:2], silent)), *others)
+    shown = in_one_line(replace(document, counters=replace(document.counters, parts=parts, level=3)))
+    assert "ort: topdown-l3: in 1 of 27 launches toplev failed: ImportError." in shown
+    assert "openvino: topdown" not in shown
 
 
 def test_a_graph_that_nothing_could_be_cut_out_of_is_told_with_the_remedy() -> None:
