@@ -61,7 +61,7 @@ class ProfileCounters:
         user_only: Whether the kernel's part is left out.
         unavailable: What was asked for and cannot be counted on this machine, and why.
         parts: What was counted: whole models, calls, then operators, those first that take longest.
-        failure: Why no operators could be cut out of the graph.
+        failures: By id of the cell, why no operators could be cut out of its graph.
     """
 
     asked: tuple[str, ...]
@@ -78,4 +78,4 @@ class ProfileCounters:
     user_only: bool = False
     unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
     parts: tuple[CountedPart, ...] = ()
-    failure: Failure | None = None
+    failures: Mapping[str, Failure] = field(default_factory=dict[str, Failure])

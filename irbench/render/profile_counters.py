@@ -156,10 +156,10 @@ def _without_classes(document: ProfileDocument, report: ProfileReport) -> Iterat
 
 
 def _failures(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]:
-    if counters.failure is not None:
-        hint = f" {counters.failure.hint}" if counters.failure.hint else ""
-        yield f"Operators could not be cut out of the graph: {counters.failure.message.rstrip('.')}.{hint}"
     labels = {cell.id: cell.label for cell in report.cells}
+    for cell, failure in counters.failures.items():
+        hint = f" {failure.hint}" if failure.hint else ""
+        yield f"{labels[cell]}: operators could not be cut out of the graph: {failure.message.rstrip('.')}.{hint}"
     reasons: dict[tuple[str, str], list[CountedPart]] = {}
     for part in counters.parts:
         if part.failure is not None:

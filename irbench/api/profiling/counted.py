@@ -140,9 +140,10 @@ def _models(
     for place, cell in enumerate(cells):
         found.append((math.inf, cell.model))
         try:
-            found += _operator_models(cell, folder / str(place))
+            found += list(_operator_models(cell, folder / str(place)))  # all or, where cutting fails, none
         except IrbenchError as error:
-            begun = replace(begun, failure=Failure("plan", error.message, error.hint or None))
+            failure = Failure("plan", error.message, error.hint or None)
+            begun = replace(begun, failures={**begun.failures, cell.cell.id: failure})
     return tuple(model for _, model in sorted(found, key=lambda timed: -timed[0])), begun
 
 

@@ -77,12 +77,19 @@ def test_launches_without_nodes_of_toplev_are_told_for_each_backend() -> None:
     assert "openvino: topdown" not in shown
 
 
-def test_a_graph_that_nothing_could_be_cut_out_of_is_told_with_the_remedy() -> None:
+def test_graphs_that_nothing_could_be_cut_out_of_are_told_for_each_backend_with_the_remedy() -> None:
     document = profile_counters.example()
     assert document.counters is not None
-    failure = Failure("plan", "The values inside the graph cannot be computed", "Install a reference.")
-    shown = in_one_line(replace(document, counters=replace(document.counters, failure=failure)))
-    assert "could not be cut out of the graph: The values inside the graph cannot be computed. Install a" in shown
+    failures = {
+        "ort-cpu": Failure("plan", "The values inside the graph cannot be computed", "Install a reference."),
+        "openvino-cpu": Failure("plan", "The graph cannot be read."),
+    }
+    uncut = replace(document, counters=replace(document.counters, failures=failures))
+    shown = in_one_line(uncut)
+    told = "operators could not be cut out of the graph:"
+    assert f"ort: {told} The values inside the graph cannot be computed. Install a reference." in shown
+    assert f"openvino: {told} The graph cannot be read." in shown
+    assert public.Profile(uncut).exit_code == 3
 
 
 def test_rows_of_classes_have_their_counters_also_as_json_in_csv() -> None:
