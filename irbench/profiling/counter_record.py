@@ -62,6 +62,7 @@ class ProfileCounters:
         unavailable: What was asked for and cannot be counted on this machine, and why.
         parts: What was counted: whole models, calls, then operators, those first that take longest.
         failures: By id of the cell, why no operators could be cut out of its graph.
+        whole_only: Ids of the cells that run no ONNX graph, which operators are cut out of.
     """
 
     asked: tuple[str, ...]
@@ -79,3 +80,4 @@ class ProfileCounters:
     unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
     parts: tuple[CountedPart, ...] = ()
     failures: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    whole_only: tuple[str, ...] = ()

@@ -63,8 +63,8 @@ def _require_sense(document: ProfileDocument) -> None:
     operators = {cell.id: len(cell.operators) for cell in document.cells}
     if document.counters is None:
         return
-    if not operators.keys() >= document.counters.failures.keys():
-        raise ValueError("counters failed in a cell that is not there")
+    if not operators.keys() >= {*document.counters.failures, *document.counters.whole_only}:
+        raise ValueError("counters are of a cell that is not there")
     for part in document.counters.parts:
         if part.cell not in operators or not all(0 <= place < operators[part.cell] for place in part.operators):
             raise ValueError(f"the counters of {part.id} are of no operator")

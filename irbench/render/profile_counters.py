@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from irbench.counters import Obstacle
 from irbench.profiling.class_counters import ClassCounters
+from irbench.profiling.counted_operators import LEAST_CLASS_SHARE
 from irbench.profiling.counter_record import CountedPart, ProfileCounters
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import CellSummary, ProfileReport
@@ -40,12 +41,10 @@ def counter_table(counters: ProfileCounters, report: ProfileReport, cells: Seque
     has_ranges_alone = all(figure.confidence is None for row in rows for figure in row.figures)
     found = {name: _figures(rows, cells, name, marks_ranges=not has_ranges_alone) for name in ordered}
     lines = [line for name in ordered for line in _lines(figure_text(name), subjects, found[name])]
-    counted = {(row.cell, _subject(row)): _counted(row) for row in rows if row.operator_class is not None}
-    classes = [subject for subject in subjects if subject not in (_CALL, _MODEL)]
-    texts = {subject: [counted.get((cell.id, subject), NOT_MEASURED) for cell in cells] for subject in classes}
+    counted = _counted_times(counters, report, cells)
     ends = RANGE if has_ranges_alone else percent(counters.confidence, 0)
     columns = _columns([f"{cell.label} [{ends}]" for cell in cells])
-    return TextTable(columns, (*lines, *_lines(_TIME, classes, texts), *_unavailable(counters)))
+    return TextTable(columns, (*lines, *_lines(_TIME, list(counted), counted), *_unavailable(counters)))
 
 
 def counter_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
@@ -60,7 +59,7 @@ def counter_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[
     figures = [figure for row in report.counters for figure in row.figures]
     yield from (f"counters: {note}." for note in counting_notes(counters, figures))
     yield from _without_nodes(counters, report)
-    yield from _without_classes(document, report)
+    yield from _without_classes(counters, report)
     yield from _failures(counters, report)
 
 
@@ -105,6 +104,22 @@ def _subject(row: ClassCounters) -> str:
     return _CALL if row.kind == "call" else _MODEL
 
 
+def _counted_times(
+    counters: ProfileCounters, report: ProfileReport, cells: Sequence[CellSummary]
+) -> dict[str, list[str]]:
+    """Return which part of each class's time was counted, one for each cell, also of classes that were not."""
+    cut = [cell.id for cell in cells if cell.id not in counters.whole_only]
+    found = {(row.cell, row.operator_class): _counted(row) for row in report.counters}
+    texts: dict[str, list[str]] = {}
+    for row in report.classes:
+        large = [cell for cell in cut if cell in row.figures and row.figures[cell].share.value >= LEAST_CLASS_SHARE]
+        none = dict.fromkeys(large, percent(0, 0))
+        told = [found.get((cell.id, row.operator_class), none.get(cell.id, NOT_MEASURED)) for cell in cells]
+        if set(told) != {NOT_MEASURED}:
+            texts[class_name(row.operator_class)] = told
+    return texts
+
+
 def _counted(row: ClassCounters) -> str:
     """Return which part of a class's time was counted, in how many operators, and in how many models if fewer."""
     models = f" in {plural(row.models, 'model')}" if row.models < row.times else ""
@@ -147,10 +162,10 @@ def _parts_of(counters: ProfileCounters, cell: CellSummary) -> Iterator[CountedP
     return (part for part in counters.parts if part.cell == cell.id)
 
 
-def _without_classes(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
+def _without_classes(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]:
     """Yield which cells run no graph that could be cut."""
     counted = {row.cell for row in report.counters}
-    other = [cell.label for cell in document.cells if cell.id in counted and not cell.artifact.startswith("onnx")]
+    other = [cell.label for cell in report.cells if cell.id in counted and cell.id in counters.whole_only]
     if other:
         yield f"{listing(other)}: no classes are counted, only the whole model: operators are cut out of ONNX graphs."
 

@@ -125,6 +125,17 @@ def test_each_backend_keeps_why_its_operators_could_not_be_cut_out_and_its_whole
     assert [part["kind"] for part in found["parts"]] == ["model", "model"]
 
 
+def test_a_backend_that_runs_no_graph_which_can_be_cut_has_its_whole_model_alone(
+    model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perf()
+    monkeypatch.setattr(counted._CellToCount, "source", None)
+    called = profiled(model, "software")
+    assert called.code == 0, called.err
+    assert called.document["counters"]["whole_only"] == [cell["id"] for cell in called.document["cells"]]
+    assert list(parts(called)) == ["model"]
+
+
 def test_ctrl_c_keeps_the_profile_and_what_was_counted(
     model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -139,6 +139,8 @@ def _models(
     found: list[tuple[float, PartModel]] = []
     for place, cell in enumerate(cells):
         found.append((math.inf, cell.model))
+        if cell.source is None:
+            begun = replace(begun, whole_only=(*begun.whole_only, cell.cell.id))
         try:
             found += list(_operator_models(cell, folder / str(place)))  # all or, where cutting fails, none
         except IrbenchError as error:

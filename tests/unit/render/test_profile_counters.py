@@ -92,6 +92,25 @@ def test_graphs_that_nothing_could_be_cut_out_of_are_told_for_each_backend_with_
     assert public.Profile(uncut).exit_code == 3
 
 
+def test_a_class_that_takes_time_and_was_not_counted_has_a_line() -> None:
+    shown = text(profile_counters.example(), 140)
+    (_, times) = shown.split("time counted")
+    lines = {line[:38].strip(): line[38:].split() for line in times.split("cache  ")[0].splitlines()}
+    assert lines["data movement"] == ["0", "%", "-", "-"]
+    assert lines["normalisation"] == ["0", "%", "0", "%", "-"]
+
+
+def test_which_backends_are_counted_whole_is_not_read_from_the_names_of_their_graphs() -> None:
+    document = profile_counters.example()
+    renamed = tuple(replace(cell, artifact="onnx" if cell.label == "tf" else "other") for cell in document.cells)
+    shown = in_one_line(replace(document, cells=renamed))
+    assert " tf: no classes are counted, only the whole model" in shown
+    assert document.counters is not None
+    assert "no classes are" not in in_one_line(
+        replace(document, cells=renamed, counters=replace(document.counters, whole_only=()))
+    )
+
+
 def test_rows_of_classes_have_their_counters_also_as_json_in_csv() -> None:
     found = public.Profile(profile_counters.example())
     (matrix,) = (row for row in found.rows() if row.label == "ort" and row.operator_class == "matrix")
