@@ -15,6 +15,7 @@ from irbench.render.counters import RANGE, counting_notes, spanned_figure
 from irbench.render.figures import NOT_MEASURED
 from irbench.render.profile_texts import class_name
 from irbench.render.quantities import listing, percent, plural
+from irbench.render.reduction import uncuttable_text
 from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["COUNTERS_HEADING", "counter_lines", "counter_table"]
@@ -177,13 +178,21 @@ def _failures(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]
         yield f"{labels[cell]}: operators could not be cut out of the graph: {failure.message.rstrip('.')}.{hint}"
     reasons: dict[tuple[str, str], list[CountedPart]] = {}
     for part in counters.parts:
-        if part.failure is not None:
-            reasons.setdefault((labels[part.cell], part.failure.message.rstrip(".")), []).append(part)
+        reason = _reason(part)
+        if reason is not None:
+            reasons.setdefault((labels[part.cell], reason), []).append(part)
     for (label, reason), parts in reasons.items():
         yield f"{label}, not counted: {_part_name(parts[0])}{_more(len(parts) - 1)}: {reason}."
     never = [figure for row in report.counters for figure in row.figures if figure.value is None]
     if never:
         yield f"counters: {NOT_MEASURED} {obstacle_text(Obstacle('not-counted'))}."
+
+
+def _reason(part: CountedPart) -> str | None:
+    """Return why a part was not counted, or not to the end; ``None`` if nothing was in the way."""
+    if part.uncuttable is not None:
+        return f"cannot be cut out of the graph: {uncuttable_text(part.uncuttable)}"
+    return None if part.failure is None else part.failure.message.rstrip(".")
 
 
 def _part_name(part: CountedPart) -> str:

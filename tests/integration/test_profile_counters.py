@@ -16,6 +16,7 @@ from irbench.counters import Processor
 from irbench.errors import IrbenchError
 from irbench.measure import counter_support
 from irbench.runner import counted_parts
+from irbench.uncuttable import Uncuttable
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -134,6 +135,19 @@ def test_a_backend_that_runs_no_graph_which_can_be_cut_has_its_whole_model_alone
     assert called.code == 0, called.err
     assert called.document["counters"]["whole_only"] == [cell["id"] for cell in called.document["cells"]]
     assert list(parts(called)) == ["model"]
+
+
+def test_operators_that_cannot_be_cut_out_keep_the_reason(
+    model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perf()
+    original = counted._cut
+    monkeypatch.setattr(counted, "_cut", lambda *given: (Uncuttable("no-tensor", "v"), *original(*given)[1:]))
+    called = profiled(model, "software")
+    assert called.code == 0, called.err
+    uncut = [part for part in parts(called).values() if part["uncuttable"] is not None]
+    assert [(part["uncuttable"], part["launches"]) for part in uncut] == [({"reason": "no-tensor", "value": "v"}, [])]
+    assert all(part["launches"] for part in parts(called).values() if part["uncuttable"] is None)
 
 
 def test_ctrl_c_keeps_the_profile_and_what_was_counted(

@@ -223,8 +223,9 @@ def _has_uncounted_cell(counters: ProfileCounters | None) -> bool:
     """Whether every model of some cell failed to be counted, or its operators could not be cut out."""
     if counters is None:
         return False
-    able = {part.cell for part in counters.parts if part.failure is None or part.launches}
-    return bool(counters.failures) or any(part.cell not in able for part in counters.parts)
+    launched = [part for part in counters.parts if part.uncuttable is None]
+    able = {part.cell for part in launched if part.failure is None or part.launches}
+    return bool(counters.failures) or any(part.cell not in able for part in launched)
 
 
 def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:

@@ -17,6 +17,7 @@ from irbench.profiling.record import ProfileDocument
 from irbench.profiling.summary import derive_report
 from irbench.record import Failure
 from irbench.render.profile import ProfileView
+from irbench.uncuttable import Uncuttable
 
 
 def view(document: ProfileDocument) -> ProfileView:
@@ -90,6 +91,17 @@ def test_graphs_that_nothing_could_be_cut_out_of_are_told_for_each_backend_with_
     assert f"ort: {told} The values inside the graph cannot be computed. Install a reference." in shown
     assert f"openvino: {told} The graph cannot be read." in shown
     assert public.Profile(uncut).exit_code == 3
+
+
+def test_operators_that_cannot_be_cut_out_are_named_with_the_reason() -> None:
+    document = profile_counters.example()
+    assert document.counters is not None
+    whole, *_ = document.counters.parts
+    uncut = replace(profile_counters.part("conv", 1), uncuttable=Uncuttable("no-tensor", "v"))
+    found = replace(document, counters=replace(document.counters, parts=(whole, uncut)))
+    told = "ort, not counted: node1: cannot be cut out of the graph: 'v' at its edge is no tensor."
+    assert told in in_one_line(found)
+    assert public.Profile(found).exit_code == 0
 
 
 def test_a_class_that_takes_time_and_was_not_counted_has_a_line() -> None:
