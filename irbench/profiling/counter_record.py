@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from irbench.counter_row import CountedLaunch, CounterStop
 from irbench.counters import Obstacle, TopdownMethod
 from irbench.record import Failure
+from irbench.uncuttable import Uncuttable
 
 __all__ = ["CountedKind", "CountedPart", "ProfileCounters"]
 
@@ -30,6 +31,7 @@ class CountedPart:
         times: How many such models an inference consists of.
         launches: Its counted launches; a round that it lacks is one that failed, or that there was no time for.
         failure: Why there are no launches, or no more of them.
+        uncuttable: Why the operators are no model, so that there was nothing to launch; ``None`` where they are one.
     """
 
     id: str
@@ -40,6 +42,7 @@ class CountedPart:
     times: int = 1
     launches: tuple[CountedLaunch, ...] = ()
     failure: Failure | None = None
+    uncuttable: Uncuttable | None = None
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,10 @@ class ProfileCounters:
         level: The level of Top-Down that toplev was asked for; ``None`` without.
         user_only: Whether the kernel's part is left out.
         unavailable: What was asked for and cannot be counted on this machine, and why.
-        parts: What was counted: whole models, calls, then operators, those first that take longest.
-        failure: Why no operators could be cut out of the graph.
+        parts: What was counted: whole models, calls, then operators, those first that take longest; then what could
+            not be cut out.
+        failures: By id of the cell, why no operators could be cut out of its graph.
+        whole_only: Ids of the cells that run no ONNX graph, which operators are cut out of.
     """
 
     asked: tuple[str, ...]
@@ -78,4 +83,5 @@ class ProfileCounters:
     user_only: bool = False
     unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
     parts: tuple[CountedPart, ...] = ()
-    failure: Failure | None = None
+    failures: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    whole_only: tuple[str, ...] = ()

@@ -53,7 +53,7 @@ def _require_sense(document: ProfileDocument) -> None:
 
     Raises:
         ValueError: Cells share an id, a cell's figures do not fit its launches, or counters are of
-            no operator.
+            no operator or of no cell.
     """
     if len({cell.id for cell in document.cells}) < len(document.cells):
         raise ValueError("two cells have the same id")
@@ -61,7 +61,11 @@ def _require_sense(document: ProfileDocument) -> None:
         if not _is_sound(cell):
             raise ValueError(f"the figures of {cell.id} do not fit its launches")
     operators = {cell.id: len(cell.operators) for cell in document.cells}
-    for part in document.counters.parts if document.counters is not None else ():
+    if document.counters is None:
+        return
+    if not operators.keys() >= {*document.counters.failures, *document.counters.whole_only}:
+        raise ValueError("counters are of a cell that is not there")
+    for part in document.counters.parts:
         if part.cell not in operators or not all(0 <= place < operators[part.cell] for place in part.operators):
             raise ValueError(f"the counters of {part.id} are of no operator")
 

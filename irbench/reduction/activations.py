@@ -17,9 +17,9 @@ from irbench.onnx.reading.element_types import NAMES, numpy_dtype
 from irbench.onnx.rewriting.subgraph import TensorType
 from irbench.reduction.files import save_model
 from irbench.reduction.outline import Boundary
-from irbench.reduction.report import Uncuttable
 from irbench.spec import Artifact, Bundle, Feeding, Load, TensorSpec
 from irbench.spi import Array
+from irbench.uncuttable import Uncuttable
 from irbench.worker.inference import OpenSession
 from irbench.worker.inputs import turns_of_streams
 

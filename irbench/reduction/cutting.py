@@ -17,7 +17,8 @@ from irbench.onnx.rewriting.subgraph import SubgraphBoundary, TensorType, names_
 from irbench.reduction.activations import Activations, GraphSource
 from irbench.reduction.files import INPUTS_FILE, MODEL_FILE, save_model, size_of_weights, write_arrays
 from irbench.reduction.outline import Boundary, GraphOutline, OutlineNode
-from irbench.reduction.report import TensorFacts, Uncuttable
+from irbench.reduction.report import TensorFacts
+from irbench.uncuttable import Uncuttable
 
 if TYPE_CHECKING:
     import onnx

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from irbench.record import Failure, OutputError
 from irbench.row import State
 from irbench.row_figures import Speedup
+from irbench.uncuttable import Uncuttable
 
 __all__ = [
     "BackendFacts",
@@ -21,8 +22,6 @@ __all__ = [
     "ReducedGraph",
     "ReductionReport",
     "TensorFacts",
-    "Uncuttable",
-    "UncuttableReason",
     "Verdict",
 ]
 
@@ -35,12 +34,6 @@ Conclusion: TypeAlias = Literal["reduced", "unconfirmed", "whole", "stopped", "a
 """``reduced``: leaving out any one node was tried; ``unconfirmed``: no smaller graph that showed it did when it was
 measured again; ``whole``: no smaller graph was found; ``stopped``: the time was used up before; ``absent``: the whole
 graph does not show it; ``undecided``: whether it does could not be decided."""
-
-
-UncuttableReason: TypeAlias = Literal["no-inputs", "no-outputs", "no-tensor", "no-array"]
-"""``no-inputs``: nothing that a part reads depends on the inputs of the model; ``no-outputs``: nobody needs what it
-gives; ``no-tensor``: it reads or gives a sequence or an optional; ``no-array``: a value has a type that NumPy cannot
-store."""
 
 
 @dataclass(frozen=True)
@@ -98,19 +91,6 @@ class Evidence:
     backends: tuple[BackendFacts, ...]
     speedup: Speedup | None = None
     run_id: str | None = None
-
-
-@dataclass(frozen=True)
-class Uncuttable:
-    """Why a part of a graph cannot stand alone.
-
-    Attributes:
-        reason: What is in the way.
-        value: The name of the value; empty for the first two.
-    """
-
-    reason: UncuttableReason
-    value: str = ""
 
 
 @dataclass(frozen=True)

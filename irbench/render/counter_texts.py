@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from irbench.counter_row import CounterStop
+from irbench.counter_row import CountedLaunch, CounterStop
 from irbench.counters import GROUPS, Obstacle, ObstacleCode, TopdownMethod, kind_and_share
 from irbench.notices import Facts
 from irbench.render.figures import NOT_MEASURED, significant
-from irbench.render.quantities import listing
+from irbench.render.quantities import listing, plural
 
 __all__ = [
     "COUNTER_STOP_TEXTS",
@@ -18,6 +18,7 @@ __all__ = [
     "TOPDOWN_TEXTS",
     "figure_text",
     "figure_value",
+    "nodes_missing_text",
     "not_counted",
     "obstacle_remedy",
     "obstacle_text",
@@ -64,6 +65,14 @@ _Text = Callable[[Facts], tuple[str, str]]
 def obstacle_text(obstacle: Obstacle) -> str:
     """Return why something is not counted, as the end of a sentence."""
     return OBSTACLE_TEXTS[obstacle.code](obstacle.facts)[0]
+
+
+def nodes_missing_text(launches: Sequence[CountedLaunch]) -> str | None:
+    """Return in how many launches toplev told no nodes, with its last reason; ``None`` if it told them in each."""
+    missing = [launch.nodes_missing for launch in launches if launch.nodes_missing is not None]
+    if not missing:
+        return None
+    return f"in {len(missing)} of {plural(len(launches), 'launch')} {obstacle_text(missing[-1])}"
 
 
 def obstacle_remedy(obstacle: Obstacle) -> str:

@@ -13,6 +13,7 @@ from irbench.render.counter_texts import (
     TOPDOWN_TEXTS,
     figure_text,
     figure_value,
+    nodes_missing_text,
     not_counted,
     obstacle_text,
 )
@@ -162,10 +163,9 @@ def _unavailable(table: CounterTable) -> Iterator[Row]:
 def _without_nodes(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
     """Yield the rows of which toplev told no nodes in some launches, with its last reason."""
     for row in table.rows:
-        missing = [launch.nodes_missing for launch in row.launches if launch.nodes_missing is not None]
-        if missing:
-            launches = f"in {len(missing)} of {plural(len(row.launches), 'launch')}"
-            yield Row((f"topdown-l{table.level}", names[row.id]), f"{launches} {obstacle_text(missing[-1])}", "yellow")
+        missing = nodes_missing_text(row.launches)
+        if missing is not None:
+            yield Row((f"topdown-l{table.level}", names[row.id]), missing, "yellow")
 
 
 def _failed(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from irbench.counters import Obstacle
 from irbench.profiling.class_counters import ClassCounters
+from irbench.profiling.counted_operators import LEAST_CLASS_SHARE
 from irbench.profiling.counter_record import CountedPart, ProfileCounters
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import CellSummary, ProfileReport
-from irbench.render.counter_texts import COUNTER_STOP_TEXTS, figure_text, not_counted, obstacle_text
+from irbench.render.counter_texts import COUNTER_STOP_TEXTS, figure_text, nodes_missing_text, not_counted, obstacle_text
 from irbench.render.counters import RANGE, counting_notes, spanned_figure
 from irbench.render.figures import NOT_MEASURED
 from irbench.render.profile_texts import class_name
 from irbench.render.quantities import listing, percent, plural
+from irbench.render.reduction import uncuttable_text
 from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["COUNTERS_HEADING", "counter_lines", "counter_table"]
@@ -40,12 +42,10 @@ def counter_table(counters: ProfileCounters, report: ProfileReport, cells: Seque
     has_ranges_alone = all(figure.confidence is None for row in rows for figure in row.figures)
     found = {name: _figures(rows, cells, name, marks_ranges=not has_ranges_alone) for name in ordered}
     lines = [line for name in ordered for line in _lines(figure_text(name), subjects, found[name])]
-    counted = {(row.cell, _subject(row)): _counted(row) for row in rows if row.operator_class is not None}
-    classes = [subject for subject in subjects if subject not in (_CALL, _MODEL)]
-    texts = {subject: [counted.get((cell.id, subject), NOT_MEASURED) for cell in cells] for subject in classes}
+    counted = _counted_times(counters, report, cells)
     ends = RANGE if has_ranges_alone else percent(counters.confidence, 0)
     columns = _columns([f"{cell.label} [{ends}]" for cell in cells])
-    return TextTable(columns, (*lines, *_lines(_TIME, classes, texts), *_unavailable(counters)))
+    return TextTable(columns, (*lines, *_lines(_TIME, list(counted), counted), *_unavailable(counters)))
 
 
 def counter_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
@@ -59,7 +59,8 @@ def counter_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[
             yield _of_operators(counters)
     figures = [figure for row in report.counters for figure in row.figures]
     yield from (f"counters: {note}." for note in counting_notes(counters, figures))
-    yield from _without_classes(document, report)
+    yield from _without_nodes(counters, report)
+    yield from _without_classes(counters, report)
     yield from _failures(counters, report)
 
 
@@ -104,6 +105,22 @@ def _subject(row: ClassCounters) -> str:
     return _CALL if row.kind == "call" else _MODEL
 
 
+def _counted_times(
+    counters: ProfileCounters, report: ProfileReport, cells: Sequence[CellSummary]
+) -> dict[str, list[str]]:
+    """Return which part of each class's time was counted, one for each cell, also of classes that were not."""
+    cut = [cell.id for cell in cells if cell.id not in counters.whole_only]
+    found = {(row.cell, row.operator_class): _counted(row) for row in report.counters}
+    texts: dict[str, list[str]] = {}
+    for row in report.classes:
+        large = [cell for cell in cut if cell in row.figures and row.figures[cell].share.value >= LEAST_CLASS_SHARE]
+        none = dict.fromkeys(large, percent(0, 0))
+        told = [found.get((cell.id, row.operator_class), none.get(cell.id, NOT_MEASURED)) for cell in cells]
+        if set(told) != {NOT_MEASURED}:
+            texts[class_name(row.operator_class)] = told
+    return texts
+
+
 def _counted(row: ClassCounters) -> str:
     """Return which part of a class's time was counted, in how many operators, and in how many models if fewer."""
     models = f" in {plural(row.models, 'model')}" if row.models < row.times else ""
@@ -134,29 +151,49 @@ def _of_operators(counters: ProfileCounters) -> str:
     )
 
 
-def _without_classes(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
+def _without_nodes(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]:
+    """Yield the cells of which toplev told no nodes in some launches."""
+    for cell in report.cells:
+        missing = nodes_missing_text([launch for part in _parts_of(counters, cell) for launch in part.launches])
+        if missing is not None:
+            yield f"{cell.label}: topdown-l{counters.level}: {missing}."
+
+
+def _parts_of(counters: ProfileCounters, cell: CellSummary) -> Iterator[CountedPart]:
+    return (part for part in counters.parts if part.cell == cell.id)
+
+
+def _without_classes(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]:
     """Yield which cells run no graph that could be cut."""
     counted = {row.cell for row in report.counters}
-    other = [cell.label for cell in document.cells if cell.id in counted and not cell.artifact.startswith("onnx")]
+    other = [cell.label for cell in report.cells if cell.id in counted and cell.id in counters.whole_only]
     if other:
         yield f"{listing(other)}: no classes are counted, only the whole model: operators are cut out of ONNX graphs."
 
 
 def _failures(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]:
-    if counters.failure is not None:
-        hint = f" {counters.failure.hint}" if counters.failure.hint else ""
-        yield f"Operators could not be cut out of the graph: {counters.failure.message.rstrip('.')}.{hint}"
     labels = {cell.id: cell.label for cell in report.cells}
+    for cell, failure in counters.failures.items():
+        hint = f" {failure.hint}" if failure.hint else ""
+        yield f"{labels[cell]}: operators could not be cut out of the graph: {failure.message.rstrip('.')}.{hint}"
     reasons: dict[tuple[str, str], list[CountedPart]] = {}
     for part in counters.parts:
-        if part.failure is not None:
-            reasons.setdefault((labels[part.cell], part.failure.message.rstrip(".")), []).append(part)
+        reason = _reason(part)
+        if reason is not None:
+            reasons.setdefault((labels[part.cell], reason), []).append(part)
     for (label, reason), parts in reasons.items():
         yield f"{label}, not counted: {_part_name(parts[0])}{_more(len(parts) - 1)}: {reason}."
     never = dict.fromkeys(figure.name for row in report.counters for figure in row.figures if figure.value is None)
     if never:
         names, reason = listing(list(map(figure_text, never))), obstacle_text(Obstacle("not-counted"))
         yield f"counters: {names}: where the table has {NOT_MEASURED}, {reason}."
+
+
+def _reason(part: CountedPart) -> str | None:
+    """Return why a part was not counted, or not to the end; ``None`` if nothing was in the way."""
+    if part.uncuttable is not None:
+        return f"cannot be cut out of the graph: {uncuttable_text(part.uncuttable)}"
+    return None if part.failure is None else part.failure.message.rstrip(".")
 
 
 def _part_name(part: CountedPart) -> str:

@@ -16,7 +16,6 @@ from irbench.reduction.report import (
     ExpectedDifference,
     KeptNode,
     ReductionReport,
-    UncuttableReason,
     Verdict,
 )
 from irbench.render.code_block import CodeBlock
@@ -25,6 +24,7 @@ from irbench.render.quantities import plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.verification import Document
+from irbench.uncuttable import Uncuttable, UncuttableReason
 
 __all__ = [
     "CONFIRMATION_TEXTS",
@@ -39,6 +39,7 @@ __all__ = [
     "nodes_text",
     "reduction_view",
     "shown_text",
+    "uncuttable_text",
 ]
 
 CRITERION_TEXTS: Mapping[Criterion, str] = {
@@ -248,3 +249,8 @@ def _runs(report: ReductionReport) -> Iterator[str]:
     named = [f"{what}: irbench show {run}" for what, run in known.items() if run is not None]
     if named:
         yield SEPARATOR.join(named)
+
+
+def uncuttable_text(uncuttable: Uncuttable) -> str:
+    """Return why a part of a graph cannot stand alone, as a sentence without its stop."""
+    return UNCUTTABLE_TEXTS[uncuttable.reason].format(value=uncuttable.value)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from irbench.reduction.outline import GraphOutline
-from irbench.reduction.report import Candidate, ReductionReport, Uncuttable, Verdict
+from irbench.reduction.report import Candidate, ReductionReport, Verdict
 from irbench.render.quantities import plural
-from irbench.render.reduction import UNCUTTABLE_TEXTS, VERDICT_TEXTS, shown_text
+from irbench.render.reduction import VERDICT_TEXTS, shown_text, uncuttable_text
 
 __all__ = [
     "candidate_text",
@@ -55,7 +55,7 @@ def candidate_text(candidate: Candidate) -> str:
     """Return in a line what a part of the graph showed."""
     shown = "" if candidate.evidence is None else shown_text(candidate.evidence)
     if candidate.uncuttable is not None:
-        shown = _uncuttable_text(candidate.uncuttable)
+        shown = uncuttable_text(candidate.uncuttable)
     elif candidate.failure is not None:
         shown = candidate.failure.message.rstrip(".")
     return f"{plural(candidate.nodes, 'node')}: {VERDICT_TEXTS[candidate.verdict]}{shown and f', {shown}'}"
@@ -64,7 +64,3 @@ def candidate_text(candidate: Candidate) -> str:
 def confirming_text(nodes: int) -> str:
     """Return that the smallest part is measured once more."""
     return f"measuring the smallest part again ({plural(nodes, 'node')}), as the whole graph was"
-
-
-def _uncuttable_text(uncuttable: Uncuttable) -> str:
-    return UNCUTTABLE_TEXTS[uncuttable.reason].format(value=uncuttable.value)

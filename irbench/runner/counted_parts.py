@@ -73,7 +73,7 @@ def count_parts(task: CountingTask, begun: ProfileCounters, listen: Listener, ke
 
     Args:
         task: What is counted.
-        begun: What is known before.
+        begun: What is known before, with the parts that there is nothing to launch of.
         listen: Hears what happens, between launches only.
         keep: Stores the counters after each round.
     """
@@ -99,6 +99,7 @@ class _Counting:
     def __init__(self, task: CountingTask, begun: ProfileCounters, listen: Listener, keep: Keep) -> None:
         self._task = task
         self._counters = begun
+        self._never_launched = begun.parts
         self._listen = listen
         self._keep = keep
         self._watch = Stopwatch()
@@ -154,7 +155,7 @@ class _Counting:
     def _commit(self, stopped_by: CounterStop) -> None:
         self._counters = replace(
             self._counters,
-            parts=tuple(counted.part for counted in self._counted),
+            parts=(*(counted.part for counted in self._counted), *self._never_launched),
             stopped_by=stopped_by,
             seconds=self._watch.elapsed_s,
         )

@@ -11,9 +11,12 @@ import pytest
 from front_door import Called, irbench
 
 import irbench as public
+from irbench.api.profiling import counted
 from irbench.counters import Processor
+from irbench.errors import IrbenchError
 from irbench.measure import counter_support
 from irbench.runner import counted_parts
+from irbench.uncuttable import Uncuttable
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -124,6 +127,46 @@ def test_a_perf_that_cannot_attach_leaves_the_profile_and_its_reason(model: Path
     assert called.code == 3
     assert "fake-a spends" in called.out
     assert "Problems finding threads" in " ".join(called.out.split())
+
+
+def test_each_backend_keeps_why_its_operators_could_not_be_cut_out_and_its_whole_model_is_counted(
+    model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perf()
+
+    def refuse(*given: Any) -> Any:
+        raise IrbenchError(f"no values in {given[-1].name}")
+
+    monkeypatch.setattr(counted, "_cut", refuse)
+    called = profiled(model, "software", backends="fake-a,fake-b")
+    assert called.code == 3
+    found = called.document["counters"]
+    assert sorted(failure["message"] for failure in found["failures"].values()) == ["no values in 0", "no values in 1"]
+    assert [part["kind"] for part in found["parts"]] == ["model", "model"]
+
+
+def test_a_backend_that_runs_no_graph_which_can_be_cut_has_its_whole_model_alone(
+    model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perf()
+    monkeypatch.setattr(counted._CellToCount, "source", None)
+    called = profiled(model, "software")
+    assert called.code == 0, called.err
+    assert called.document["counters"]["whole_only"] == [cell["id"] for cell in called.document["cells"]]
+    assert list(parts(called)) == ["model"]
+
+
+def test_operators_that_cannot_be_cut_out_keep_the_reason(
+    model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perf()
+    original = counted._cut
+    monkeypatch.setattr(counted, "_cut", lambda *given: (Uncuttable("no-tensor", "v"), *original(*given)[1:]))
+    called = profiled(model, "software")
+    assert called.code == 0, called.err
+    uncut = [part for part in parts(called).values() if part["uncuttable"] is not None]
+    assert [(part["uncuttable"], part["launches"]) for part in uncut] == [({"reason": "no-tensor", "value": "v"}, [])]
+    assert all(part["launches"] for part in parts(called).values() if part["uncuttable"] is None)
 
 
 def test_ctrl_c_keeps_the_profile_and_what_was_counted(

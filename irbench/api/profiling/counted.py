@@ -143,15 +143,24 @@ def _models(
     found: list[tuple[float, PartModel]] = []
     for place, cell in enumerate(cells):
         found.append((math.inf, cell.model))
+        if cell.source is None:
+            begun = replace(begun, whole_only=(*begun.whole_only, cell.cell.id))
         try:
-            found += _operator_models(cell, folder / str(place))
+            made = list(_operator_models(cell, folder / str(place)))  # all or, where cutting fails, none
         except IrbenchError as error:
-            begun = replace(begun, failure=Failure("plan", error.message, error.hint or None))
+            failure = Failure("plan", error.message, error.hint or None)
+            begun = replace(begun, failures={**begun.failures, cell.cell.id: failure})
+        else:
+            found += [(time_ns, model) for time_ns, model in made if isinstance(model, PartModel)]
+            uncut = [part for _, part in made if isinstance(part, CountedPart)]
+            begun = replace(begun, parts=(*begun.parts, *uncut))
     return tuple(model for _, model in sorted(found, key=lambda timed: -timed[0])), begun
 
 
-def _operator_models(cell: _CellToCount, folder: Path) -> Iterator[tuple[float, PartModel]]:
+def _operator_models(cell: _CellToCount, folder: Path) -> Iterator[tuple[float, PartModel | CountedPart]]:
     """Yield the operators of a cell that are counted, as models of their own, with the time of all that are equal.
+
+    Those that cannot stand alone are parts without a model.
 
     Before them comes a model that does nothing: each of theirs has such a call in it.
 
@@ -166,8 +175,11 @@ def _operator_models(cell: _CellToCount, folder: Path) -> Iterator[tuple[float, 
     if kinds:
         yield math.inf, _call_model(cell, folder)
     for number, (kind, part) in enumerate(zip(kinds, _cut(source, kinds, placed, folder), strict=True)):
+        counted = _operators(cell, kind, number)
         if isinstance(part, Part):
-            yield kind.time_ns, _operator_model(cell, kind, part, number)
+            yield kind.time_ns, _operator_model(cell, counted, part)
+        else:
+            yield kind.time_ns, replace(counted, uncuttable=part)
 
 
 def _placed(source: GraphSource, sets: Sequence[NodeSet]) -> Mapping[NodeSet, PlacedNodes]:
@@ -196,12 +208,15 @@ def _cut(
     return cut
 
 
-def _operator_model(cell: _CellToCount, kind: OperatorKind, part: Part, number: int) -> PartModel:
+def _operators(cell: _CellToCount, kind: OperatorKind, number: int) -> CountedPart:
     name = f"{cell.cell.id}-part{number}"
+    return CountedPart(name, cell.cell.id, "operators", kind.operators, kind.sets[0].nodes, len(kind.sets))
+
+
+def _operator_model(cell: _CellToCount, counted: CountedPart, part: Part) -> PartModel:
     inputs = tuple(TensorSpec(facts.name, facts.dtype, facts.shape) for facts in part.inputs)
     outputs = tuple(TensorSpec(facts.name, facts.dtype, facts.shape) for facts in part.outputs)
     feeding = Feeding(samples=(_sample(part, inputs),))
-    counted = CountedPart(name, cell.cell.id, "operators", kind.operators, kind.sets[0].nodes, len(kind.sets))
     return _model(cell, counted, Artifact("onnx", part.model, inputs, outputs), feeding)
 
 

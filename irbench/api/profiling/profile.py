@@ -221,10 +221,12 @@ def load_profile(name: str | PathLike[str] = "latest", *, results: str | PathLik
 
 
 def _has_uncounted_cell(counters: ProfileCounters | None) -> bool:
-    """Whether every model of some cell failed to be counted."""
-    parts = () if counters is None else counters.parts
-    able = {part.cell for part in parts if part.failure is None or part.launches}
-    return any(part.cell not in able for part in parts)
+    """Whether every model of some cell failed to be counted, or its operators could not be cut out."""
+    if counters is None:
+        return False
+    launched = [part for part in counters.parts if part.uncuttable is None]
+    able = {part.cell for part in launched if part.failure is None or part.launches}
+    return bool(counters.failures) or any(part.cell not in able for part in launched)
 
 
 def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:

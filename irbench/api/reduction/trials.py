@@ -16,9 +16,10 @@ from irbench.record import Failure
 from irbench.reduction.activations import GraphSource
 from irbench.reduction.cutting import CutRequest, Part
 from irbench.reduction.outline import GraphOutline
-from irbench.reduction.report import Candidate, Evidence, Uncuttable, Verdict
+from irbench.reduction.report import Candidate, Evidence, Verdict
 from irbench.reduction.search import Nodes
 from irbench.render.reduction_progress import candidate_text
+from irbench.uncuttable import Uncuttable
 from irbench.worker import call_in_worker
 
 __all__ = ["SHORTEST_TRIAL_S", "OutOfTime", "PartTrials", "Shown", "read_outline"]

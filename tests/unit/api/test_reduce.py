@@ -21,10 +21,10 @@ from irbench.reduction.report import (
     ExpectedDifference,
     ReductionReport,
     TensorFacts,
-    Uncuttable,
     Verdict,
 )
 from irbench.render.reduction import conclusion_text
+from irbench.uncuttable import Uncuttable
 
 
 @pytest.fixture(autouse=True)

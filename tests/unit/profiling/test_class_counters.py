@@ -127,6 +127,12 @@ def test_a_document_with_counters_is_read_as_it_was_written() -> None:
     assert decode_profile(encode_profile(document), "it") == document
 
 
+def test_a_failure_of_a_cell_that_is_not_there_is_refused() -> None:
+    document = replace(of(), counters=replace(counters(), failures={"none": profile_counters.LOST}))
+    with pytest.raises(IrbenchError, match="damaged"):
+        decode_profile(encode_profile(document), "it")
+
+
 @pytest.mark.parametrize("wrong", [part("a", 99), part("a", 1, cell="none")])
 def test_counters_of_operators_that_are_not_there_are_refused(wrong: CountedPart) -> None:
     with pytest.raises(IrbenchError, match="damaged"):

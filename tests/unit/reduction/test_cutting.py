@@ -14,8 +14,8 @@ from onnx.reference import ReferenceEvaluator
 from irbench.onnx.reading.check import check_file
 from irbench.reduction.activations import Activations, GraphSource
 from irbench.reduction.cutting import CutRequest, Part, outline, write_part, write_parts
-from irbench.reduction.report import Uncuttable
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
+from irbench.uncuttable import Uncuttable
 
 CHAIN = """(float[2,3] x) => (float[2,3] y) <float[3] w = {1.0, 2.0, 3.0}> {
     [first] a = Mul(x, w)

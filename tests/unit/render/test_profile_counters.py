@@ -12,11 +12,12 @@ import pytest
 from golden_files import check_golden
 
 import irbench as public
-from irbench.counters import EventCount
+from irbench.counters import EventCount, Obstacle
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.summary import derive_report
 from irbench.record import Failure
 from irbench.render.profile import ProfileView
+from irbench.uncuttable import Uncuttable
 
 
 def view(document: ProfileDocument) -> ProfileView:
@@ -77,12 +78,60 @@ def test_figures_that_were_never_on_a_counter_are_named() -> None:
     assert "never on a counter" not in in_one_line(profile_counters.example())
 
 
-def test_a_graph_that_nothing_could_be_cut_out_of_is_told_with_the_remedy() -> None:
+def test_launches_without_nodes_of_toplev_are_told_for_each_backend() -> None:
     document = profile_counters.example()
     assert document.counters is not None
-    failure = Failure("plan", "The values inside the graph cannot be computed", "Install a reference.")
-    shown = in_one_line(replace(document, counters=replace(document.counters, failure=failure)))
-    assert "could not be cut out of the graph: The values inside the graph cannot be computed. Install a" in shown
+    first, *others = document.counters.parts
+    silent = replace(first.launches[2], nodes_missing=Obstacle("toplev-failed", {"said": "ImportError"}))
+    parts = (replace(first, launches=(*first.launches[:2], silent)), *others)
+    shown = in_one_line(replace(document, counters=replace(document.counters, parts=parts, level=3)))
+    assert "ort: topdown-l3: in 1 of 27 launches toplev failed: ImportError." in shown
+    assert "openvino: topdown" not in shown
+
+
+def test_graphs_that_nothing_could_be_cut_out_of_are_told_for_each_backend_with_the_remedy() -> None:
+    document = profile_counters.example()
+    assert document.counters is not None
+    failures = {
+        "ort-cpu": Failure("plan", "The values inside the graph cannot be computed", "Install a reference."),
+        "openvino-cpu": Failure("plan", "The graph cannot be read."),
+    }
+    uncut = replace(document, counters=replace(document.counters, failures=failures))
+    shown = in_one_line(uncut)
+    told = "operators could not be cut out of the graph:"
+    assert f"ort: {told} The values inside the graph cannot be computed. Install a reference." in shown
+    assert f"openvino: {told} The graph cannot be read." in shown
+    assert public.Profile(uncut).exit_code == 3
+
+
+def test_operators_that_cannot_be_cut_out_are_named_with_the_reason() -> None:
+    document = profile_counters.example()
+    assert document.counters is not None
+    whole, *_ = document.counters.parts
+    uncut = replace(profile_counters.part("conv", 1), uncuttable=Uncuttable("no-tensor", "v"))
+    found = replace(document, counters=replace(document.counters, parts=(whole, uncut)))
+    told = "ort, not counted: node1: cannot be cut out of the graph: 'v' at its edge is no tensor."
+    assert told in in_one_line(found)
+    assert public.Profile(found).exit_code == 0
+
+
+def test_a_class_that_takes_time_and_was_not_counted_has_a_line() -> None:
+    shown = text(profile_counters.example(), 140)
+    (_, times) = shown.split("time counted")
+    lines = {line[:38].strip(): line[38:].split() for line in times.split("cache  ")[0].splitlines()}
+    assert lines["data movement"] == ["0", "%", "-", "-"]
+    assert lines["normalisation"] == ["0", "%", "0", "%", "-"]
+
+
+def test_which_backends_are_counted_whole_is_not_read_from_the_names_of_their_graphs() -> None:
+    document = profile_counters.example()
+    renamed = tuple(replace(cell, artifact="onnx" if cell.label == "tf" else "other") for cell in document.cells)
+    shown = in_one_line(replace(document, cells=renamed))
+    assert " tf: no classes are counted, only the whole model" in shown
+    assert document.counters is not None
+    assert "no classes are" not in in_one_line(
+        replace(document, cells=renamed, counters=replace(document.counters, whole_only=()))
+    )
 
 
 def test_rows_of_classes_have_their_counters_also_as_json_in_csv() -> None:

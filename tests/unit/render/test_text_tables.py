@@ -56,6 +56,7 @@ from irbench.store.entries import OutcomeKind
 from irbench.sweeps.curve import StopReason
 from irbench.sweeps.overview import TableStatus
 from irbench.tuning.report import FlipOutcome, NotMeasured
+from irbench.uncuttable import UncuttableReason
 
 TABLES = {
     "why peaks are not kept": (NOT_KEPT_TEXTS, NotKept),
@@ -66,7 +67,7 @@ TABLES = {
     "criteria of reduce": (reduction_texts.CRITERION_TEXTS, reduction.Criterion),
     "verdicts of reduce": (reduction_texts.VERDICT_TEXTS, reduction.Verdict),
     "second verdicts of reduce": (reduction_texts.CONFIRMATION_TEXTS, reduction.Verdict),
-    "parts that cannot be cut": (reduction_texts.UNCUTTABLE_TEXTS, reduction.UncuttableReason),
+    "parts that cannot be cut": (reduction_texts.UNCUTTABLE_TEXTS, UncuttableReason),
     "claims": (CLAIM_TEXTS, ClaimKind),
     "conditions on changes": (CONDITION_TEXTS, ConditionOutcome),
     "confirmations": (CONFIRMATION_TEXTS, ConfirmationOutcome),
