@@ -146,8 +146,8 @@ def _of_operators(counters: ProfileCounters) -> str:
     return (
         "Counters of a class: of models of its single operators, with the values that they have in the whole model;"
         f" those that take longest, equal ones once, until they take {percent(counters.share, 0)} of its time"
-        f" or are {counters.most_kinds} models. Each has an empty call in it, and not the fusions, layouts and caches of"
-        " its neighbours: docs/counters.md."
+        f" or are {counters.most_kinds} models. Each has an empty call in it, and not the fusions, layouts and caches"
+        " of its neighbours: docs/counters.md."
     )
 
 
