@@ -9,6 +9,7 @@ import threading
 from importlib.util import find_spec
 from pathlib import Path
 
+import fake_perf
 import fake_uv
 import models
 import psutil
@@ -16,6 +17,8 @@ import pytest
 from fake_environments import RUNTIME
 
 import irbench
+from irbench.counters import Processor
+from irbench.measure import counter_support
 
 ROOT = Path(__file__).parents[2]
 FENCED = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -129,6 +132,8 @@ def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, mo
         r"^tuned = irbench.tune\(.*(data|flip_map)=.*$|^.*tuned\.report\.flips.*$", "", text, flags=re.MULTILINE
     )
     text = text.replace("onnxruntime", RUNTIME)
+    monkeypatch.setattr(counter_support, "read_processor", lambda: Processor(has_pmu=True))
+    fake_perf.install(tmp_path / "perf", {"events": {**fake_perf.SOFTWARE, **fake_perf.HARDWARE}}, monkeypatch)
     fake_uv.install(tmp_path / "uv", {"1.22.0": {}, "1.23.2": {}, "1.31.0": {"fault": "wrong"}}, monkeypatch)
     text = re.sub(r'backends="fake-a", quick=True', 'backends="fake-a", quick=True, budget="1s"', text)
     if find_spec("pandas") is None:
