@@ -15,7 +15,7 @@ from irbench.onnx.sizes import ONE, Size
 __all__ = ["ELEMENTWISE", "UNLIMITED", "broadcast", "end_of_slice"]
 
 UNLIMITED = 10**9
-"""Ends that are as large mean the end of the axis; exporters write them where nothing limits a slice."""
+"""Ends that are as large mean the end of the axis: tf2onnx writes it, other exporters 2**31 - 1 or 2**63 - 1."""
 
 ELEMENTWISE = {
     *("Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul"),

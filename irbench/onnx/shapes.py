@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from irbench.onnx.body_shapes import bodies_of, infer_bodies
 from irbench.onnx.broadcasting import ELEMENTWISE, broadcast, end_of_slice
 from irbench.onnx.elements import EVALUATED, Elements
-from irbench.onnx.sizes import ONE, Size, parse, product, quotient, sizes_of, text
+from irbench.onnx.sizes import ONE, Size, partial_sizes, product, quotient, sizes_of, text
+from irbench.onnx.slices import axis_slices
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -164,12 +165,12 @@ def _infer_dynamic_sizes(node: ir.Node, known: dict[ir.Value, Elements]) -> None
 
 
 def _expanded(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
-    source, target = _partial_sizes(node.inputs[0]), known.get(node.inputs[1]) if node.inputs[1] else None
+    source, target = partial_sizes(node.inputs[0]), known.get(node.inputs[1]) if node.inputs[1] else None
     return broadcast(source, target) if source is not None and target is not None else None
 
 
 def _elementwise(node: ir.Node, _: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
-    operands = [_partial_sizes(value) for value in node.inputs]
+    operands = [partial_sizes(value) for value in node.inputs]
     given = [operand for operand in operands if operand is not None]
     return broadcast(*given) if len(given) == len(operands) and sizes_of(node.outputs[0]) is None else None
 
@@ -198,29 +199,15 @@ def _tiled(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size] | No
     return [product((size, repeat)) for size, repeat in zip(source, repeats, strict=True) if repeat is not None]
 
 
-def _partial_sizes(value: ir.Value | None) -> list[Size | None] | None:
-    """Return the sizes of a value's axes, ``None`` for each that is unknown."""
-    if value is None or value.shape is None:
-        return None
-    dimensions = [size if isinstance(size, int) else size.value for size in value.shape]
-    return [None if dimension is None else parse(dimension) for dimension in dimensions]
-
-
 def _sliced(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size | None] | None:
     """Return the sizes after a Slice that starts at 0 and takes every element up to its ends."""
-    sizes = _partial_sizes(node.inputs[0]) if sizes_of(node.outputs[0]) is None else None
-    starts, ends, *rest = [known.get(value) if value is not None else None for value in node.inputs[1:]]
-    count = len(starts or ())
-    axes = rest[0] if rest else tuple(map(Size, range(count)))
-    steps = rest[1] if len(rest) > 1 else (ONE,) * count
-    if sizes is None or starts != (Size(0),) * count or steps != (ONE,) * count or ends is None or axes is None:
+    sizes = partial_sizes(node.inputs[0]) if sizes_of(node.outputs[0]) is None else None
+    parts = axis_slices(node, known) if sizes is not None else None
+    if sizes is None or parts is None or any(part.start != Size(0) or part.step != 1 for part in parts):
         return None
-    for axis, end in zip(axes, ends, strict=True):
-        place = axis.number if axis is not None else None
-        size = sizes[place] if place is not None else None
-        if place is None or size is None:
-            return None
-        sizes[place] = end_of_slice(size, end)
+    for part in parts:
+        size = sizes[part.axis]
+        sizes[part.axis] = end_of_slice(size, part.end) if size is not None else None
     return sizes
 
 

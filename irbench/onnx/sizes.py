@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["ONE", "Size", "parse", "product", "quotient", "sizes_of", "text"]
+__all__ = ["ONE", "Size", "parse", "partial_sizes", "product", "quotient", "sizes_of", "text"]
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _FACTOR = rf"{_NAME.pattern}|\d+|\([^()]+\)"
@@ -81,7 +81,14 @@ def quotient(dividend: Size, divisor: Size) -> Size | None:
 
 def sizes_of(value: ir.Value | None) -> Sequence[Size] | None:
     """Return the sizes of a value's axes, or ``None`` if one of them has neither number nor name."""
+    sizes = partial_sizes(value)
+    known = [size for size in sizes or () if size is not None]
+    return known if sizes is not None and len(known) == len(sizes) else None
+
+
+def partial_sizes(value: ir.Value | None) -> list[Size | None] | None:
+    """Return the sizes of a value's axes, ``None`` for each that has neither number nor name."""
     if value is None or value.shape is None:
         return None
     dimensions = [size if isinstance(size, int) else size.value for size in value.shape]
-    return None if None in dimensions else [parse(dimension) for dimension in dimensions if dimension is not None]
+    return [None if dimension is None else parse(dimension) for dimension in dimensions]

@@ -16,8 +16,8 @@ __all__ = ["infer_types"]
 def infer_types(model: ir.Model) -> None:
     """Write a type onto each value of the main graph that has none, as far as ONNX can infer it.
 
-    :func:`irbench.onnx.shapes.infer` asks ONNX node by node and gets no answer for If, Loop, Scan, SequenceMap and
-    calls of functions, nor for what follows them; here ONNX sees the whole graph, but no weights. What stays without a
+    :func:`irbench.onnx.shapes.infer` asks ONNX node by node and gets no answer for SequenceMap and calls of functions,
+    nor for bodies around them and what follows; here ONNX sees the whole graph, but no weights. What stays without a
     type follows an operation that nobody here knows.
     """
     import onnx

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from irbench.onnx.shapes import Elements, infer
+from irbench.onnx.slices import axis_slices, is_whole
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import clean, is_node, replace
-from irbench.optimizer.rewrite.slices import axis_slices, is_whole
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

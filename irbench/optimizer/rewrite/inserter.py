@@ -10,13 +10,13 @@ import numpy as np
 
 from irbench.onnx.shapes import reshape_target, set_sizes
 from irbench.onnx.sizes import ONE, Size, sizes_of
-from irbench.optimizer.rewrite.edit import add_constant, insert, weight
+from irbench.optimizer.rewrite.edit import add_constant, insert, insert_reshape, weight
 from irbench.spi import Array
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["Inserter", "stretched"]
+__all__ = ["Inserter"]
 
 _MAX_ELEMENTS = 1 << 22
 """A constant with more is left to the runtime: 16 MiB would be added to the file."""
@@ -31,7 +31,7 @@ _COMPUTED: Mapping[str, Callable[..., Array]] = {
 }
 
 
-def stretched(*operands: Sequence[Size]) -> list[Size]:
+def _stretched(*operands: Sequence[Size]) -> list[Size]:
     """Return the sizes of what is computed elementwise from operands that are as large, or one along an axis."""
     rank = max(map(len, operands))
     columns = zip(*([ONE] * (rank - len(sizes)) + list(sizes) for sizes in operands), strict=True)
@@ -58,7 +58,7 @@ class Inserter:
     def elementwise(self, operation: str, *operands: ir.Value) -> ir.Value:
         """Return an elementwise operation on operands of which each is as large as the result or stretched to it."""
         arrays = [weight(operand) for operand in operands]
-        sizes = stretched(*(_sizes(operand) for operand in operands))
+        sizes = _stretched(*(_sizes(operand) for operand in operands))
         if self._is_small(sizes) and all(array is not None for array in arrays):
             return self.constant(_COMPUTED[operation](*arrays))
         return _described(insert(self.before, operation, operands), operands[-1].dtype, sizes)
@@ -78,13 +78,12 @@ class Inserter:
         array, before = weight(value), _sizes(value)
         if list(before) == list(sizes):
             return value
-        target = reshape_target(before, sizes)
-        if target is None:
+        if reshape_target(before, sizes) is None:
             return None
         if array is not None:
             return self.constant(array.reshape([size.factor for size in sizes]))
-        made = insert(self.before, "Reshape", [value, self.constant(np.array(target, np.int64))])
-        return _described(made, value.dtype, sizes)
+        made = insert_reshape(self.before, value, sizes)
+        return None if made is None else _described(made, value.dtype, sizes)
 
     def expand(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value | None:
         """Return a value stretched to these sizes, or ``None`` where one that it is stretched to is unknown here.

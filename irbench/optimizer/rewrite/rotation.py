@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from irbench.onnx.shapes import Elements
 from irbench.onnx.sizes import ONE, Size, sizes_of
+from irbench.onnx.slices import axis_slices, is_whole
 from irbench.optimizer.rewrite.edit import is_node, only_reader, scalar, weight
-from irbench.optimizer.rewrite.slices import axis_slices, is_whole
 
 if TYPE_CHECKING:
     import onnx_ir as ir

@@ -75,3 +75,11 @@ def test_a_range_of_floats_up_to_a_size_is_as_long_as_that(step, length):
     model = graph(f"(float[b,n,3] x) => (float[b,n,3] y) {{ {body} }}", TABLE | numbers)
     infer(model)
     assert {value.name: sizes_of(value) for node in model.graph for value in node.outputs}["u"] == length
+
+
+@pytest.mark.parametrize("size", ["n", "8"])
+def test_a_slice_whose_bounds_are_attributes_as_before_opset_10_is_left_to_onnx(size):
+    body = "s = Slice <starts: ints = [0], ends: ints = [4], axes: ints = [1]> (x)  y = Exp (s)"
+    model = graph(f"(float[b,{size}] x) => (float[b,4] y) {{ {body} }}", opset=9)
+    infer(model)
+    assert sizes_of(next(iter(model.graph)).outputs[0]) == (None if size == "n" else [Size(1, ("b",)), Size(4)])
