@@ -133,8 +133,12 @@ def _class_counters(summed: _Sum, figures: tuple[CounterFigure, ...]) -> ClassCo
 
 def _is_unweighted(figure: CounterFigure) -> bool:
     """Whether it is a share of slots of one kind of cores, which :func:`_shares` leaves out."""
-    kind, _ = kind_and_share(figure.name)
-    return bool(kind) and figure.value is None
+    return _is_of_one_kind_of_cores(figure.name) and figure.value is None
+
+
+def _is_of_one_kind_of_cores(share: str) -> bool:
+    kind, _ = kind_and_share(share)
+    return bool(kind)
 
 
 def _counted_share(joined: JoinedCell, operator_class: OperatorClass, parts: Sequence[CountedPart]) -> float:
@@ -181,7 +185,7 @@ def _shares(counts: Sequence[PhaseCounts], factors: Sequence[float]) -> Iterator
     if len(weights) < len(counts) or not sum(weights):
         return
     for name in dict.fromkeys(name for each in counts for name in each.shares):
-        if "/" in name:  # of one kind of cores, whose cycles alone would be the weight
+        if _is_of_one_kind_of_cores(name):  # their cycles alone would be the weight
             continue
         values = [each.shares[name] for each in counts if name in each.shares]
         if len(values) == len(counts):
