@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, product
 from pathlib import Path
-from typing import cast, get_args
+from typing import TypeAlias, cast, get_args
 
 from irbench.activity import Activity
 from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdStop, ColdTable
@@ -20,8 +19,9 @@ from irbench.runner.code_caches import caches_in, with_caches_in
 from irbench.runner.files_read import files_read
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
-from irbench.runner.progress import Listener, Progress
+from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
+from irbench.runner.rounds import Rounds
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell, Group
 from irbench.stats.cold_start import derive_cold_table
@@ -100,6 +100,9 @@ class _Candidate(CellOutcome):
     )
 
 
+_Turn: TypeAlias = tuple[_Candidate, CacheState]
+
+
 class _Measurement:
     """Launches the cells of one table in rounds until there are enough, or the time is up."""
 
@@ -112,12 +115,16 @@ class _Measurement:
         self._timing = request.timing
         self._scratch = scratch
         self._writer = writer
-        self._listen = listen
         self._before = writer.document
-        self._watch = Stopwatch()
-        self._random = random.Random(f"cold/{request.seed}/{len(self._before.cold_starts)}")  # noqa: S311 - order
+        self._rounds = Rounds(
+            model=planned.group.main.bundle.name,
+            most=request.timing.max_launches,
+            budget_s=request.timing.budget,
+            seed=f"cold/{request.seed}/{len(self._before.cold_starts)}",
+            listen=listen,
+            batch=planned.group.main.batch if len(request.batches or ()) > 1 else None,
+        )
         self._candidates = [_Candidate(cell, folder=scratch / f"warm-{cell.id}") for cell in planned.group.cells]
-        self._rounds = 0
         self._setting: Setting | None = None
 
     def run(self) -> ColdTable:
@@ -133,7 +140,7 @@ class _Measurement:
             self._prepare()
             for candidate in self._able:
                 self._survey(candidate)
-            return self._commit(self._measure_rounds())
+            return self._commit(self._rounds.run(self._turns, self._launch, lambda: self._commit("unfinished")))
         except KeyboardInterrupt:
             with signals_deferred():  # who interrupts once more must not lose what the first one kept
                 return self._commit("interrupt")
@@ -143,7 +150,7 @@ class _Measurement:
         return [candidate for candidate in self._candidates if candidate.failure is None]
 
     def _prepare(self) -> None:
-        self._say(Activity("expected-outputs"))
+        self._rounds.say(Activity("expected-outputs"))
         self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)
 
     def _survey(self, candidate: _Candidate) -> None:
@@ -151,7 +158,7 @@ class _Measurement:
         assert self._setting is not None
         cell = with_caches_in(candidate.cell, candidate.folder)
         assert cell.artifact is not None
-        self._say(Activity("cold-survey", cell.label))
+        self._rounds.say(Activity("cold-survey", cell.label))
         try:
             with CellWorker(cell, self._setting, caches_in(candidate.folder)) as worker:
                 worker.hold("irbench.worker.cold_start:ColdStartHost", self._setting.task(cell))
@@ -167,27 +174,15 @@ class _Measurement:
                 raise GraphRefused(cell.id, failed.failure.message) from failed
             candidate.leave(failed.failure, failed.output_error)
 
-    def _measure_rounds(self) -> ColdStop:
-        longest_s = 0.0
-        while self._able and self._rounds < self._timing.max_launches:
-            if self._rounds and self._watch.elapsed_s + longest_s > self._timing.budget:
-                return "budget"
-            watch = Stopwatch()
-            turns = list(product(self._able, _CACHES))
-            self._random.shuffle(turns)
-            for candidate, cache in turns:
-                self._launch(candidate, cache)
-            self._rounds += 1
-            with signals_deferred():  # a launch is told where and only where it is stored
-                self._commit("unfinished")
-            longest_s = max(longest_s, watch.elapsed_s)
-        return "launches" if self._able else "failures"
+    def _turns(self) -> list[_Turn]:
+        return list(product(self._able, _CACHES))
 
-    def _launch(self, candidate: _Candidate, cache: CacheState) -> None:
+    def _launch(self, turn: _Turn) -> None:
+        candidate, cache = turn
         if candidate.failure is not None:  # it failed earlier in this round
             return
-        self._say(Activity("cold-launch" if cache == "cold" else "warm-launch", candidate.cell.label))
-        fresh = self._scratch / f"{candidate.cell.id}-{self._rounds}"
+        self._rounds.say(Activity("cold-launch" if cache == "cold" else "warm-launch", candidate.cell.label))
+        fresh = self._scratch / f"{candidate.cell.id}-{self._rounds.finished}"
         if cache == "cold":
             page_cache.drop(candidate.files)
         else:
@@ -209,7 +204,7 @@ class _Measurement:
             answer: FirstAnswer = worker.ask("compile", "answer", False)
             whole_ns = now_ns() - worker.spawned_ns
         phases = {"start": answer.first_line_ns - worker.spawned_ns, **answer.phases_ns}
-        launch = ColdLaunch(self._rounds, phases, 0, resident_share, answer.read_bytes)
+        launch = ColdLaunch(self._rounds.finished, phases, 0, resident_share, answer.read_bytes)
         return replace(launch, own_ns=max(0, whole_ns - launch.ready_ns))
 
     def _commit(self, stopped_by: ColdStop) -> ColdTable:
@@ -226,10 +221,10 @@ class _Measurement:
             batch=self._group.main.batch,
             shapes=bound_shapes(self._group.main),
             baseline=None,
-            rounds=self._rounds,
+            rounds=self._rounds.finished,
             preview=True,
             stopped_by=stopped_by,
-            seconds=self._watch.elapsed_s,
+            seconds=self._rounds.watch.elapsed_s,
             rows=tuple(_row(candidate, cache) for cache in _CACHES for candidate in self._candidates),
             warnings=() if expected is None else expected.warnings,
             notes=self._planned.notes,
@@ -238,20 +233,6 @@ class _Measurement:
         )
         asked = self._group.baseline
         return derive_cold_table(table, asked, self._timing, allow_mixed=self._request.allow_mixed)
-
-    def _say(self, activity: Activity) -> None:
-        self._listen(
-            Progress(
-                model=self._group.main.bundle.name,
-                activity=activity,
-                launch=min(self._rounds + 1, self._timing.max_launches),
-                most_launches=self._timing.max_launches,
-                elapsed_s=self._watch.elapsed_s,
-                budget_s=self._timing.budget,
-                batch=self._group.main.batch if len(self._request.batches or ()) > 1 else None,
-                counted="round",
-            )
-        )
 
 
 def _row(candidate: _Candidate, cache: CacheState) -> ColdRow:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -19,9 +18,10 @@ from irbench.runner.cell_worker import CellFailed, Setting
 from irbench.runner.continuation import as_begun
 from irbench.runner.counted_launch import CountedPhases, count_cell, timeline_of_cell
 from irbench.runner.plan import PlannedGroup
-from irbench.runner.progress import Listener, Progress
+from irbench.runner.progress import Listener
 from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
+from irbench.runner.rounds import Rounds
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell
 from irbench.stats.counters import derive_counter_table
@@ -92,19 +92,23 @@ class _Measurement:
         self._group = planned.group
         self._number = number
         self._timing = request.timing
-        self._several_batches = len(request.batches or ()) > 1
         self._scratch = scratch
         self._writer = writer
-        self._listen = listen
         self._before = writer.document.counters
-        self._watch = Stopwatch()
-        self._random = random.Random(f"counters/{request.seed}/{number}")  # noqa: S311 - order
+        self._rounds = Rounds(
+            model=self._group.main.bundle.name,
+            most=self._counting.plan.launches,
+            budget_s=request.timing.budget,
+            seed=f"counters/{request.seed}/{number}",
+            listen=listen,
+            rounds_ahead=1 if self._counting.plan.timeline_ms is None else 2,  # the timelines are one more
+            batch=self._group.main.batch if len(request.batches or ()) > 1 else None,
+        )
         ok = {row.id: row for row in speeds.cells if row.state == "ok"}
         self._rows = [_Counted(cell, effective=ok[cell.id].effective) for cell in self._group.cells if cell.id in ok]
         # answers were compared with the expected ones when speeds were measured
         self._setting = Setting(planned, request.timing, writer.logs, Expected(None, None))
         self._files = count()
-        self._rounds = 0
         self._longest_launch_s = 0.0
         self._stopped_by: CounterStop = "interrupt"
         self._timelines_stopped_by: TimelineStop | None = None
@@ -116,7 +120,7 @@ class _Measurement:
             if _is_command(row.cell):
                 row.leave(Failure("plan", "A command of your own runs in a process that irbench does not follow"))
         try:
-            self._stopped_by = self._measure_rounds()
+            self._stopped_by = self._rounds.run(lambda: self._able, self._launch, lambda: self._commit("unfinished"))
             self._timelines_stopped_by = self._take_timelines()
         except KeyboardInterrupt:
             if self._stopped_by != "interrupt":
@@ -128,32 +132,15 @@ class _Measurement:
     def _able(self) -> list[_Counted]:
         return [row for row in self._rows if row.failure is None]
 
-    def _measure_rounds(self) -> CounterStop:
-        longest_s = 0.0
-        rounds_ahead = 1 if self._counting.plan.timeline_ms is None else 2  # the timelines are one more
-        while self._able and self._rounds < self._counting.plan.launches:
-            if self._rounds and self._watch.elapsed_s + rounds_ahead * longest_s > self._timing.budget:
-                return "budget"
-            watch = Stopwatch()
-            turns = self._able
-            self._random.shuffle(turns)
-            for row in turns:
-                self._launch(row)
-            self._rounds += 1
-            with signals_deferred():  # a launch is told where and only where it is stored
-                self._commit("unfinished")
-            longest_s = max(longest_s, watch.elapsed_s)
-        return "launches" if self._able else "failures"
-
     def _launch(self, row: _Counted) -> None:
-        self._say(row)
+        self._rounds.say(Activity("counted-launch", row.cell.label))
         watch = Stopwatch()
         try:
             found: CountedPhases = count_cell(row.cell, self._setting, self._counting, self._folder())
         except CellFailed as failed:
             row.leave(failed.failure, failed.output_error)
             return
-        row.launches.append(CountedLaunch(self._rounds, found.counts, found.nodes_missing))
+        row.launches.append(CountedLaunch(self._rounds.finished, found.counts, found.nodes_missing))
         row.state = "ok"
         self._longest_launch_s = max(self._longest_launch_s, watch.elapsed_s)
 
@@ -161,9 +148,9 @@ class _Measurement:
         """Launch each counted row once more for its timeline; one that fails has its reason, and keeps its counts."""
         step_ms = self._counting.plan.timeline_ms
         for row in self._able if step_ms is not None else ():
-            if self._watch.elapsed_s + self._longest_launch_s > self._timing.budget:
+            if self._rounds.watch.elapsed_s + self._longest_launch_s > self._timing.budget:
                 return "budget"
-            self._say(row)
+            self._rounds.say(Activity("counted-launch", row.cell.label))
             try:
                 row.timeline = timeline_of_cell(row.cell, self._setting, self._counting, self._folder(), step_ms or 0)
             except CellFailed as failed:
@@ -185,11 +172,11 @@ class _Measurement:
                 asked=counting.plan.asked,
                 events=counting.events,
                 perf_version=counting.version,
-                rounds=self._rounds,
+                rounds=self._rounds.finished,
                 preview=True,
                 confidence=self._timing.confidence,
                 stopped_by=stopped_by,
-                seconds=self._watch.elapsed_s,
+                seconds=self._rounds.watch.elapsed_s,
                 topdown=counting.topdown,
                 level=counting.level,
                 user_only=counting.user_only,
@@ -201,20 +188,6 @@ class _Measurement:
         )
         self._writer.commit(replace(self._writer.document, counters=(*self._before, table)))
         return table
-
-    def _say(self, row: _Counted) -> None:
-        self._listen(
-            Progress(
-                model=self._group.main.bundle.name,
-                activity=Activity("counted-launch", row.cell.label),
-                launch=min(self._rounds + 1, self._counting.plan.launches),
-                most_launches=self._counting.plan.launches,
-                elapsed_s=self._watch.elapsed_s,
-                budget_s=self._timing.budget,
-                batch=self._group.main.batch if self._several_batches else None,
-                counted="round",
-            )
-        )
 
 
 def _is_command(cell: Cell) -> bool:

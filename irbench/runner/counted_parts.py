@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -17,8 +16,9 @@ from irbench.profiling.counter_record import CountedPart, ProfileCounters
 from irbench.runner.cell_worker import CellFailed, Setting
 from irbench.runner.counted_launch import count_cell
 from irbench.runner.plan import PlannedGroup
-from irbench.runner.progress import Listener, Progress
+from irbench.runner.progress import Listener
 from irbench.runner.reference import Expected
+from irbench.runner.rounds import Rounds
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Timing
 
@@ -100,13 +100,16 @@ class _Counting:
         self._task = task
         self._counters = begun
         self._never_launched = begun.parts
-        self._listen = listen
         self._keep = keep
-        self._watch = Stopwatch()
-        self._random = random.Random(f"counted parts/{task.seed}")  # noqa: S311 - order, not secrecy
+        self._rounds = Rounds(
+            model=task.model,
+            most=task.counting.plan.launches,
+            budget_s=task.budget_s,
+            seed=f"counted parts/{task.seed}",
+            listen=listen,
+        )
         self._counted = [_Counted(model) for model in task.parts]
         self._folders = count()
-        self._round = 0
         self._longest_s = 0.0
 
     def run(self) -> ProfileCounters:
@@ -125,29 +128,28 @@ class _Counting:
         return [counted for counted in self._counted if counted.part.failure is None]
 
     def _launch_all(self) -> CounterStop:
-        while self._able and self._round < self._task.counting.plan.launches:
+        """Launch in rounds, of which also the first ends when the time is up: parts may be hundreds."""
+        while self._able and self._rounds.finished < self._rounds.most:
             turns = self._able
-            if self._round:
-                self._random.shuffle(turns)
+            if self._rounds.finished:
+                self._rounds.random.shuffle(turns)
             for counted in turns:
-                if self._longest_s and self._watch.elapsed_s + self._longest_s > self._task.budget_s:
+                if self._longest_s and self._rounds.watch.elapsed_s + self._longest_s > self._rounds.budget_s:
                     return "budget"
                 self._launch(counted)
-            self._round += 1
-            with signals_deferred():
-                self._commit("unfinished")
+            self._rounds.end(lambda: self._commit("unfinished"))
         return "launches" if self._able else "failures"
 
     def _launch(self, counted: _Counted) -> None:
         watch, planned = Stopwatch(), counted.model.planned
         (cell,) = planned.group.cells
-        self._say(cell.label)
+        self._rounds.say(Activity("counted-launch", cell.label))
         # the answers of the whole model were compared with the expected ones when it was profiled
         setting = Setting(planned, self._task.timing, self._task.logs, Expected(None, None))
         folder = self._task.scratch / str(next(self._folders))
         try:
             found = count_cell(cell, setting, self._task.counting, folder)
-            counted.add(CountedLaunch(self._round, found.counts, found.nodes_missing))
+            counted.add(CountedLaunch(self._rounds.finished, found.counts, found.nodes_missing))
         except CellFailed as failed:
             counted.part = replace(counted.part, failure=failed.failure)
         self._longest_s = max(self._longest_s, watch.elapsed_s)
@@ -157,20 +159,6 @@ class _Counting:
             self._counters,
             parts=(*(counted.part for counted in self._counted), *self._never_launched),
             stopped_by=stopped_by,
-            seconds=self._watch.elapsed_s,
+            seconds=self._rounds.watch.elapsed_s,
         )
         self._keep(self._counters)
-
-    def _say(self, label: str) -> None:
-        launches = self._task.counting.plan.launches
-        self._listen(
-            Progress(
-                model=self._task.model,
-                activity=Activity("counted-launch", label),
-                launch=min(self._round + 1, launches),
-                most_launches=launches,
-                elapsed_s=self._watch.elapsed_s,
-                budget_s=self._task.budget_s,
-                counted="round",
-            )
-        )

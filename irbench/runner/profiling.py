@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from irbench.activity import Activity
-from irbench.measure.clock import Stopwatch
 from irbench.measure.machine import snapshot
 from irbench.notices import Note
 from irbench.profiling.launches import Launch, with_launch
@@ -21,8 +19,9 @@ from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked,
 from irbench.runner.other_graph import refusal_note
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.profiled_cell import disturbance_between, profile_cell
-from irbench.runner.progress import Listener, Progress
+from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
+from irbench.runner.rounds import Rounds
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell
 from irbench.stats.blocks import processors_in_use
@@ -109,24 +108,30 @@ class _Profiling:
     def __init__(self, task: ProfileTask, begun: ProfileDocument, listen: Listener, keep: Keep) -> None:
         self._task = task
         self._document = begun
-        self._listen = listen
         self._keep = keep
-        self._watch = Stopwatch()
-        self._random = random.Random(f"profile/{task.request.seed}")  # noqa: S311 - order, not secrecy
+        self._rounds = Rounds(
+            model=begun.model,
+            most=task.plan.launches,
+            budget_s=task.plan.budget_s,
+            seed=f"profile/{task.request.seed}",
+            listen=listen,
+            counted="launch",
+        )
         cells = task.planned.group.cells
         self._candidates = [_Candidate(cell, found) for cell, found in zip(cells, begun.cells, strict=True)]
         self._notes: tuple[Note, ...] = begun.notes
         self._setting: Setting | None = None
-        self._launch = 0
         self._cpus = host.allowance(task.request.cpus).cpus
 
     def run(self) -> ProfileDocument:
         """Launch until there are enough launches, or the time is up."""
         try:
-            self._say(Activity("expected-outputs"))
+            self._rounds.say(Activity("expected-outputs"))
             task = self._task
             self._setting = setting_of(task.planned, task.request.timing, task.logs, task.scratch)
-            stopped_by = self._launch_all(self._setting)
+            stopped_by: ProfileStop = self._rounds.run(
+                lambda: self._able, self._take, lambda: self._commit("unfinished")
+            )
         except KeyboardInterrupt:
             stopped_by = "interrupt"
         with signals_deferred():  # who interrupts once more must not lose what the first one kept
@@ -137,24 +142,10 @@ class _Profiling:
     def _able(self) -> list[_Candidate]:
         return [candidate for candidate in self._candidates if candidate.profiled.failure is None]
 
-    def _launch_all(self, setting: Setting) -> ProfileStop:
-        longest_s = 0.0
-        while self._able and self._launch < self._task.plan.launches:
-            if self._launch and self._watch.elapsed_s + longest_s > self._task.plan.budget_s:
-                return "budget"
-            watch = Stopwatch()
-            turns = self._able
-            self._random.shuffle(turns)
-            for candidate in turns:
-                self._take(candidate, setting)
-            self._launch += 1
-            with signals_deferred():
-                self._commit("unfinished")
-            longest_s = max(longest_s, watch.elapsed_s)
-        return "launches" if self._able else "failures"
-
-    def _take(self, candidate: _Candidate, setting: Setting) -> None:
+    def _take(self, candidate: _Candidate) -> None:
         """Launch a cell, in its first launch with the other form of its graph where it refuses the planned one."""
+        assert self._setting is not None
+        setting = self._setting
         failed = self._attempt(candidate, setting)
         other = None
         if failed is not None and not (candidate.profiled.launches or isinstance(failed, _NotProfiled)):
@@ -168,7 +159,7 @@ class _Profiling:
             candidate.leave(failed)
 
     def _attempt(self, candidate: _Candidate, setting: Setting) -> CellFailed | None:
-        self._say(Activity("profile", candidate.cell.label))
+        self._rounds.say(Activity("profile", candidate.cell.label))
         try:
             candidate.profiled = self._profiled(candidate, setting)
         except CellFailed as failed:
@@ -187,7 +178,9 @@ class _Profiling:
             plain_ns += _timed(plain, calls)
         processors = processors_in_use([cell], len(self._cpus))
         disturbance = disturbance_between(before, snapshot(self._cpus), processors)
-        launch = Launch(self._launch, run.latency_ns, tuple(plain_ns), run.profiles, disturbance, run.copies_ns)
+        launch = Launch(
+            self._rounds.finished, run.latency_ns, tuple(plain_ns), run.profiles, disturbance, run.copies_ns
+        )
         found = with_launch(candidate.profiled, launch)
         return replace(found, effective=run.effective, output_error=worse(found.output_error, error))
 
@@ -216,25 +209,12 @@ class _Profiling:
             self._document,
             cells=tuple(candidate.profiled for candidate in self._candidates),
             stopped_by=stopped_by,
-            seconds=self._watch.elapsed_s,
+            seconds=self._rounds.watch.elapsed_s,
             notes=self._notes,
             warnings=() if expected is None else expected.warnings,
             verified_against=None if expected is None else expected.source,
         )
         self._keep(self._document)
-
-    def _say(self, activity: Activity) -> None:
-        plan = self._task.plan
-        self._listen(
-            Progress(
-                model=self._document.model,
-                activity=activity,
-                launch=min(self._launch + 1, plan.launches),
-                most_launches=plan.launches,
-                elapsed_s=self._watch.elapsed_s,
-                budget_s=plan.budget_s,
-            )
-        )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import profile_counters
 import pytest
 
 from irbench.counters import CounterPlan, Counting
+from irbench.measure import clock
 from irbench.profiling.counter_record import CountedPart, ProfileCounters
 from irbench.runner import counted_parts
 from irbench.runner.cell_worker import CellFailed
@@ -39,22 +40,15 @@ class Launches:
             raise CellFailed(profile_counters.LOST)
         return CountedPhases(dict(profile_counters.launch(0).phases))
 
-    def stopwatch(self) -> Any:
-        launches, begun_s = self, self.now_s
-
-        class Watch:
-            @property
-            def elapsed_s(self) -> float:
-                return launches.now_s - begun_s
-
-        return Watch()
+    def now_ns(self) -> int:
+        return round(self.now_s * 1e9)
 
 
 @pytest.fixture
 def launches(monkeypatch: pytest.MonkeyPatch) -> Launches:
     made = Launches()
     monkeypatch.setattr(counted_parts, "count_cell", made.count_cell)
-    monkeypatch.setattr(counted_parts, "Stopwatch", made.stopwatch)
+    monkeypatch.setattr(clock, "now_ns", made.now_ns)
     return made
 
 
