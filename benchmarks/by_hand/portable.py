@@ -23,8 +23,13 @@ class Portable:
         self._sheet = sheet
 
     def mask(self, kept: ir.Value, length: int) -> ir.Value:
-        """Return booleans (batch, 1, length, length): ONNX Runtime does not stretch them itself."""
-        keys = self._sheet.node("Unsqueeze", self._sheet.node("Cast", kept, to=ir.DataType.BOOL), np.array([1, 2]))
+        """Return what is added, of shape (batch, 1, length, length): ONNX Runtime does not stretch it itself.
+
+        Booleans would answer NaN where nothing is kept, which the models weigh all alike.
+        """
+        is_kept = self._sheet.node("Cast", kept, to=ir.DataType.BOOL)
+        added = self._sheet.node("Where", is_kept, np.array(0, np.float32), np.array(-1e9, np.float32))
+        keys = self._sheet.node("Unsqueeze", added, np.array([1, 2]))
         return self._sheet.node("Expand", keys, np.array([1, 1, length, 1]))
 
     def embed(self, tables: Sequence[tuple[ir.Value, Array]], positions: Array, norm: Norm | None) -> ir.Value:

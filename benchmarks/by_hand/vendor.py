@@ -26,9 +26,9 @@ class Vendor:
         self._sheet = sheet
         self._portable = Portable(sheet)
 
-    def mask(self, kept: ir.Value, length: int) -> ir.Value:  # noqa: ARG002  # for any length
-        """Return the mask itself: these operators read it as it is."""
-        return kept
+    def mask(self, kept: ir.Value, length: int) -> ir.Value:
+        """Return what is added: read as it is, a mask that keeps nothing answers otherwise than the models do."""
+        return self._portable.mask(kept, length)
 
     def embed(self, tables: Sequence[tuple[ir.Value, Array]], positions: Array, norm: Norm | None) -> ir.Value:
         """Write one node for words, kinds and positions, where they are normalised."""
@@ -45,7 +45,7 @@ class Vendor:
 
     def attend(self, x: ir.Value, attention: Attention, mask: ir.Value | None) -> ir.Value:
         """Project within the attention."""
-        packed, masks = attention.packed, [] if mask is None else [mask]
+        packed, masks = attention.packed, [] if mask is None else [None, None, mask]
         mixed = self._sheet.node(
             "Attention", x, packed.kernel, packed.bias, *masks, domain=MICROSOFT, num_heads=attention.heads
         )

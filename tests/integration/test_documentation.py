@@ -124,7 +124,8 @@ def in_small(command: str) -> str:
     if command.startswith("irbench soak"):
         return re.sub(r"--for \S+", "--for 2s", command)
     if command.startswith("irbench tune"):
-        return f"{command} --budget 20s --batch 1 --optimize none --backends ort"
+        within = re.sub(r"--max-latency \S+", "--max-latency 10s", command)  # on any machine
+        return f"{within} --budget 20s --batch 1 --optimize none --backends ort"
     if command.startswith("irbench profile"):
         return f"{command} --launches 1"
     if not command.startswith("irbench run"):
