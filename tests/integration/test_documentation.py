@@ -114,13 +114,26 @@ def needs_more_than_a_machine(command: str) -> bool:
     return command.startswith(FOLLOWED_ELSEWHERE) or "--counters" in command  # of a processor that shows them
 
 
-FOLLOWED_ELSEWHERE = ("irbench ab ", "irbench bisect ", "irbench reduce ", "irbench sweep ", "irbench run --resume")
-"""Commands that download runtimes, measure many tables, or need a difference or an interrupted run; tests of their own
-follow them."""
+FOLLOWED_ELSEWHERE = (
+    "irbench doctor --peak",
+    "irbench ab ",
+    "irbench bisect ",
+    "irbench reduce ",
+    "irbench sweep ",
+    "irbench run --resume",
+)
+"""Commands that measure a machine for minutes, download runtimes, measure many tables, or need a difference or an
+interrupted run; tests of their own follow them."""
+FIRST_RUN = "irbench run resnet50"
 
 
 def in_small(command: str) -> str:
-    """Return a command with the least work that still does what it says: a full run would take minutes."""
+    """Return a command with the least work that still does what it says: a full run would take minutes.
+
+    Only the first run, with every default, keeps its large model.
+    """
+    if command != FIRST_RUN:
+        command = command.replace("resnet50", "cnn_cifar10")
     if command.startswith("irbench soak"):
         return re.sub(r"--for \S+", "--for 2s", command)
     if command.startswith("irbench tune"):
