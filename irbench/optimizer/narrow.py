@@ -8,7 +8,7 @@
 5. Finite weights stay finite, and weights other than zero stay so: what lies beyond the range of the narrow type
    becomes the last number before its largest, what lies below its smallest one becomes that (65472 and 6e-8 in fp16);
    with the very largest one as a mask ONNX Runtime's Attention answers zeros for rows that see nothing
-6. Masks beyond that range, and the Softmax of what they were applied to, stay fp32 (:mod:`irbench.optimizer.wide_masks`)
+6. Masks beyond that range, and the Softmax of what they are applied to, stay fp32 (see ``wide_masks``)
 
 ONNX's schemas decide rule 1, down to the single input: the scales of a Resize and the slope of a quantiser stay fp32.
 """
