@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 from irbench.optimizer.passes import Rewrite
@@ -37,6 +39,13 @@ def _fail(model: Any) -> bool:
     raise KeyError("relu")
 
 
+def _crash(model: Any) -> bool:
+    """End the process as a runtime does that fails on the graph."""
+    signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return True
+
+
 def _brand(model: Any) -> bool:
     """Let ONNX Runtime's own operator do what Conv does."""
     node = next(node for node in model.graph if node.op_type == "Conv")
@@ -49,6 +58,7 @@ harmless: Pass = Rewrite("fake-harmless", "insert a node that does nothing", _in
 wrong: Pass = Rewrite("fake-wrong", "compute something else", _smooth)
 invalid: Pass = Rewrite("fake-invalid", "use an operator that is none", _misspell)
 failing: Pass = Rewrite("fake-failing", "raise", _fail)
+crashing: Pass = Rewrite("fake-crashing", "end the process", _crash)
 idle: Pass = Rewrite("fake-idle", "find nothing to do", lambda _: False)
 later: Pass = Rewrite("fake-later", "need a later operator set", _insert_identity, opset=20)
 vendors: Pass = Rewrite("fake-vendors", "write a vendor's operator", _brand, vendor="com.microsoft")

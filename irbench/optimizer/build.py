@@ -170,6 +170,7 @@ def _staging(artifact: Artifact, name: str) -> tuple[Path, Path]:
 
 
 def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
+    """Run a job in a worker, again without the passes in which a runtime ended its process."""
     last = OptimizerActivity("start")
 
     def hear(activity: OptimizerActivity) -> None:
@@ -177,14 +178,30 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
         last = activity
         report(replace(activity, model=job.bundle.name))
 
-    try:
-        outcome: OptimizationOutcome = call_in_worker(_TARGET, job, deadline_s=_DEADLINE_S, say=hear)
-    except WorkerDied as death:
-        raise _failed(job, last, death) from death
-    if outcome.refused is not None:
-        message, hint = outcome.refused
-        raise OriginalRefused(message, hint=hint)
-    return outcome
+    while True:
+        last = OptimizerActivity("start")
+        try:
+            outcome: OptimizationOutcome = call_in_worker(_TARGET, job, deadline_s=_DEADLINE_S, say=hear)
+        except WorkerDied as death:
+            job = _after_crash(job, last, death)
+            continue
+        if outcome.refused is not None:
+            message, hint = outcome.refused
+            raise OriginalRefused(message, hint=hint)
+        return outcome
+
+
+def _after_crash(job: OptimizationJob, last: OptimizerActivity, death: WorkerDied) -> OptimizationJob:
+    """Return what to try after a process ended: without the pass that ran, or so that it shows which one it was.
+
+    Raises:
+        IrbenchError: It did not crash, or not because of a pass.
+    """
+    if death.crash is not None and last.code == "check" and not job.checks_all_after_each_pass:
+        return replace(job, checks_all_after_each_pass=True)
+    if death.crash is not None and last.code == "pass" and last.name in {*job.recipe.passes} - {*job.left_out}:
+        return replace(job, left_out={**job.left_out, last.name: death.crash})
+    raise _failed(job, last, death) from death
 
 
 def _failed(job: OptimizationJob, last: OptimizerActivity, death: WorkerDied) -> IrbenchError:

@@ -29,6 +29,8 @@ class OptimizationJob:
         reference: The backend that answers for the graph before and after each pass.
         quantizer: The quantizer that converts to int8; only such a recipe needs one.
         feeding: The inputs of checks and calibration.
+        left_out: Passes that are not applied, by the signal that ended the process which tried them.
+        checks_all_after_each_pass: Whether each graph is compared on all inputs, not only the last one.
     """
 
     artifact: Artifact
@@ -39,6 +41,8 @@ class OptimizationJob:
     reference: str
     quantizer: str | None = None
     feeding: Feeding = field(default_factory=Feeding)
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
+    checks_all_after_each_pass: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@
 5. Finite weights stay finite, and weights other than zero stay so: what lies beyond the range of the narrow type
    becomes the last number before its largest, what lies below its smallest one becomes that (65472 and 6e-8 in fp16);
    with the very largest one as a mask ONNX Runtime's Attention answers zeros for rows that see nothing
+6. Masks beyond that range, and the Softmax of what they are applied to, stay fp32 (see ``wide_masks``)
 
 ONNX's schemas decide rule 1, down to the single input: the scales of a Resize and the slope of a quantiser stay fp32.
 """
@@ -22,7 +23,8 @@ from irbench.onnx.body_shapes import bodies_of
 from irbench.onnx.rewriting.unique_names import take_name
 from irbench.onnx.shapes import infer
 from irbench.onnx.value_types import infer_types
-from irbench.optimizer.rewrite.edit import clean, names_in
+from irbench.optimizer.rewrite.edit import add_constant, clean, names_in
+from irbench.optimizer.wide_masks import find_wide_masks
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class _Narrowing:
         self._narrowed: set[ir.Value] = set()
         self._others: dict[ir.Value, ir.Value] = {}
         self._names = names_in(model.graph)
+        self._masks = find_wide_masks(model, float(self._narrow.max))
 
     def convert(self, node: ir.Node) -> bool:
         """Let a node compute in the narrow type as far as its schema allows; return whether it does now."""
@@ -106,7 +109,9 @@ class _Narrowing:
     def _variables(self, node: ir.Node) -> set[str]:
         """Return the type variables of a node's schema that become narrow."""
         schema = self._schema(node)
-        if schema is None or node.op_type in KEPT or any(bodies_of(node)) or not _is_on_typed_tensors(node):
+        if schema is None or node.op_type in KEPT or node in self._masks.nodes or any(bodies_of(node)):
+            return set()
+        if not _is_on_typed_tensors(node):
             return set()
         allowing = {
             type_constraint.type_param_str
@@ -155,15 +160,36 @@ class _Narrowing:
 
         to = self._wide if value in self._narrowed else self._narrow
         name = self._name(value, "wide" if to == self._wide else "narrow")
-        node = ir.node("Cast", [value], {"to": int(to)}, name=f"cast_{name}")
-        cast = node.outputs[0]
+        nodes = self._bounding(value) if to == self._narrow and value in self._masks.bounded else []
+        source = nodes[-1].outputs[0] if nodes else value
+        nodes.append(ir.node("Cast", [source], {"to": int(to)}, name=f"cast_{name}"))
+        cast = nodes[-1].outputs[0]
         cast.name, cast.shape, cast.type = name, value.shape, ir.TensorType(to)
         producer = value.producer()
         if producer is not None:
-            producer.append(node)
+            producer.append(nodes)
         else:
-            self._model.graph.insert_before(self._model.graph[0], node)
+            self._model.graph.insert_before(self._model.graph[0], nodes)
         return cast
+
+    def _bounding(self, value: ir.Value) -> list[ir.Node]:
+        """Return operations that clip the finite numbers of a value to the narrow type's range."""
+        import onnx_ir as ir
+
+        low, high = (self._number(value, sign * _largest(self._narrow)) for sign in (-1, 1))
+        clip, test = ir.node("Clip", [value, low, high]), ir.node("IsInf", [value])
+        choice = ir.node("Where", [test.outputs[0], value, clip.outputs[0]])
+        for node, data_type in ((clip, self._wide), (test, ir.DataType.BOOL), (choice, self._wide)):
+            made = node.outputs[0]
+            made.name, made.shape, made.type = (
+                self._name(value, node.op_type.lower()),
+                value.shape,
+                ir.TensorType(data_type),
+            )
+        return [clip, test, choice]
+
+    def _number(self, like: ir.Value, number: float) -> ir.Value:
+        return add_constant(self._model.graph, np.array(number, np.float32), like)
 
     def _name(self, value: ir.Value, form: str) -> str:
         return take_name(f"{value.name}_{form}", self._names)
@@ -181,9 +207,13 @@ class _Narrowing:
 
 def _within(wide: Array, narrow: ir.DataType) -> Array:
     """Apply rule 5."""
-    least, largest = float(narrow.tiny) * float(narrow.eps), float(narrow.max) * (1 - float(narrow.eps) / 2)
-    bounded = np.copysign(np.clip(np.abs(wide), least, largest), wide)
+    bounded = np.copysign(np.clip(np.abs(wide), float(narrow.tiny) * float(narrow.eps), _largest(narrow)), wide)
     return np.where(np.isfinite(wide) & (wide != 0), bounded, wide)
+
+
+def _largest(narrow: ir.DataType) -> float:
+    """Return the last number before a type's largest."""
+    return float(narrow.max) * (1 - float(narrow.eps) / 2)
 
 
 def _input_variable(index: int, schema: onnx.defs.OpSchema | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -167,9 +168,10 @@ class _Pipeline:
         Raises:
             BrokenModel: It fails or breaks the model.
         """
-        name = graph_pass.name
-        if self._opset < graph_pass.opset:
-            self._add_obstacle(name, Obstacle("opset-too-low", graph_pass.opset))
+        name, crash = graph_pass.name, self._job.left_out.get(graph_pass.name)
+        if crash is not None or self._opset < graph_pass.opset:
+            too_low = Obstacle("opset-too-low", graph_pass.opset)
+            self._add_obstacle(name, too_low if crash is None else Obstacle("crashed", self._opset, crash))
             return
         modified = self._change(name, graph_pass)
         changed_silently = _step(name, self._model).operators != self._steps[-1].operators
@@ -184,9 +186,8 @@ class _Pipeline:
         if not any(step.modified for step in self._steps):
             return
         self._report(OptimizerActivity("check"))
-        last = Graph(self._model, self._artifact)
         try:
-            self._checked = self._check.check_at_the_end(last, self._first() if self._bodies else last, self._bodies)
+            self._check_all()
         except WrongAnswer as wrong:
             raise blamed_pass(self._check, self._first(), self._changes, wrong, self._bodies) from wrong
 
@@ -207,6 +208,11 @@ class _Pipeline:
         last, agreement = _convert(self._model, self._artifact, self._job, conversion, self._scratch)
         return OptimizationOutcome((*self._steps, last), self._nchw_inputs, agreement, checked=self._checked)
 
+    def _check_all(self) -> None:
+        """Compare the graph, which is written, with the original on all inputs."""
+        last = Graph(self._model, self._artifact)
+        self._checked = self._check.check_at_the_end(last, self._first() if self._bodies else last, self._bodies)
+
     def _change(self, name: str, change: Callable[[onnx_ir.Model], _Changed]) -> _Changed:
         self._report(OptimizerActivity("pass", name))
         try:
@@ -225,6 +231,9 @@ class _Pipeline:
             written, self._vendors = sorted(vendors - self._vendors), self._vendors | vendors
             step = replace(step, vendor=written[0] if written else None)
             step = self._check.check(Graph(self._model, self._artifact), step)
+            if self._job.checks_all_after_each_pass:
+                with suppress(WrongAnswer):  # the check at the end finds it again, and which pass it comes from
+                    self._check_all()
         self._steps.append(step)
 
     def _begin_with(self, path: Path, name: str) -> None:

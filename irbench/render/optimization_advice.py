@@ -32,6 +32,7 @@ _REMEDIES = {
 _CONSEQUENCES = {
     "opset-not-raised": "passes that need a later one left the graph alone",
     "functions-not-inlined": "passes left them alone",
+    "crashed": "the graph stays as it was before {name}",
 }
 """What it means that a graph could not be prepared."""
 
@@ -76,9 +77,10 @@ def advice(
 
 def _shortcomings(lineage: Lineage) -> Iterator[str]:
     """Yield what kept passes from working, and what could not be checked."""
-    for step in lineage.steps:
-        if step.obstacle is not None and step.obstacle.code in _CONSEQUENCES:
-            yield f"{obstacle_text(step.obstacle)}; {_CONSEQUENCES[step.obstacle.code]}"
+    met = {step.name: step.obstacle for step in lineage.steps if step.obstacle is not None}
+    for name, obstacle in met.items():
+        if obstacle.code in _CONSEQUENCES:
+            yield f"{obstacle_text(obstacle)}; {_CONSEQUENCES[obstacle.code].format(name=name)}"
     if lineage.checked is not None:
         yield from unchecked_texts(lineage.checked)
 

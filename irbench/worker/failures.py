@@ -6,7 +6,10 @@ import signal
 
 from irbench.errors import ExitCode, IrbenchError
 
-__all__ = ["CallFailed", "WorkerDied", "WorkerTimedOut", "how_it_ended"]
+__all__ = ["CallFailed", "WorkerDied", "WorkerTimedOut", "crash_signal", "how_it_ended"]
+
+_CRASHES = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV})
+"""Signals that end a process because of what its own code did."""
 
 
 class WorkerDied(IrbenchError):
@@ -14,11 +17,13 @@ class WorkerDied(IrbenchError):
 
     Attributes:
         log_tail: The last of what it wrote to stdout and stderr.
+        crash: The name of the signal, ``SIGSEGV`` for example, where its own code ended it; ``None`` otherwise.
     """
 
-    def __init__(self, message: str, *, hint: str = "", log_tail: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", log_tail: str = "", crash: str | None = None) -> None:
         super().__init__(message, hint=hint, exit_code=ExitCode.FAILED_CELL)
         self.log_tail = log_tail
+        self.crash = crash
 
     def during(self, what: str, remedy: str = "") -> IrbenchError:
         """Return the error that a user sees whose call ends here.
@@ -36,6 +41,11 @@ class WorkerTimedOut(WorkerDied):
 
 class CallFailed(IrbenchError):
     """The worker is alive, and its call raised; message and hint are those of the exception."""
+
+
+def crash_signal(code: int) -> str | None:
+    """Return the name of the signal by which a process was ended for what its own code did; ``None`` otherwise."""
+    return signal.Signals(-code).name if -code in _CRASHES else None
 
 
 def how_it_ended(code: int) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Self
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
-from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut, how_it_ended
+from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut, crash_signal, how_it_ended
 from irbench.worker.interpreters import interpreter_command, interpreter_environment
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
@@ -228,7 +228,7 @@ class Worker:
         code = self._process.returncode
         hint = _OUT_OF_MEMORY if ended and code == -signal.SIGKILL else ""
         how = how_it_ended(code) if ended else "hung up without an answer and was ended"
-        return WorkerDied(f"It {how}.", hint=hint, log_tail=tail)
+        return WorkerDied(f"It {how}.", hint=hint, log_tail=tail, crash=crash_signal(code) if ended else None)
 
     def __enter__(self) -> Self:
         return self
@@ -269,7 +269,7 @@ def call_in_worker(
             # the log goes with the folder, so its last line must come along
             last = [f"The last it said: {line[-_LAST_WORDS:]}" for line in error.log_tail.splitlines()[-1:]]
             hint = " ".join(filter(None, [error.hint, *last]))
-            raise type(error)(error.message, hint=hint, log_tail=error.log_tail) from None
+            raise type(error)(error.message, hint=hint, log_tail=error.log_tail, crash=error.crash) from None
 
 
 @contextlib.contextmanager

@@ -39,7 +39,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of all that is random (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="number of the first graph (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=1, help="how many run at once (default: %(default)s)")
-    parser.add_argument("--thorough", action="store_true", help="try each pass on its own too")
+    parser.add_argument(
+        "--thorough", action="store_true", help="try every precision, each pass alone, and OpenVINO always"
+    )
     parser.add_argument("--keep", type=Path, help="folder where findings are kept, shrunk")
     arguments = parser.parse_args()
     silence()

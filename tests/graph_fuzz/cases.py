@@ -13,6 +13,7 @@ import onnx
 from . import (  # noqa: F401 - each registers its patterns
     patterns_activations,
     patterns_attention,
+    patterns_decoders,
     patterns_layouts,
     patterns_normalization,
     patterns_positions,
@@ -99,7 +100,7 @@ def _random(number: int, chance: random.Random) -> Case:
 
 def _of_pattern(number: int, kind: str, chance: random.Random, patterns: Sequence[str]) -> Case:
     found = PATTERNS[chance.choice(list(patterns or PATTERNS))]
-    opset = chance.choice([opset for opset in OPSETS if opset >= found.opset])
+    opset = chance.choice([opset for opset in OPSETS if found.opset <= opset <= found.last])
     deviation = chance.choice(deviations(found, opset, chance.random())) if kind == "near-miss" else None
     choices = Choices(chance, deviation)
     model = _valid(_build(found.build, choices, opset))
@@ -112,7 +113,7 @@ def _of_pattern(number: int, kind: str, chance: random.Random, patterns: Sequenc
 
 def near_misses(pattern: Pattern, each: int) -> Iterator[bytes]:
     """Yield some graphs for each way in which a pattern can be missed, none of them hidden."""
-    opset = max(pattern.opset, 23)
+    opset = pattern.usual_opset
     found: dict[Deviation, None] = {}
     for seed in range(_ATTEMPTS):
         with contextlib.suppress(Unbuildable):

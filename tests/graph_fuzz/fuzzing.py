@@ -26,6 +26,7 @@ Breadth = Literal["quick", "usual", "thorough"]
 
 _DEADLINE_S = 300.0
 _KEPT_OF_A_KIND = 2
+_OPENVINO_EVERY = 5
 _CAUSES = ("topologically sorted", "inconsistent type", "input size", "is required but missing", "Add node", "fails")
 _CAUSES += ("does not load", "does not match", "not finite", "off by", "Bad node spec", "is not")
 """Words of reasons that tell causes apart."""
@@ -110,15 +111,20 @@ def routes_of(made: Case, breadth: Breadth) -> list[Route]:
 
     Args:
         made: The graph.
-        breadth: ``quick`` for every level and, by turns, one precision; ``usual`` for every level and precision, the
-            passes that look for its pattern alone, and one more; ``thorough`` for each pass alone too.
+        breadth: ``quick`` for every level and, by turns, one precision; ``usual`` for a pass alone too, one that looks
+            for its pattern; ``thorough`` for every level, pass and precision.
     """
     known, precisions = sorted(_passes()), precision_routes()
-    if breadth == "quick":
-        return [*level_routes(), precisions[made.number % len(precisions)]]
-    other = random.Random(made.name).choice(known)
-    alone = known if breadth == "thorough" else [name for name in known if name in made.passes or name == other]
-    return [*level_routes(), *map(pass_route, alone), *precisions]
+    if breadth == "thorough":
+        return [*level_routes(), *map(pass_route, known), *precisions]
+    suitable = [name for name in made.passes if name in known] or known
+    alone = [pass_route(random.Random(made.name).choice(suitable))] if breadth == "usual" else []
+    return [*level_routes(), *alone, precisions[made.number % len(precisions)]]
+
+
+def runtimes_of(made: Case, breadth: Breadth) -> tuple[str, ...]:
+    """Return the runtimes that answer after each route; OpenVINO, which takes longest to compile, seldom."""
+    return ("ort", "openvino") if breadth == "thorough" or made.number % _OPENVINO_EVERY == 0 else ("ort",)
 
 
 def examine(
@@ -223,4 +229,5 @@ def silence() -> None:
 def _work(sender: Connection, numbers: list[int], seed: int, breadth: Breadth) -> None:
     silence()
     for number in numbers:
-        sender.send(examine(case(number, seed), ("ort", "openvino"), breadth, sender.send))
+        made = case(number, seed)
+        sender.send(examine(made, runtimes_of(made, breadth), breadth, sender.send))

@@ -2,7 +2,8 @@
 
 A precondition is an operand of a conjunction that a function returns, an ``all`` that it returns, a guard that returns
 ``False`` or ``None`` or goes on with a loop, an operand of the disjunction in such a guard, or an entry of a table of
-numbers that constants must be. Comparisons with ``None`` are left alone: most are there for the type checker.
+numbers that constants must be. Comparisons with ``None`` are left alone: most are there for the type checker. The
+preconditions of a pass are also those of the modules in which it looks for its pattern.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import importlib
 import itertools
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,18 @@ _FIRST = {
     "fuse_attention": ("fold_shapes", "remove_redundant"),
 }
 """Passes that go before one, so that it finds its patterns as it does in a level."""
+
+_PARTS = {
+    "fuse_attention": ("attention_chain", "attention_mask", "attention_heads"),
+    "fuse_group_normalization": ("moments",),
+    "fuse_grouped_queries": ("repetition",),
+    "fuse_layer_normalization": ("normalized_axes", "moments", "shared_moments"),
+    "fuse_rms_normalization": ("normalized_axes", "shared_moments"),
+    "fuse_rotary_embedding": ("rotation", "half_tables"),
+    "loop_to_gru": ("recurrence", "reversal"),
+    "pack_attention": ("microsoft",),
+}
+"""Modules of ``irbench.optimizer.rewrite`` in which a pass looks for its pattern, each before those that import it."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +74,28 @@ class Mutant:
 
 def mutants(name: str) -> Iterator[Mutant]:
     """Yield every mutant of a pass that can be loaded."""
-    module = sys.modules[type(registry.graph_pass(name)).__module__]
-    module = importlib.import_module(f"{module.__name__}.{name}")
-    assert module.__file__ is not None
-    tree = ast.parse(Path(module.__file__).read_text())
-    for number, (function, condition) in enumerate(preconditions(tree)):
-        made = types.ModuleType(module.__name__)
-        changed = _without(tree, number)
-        with patch.dict(sys.modules, {module.__name__: made}):  # where dataclasses look for their module
-            exec(compile(changed, module.__file__, "exec"), made.__dict__)
-        yield Mutant(name, function, condition, getattr(made, name))
+    package = type(registry.graph_pass(name)).__module__
+    parts = [f"{package.rpartition('.')[0]}.rewrite.{part}" for part in _PARTS.get(name, ())]
+    sources = {module: _source(module) for module in (*parts, f"{package}.{name}")}
+    for module, tree in sources.items():
+        for number, (function, condition) in enumerate(preconditions(tree)):
+            made = _executed({**sources, module: _without(tree, number)})
+            yield Mutant(name, function, condition, getattr(made, name))
+
+
+def _source(module: str) -> ast.Module:
+    path = importlib.import_module(module).__file__
+    assert path is not None
+    return ast.parse(Path(path).read_text(), path)
+
+
+def _executed(sources: Mapping[str, ast.Module]) -> types.ModuleType:
+    """Execute modules one after the other, where each finds those before it, and return the last one."""
+    made = {module: types.ModuleType(module) for module in sources}
+    with patch.dict(sys.modules, made):
+        for module, tree in sources.items():
+            exec(compile(tree, module, "exec"), made[module].__dict__)
+    return made[module]
 
 
 def preconditions(tree: ast.Module) -> list[tuple[str, str]]:
@@ -86,7 +111,9 @@ def _without(tree: ast.Module, number: int) -> ast.Module:
 
 
 def _found(tree: ast.Module) -> list[tuple[str, str, Callable[[], None]]]:
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    parts = [*tree.body, *itertools.chain.from_iterable(held.body for held in classes)]
+    functions = [node for node in parts if isinstance(node, ast.FunctionDef)]
     tables = [node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)]
     found = [entry for table in tables for entry in _entries(table)]
     found += [entry for function in functions for entry in _in(function)]

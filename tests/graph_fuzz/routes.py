@@ -15,7 +15,6 @@ import onnx_ir
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.onnx.reading import external_data
 from irbench.onnx.rewriting import detached_weights
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
 from irbench.optimizer.model_files import load, vendors_of
@@ -23,7 +22,7 @@ from irbench.optimizer.narrow import OPSETS, narrow
 from irbench.optimizer.recipe import LEVELS
 from irbench.spi import QuantizationRequest
 
-from .judging import Judge, answers_of_openvino, answers_of_ort
+from .judging import Judge, answers_of_openvino, answers_of_ort, is_known_fault
 from .route import Route, level_routes, pass_route, precision_routes
 from .signatures import Entry, changes, fits, keeps, signature
 
@@ -98,6 +97,7 @@ class _Traveller:
         self._signature = signature(onnx.load_from_string(judge.content))
         self._changed = False
         self._precision = "fp32"
+        self._idle: set[str] = set()
 
     def steps(self) -> list[Outcome]:
         """Raise the operator set, apply the passes, convert."""
@@ -132,7 +132,7 @@ class _Traveller:
         if self._judge.differing[name] is not None:
             return self._outcome(name, "refused", "the runtime differs on the original too")
         reason = self._answers(run, self._content)
-        if reason is None or self._route.conversion:
+        if reason is None or self._route.conversion or is_known_fault(reason):
             return self._outcome(name, "refused" if reason else "equal", reason or "")
         return replace(self._outcome(name, "wrong answer", reason), before=self._judge.content)
 
@@ -152,22 +152,34 @@ class _Traveller:
     def _raise_opset(self, wanted: Sequence[int]) -> list[Outcome]:
         outcomes = []
         for opset in [opset for opset in wanted if opset > self._opset > 0]:
-            try:
-                model = detached_weights.detach(external_data.load(self._source), {})
-                upgrade_opset(model, opset)
-                path = self._folder / f"raised-{opset}.onnx"
-                detached_weights.write(model, path)
-                raised, reason = load(path), self._answers(answers_of_ort, path.read_bytes())
-            except CannotUpgrade as problem:
-                reason = _short(problem)
+            content, key = self._source.read_bytes(), (opset, self._content)
+            if key not in self._judge.raised:
+                self._judge.raised[key] = self._raised(content, opset)
+            raised, reason = self._judge.raised[key]
             if reason is None:
-                self._model, self._content = raised, self._bytes(raised)
+                path = self._folder / f"raised-{opset}.onnx"
+                path.write_bytes(raised)
+                self._model = load(path)
+                self._content = self._bytes()
                 self._require_signature("raise_opset", self._judge.content)
                 return [*outcomes, self._outcome("raise_opset", "equal")]
             outcomes.append(self._outcome("raise_opset", "refused", reason))
         return outcomes
 
+    def _raised(self, content: bytes, opset: int) -> tuple[bytes, str | None]:
+        """Return a graph at a later operator set, and why it cannot be used."""
+        try:
+            model = detached_weights.detach(onnx.load_from_string(content), {})
+            upgrade_opset(model, opset)
+            path = self._folder / "raised.onnx"
+            detached_weights.write(model, path)
+        except CannotUpgrade as problem:
+            return b"", _short(problem)
+        return path.read_bytes(), self._answers(answers_of_ort, path.read_bytes())
+
     def _apply(self, name: str, change: Callable[[onnx_ir.Model], bool]) -> Outcome:
+        if name in self._idle:
+            return self._outcome(name, "unchanged")
         operations = _operations(self._model)
         try:
             modified = change(self._model)
@@ -176,7 +188,9 @@ class _Traveller:
                 self._outcome(name, "crash", f"{type(problem).__name__}: {_short(problem)}", self._content)
             ) from problem
         if not modified and operations == _operations(self._model):
+            self._idle.add(name)
             return self._outcome(name, "unchanged")
+        self._idle.clear()
         return self._checked(name)
 
     def _convert(self, conversion: str) -> Outcome:
@@ -229,7 +243,7 @@ class _Traveller:
             run = answers_of_ort(self._content)
         except Exception as problem:
             reason = _short(problem)
-            if self._route.conversion and any(quiet in reason for quiet in _QUIET):
+            if self._route.conversion and (any(quiet in reason for quiet in _QUIET) or is_known_fault(reason)):
                 self._changed = False
                 return self._outcome(name, "refused", "no kernel")
             raise _Failed(self._outcome(name, "invalid graph", reason, before)) from problem

@@ -51,6 +51,16 @@ def test_a_pass_that_breaks_the_model_is_one_line_and_its_remedy(model: Path) ->
     assert remedy == "hint: Leave it out: --passes fake-harmless"
 
 
+def test_a_pass_in_which_the_process_crashes_is_left_out_and_told(model: Path, tmp_path: Path) -> None:
+    called = irbench("optimize", model, "--passes", "fake-harmless,fake-crashing", "-o", tmp_path / "made.onnx")
+    assert called.code == 0, called.err
+    crashed = next(line for line in called.out.splitlines() if "fake-crashing" in line)
+    assert crashed.split()[2] == "skipped"
+    crash = "the runtime that checks its graph crashed with SIGSEGV; the graph stays as it was before fake-crashing"
+    assert f"warning: mlp: {crash}" in called.err.splitlines()
+    assert [node.op_type for node in onnx.load(tmp_path / "made.onnx").graph.node].count("Identity") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "said", "hint"),
     [

@@ -95,19 +95,22 @@ def _prepared(source: Path) -> Path:
 
     prepared = source.with_name(f"prepared-{source.name}")
     quant_pre_process(source, prepared, skip_symbolic_shape=True, save_as_external_data=_is_large(source))
+    _tidy(prepared)
     return prepared
 
 
 def _tidy(path: Path) -> None:
-    """Put the nodes of a graph in order, and remove the operator sets that none of them needs.
+    """Put the nodes of a graph in order, give values names of their own, and remove operator sets that none needs.
 
-    The tool imports all sets that it knows, and overlooks which values bodies read when it sorts.
+    The tool imports all sets that it knows, and overlooks which values bodies read when it sorts. The runtime's
+    optimiser, which prepares the graph, gives constants of a body names that the graph around it has.
     """
     import onnx_ir
     from onnx_ir.passes import common
 
     model = onnx_ir.load(path)
     common.TopologicalSortPass()(model)
+    common.NameFixPass()(model)
     common.RemoveUnusedOpsetsPass()(model)
     onnx_ir.save(model, path)
 

@@ -17,7 +17,7 @@ power, s a Reciprocal or a power.
 
 from __future__ import annotations
 
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,11 +40,17 @@ __all__ = ["fuse_layer_normalization"]
 def _fuse_layer_normalization(model: ir.Model) -> bool:
     infer(model)
     unshared = unshare_moments(model)
-    core = forms()
     absorbing = [Rule(partial(_scaled, pair), _scale, _absorbs) for pair in ORDERS]
     absorbing += [Rule(partial(_shifted, pair), _shift, _absorbs) for pair in ORDERS]
-    changed = apply_rules(model, [Rule(form, _normalise, _normalises) for form in (*core, *map(_turned, core))])
+    changed = apply_rules(model, [Rule(form, _normalise, _normalises) for form in _forms()])
     return apply_rules(model, absorbing) or changed or unshared
+
+
+@cache
+def _forms() -> list[Build]:
+    """Return the patterns, each with a Transpose at its end too."""
+    core = forms()
+    return [*core, *map(_turned, core)]
 
 
 def _turned(form: Build) -> Build:

@@ -15,6 +15,7 @@ merged by the first rule of ``remove_redundant``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,8 +39,6 @@ from irbench.optimizer.rewrite.edit import (
 from irbench.spi import Pass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import onnx_ir as ir
 
     from irbench.onnx.sizes import Size
@@ -50,21 +49,18 @@ __all__ = ["lift_reshapes"]
 
 def _lift_reshapes(model: ir.Model) -> bool:
     infer(model)
-    rules = {
-        "MatMul": (_keep_rows, _merge_later),
-        "Add": (_add_before_split,),
-        "Gemm": (_as_product,),
-        "Transpose": (_scale_later,),
-        "Reshape": (_scale_later,),
-    }
     changed = False
-    while sum(rule(node) for node in list(model.graph) for rule in rules.get(node.op_type, ()) if _stands(node)):
+    while any(_apply(model, rules) for rules in _ROUNDS):
         changed = True
         clean(model)
         merge_layouts(model)
         clean(model)
     clean(model)  # a rule that finds out late leaves what it has begun unread
     return changed
+
+
+def _apply(model: ir.Model, rules: Mapping[str, Sequence[Callable[[ir.Node], bool]]]) -> bool:
+    return sum(rule(node) for node in list(model.graph) for rule in rules.get(node.op_type, ()) if _stands(node)) > 0
 
 
 def _stands(node: ir.Node) -> bool:
@@ -228,6 +224,12 @@ def _source(value: ir.Value | None) -> ir.Value | None:
     node = value.producer() if value is not None else None
     return node.inputs[0] if node is not None else None
 
+
+_ROUNDS: Sequence[Mapping[str, Sequence[Callable[[ir.Node], bool]]]] = (
+    {"MatMul": (_keep_rows, _merge_later), "Add": (_add_before_split,), "Gemm": (_as_product,)},
+    {"Transpose": (_scale_later,), "Reshape": (_scale_later,)},
+)
+"""Rules by the operation that they begin with, rule 4 last: what it puts behind a Reshape hides that from rule 2."""
 
 lift_reshapes: Pass = Rewrite(
     "lift_reshapes", "matrix products in place, without reshaping around them", _lift_reshapes

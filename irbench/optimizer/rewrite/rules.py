@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from irbench.optimizer.rewrite.edit import clean, is_node, scalar
@@ -46,9 +47,9 @@ def apply_rules(model: ir.Model, rules: Iterable[Rule]) -> bool:
     What inference did not find stays unknown, and a check refuses it: unknown never counts as absent, as one or as
     equal. Functions stay as they are: what a function reads has the types and shapes of each call.
     """
-    from onnxscript.rewriter import RewriteRule, RewriteRuleSet
+    from onnxscript.rewriter import RewriteRuleSet
 
-    every = RewriteRuleSet([RewriteRule(rule.pattern, rule.replacement, rule.check) for rule in rules])
+    every = RewriteRuleSet([_compiled(rule) for rule in rules])
     _put_numbers_second(model)
     changed = False
     with _functions_apart(model):
@@ -57,6 +58,27 @@ def apply_rules(model: ir.Model, rules: Iterable[Rule]) -> bool:
     if changed:
         clean(model)
     return changed
+
+
+def _compiled(rule: Rule) -> Any:
+    """Return what the rewriter makes of a rule: once for each, because it writes out every form of a pattern."""
+    from onnxscript.rewriter import RewriteRule
+
+    key = tuple(map(_identity, (rule.pattern, rule.replacement, rule.check)))
+    if key not in _COMPILED:
+        _COMPILED[key] = RewriteRule(rule.pattern, rule.replacement, rule.check)
+    return _COMPILED[key]
+
+
+_COMPILED: dict[tuple[object, ...], Any] = {}
+
+
+def _identity(function: object) -> object:
+    """Return what equal functions share, those with the same arguments bound too."""
+    if not isinstance(function, partial):
+        return function
+    bound = tuple(map(_identity, function.args)), tuple(sorted(function.keywords.items()))
+    return (_identity(function.func), *bound)
 
 
 @contextmanager

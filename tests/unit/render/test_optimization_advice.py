@@ -75,6 +75,14 @@ def test_functions_that_stay_are_told() -> None:
     assert first == "warning: bert: functions stay as they are: no body; passes left them alone"
 
 
+def test_a_pass_that_was_left_out_after_a_crash_is_told_once() -> None:
+    left = GraphStep("fuse_attention", False, obstacle=Obstacle("crashed", 23, "SIGSEGV"))
+    crash = "the runtime that checks its graph crashed with SIGSEGV; the graph stays as it was before fuse_attention"
+    first, second, *_ = told(replace(LINEAGE, steps=(ORIGINAL, left, FOLDED, left)))
+    assert first == f"warning: bert: {crash}"
+    assert not second.startswith("warning")
+
+
 def test_what_was_not_checked_is_told() -> None:
     checked = GraphCheck(unchecked=(UncheckedBody("If", "choice", "then_branch"),))
     first, *_ = told(replace(LINEAGE, checked=checked))

@@ -85,6 +85,7 @@ def test_a_function_that_crashed_is_told_with_its_last_words() -> None:
     with pytest.raises(WorkerDied, match="SIGSEGV") as caught:
         call_in_worker("tests_support:say_and_die", "bad pointer", signal.SIGSEGV, deadline_s=PATIENCE_S)
     assert caught.value.hint == "The last it said: bad pointer"
+    assert caught.value.crash == "SIGSEGV"
 
 
 def test_noise_on_stdout_goes_to_the_log_and_never_into_the_answer(tmp_path: Path) -> None:

@@ -75,6 +75,15 @@ def test_rule_2_multiplies_before_leading_axes_are_merged():
     assert applied(lift_reshapes, model, feed) == ["Transpose", "MatMul"]
 
 
+def test_rule_2_sees_an_operand_that_is_scaled_before_its_axes_are_merged():
+    """Rule 4 would move the scale to between the Reshape and the product, and OpenVINO does not load that."""
+    operands = "k = Mul (b, s)  ra = Reshape (a, merged)  rb = Reshape (k, columns)"
+    body = f"{operands}  m = MatMul (ra, rb)  y = Reshape (m, split)"
+    weights = {"merged": np.array([-1, 3, 4]), "columns": np.array([-1, 4, 5]), "split": np.array([-1, 2, 3, 5])}
+    model = make(body, "float[2,2,3,4] a, float[2,2,4,5] b", "float[2,2,3,5] y", **weights)
+    assert applied(lift_reshapes, model, {"a": random(2, 2, 3, 4), "b": random(2, 2, 4, 5)}) == ["Mul", "MatMul"]
+
+
 def test_rule_2_leaves_products_without_more_leading_axes():
     body = "a = Reshape (x, merged)  at = Transpose <perm: ints = [0, 2, 1]> (a)  y = MatMul (at, v)"
     assert kept(lift_reshapes, make(body, "float[72,4] x, float[12,6,5] v", "float[12,4,5] y"))
