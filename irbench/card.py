@@ -33,7 +33,10 @@ __all__ = [
 ]
 
 CARD = "card.json"
-_SCHEMA_VERSION = 1
+# 1: every output of a reference has the batch as its first axis, and no input is a mask
+# 2: ``batch_axes`` of a bundle, and ``is_mask`` of an input: an irbench before would draw other inputs than those
+#    that the reference was computed for
+_SCHEMA_VERSION = 2
 _MOST_BYTES = 1 << 24
 _DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|bfloat16")
 
@@ -139,6 +142,10 @@ def _require_sense(bundle: Bundle) -> None:
     for artifact in bundle.artifacts:
         if len(artifact.inputs) != len(logical):
             raise ValueError(f"{artifact.label} takes {len(artifact.inputs)} inputs, the model has {len(logical)}")
+        if bundle.batch_axes and len(bundle.batch_axes) != len(artifact.outputs):
+            raise ValueError(f"{artifact.label} has {len(artifact.outputs)} outputs, and {len(bundle.batch_axes)} axes")
+    if any(axis is not None and axis < 0 for axis in bundle.batch_axes):
+        raise ValueError("an axis of an output is negative")
     for name, size in bundle.defaults.items():
         if size < 1:
             raise ValueError(f"the size of {name} must be at least 1, not {size}")
@@ -174,7 +181,8 @@ def write_card(card: Card, directory: Path) -> None:
 def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:
     """Return the expected outputs of the first :data:`irbench.feeds.POOL` samples, or ``None`` without a reference.
 
-    They hold for the sizes in ``bundle.defaults``; :func:`irbench.feeds.repeat_pool` makes any batch of them.
+    They hold for the sizes in ``bundle.defaults``; with ``bundle.batch_axes``, :func:`irbench.feeds.repeat_pool` makes
+    any batch of them.
 
     Raises:
         IrbenchError: The file is missing or damaged.

@@ -24,6 +24,7 @@ __all__ = [
     "POOL",
     "constant",
     "generate",
+    "holds_pool",
     "lay_out",
     "logical_inputs",
     "read_sample",
@@ -136,9 +137,45 @@ def lay_out(logical: Sequence[Array], artifact: Artifact) -> Feed:
     )
 
 
-def repeat_pool(outputs: Sequence[Array], batch: int) -> tuple[Array, ...]:
-    """Return the outputs of a batch of ``batch`` samples, given those of the first :data:`POOL`."""
-    return tuple(np.take(output, np.arange(batch) % POOL, axis=0) for output in outputs)
+def repeat_pool(outputs: Sequence[Array], batch: int, axes: Sequence[int | None] = ()) -> tuple[Array, ...]:
+    """Return the outputs of a batch of ``batch`` samples, given those of the first :data:`POOL`.
+
+    Args:
+        outputs: Of the first :data:`POOL` samples.
+        batch: How many samples.
+        axes: As :attr:`irbench.spec.Bundle.batch_axes`; empty where the first axis of each output counts samples.
+    """
+    return tuple(_repeated(output, batch, axis) for output, axis in zip(outputs, _axes(outputs, axes), strict=True))
+
+
+def holds_pool(outputs: Sequence[Array], axes: Sequence[int | None] = ()) -> bool:
+    """Return whether outputs may be those of :data:`POOL` samples.
+
+    Args:
+        outputs: One array per output.
+        axes: As for :func:`repeat_pool`.
+    """
+    counting = _axes(outputs, axes)
+    return len(counting) == len(outputs) and all(
+        _has_pool(output.shape, axis) for output, axis in zip(outputs, counting, strict=True)
+    )
+
+
+def _axes(outputs: Sequence[Array], axes: Sequence[int | None]) -> Sequence[int | None]:
+    return axes or (0,) * len(outputs)
+
+
+def _has_pool(shape: tuple[int, ...], axis: int | None) -> bool:
+    return axis is None or (axis < len(shape) and shape[axis] > 0 and shape[axis] % POOL == 0)
+
+
+def _repeated(output: Array, batch: int, axis: int | None) -> Array:
+    if axis is None:
+        return output
+    rows = output.shape[axis] // POOL
+    taken = (np.arange(batch) % POOL)[:, np.newaxis] * rows + np.arange(rows)
+    repeated: Array = np.take(output, taken.ravel(), axis=axis)
+    return repeated
 
 
 def _aligned_copy(array: Array, dtype: np.dtype[Any]) -> Array:
@@ -176,9 +213,23 @@ def _restored(array: Array, dtype: np.dtype[Any]) -> Array:
 def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...]) -> Array:
     generator = np.random.default_rng(entropy)
     dtype = numpy_dtype(spec.tensor.dtype)
+    if spec.is_mask and shape:
+        return _mask(generator, shape).astype(dtype)
     if dtype.kind == "b":
         return np.asarray(generator.random(shape) < 0.5)
     if dtype.kind in "iuO" or "int" in dtype.name:  # also integers of four bits, which are no kind of NumPy's
         drawn = generator.integers(int(spec.low), max(int(spec.high), int(spec.low) + 1), shape)
         return (drawn.astype(str) if dtype.hasobject else drawn).astype(dtype)
     return generator.uniform(spec.low, spec.high, shape).astype(dtype)
+
+
+def _mask(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Return rows along the last axis that are true at first and false from some position on.
+
+    Rows of more than one element hold both. In some models true is a position that counts and in others one that does
+    not, and a softmax over none is NaN.
+    """
+    *rows, length = shape
+    kept = generator.integers(1, max(length, 2), tuple(rows))
+    mask: Array = np.arange(length) < np.expand_dims(kept, -1)
+    return mask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 
 from irbench import feeds
 from irbench.errors import IrbenchError
+from irbench.spec import TensorSpec
 
 __all__ = [
     "LAYERS_FILE",
@@ -126,9 +128,13 @@ def save_saved_model(path: Path, signatures: tuple[str, ...]) -> None:
     tf.saved_model.save(module, str(path), signatures=dict.fromkeys(signatures, module.__call__))
 
 
-def conversions(folder: Path) -> dict[str, tuple[dict[str, int], float] | str]:
-    """Convert every tiny model; return its ONNX operations and its error, or why it cannot be converted."""
-    found: dict[str, tuple[dict[str, int], float] | str] = {}
+Conversion = tuple[dict[str, int], float, tuple[TensorSpec, ...]]
+"""ONNX operations, worst relative error, and outputs."""
+
+
+def conversions(folder: Path) -> dict[str, Conversion | str]:
+    """Convert every tiny model, or tell why it cannot be converted."""
+    found: dict[str, Conversion | str] = {}
     for case in _CASES:
         try:
             found[case] = _conversion(case, folder)
@@ -137,14 +143,14 @@ def conversions(folder: Path) -> dict[str, tuple[dict[str, int], float] | str]:
     return found
 
 
-def _conversion(case: str, folder: Path) -> tuple[dict[str, int], float]:
-    """Convert one of the tiny models; return its ONNX operations and its worst relative error at batch 3."""
+def _conversion(case: str, folder: Path) -> Conversion:
+    """Convert one of the tiny models, and compare its answers at batch 3 with those of TensorFlow."""
     from onnx.reference import ReferenceEvaluator
 
     from irbench.onnx.rewriting.detached_weights import write
     from irbench_tf import exporter, signatures, tracing
     from irbench_tf.convert import convert, name_dimensions
-    from irbench_tf.random_draws import refuse_draws
+    from irbench_tf.reference_run import run_reference
     from irbench_tf.sources import Loaded
 
     model = _CASES[case]()
@@ -153,14 +159,9 @@ def _conversion(case: str, folder: Path) -> tuple[dict[str, int], float]:
     sizes = signatures.default_sizes(inputs)
     loaded = Loaded(case, signatures.keras_call(model), inputs, fixed, names, sizes, False, model, False, model)
     traced = tracing.trace(loaded, None)
-    refuse_draws(case, traced.function)
     detached = convert(traced, 18, ())
-    shapes = tracing.output_shapes(traced, loaded)
-    outputs = [
-        exporter.TensorSpec(name, tensor.dtype.name, shape)
-        for name, tensor, shape in zip(traced.output_names, traced.function.outputs, shapes, strict=True)
-    ]
-    name_dimensions(detached.model, traced.inputs, outputs)
+    run = run_reference(traced, loaded, 0)
+    name_dimensions(detached.model, traced.inputs, run.specs)
     exporter._fold(detached)
     path = folder / f"{case}.onnx"
     write(detached, path)
@@ -168,12 +169,14 @@ def _conversion(case: str, folder: Path) -> tuple[dict[str, int], float]:
     answers = ReferenceEvaluator(str(path)).run(
         None, {spec.name: array for spec, array in zip(traced.inputs, feed, strict=True)}
     )
-    expected = tracing.reference_outputs(traced, loaded, 0)
+    if run.draws:
+        return dict(Counter(node.op_type for node in detached.model.graph.node)), math.nan, run.specs
+    expected = feeds.repeat_pool(run.outputs, 3, run.axes)
     worst = max(
-        float(np.abs(answer - reference[:3]).max() / np.abs(reference[:3]).max())
+        float(np.abs(answer - reference).max() / np.abs(reference).max())
         for answer, reference in zip(answers, expected, strict=True)
     )
-    return dict(Counter(node.op_type for node in detached.model.graph.node)), worst
+    return dict(Counter(node.op_type for node in detached.model.graph.node)), worst, run.specs
 
 
 def _hard_sigmoid() -> Any:
@@ -248,6 +251,106 @@ def _noise() -> Any:
     return keras.Model(rows, draw(rows))
 
 
+def _fourier(transform: Callable[[Any], Any], *shape: int | None) -> Any:
+    import keras
+
+    signal = keras.Input(shape, name="signal")
+    return keras.Model(signal, keras.layers.Lambda(transform)(signal))
+
+
+def _mixing_tokens() -> Any:
+    import keras
+
+    return _fourier(lambda x: keras.ops.fft2((x, keras.ops.zeros_like(x)))[0], None, 12)
+
+
+def _spectrum_and_back() -> Any:
+    import tensorflow as tf
+
+    def filtered(x: Any) -> Any:
+        spectrum = tf.signal.rfft(x)
+        shares = tf.complex(tf.linspace(0.5, 1.5, 9), tf.linspace(1.0, -1.0, 9))
+        return tf.signal.irfft(spectrum * shares / tf.complex(2.0, 0.5), [16])
+
+    return _fourier(filtered, 5, 16)
+
+
+def _spectrogram() -> Any:
+    import tensorflow as tf
+
+    return _fourier(lambda x: tf.abs(tf.signal.stft(x, 16, 8, 16)), 64)
+
+
+def _turned_by_angles() -> Any:
+    import tensorflow as tf
+
+    def turned(x: Any) -> Any:
+        pairs = tf.complex(x[..., ::2], x[..., 1::2])
+        angles = tf.range(6, dtype=tf.float32)[:, tf.newaxis] * tf.constant([1.0, 0.1])
+        product = tf.math.conj(pairs) * tf.exp(tf.complex(tf.zeros_like(angles), angles))
+        parts = tf.stack([tf.math.real(product), tf.math.imag(product)], axis=-1)
+        return tf.concat([tf.reshape(parts, tf.shape(x)), tf.math.angle(product + 2.0)], axis=-1)
+
+    return _fourier(turned, 6, 4)
+
+
+def _named_outputs() -> Any:
+    import keras
+
+    first, second = keras.Input((4,), name="left"), keras.Input((4,), name="right")
+    hidden = keras.layers.Dense(3, name="shared")(first)
+    outputs = {"logits": hidden + second[:, :3], "states": {"last": hidden, "all": [hidden, second]}}
+    return keras.Model({"left": first, "right": second}, outputs)
+
+
+def _outputs_without_leading_batch() -> Any:
+    import keras
+
+    class Table(keras.layers.Layer):
+        def build(self, _: Any) -> None:
+            self.table = self.add_weight(shape=(3, 2), initializer="random_normal")
+
+        def call(self, _: Any) -> Any:
+            return self.table * 2.0
+
+        def compute_output_shape(self, _: Any) -> tuple[int, ...]:
+            return (3, 2)
+
+    tokens = keras.Input((None, 4), name="tokens")
+    time_first = keras.ops.transpose(tokens, (1, 0, 2))
+    rows = keras.ops.reshape(keras.layers.Dense(6)(tokens[:, 0]), (-1, 2))
+    return keras.Model(tokens, {"rows": rows, "table": Table()(tokens), "time_first": time_first})
+
+
+def _greatest_length() -> Any:
+    import keras
+
+    class Positions(keras.layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.table = self.add_weight(shape=(128, shape[-1]), initializer="random_normal")
+
+        def call(self, x: Any) -> Any:
+            return x + self.table[: keras.ops.shape(x)[1]]
+
+    tokens = keras.Input((None, 4), name="tokens")
+    return keras.Model(tokens, Positions()(tokens))
+
+
+def _noisy_dropout() -> Any:
+    import keras
+
+    generator = keras.random.SeedGenerator(1)
+    rows = keras.Input((6,), name="rows")
+    dropped = keras.layers.Lambda(lambda x: keras.random.dropout(x, 0.5, seed=generator), name="noise")
+    return keras.Model(rows, dropped(rows))
+
+
+def _complex_output() -> Any:
+    import tensorflow as tf
+
+    return _fourier(tf.signal.rfft, 8)
+
+
 _CASES: dict[str, Callable[[], Any]] = {
     "hard sigmoid": _hard_sigmoid,
     "grouped convolution": _grouped_convolution,
@@ -258,4 +361,13 @@ _CASES: dict[str, Callable[[], Any]] = {
     "wide dense": _wide_dense,
     "without counterpart": _without_counterpart,
     "noise": _noise,
+    "noisy dropout": _noisy_dropout,
+    "mixing tokens": _mixing_tokens,
+    "spectrum and back": _spectrum_and_back,
+    "spectrogram": _spectrogram,
+    "complex output": _complex_output,
+    "turned by angles": _turned_by_angles,
+    "named outputs": _named_outputs,
+    "outputs without leading batch": _outputs_without_leading_batch,
+    "greatest length": _greatest_length,
 }

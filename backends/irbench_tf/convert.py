@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.onnx.rewriting.detached_weights import DetachedModel, detach
+from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.spec import Shape, TensorSpec
 from irbench.spi import Array
+from irbench_tf.complex_numbers import rewrite_complex_numbers
 from irbench_tf.handlers import custom_handlers, optimizers
 from irbench_tf.hoist import hoist_constants, hoist_weights
 from irbench_tf.tracing import Traced
@@ -17,7 +19,7 @@ from irbench_tf.tracing import Traced
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["MAX_OPSET", "convert", "name_dimensions", "nchw_spec", "unmapped_operations"]
+__all__ = ["MAX_OPSET", "convert", "name_dimensions", "nchw_spec", "require_draws", "unmapped_operations"]
 
 MAX_OPSET = 18
 """The last operator set that tf2onnx writes by itself."""
@@ -59,6 +61,8 @@ def convert(traced: Traced, opset: int, nchw: Collection[str]) -> DetachedModel:
         frozen = tf_loader.tf_optimize(inputs, outputs, frozen)
     try:
         detached = _to_onnx(frozen, weights, request)
+    except IrbenchError:
+        raise
     except Exception as error:
         raise _failed(error, frozen) from error
     _require_mapped(detached.model)
@@ -83,6 +87,8 @@ def _to_onnx(frozen: Any, weights: dict[str, Array], request: dict[str, Any]) ->
     """
     try:
         return _attempt(frozen, weights, request, forgiving=False)
+    except IrbenchError:
+        raise
     except Exception:  # noqa: BLE001 - what the second attempt raises is what counts
         return _attempt(frozen, weights, request, forgiving=True)
 
@@ -94,7 +100,8 @@ def _attempt(frozen: Any, weights: dict[str, Array], request: dict[str, Any], *,
 
     with tf.device("/cpu:0"), tf.Graph().as_default() as graph:
         tf.import_graph_def(frozen, name="")
-        mapped = process_tf_graph(graph, custom_op_handlers=custom_handlers(), **request)
+        additions = {"custom_op_handlers": custom_handlers(), "custom_rewriter": [rewrite_complex_numbers]}
+        mapped = process_tf_graph(graph, **additions, **request)
         found = hoist_constants(mapped)
         model = optimizer.optimize_graph(mapped, catch_errors=forgiving, optimizers=optimizers()).make_model("irbench")
     return detach(model, {**weights, **found})
@@ -125,6 +132,19 @@ def unmapped_operations(model: onnx.ModelProto) -> tuple[str, ...]:
 
     known = {(all_schema.domain, all_schema.name) for all_schema in defs.get_all_schemas_with_history()}
     return tuple(sorted({node.op_type for node in _nodes(model.graph) if (node.domain, node.op_type) not in known}))
+
+
+def require_draws(model: onnx.ModelProto) -> None:
+    """Refuse a graph that draws no random numbers, though the model does: tf2onnx has dropped that.
+
+    Raises:
+        IrbenchError: It draws none.
+    """
+    if not any(may_be_random(node.domain, node.op_type, False) for node in _nodes(model.graph)):
+        raise IrbenchError(
+            "tf2onnx leaves the random numbers of the model out.",
+            hint="Build the model without them; nothing was exported.",
+        )
 
 
 def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.errors import ExitCode, IrbenchError, first_line
-from irbench.spec import BATCH, Artifact, Bundle, Scalar, TensorSpec
+from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Scalar, TensorSpec
 from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, install_command
 from irbench_tf import keras_files, opened_files, sources
-from irbench_tf.random_draws import blaming_draws, refuse_draws
+from irbench_tf.random_draws import blaming_draws
 
 if TYPE_CHECKING:
+    from irbench_tf.reference_run import ReferenceRun
     from irbench_tf.sources import Loaded
     from irbench_tf.tracing import Traced
 
@@ -31,6 +32,8 @@ _DESCRIPTION = ExporterDescription(
 _MOST_CHANNELS = 4
 _FITTED_TO = 4
 """Samples that random weights are fitted to; those that the weights are then checked with are more."""
+_NAMED_DRAWS = 3
+"""How many of the operations that draw are named."""
 _FOLDING_ROUNDS = 8
 """More than any chain of foldable operations behind a weight is long; folding stops by itself before."""
 
@@ -58,26 +61,21 @@ class TensorFlowExporter:
         say(f"building {request.source}")
         _import_tensorflow()
         opened_files.announce()
-        from irbench_tf import tracing
+        from irbench_tf.default_sizes import with_sizes
         from irbench_tf.frozen import freeze
+        from irbench_tf.reference_run import run_reference
+        from irbench_tf.tracing import trace
 
-        loaded = sources.load(request.source, request.imports, request.signature)
+        loaded = with_sizes(sources.load(request.source, request.imports, request.signature), request)
         notes = _prepare_weights(loaded, request, say)
-        traced = tracing.trace(loaded, request.batch)
-        if loaded.keras_model is not None:
-            refuse_draws(loaded.name, traced.function)
+        traced = trace(loaded, request.batch)
         say(f"running {loaded.name} in TensorFlow for its reference outputs")
-        shapes = tracing.output_shapes(traced, loaded)
-        outputs = tuple(
-            TensorSpec(name, tensor.dtype.name, shape)
-            for name, tensor, shape in zip(traced.output_names, traced.function.outputs, shapes, strict=True)
-        )
-        _write_reference(traced, loaded, request)
+        run = run_reference(traced, loaded, request.seed)
         say("freezing the TensorFlow graph")
         with blaming_draws(loaded.name, traced.function):
-            graph = freeze(traced.function, traced.inputs, outputs).write(request.directory)
+            graph = freeze(traced.function, traced.inputs, run.specs).write(request.directory)
             say("converting to ONNX")
-            onnx, facts = _write_onnx(traced, outputs, request)
+            onnx, facts = _write_onnx(traced, run, request)
         return Bundle(
             name=loaded.name,
             inputs=loaded.inputs,
@@ -85,10 +83,11 @@ class TensorFlowExporter:
             defaults=loaded.defaults if traced.batch is None else {**loaded.defaults, BATCH: traced.batch},
             classifier=loaded.classifier,
             seed=request.seed,
-            reference=Path(_REFERENCE_FILE),
+            reference=_write_reference(run, request),
             source=request.source,
             versions={name: metadata.version(name) for name in _TOOLS},
-            details={**facts, **notes},
+            details={**facts, **notes, **_drawing(run)},
+            batch_axes=() if set(run.axes) == {0} else run.axes,
         )
 
 
@@ -115,31 +114,50 @@ def _import_tensorflow() -> None:
 
 def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mapping[str, Scalar]:
     """Draw or load weights where that was asked for, and look at the activations they give."""
-    from irbench import feeds
-    from irbench_tf.activations import check_activations, inspect_activations
-    from irbench_tf.weights import randomise
+    from irbench.feeds import POOL
+    from irbench_tf.model_errors import blaming_model
 
     wanted = request.weights or ("random" if loaded.zoo else None)
-    model = loaded.keras_model
-    if model is None:
+    if loaded.keras_model is None:
         if wanted is not None:
             raise IrbenchError("A SavedModel contains its weights.", hint="Leave --weights out.")
         return {"weights": "own"}
+    with blaming_model(loaded.name, _sizes(loaded, POOL)):
+        if wanted == "random":
+            say(f"initialising the weights of {loaded.name} with seed {request.seed}")
+            return _draw_weights(loaded, request.seed)
+        return _own_weights(loaded, request.seed, wanted)
 
-    def draw(count: int) -> tuple[Array, ...]:
-        sizes = {**loaded.defaults, BATCH: loaded.fixed_batch or count}
-        return feeds.generate(loaded.inputs, sizes, request.seed)
 
-    samples = draw(feeds.POOL)  # with fewer, equal classes could not be told from chance; the reference needs as many
-    if wanted == "random":
-        say(f"initialising the weights of {loaded.name} with seed {request.seed}")
-        randomise(model, request.seed, draw(_FITTED_TO))
-        check_activations(model, samples, classifier=loaded.classifier)
-        return {"weights": "random"}
-    if wanted is not None:
-        _load_weights(model, loaded.name, wanted)
-    report = inspect_activations(model, samples, classifier=loaded.classifier)
-    return {"weights": wanted or "own", "activation_problems": "; ".join(report.problems) or None}
+def _draw_weights(loaded: Loaded, seed: int) -> Mapping[str, Scalar]:
+    from irbench.feeds import POOL
+    from irbench_tf.activations import check_activations
+    from irbench_tf.weights import randomise
+
+    randomise(loaded.keras_model, seed, _samples(loaded, _FITTED_TO, seed))
+    check_activations(loaded.keras_model, _samples(loaded, POOL, seed), classifier=loaded.classifier)
+    return {"weights": "random"}
+
+
+def _own_weights(loaded: Loaded, seed: int, path: str | None) -> Mapping[str, Scalar]:
+    from irbench.feeds import POOL
+    from irbench_tf.activations import inspect_activations
+
+    if path is not None:
+        _load_weights(loaded.keras_model, loaded.name, path)
+    samples = _samples(loaded, POOL, seed)  # with fewer, equal classes could not be told from chance
+    report = inspect_activations(loaded.keras_model, samples, classifier=loaded.classifier)
+    return {"weights": path or "own", "activation_problems": "; ".join(report.problems) or None}
+
+
+def _samples(loaded: Loaded, count: int, seed: int) -> tuple[Array, ...]:
+    from irbench import feeds
+
+    return feeds.generate(loaded.inputs, _sizes(loaded, count), seed)
+
+
+def _sizes(loaded: Loaded, batch: int) -> dict[str, int]:
+    return {BATCH: loaded.fixed_batch or batch, **loaded.defaults}
 
 
 def _load_weights(model: Any, name: str, path: str) -> None:
@@ -156,31 +174,36 @@ def _load_weights(model: Any, name: str, path: str) -> None:
         ) from error
 
 
-def _write_reference(traced: Traced, loaded: Loaded, request: ExportRequest) -> None:
+def _write_reference(run: ReferenceRun, request: ExportRequest) -> Path | None:
+    """Write the answers that others are compared with, and return their file; nothing where the next ones differ."""
     import numpy as np
 
-    from irbench_tf.tracing import reference_outputs
+    if run.draws:
+        return None
+    np.savez(request.directory / _REFERENCE_FILE, *run.outputs)
+    return Path(_REFERENCE_FILE)
 
-    outputs = reference_outputs(traced, loaded, request.seed)
-    np.savez(request.directory / _REFERENCE_FILE, *outputs)
+
+def _drawing(run: ReferenceRun) -> Mapping[str, Scalar]:
+    return {RANDOM_DRAWS: ", ".join(run.draws[:_NAMED_DRAWS])} if run.draws else {}
 
 
-def _write_onnx(
-    traced: Traced, outputs: tuple[TensorSpec, ...], request: ExportRequest
-) -> tuple[Artifact, Mapping[str, Scalar]]:
+def _write_onnx(traced: Traced, run: ReferenceRun, request: ExportRequest) -> tuple[Artifact, Mapping[str, Scalar]]:
     from irbench.onnx.rewriting.detached_weights import opset_of, write
     from irbench.onnx.rewriting.upgrade_opset import upgrade_opset
-    from irbench_tf.convert import MAX_OPSET, convert, name_dimensions, nchw_spec
+    from irbench_tf.convert import MAX_OPSET, convert, name_dimensions, nchw_spec, require_draws
 
     images = [spec.name for spec in traced.inputs if request.layout == "nchw" and _is_image(spec)]
     inputs = tuple(nchw_spec(spec) if spec.name in images else spec for spec in traced.inputs)
     detached = convert(traced, min(request.opset, MAX_OPSET), images)
     converted = len(detached.model.graph.node)
-    name_dimensions(detached.model, inputs, outputs)
+    if run.draws:
+        require_draws(detached.model)
+    name_dimensions(detached.model, inputs, run.specs)
     upgrade_opset(detached, request.opset)
     _fold(detached)
     digest = write(detached, request.directory / _ONNX_FILE)
-    artifact = Artifact("onnx", Path(_ONNX_FILE), inputs, outputs, sha256=digest, opset=opset_of(detached.model))
+    artifact = Artifact("onnx", Path(_ONNX_FILE), inputs, run.specs, sha256=digest, opset=opset_of(detached.model))
     layout: Literal["keep", "nchw"] = "nchw" if images else "keep"
     return artifact, {"layout": layout, "nodes_converted": converted, "nodes": len(detached.model.graph.node)}
 

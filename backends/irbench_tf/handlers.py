@@ -1,4 +1,4 @@
-"""What irbench adds to tf2onnx: operations it does not map, and an optimiser pass that it cannot finish."""
+"""What irbench adds to tf2onnx: operations it does not map, and optimiser passes that it does not get right."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ def custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
 
 
 def optimizers() -> Any:
-    """Return tf2onnx's optimiser passes, with a transpose pass that survives the addition of a scalar.
+    """Return tf2onnx's optimiser passes, two of them mended.
 
-    The original takes the largest axis of what is added to a convolution for the length of a bias.
+    The original pass over transposes takes the largest axis of what is added to a convolution for the length of a bias.
     A scalar has no axis, and the whole pass is lost: every transpose of a hard-swish network stays.
+
+    The original pass over pairs drops a Reshape before another one, also where a 0 in the shape of the second copies a
+    size of what the first gives: it then copies one of what the first takes.
     """
     import tf2onnx.optimizer
+    from tf2onnx.optimizer import back_to_back_optimizer
     from tf2onnx.optimizer.transpose_optimizer import TransposeOptimizer
 
     class ScalarSafeTransposeOptimizer(TransposeOptimizer):  # type: ignore[misc]  # tf2onnx ships no types
@@ -31,9 +35,39 @@ def optimizers() -> Any:
                 return self._handle_node_having_branches(trans, node)
             return super()._add_handler(trans, node)
 
+    class CopyingReshapeOptimizer(back_to_back_optimizer.BackToBackOptimizer):  # type: ignore[misc]  # as above
+        def _optimize(self, graph: Any) -> Any:
+            rules = back_to_back_optimizer._func_map  # noqa: SLF001 - tf2onnx offers no other way to them
+            original = rules[("Reshape",)]
+            rules[("Reshape",)] = _join_reshapes
+            try:
+                return super()._optimize(graph)
+            finally:  # other conversions in this process keep the rules that they know
+                rules[("Reshape",)] = original
+
     passes = OrderedDict(tf2onnx.optimizer._get_optimizers())  # noqa: SLF001 - tf2onnx offers no other list
     passes["optimize_transpose"] = ScalarSafeTransposeOptimizer
+    passes["remove_back_to_back"] = CopyingReshapeOptimizer
     return passes
+
+
+def _join_reshapes(graph: Any, node: Any, consumers: list[Any]) -> list[Any]:
+    """Drop a Reshape before its only consumer, another Reshape, unless that copies a size of its input."""
+    if len(consumers) == 1 and consumers[0].type == "Reshape" and not _copies_sizes(consumers[0]):
+        graph.replace_inputs(consumers[0], [node.input[0], consumers[0].input[1]])
+        graph.remove_node(node.name)
+    return []
+
+
+def _copies_sizes(reshape: Any) -> bool:
+    """Whether the shape of a Reshape may hold a 0; one that is joined of parts holds it in a constant one."""
+    shape = reshape.inputs[1]
+    allowed = reshape.get_attr("allowzero")
+    if shape is None or (allowed is not None and allowed.i):
+        return False
+    parts = shape.inputs if shape.type == "Concat" else [shape]
+    known = [part for part in parts if part is not None and part.is_const()]
+    return any(not part.get_tensor_value(as_list=False).all() for part in known)
 
 
 def _erfc(graph: Any, node: Any, name: str, _arguments: list[Any]) -> None:

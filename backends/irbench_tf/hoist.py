@@ -17,6 +17,9 @@ __all__ = ["hoist_constants", "hoist_weights"]
 _MIN_BYTES = 16 * 1024
 """Smaller constants stay: folding needs their values, and copying them costs nothing."""
 
+_COMPLEX = (8, 18)
+"""TensorFlow's numbers of complex64 and complex128: constants of these become two real ones."""
+
 _PASSES_ON = frozenset({"Identity", "Reshape", "Transpose"})
 """Operations that only rearrange a weight; its real consumers stand behind them."""
 
@@ -53,7 +56,9 @@ def hoist_weights(graph: Any) -> dict[str, Array]:
     weights: dict[str, Array] = {}
     for node in graph.node:
         tensor = node.attr["value"].tensor if node.op == "Const" else None
-        if tensor is not None and len(tensor.tensor_content) >= _MIN_BYTES and _may_be_input(node.name, consumers):
+        if tensor is None or tensor.dtype in _COMPLEX or len(tensor.tensor_content) < _MIN_BYTES:
+            continue
+        if _may_be_input(node.name, consumers):
             weights[f"{node.name}:0"] = tensor_util.MakeNdarray(tensor)
             _become_placeholder(node)
     return weights

@@ -1,4 +1,4 @@
-"""Models that draw random numbers in inference: each runtime would draw others, so no outputs could be compared."""
+"""Models that draw random numbers in inference: each runtime draws others, so that no outputs can be compared."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ from typing import Any
 
 from irbench.errors import IrbenchError
 
-__all__ = ["blaming_draws", "refuse_draws"]
+__all__ = ["blaming_draws", "draws_of", "refuse_draws"]
 
 _DRAWS = re.compile(
     r"Random\w+|(Parameterized)?TruncatedNormal|Multinomial|Rng\w+"
     r"|(Stateful|Stateless)(Random|StandardNormal|Uniform|TruncatedNormal|Parameterized|Multinomial|Shuffle)\w*"
 )
 """TensorFlow's operations that draw, or that advance the state of what draws."""
+
+
+def draws_of(function: Any) -> tuple[str, ...]:
+    """Return the operations that draw, each with its place in the model.
+
+    Args:
+        function: A concrete function, traced in inference mode. It may never take the branches that draw.
+    """
+    return tuple(dict.fromkeys(_draws(function)))
 
 
 def refuse_draws(name: str, function: Any) -> None:
@@ -31,7 +40,7 @@ def refuse_draws(name: str, function: Any) -> None:
     found = next(_draws(function), None)
     if found is not None:
         raise IrbenchError(
-            f"{name} draws random numbers in inference ({found}), and each runtime would draw others.",
+            f"{name} draws random numbers in inference ({found}), and that cannot be converted to ONNX.",
             hint="Let its layers draw only in training: def call(self, x, training=False). Or build the model without"
             " them.",
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irbench.errors import IrbenchError
-from irbench.spec import BATCH, InputSpec, Shape, TensorSpec
+from irbench.spec import BATCH, InputSpec, Shape, TensorSpec, is_named_as_mask
 
 __all__ = [
     "default_sizes",
@@ -34,7 +34,8 @@ def own_name(model: Any) -> str:
 def keras_inputs(model: Any) -> tuple[tuple[InputSpec, ...], int | None]:
     """Return the logical inputs of a Keras model and the batch it insists on, if any.
 
-    An integer input that feeds an ``Embedding`` directly is drawn from its vocabulary, other integers from [0, 2).
+    An integer input that feeds an ``Embedding`` directly is drawn from its vocabulary, other integers from [0, 2), and
+    rows of what is called a mask are ones followed by zeros.
 
     Raises:
         IrbenchError: The model does not know its inputs.
@@ -43,9 +44,12 @@ def keras_inputs(model: Any) -> tuple[tuple[InputSpec, ...], int | None]:
     if not tensors:
         raise IrbenchError(
             f"The Keras model {model.name} does not know the shapes of its inputs.",
-            hint="Build it from keras.Input tensors, or give a Sequential model a keras.Input as its first layer.",
+            hint="Return keras.Model(x, model(x)), where x = keras.Input((16,), name='x') stands for what it takes; or"
+            " give a Sequential model a keras.Input as its first layer.",
         )
-    names = _unique([_plain_name(tensor.name, "input") for tensor in tensors])
+    structure = _structure(model, "input")
+    keys = [_path_name(path, "input") for path in _paths(structure)] if _holds_keys(structure) else [""] * len(tensors)
+    names = _unique([_plain_name(tensor.name, key or "input") for tensor, key in zip(tensors, keys, strict=True)])
     highs = [_vocabulary(model, tensor) for tensor in tensors]
     specs = [(name, str(tensor.dtype), tuple(tensor.shape)) for name, tensor in zip(names, tensors, strict=True)]
     return _logical(specs, highs)
@@ -76,10 +80,7 @@ def keras_call(model: Any) -> Callable[[list[Any]], list[Any]]:
     """Return a function from a list of tensors to the list of the model's outputs, in inference mode."""
     import keras
 
-    try:
-        structure = model.input
-    except AttributeError:  # a Sequential model has inputs but no input
-        structure = None
+    structure = _structure(model, "input")
 
     def call(tensors: list[Any]) -> list[Any]:
         if structure is None:
@@ -92,7 +93,13 @@ def keras_call(model: Any) -> Callable[[list[Any]], list[Any]]:
 
 
 def keras_output_names(model: Any) -> tuple[str, ...]:
-    """Return the names of the layers that make the outputs; empty where Keras does not tell."""
+    """Return the names of the outputs; empty where Keras does not tell.
+
+    Where the model returns a dictionary they are its keys, and otherwise the names of the layers that make the outputs.
+    """
+    structure = _structure(model, "output")
+    if _holds_keys(structure):
+        return tuple(_path_name(path, "output") for path in _paths(structure))
     return tuple(getattr(model, "output_names", None) or ())
 
 
@@ -134,7 +141,9 @@ def _logical(
             hint="Give every input the same first axis.",
         )
     inputs = tuple(
-        InputSpec(TensorSpec(name, dtype, _named_shape(name, shape)), 0.0, float(_high(dtype, high)))
+        InputSpec(
+            TensorSpec(name, dtype, _named_shape(name, shape)), 0.0, float(_high(dtype, high)), is_named_as_mask(name)
+        )
         for (name, dtype, shape), high in zip(specs, highs, strict=True)
     )
     return inputs, next(iter(batches), None)
@@ -168,6 +177,32 @@ def _vocabulary(model: Any, tensor: Any) -> int | None:
         ):
             return int(layer.input_dim)
     return None
+
+
+def _structure(model: Any, which: str) -> Any:
+    """Return how the inputs or outputs of a model are nested; ``None`` where it does not tell."""
+    try:
+        return getattr(model, which)
+    except (AttributeError, ValueError):  # a Sequential model has inputs but no input
+        return None
+
+
+def _holds_keys(structure: Any) -> bool:
+    if isinstance(structure, Mapping):
+        return True
+    return isinstance(structure, list | tuple) and any(map(_holds_keys, structure))
+
+
+def _paths(structure: Any) -> list[tuple[Any, ...]]:
+    import keras
+
+    return [path for path, _ in keras.tree.flatten_with_path(structure)]
+
+
+def _path_name(path: tuple[Any, ...], otherwise: str) -> str:
+    """Return ``encoder_hidden`` for what is at ``["encoder"]["hidden"]``, ``output_0_hidden`` at ``[0]["hidden"]``."""
+    first = () if path and isinstance(path[0], str) else (otherwise,)
+    return "_".join(map(str, (*first, *path)))
 
 
 def _plain_name(name: str, fallback: str) -> str:

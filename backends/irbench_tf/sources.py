@@ -17,6 +17,7 @@ from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 from irbench_tf import saved_models, signatures
 from irbench_tf.keras_files import load_keras_file
+from irbench_tf.model_errors import PYTHON_ON_TENSORS, cause_of, is_python_on_tensors
 
 __all__ = ["Loaded", "accepts", "load"]
 
@@ -165,8 +166,10 @@ def _call_user_function(module: str, name: str) -> Any:
             model = function()
         except Exception as error:
             raise IrbenchError(
-                f"{module}:{name}() failed: {type(error).__name__}: {first_line(error)}",
-                hint="Fix the function; calling it in Python shows where it fails.",
+                f"{module}:{name}() failed: {cause_of(error)}",
+                hint=PYTHON_ON_TENSORS
+                if is_python_on_tensors(error)
+                else "Fix the function; calling it in Python shows where it fails.",
             ) from error
     if not isinstance(model, keras.Model):
         raise IrbenchError(

@@ -1,20 +1,18 @@
-"""Trace a loaded model to a concrete function, and compute its reference outputs."""
+"""Trace a loaded model to a concrete function."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from irbench import feeds
-from irbench.errors import IrbenchError, first_line
+from irbench.errors import IrbenchError
 from irbench.spec import BATCH, TensorSpec
-from irbench.spi import Array
+from irbench_tf.model_errors import blaming_model
 from irbench_tf.sources import Loaded
+from irbench_tf.stateful_draws import drawing_without_seeds
 
-__all__ = ["Traced", "output_shapes", "reference_outputs", "trace"]
+__all__ = ["Traced", "trace"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ def trace(loaded: Loaded, batch: int | None) -> Traced:
     """Trace the model in inference mode with a free batch, or with ``batch`` samples.
 
     Raises:
-        IrbenchError: The model insists on another batch, an output has no batch, or it cannot be traced.
+        IrbenchError: The model insists on another batch, cannot be traced, or returns complex numbers.
     """
     import tensorflow as tf
 
@@ -53,15 +51,10 @@ def trace(loaded: Loaded, batch: int | None) -> Traced:
         tf.TensorSpec([size if isinstance(size, int) else None for size in spec.shape], spec.dtype, spec.name)
         for spec in inputs
     ]
-    try:
+    with blaming_model(loaded.name, {} if batch is None else {BATCH: batch}, traces=True):
         function = _concrete(loaded, specs)
-    except Exception as error:
-        raise IrbenchError(
-            f"TensorFlow cannot trace {loaded.name}: {type(error).__name__}: {first_line(error)}",
-            hint="Check that the model runs on a batch" + (f" of {batch}." if batch else " of any size."),
-        ) from error
     names = _output_names(loaded.output_names, len(function.outputs), {spec.name for spec in inputs})
-    _require_batched(function.outputs, names, batch)
+    _refuse_complex(function.outputs, names)
     return Traced(function, inputs, names, batch)
 
 
@@ -69,77 +62,12 @@ def _concrete(loaded: Loaded, specs: Sequence[Any]) -> Any:
     import tensorflow as tf
 
     def call(*tensors: Any) -> list[Any]:
-        return loaded.call(list(tensors))
+        with drawing_without_seeds():
+            return loaded.call(list(tensors))
 
     if loaded.imports_graph:  # a function adds control dependencies, which must not leave a loop of TensorFlow 1
         return tf.compat.v1.wrap_function(call, list(specs))
     return tf.function(call, autograph=False).get_concrete_function(*specs)
-
-
-def reference_outputs(traced: Traced, loaded: Loaded, seed: int) -> tuple[Array, ...]:
-    """Return the model's outputs for the first :data:`irbench.feeds.POOL` samples at its default sizes.
-
-    A fixed batch is filled with repeats of the pool, and the repeats' outputs are dropped.
-    """
-    import tensorflow as tf
-
-    step = traced.batch or feeds.POOL
-    total = -(-feeds.POOL // step) * step
-    samples = feeds.generate(loaded.inputs, {**loaded.defaults, BATCH: total}, seed)
-    chunks = [
-        [output.numpy() for output in traced.function(*(tf.constant(array[start : start + step]) for array in samples))]
-        for start in range(0, total, step)
-    ]
-    return tuple(np.concatenate(parts)[: feeds.POOL] for parts in zip(*chunks, strict=True))
-
-
-def output_shapes(traced: Traced, loaded: Loaded) -> tuple[tuple[int | str, ...], ...]:
-    """Return each output's shape with its free axes named after the inputs' free dimensions.
-
-    TensorFlow calls every free axis ``None``. Which input dimension an output axis follows is seen
-    by running the model at two sizes; an axis that follows none gets a name of its own.
-    """
-    static = [tuple(output.shape.as_list()) for output in traced.function.outputs]
-    names = {BATCH: 2, **loaded.defaults} if traced.batch is None else dict(loaded.defaults)
-    free = [name for name in names if any(name in spec.dynamic_dimensions for spec in traced.inputs)]
-    needs_probe = any(size is None for shape in static for size in shape[1:])
-    follows = _probe(traced, loaded, names, free) if needs_probe else {}
-    return tuple(
-        tuple(_axis(traced, position, axis, size, follows) for axis, size in enumerate(shape))
-        for position, shape in enumerate(static)
-    )
-
-
-def _axis(
-    traced: Traced, output: int, axis: int, size: int | None, follows: Mapping[tuple[int, int], str]
-) -> int | str:
-    if axis == 0:
-        return BATCH if traced.batch is None else traced.batch
-    if size is not None:
-        return size
-    return follows.get((output, axis), f"{traced.output_names[output]}_{axis}")
-
-
-def _probe(traced: Traced, loaded: Loaded, sizes: Mapping[str, int], free: Sequence[str]) -> dict[tuple[int, int], str]:
-    base = _shapes_at(traced, loaded, sizes)
-    follows: dict[tuple[int, int], str] = {}
-    for name in free:
-        if name == BATCH:
-            continue
-        grown = _shapes_at(traced, loaded, {**sizes, name: sizes[name] + 1})
-        for output, (before, after) in enumerate(zip(base, grown, strict=True)):
-            for axis, (old, new) in enumerate(zip(before, after, strict=True)):
-                if (old, new) == (sizes[name], sizes[name] + 1):
-                    follows[output, axis] = name
-    return follows
-
-
-def _shapes_at(traced: Traced, loaded: Loaded, sizes: Mapping[str, int]) -> list[tuple[int, ...]]:
-    import tensorflow as tf
-
-    every = {**sizes, BATCH: traced.batch or 1}
-    arrays = feeds.generate(loaded.inputs, every, 0)
-    return [tuple(output.shape) for output in traced.function(*map(tf.constant, arrays))]
 
 
 def _output_names(given: Sequence[str], count: int, taken: set[str]) -> tuple[str, ...]:
@@ -154,11 +82,10 @@ def _output_names(given: Sequence[str], count: int, taken: set[str]) -> tuple[st
     return tuple(names)
 
 
-def _require_batched(outputs: Sequence[Any], names: Sequence[str], batch: int | None) -> None:
+def _refuse_complex(outputs: Sequence[Any], names: Sequence[str]) -> None:
     for output, name in zip(outputs, names, strict=True):
-        rank = output.shape.rank
-        if rank is None or rank == 0 or output.shape[0] != batch:
+        if output.dtype.is_complex:
             raise IrbenchError(
-                f"Output {name} has the shape {output.shape}: its first axis is not the batch.",
-                hint="Return only outputs with one entry per sample.",
+                f"Output {name} holds complex numbers, which no runtime has a type for.",
+                hint="Return the real and the imaginary part as two outputs: tf.math.real(x) and tf.math.imag(x).",
             )

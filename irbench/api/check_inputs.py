@@ -9,8 +9,9 @@ from irbench.api.values import Shapes
 from irbench.optimizer import CheckInputs
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.inputs import read_data, refuse_unknown_values
-from irbench.runner.sizes import fixed_batch, refuse_unknown_names
+from irbench.runner.sizes import fixed_batch
 from irbench.spec import Bundle
+from irbench.spec.requested_sizes import refuse_unknown_names
 
 __all__ = ["sized_inputs"]
 

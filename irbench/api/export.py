@@ -17,7 +17,7 @@ from irbench.errors import IrbenchError
 from irbench.exporter import ExportOptions
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
-from irbench.render.export_texts import export_notice_text
+from irbench.render.export_texts import agreement, export_notice_text, export_problems
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.export_check import check_on_inputs
 from irbench.spec import Bundle, shape_text
@@ -50,7 +50,7 @@ class ExportedModel:
     @property
     def problems(self) -> tuple[str, ...]:
         """What is unusual in the model, layers whose outputs are all zero for example; it was exported all the same."""
-        return exporter.export_problems(self.bundle)
+        return export_problems(self.bundle)
 
     @property
     def onnx_path(self) -> Path:
@@ -69,8 +69,6 @@ class ExportedModel:
     @property
     def summary(self) -> str:
         """Operator set, inputs, size, agreement and time in one line."""
-        from irbench.render.figures import error_size
-
         onnx, facts = self.bundle.artifact(("onnx",)), self.bundle.details
         inputs = ", ".join(f"{spec.name} {shape_text(spec.shape)}" for spec in (onnx.inputs if onnx else ()))
         parts = (
@@ -78,7 +76,7 @@ class ExportedModel:
             inputs,
             f"{facts['nodes']} nodes",
             f"{float(facts['bytes'] or 0) / 1e6:.1f} MB",
-            f"agrees with the original to {error_size(float(facts['max_rel_error'] or 0))}",
+            agreement(self.bundle),
             "already there" if self.seconds is None else f"{self.seconds:.0f} s",
         )
         return " · ".join(parts)
@@ -101,6 +99,7 @@ def export(
     output: str | PathLike[str] | None = None,
     name: str | None = None,
     imports: str | Iterable[str] | None = None,
+    shape: Mapping[str, str | int | Iterable[int]] | None = None,
     data: Data | None = None,
     value: Mapping[str, Any] | None = None,
     progress: ProgressOption = "auto",
@@ -121,6 +120,8 @@ def export(
         name: What the bundle is called; ``None`` for the name of the Keras model, or of its function or file.
         imports: Modules to import before the model is loaded, which register its layers with
             ``keras.saving.register_keras_serializable``.
+        shape: Shapes of inputs or sizes of dynamic dimensions, ``{"sequence": 64}``, that the model is run with; they
+            are its default sizes.
         data: Also compare with the original on these samples, which :func:`irbench.run` describes.
         value: Constants for inputs of that comparison: ``{"sr": 16000}``.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
@@ -139,6 +140,7 @@ def export(
         "output": output,
         "name": name,
         "imports": imports,
+        "shape": shape,
     }
     options = ExportOptions(**read_keywords("export", given, _READERS))
     asked = read_keywords("export", {"data": data, "value": value}, _INPUT_READERS)
@@ -217,6 +219,7 @@ _READERS: Readers = {
     "output": ('"./resnet50"', Path),
     "name": ('"resnet50_flowers"', values.text),
     "imports": ('["my_layers"]', values.names),
+    "shape": ('{"tokens": (1, 64)}', values.shapes),
 }
 _INPUT_READERS: Readers = {
     "data": ('"images/", or {"x": array}', input_values.data),

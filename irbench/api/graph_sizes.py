@@ -9,8 +9,9 @@ from irbench.api.graphs import StoredGraph
 from irbench.api.values import Shapes
 from irbench.onnx.reading import signature as signatures
 from irbench.onnx.reading.value_shapes import ValueShape
-from irbench.runner.sizes import known_sizes, refuse_unknown_names
+from irbench.runner.sizes import known_sizes
 from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec
+from irbench.spec.requested_sizes import refuse_unknown_names
 
 __all__ = ["asked_sizes", "with_shapes"]
 

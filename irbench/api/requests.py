@@ -38,8 +38,8 @@ from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
-from irbench.runner.sizes import refuse_unknown_names
 from irbench.spec import Goal, Precision, Timing
+from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.suggestions import did_you_mean
 
 __all__ = [

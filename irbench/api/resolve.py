@@ -16,7 +16,6 @@ from irbench.exporter import (
     Tell,
     bundle_facts,
     export,
-    export_problems,
     find_outdated,
     from_onnx_file,
     is_exportable,
@@ -27,7 +26,7 @@ from irbench.exporter import (
 )
 from irbench.notices import ExportNotice
 from irbench.onnx.reading.file_kind import require_model_file
-from irbench.render.export_texts import export_notice_text
+from irbench.render.export_texts import export_notice_text, export_problems
 from irbench.spec import Bundle
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Models to bundles: decides what is to be made, has workers make and check it, and puts it in its place."""
 
-from irbench.exporter.build import export, export_problems, is_exportable, validate
+from irbench.exporter.build import export, is_exportable, validate
 from irbench.exporter.foreign import from_onnx_file, name_of_file
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.refresh import find_outdated, is_made_from, refreshed
@@ -13,7 +13,6 @@ __all__ = [
     "Tell",
     "bundle_facts",
     "export",
-    "export_problems",
     "find_outdated",
     "from_onnx_file",
     "is_exportable",

@@ -10,7 +10,7 @@ from typing import Any
 
 from irbench import bundles, registry
 from irbench.bundles import Origin
-from irbench.errors import IrbenchError
+from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.code import require_code
 from irbench.exporter.freshness import existing_bundle
 from irbench.exporter.identity import identity, stored_options, tool_versions
@@ -27,9 +27,11 @@ from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
 from irbench.suggestions import did_you_mean, nearest
 from irbench.worker import WorkerDied, call_in_worker
+from irbench.worker.failures import CallFailed
 
-__all__ = ["export", "export_problems", "exporter_of", "is_exportable", "validate"]
+__all__ = ["export", "exporter_of", "is_exportable", "validate"]
 
+_UNEXPECTED = "irbench did not expect that of a model. Nothing was kept."
 _DEADLINE_S = 3600.0
 _CHECK_DEADLINE_S = 900.0
 
@@ -229,6 +231,7 @@ class _ExportWorker:
             layout=options.layout,
             imports=options.imports,
             signature=options.signature,
+            shapes=dict(options.shape),
         )
         made: tuple[Bundle, Reads] = self._call(
             "irbench.exporter.acceptance:make",
@@ -243,8 +246,8 @@ class _ExportWorker:
         bundle, reads = made
         return replace(bundle, details={**bundle.details, "framework": self._description.framework}), reads
 
-    def accept(self, bundle: Bundle, say: Say) -> OutputError:
-        accepted: OutputError = self._call(
+    def accept(self, bundle: Bundle, say: Say) -> OutputError | None:
+        accepted: OutputError | None = self._call(
             "irbench.exporter.acceptance:accept",
             bundle,
             registry.references_in_order()[0],
@@ -260,25 +263,23 @@ class _ExportWorker:
             return call_in_worker(target, *args, deadline_s=deadline_s, say=say, environment=environment)
         except WorkerDied as death:
             raise death.during(what) from death
+        except CallFailed as failure:
+            if failure.exit_code is not ExitCode.FAILED_CELL:  # an error of irbench, which says all
+                raise
+            raise IrbenchError(f"{what} {failure.message}", hint=failure.hint or _UNEXPECTED) from failure
 
 
-def _card(bundle: Bundle, folder: Path, key: str, error: OutputError) -> bundles.Card:
+def _card(bundle: Bundle, folder: Path, key: str, error: OutputError | None) -> bundles.Card:
     known = {artifact.path.name: artifact.sha256 for artifact in bundle.artifacts}
     made = sorted(path for path in folder.iterdir() if path.is_file())
     files = {path.name: known.get(path.name) or bundles.digest(path) for path in made}
     onnx = bundle.artifact(("onnx",))
     assert onnx is not None
     size = sum(path.stat().st_size for path in made if path.name.startswith(onnx.path.name))  # with external weights
-    measured = {"bytes": size, "max_rel_error": error.max_rel}
+    measured = {"bytes": size, "max_rel_error": None if error is None else error.max_rel}
     return bundles.Card(
         bundle=replace(bundle, details={**bundle.details, **measured}),
         key=key,
         created=utc_now().isoformat(timespec="seconds"),
         checksums=files,
     )
-
-
-def export_problems(bundle: Bundle) -> tuple[str, ...]:
-    """Return what the exporter found unusual in a model that it exported all the same: dead layers for example."""
-    found = bundle.details.get("activation_problems")
-    return (str(found),) if found else ()

@@ -8,7 +8,7 @@ from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import STRING
 from irbench.onnx.reading.file_kind import require_model_file
 from irbench.onnx.reading.signature import Signature
-from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec
+from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask
 from irbench.system import host
 from irbench.worker import WorkerDied, call_in_worker
 
@@ -23,8 +23,8 @@ _HARMFUL = "The file may be damaged, or made to do harm: export or download it a
 def from_onnx_file(path: Path) -> Bundle:
     """Return a bundle around an ONNX file of unknown origin, which is examined in a process of its own.
 
-    Floating-point inputs are drawn from [0, 1), integers from [0, 2), strings are such integers in digits; there are no
-    reference outputs.
+    Floating-point inputs are drawn from [0, 1), integers from [0, 2), strings are such integers in digits; what is
+    called a mask has rows of ones followed by zeros. There are no reference outputs.
 
     Raises:
         IrbenchError: The file is missing, invalid, or needs more memory than there is.
@@ -37,7 +37,7 @@ def from_onnx_file(path: Path) -> Bundle:
     _require_memory(path, outside_bytes, free_bytes)
     return Bundle(
         name=name_of_file(path),
-        inputs=tuple(InputSpec(spec, 0.0, _high(spec)) for spec in found.inputs),
+        inputs=tuple(InputSpec(spec, 0.0, _high(spec), _is_mask(spec)) for spec in found.inputs),
         artifacts=(Artifact("onnx", path, found.inputs, found.outputs, opset=found.opset),),
         source=str(path),
         details={"nodes": found.nodes, **({BATCH_IN_FILE: found.batch_in_file} if found.batch_in_file else {})},
@@ -71,3 +71,7 @@ def _require_memory(path: Path, outside_bytes: int, free_bytes: int) -> None:
 
 def _high(spec: TensorSpec) -> float:
     return 2.0 if "int" in spec.dtype or spec.dtype == STRING else 1.0
+
+
+def _is_mask(spec: TensorSpec) -> bool:
+    return spec.dtype != STRING and is_named_as_mask(spec.name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -28,6 +29,7 @@ class ExportOptions:
         output: Folder of the bundle; ``None`` for the cache.
         name: What the bundle is called; ``None`` for a name after the model.
         imports: Modules, or files of Python, that are imported before the model is loaded.
+        shape: Shapes of inputs, and sizes of dynamic dimensions, that the model is run with and that are its defaults.
     """
 
     opset: int = DEFAULT_OPSET
@@ -40,6 +42,7 @@ class ExportOptions:
     output: Path | None = None
     name: str | None = None
     imports: tuple[str, ...] = ()
+    shape: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
     def validate(self) -> None:
         """Refuse what no export can honour.

@@ -21,11 +21,15 @@ def _not_verified(facts: Facts, _: Context) -> str:
 
 
 def _refusals(facts: Facts, _: Context) -> str:
+    if facts.get("draws"):
+        return f"It draws random numbers ({facts['draws']}), and each runtime draws others."
     said = "; ".join(f"{refusal['reference']}: {refusal['message']}" for refusal in facts["refusals"])
     return f"No reference could run it ({said})." if said else "No reference is installed."
 
 
 def _reference_remedy(facts: Facts, _: Context) -> str:
+    if facts.get("draws"):
+        return "Export a model that draws only in training, if its outputs are to be verified."
     if facts["refusals"]:
         return "If the model needs other sizes or inputs, give them with --shape, --data or --value."
     return "Export the model from its TensorFlow source, which stores reference outputs, or install onnxruntime."

@@ -20,8 +20,8 @@ from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR, sizes_text
 from irbench.render.verification import Document
-from irbench.runner.sizes import with_name_in_file
 from irbench.spec import BATCH, TensorSpec
+from irbench.spec.requested_sizes import with_name_in_file
 
 __all__ = ["UNCOUNTED_TEXTS", "GraphCosts", "cost_csv", "cost_view"]
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice, ExportNoticeCode, Facts
+from irbench.render.figures import error_size
 from irbench.render.quantities import plural
 from irbench.render.run_listing import age
+from irbench.spec import RANDOM_DRAWS, Bundle
 
-__all__ = ["EXPORT_NOTICES", "export_notice_text"]
+__all__ = ["EXPORT_NOTICES", "agreement", "export_notice_text", "export_problems"]
 
 _WARNINGS: frozenset[ExportNoticeCode] = frozenset(
     {"bundle-outdated", "not-exportable", "origin-unknown", "source-missing"}
@@ -29,6 +31,21 @@ def export_notice_text(notice: ExportNotice, now: datetime | None = None) -> str
     """
     words = EXPORT_NOTICES[notice.code](notice.facts, now or utc_now())
     return f"warning: {words}" if notice.code in _WARNINGS else words
+
+
+def export_problems(bundle: Bundle) -> tuple[str, ...]:
+    """Return what is unusual in a model that was exported all the same, as sentences without a full stop."""
+    draws, layers = bundle.details.get(RANDOM_DRAWS), bundle.details.get("activation_problems")
+    drawn = f"it draws random numbers ({draws}), so that its outputs cannot be compared" if draws else ""
+    return tuple(filter(None, (drawn, str(layers or ""))))
+
+
+def agreement(bundle: Bundle) -> str:
+    """Return how well an exported graph agrees with the original, in a few words."""
+    error = bundle.details.get("max_rel_error")
+    if RANDOM_DRAWS in bundle.details:
+        return "draws random numbers: only shapes compared"
+    return f"agrees with the original to {error_size(float(error or 0))}"
 
 
 def _used(facts: Facts, now: datetime) -> str:

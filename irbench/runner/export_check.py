@@ -11,7 +11,7 @@ from irbench.record import OutputError
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.inputs import read_data, refuse_unknown_values
 from irbench.runner.reference import computed_outputs, inputs_scale, references_for
-from irbench.spec import Bundle, Workload
+from irbench.spec import RANDOM_DRAWS, Bundle, Workload
 from irbench.worker.scratch import scratch_folder
 
 __all__ = ["check_on_inputs"]
@@ -32,6 +32,11 @@ def check_on_inputs(bundle: Bundle, asked: AskedInputs) -> OutputError:
     Raises:
         IrbenchError: The data do not fit the model, one of both cannot run it, or the outputs differ.
     """
+    if RANDOM_DRAWS in bundle.details:
+        raise IrbenchError(
+            f"{bundle.name} draws random numbers, so that it cannot be compared with the original on these inputs.",
+            hint="Leave --data and --value out.",
+        )
     refuse_unknown_values(asked, (bundle,))
     with scratch_folder() as folder:
         workload = _workload(bundle, asked, folder)

@@ -9,11 +9,11 @@ from pathlib import Path
 from irbench import bundles, registry
 from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError
-from irbench.feeds import POOL, logical_inputs, repeat_pool
+from irbench.feeds import POOL, holds_pool, logical_inputs, repeat_pool
 from irbench.notices import Reference, Warn
 from irbench.onnx.rewriting.bind import bind, with_sizes
 from irbench.output_check import input_scale
-from irbench.spec import BATCH, Artifact, Cell, Feeding, Group, Workload
+from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
 from irbench.worker.inputs import BrokenLoop
@@ -52,6 +52,10 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
     Raises:
         BrokenLoop: An output cannot be fed back, on no backend.
     """
+    draws = workload.bundle.details.get(RANDOM_DRAWS)
+    if draws:
+        facts = {"model": workload.bundle.name, "refusals": [], "draws": str(draws)}
+        return Expected(None, None, (Warn("unverified", facts),))
     stored = _stored(workload)
     if stored is not None:
         origin = Reference("export", str(workload.bundle.details.get("framework") or "the original model"))
@@ -124,12 +128,12 @@ def _stored(workload: Workload) -> Outputs | None:
     outputs = bundles.reference_outputs(bundle)
     if outputs is None:
         return None
-    if any(output.shape[:1] != (POOL,) for output in outputs):
+    if not holds_pool(outputs, bundle.batch_axes):
         raise IrbenchError(
             f"The reference outputs of {bundle.name} do not match its {POOL} samples.",
             hint=f"Export the model again: irbench export {bundle.source or bundle.name} --force",
         )
-    return repeat_pool(outputs, workload.batch)
+    return repeat_pool(outputs, workload.batch, bundle.batch_axes)
 
 
 def computed_outputs(

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from irbench.errors import IrbenchError
 from irbench.runner.inputs import ModelData
 from irbench.runner.request import Sweep
-from irbench.runner.sizes import has_name
 from irbench.spec import Bundle, shape_text
+from irbench.spec.requested_sizes import has_name
 
 __all__ = ["sizes_of_sweep", "swept_sizes"]
 

@@ -8,7 +8,16 @@ from irbench.spec.models import Artifact, Bundle, Disagreement, GraphFiles
 from irbench.spec.programs import Program
 from irbench.spec.python_environments import PythonEnvironment
 from irbench.spec.soak import SoakPlan
-from irbench.spec.tensors import BATCH, BATCH_IN_FILE, InputSpec, Scalar, Shape, TensorSpec
+from irbench.spec.tensors import (
+    BATCH,
+    BATCH_IN_FILE,
+    RANDOM_DRAWS,
+    InputSpec,
+    Scalar,
+    Shape,
+    TensorSpec,
+    is_named_as_mask,
+)
 from irbench.spec.timing import Timing
 from irbench.spec.work import InferenceWork, Roof
 
@@ -16,6 +25,7 @@ __all__ = [
     "AGAIN",
     "BATCH",
     "BATCH_IN_FILE",
+    "RANDOM_DRAWS",
     "Accuracy",
     "AccuracyLimit",
     "Artifact",
@@ -43,6 +53,7 @@ __all__ = [
     "TensorSpec",
     "Timing",
     "Workload",
+    "is_named_as_mask",
     "names_in",
     "objective_of",
     "renamed",

@@ -98,6 +98,8 @@ class Bundle:
         source: What it was made from, as the user named it.
         versions: Versions of the tools that made it, by distribution name.
         details: Further facts from its making, such as the layout of images or the number of nodes.
+        batch_axes: For each output of ``reference`` the axis that counts samples, with one or more rows of each;
+            ``None`` where an output is the same for every batch. Empty where it is the first axis of all.
     """
 
     name: str
@@ -111,6 +113,7 @@ class Bundle:
     source: str = ""
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     details: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    batch_axes: tuple[int | None, ...] = ()
 
     def artifact(self, kinds: tuple[str, ...]) -> Artifact | None:
         """Return the artifact of the first kind in ``kinds`` that the bundle holds, unoptimised form first."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from irbench.spec.dimensions import size_of
 
-__all__ = ["BATCH", "BATCH_IN_FILE", "InputSpec", "Scalar", "Shape", "TensorSpec"]
+__all__ = ["BATCH", "BATCH_IN_FILE", "RANDOM_DRAWS", "InputSpec", "Scalar", "Shape", "TensorSpec", "is_named_as_mask"]
 
 Scalar: TypeAlias = str | int | float | bool | None
 Shape: TypeAlias = tuple[int | str, ...]
@@ -18,6 +19,11 @@ BATCH = "batch"
 """The name every exported artifact gives its free leading dimension."""
 BATCH_IN_FILE = "batch_in_file"
 """Of a bundle's details: what an ONNX file itself calls the batch."""
+
+RANDOM_DRAWS = "random_draws"
+"""Of a bundle's details: what draws random numbers in the model, so that no two answers are equal."""
+
+_MASK_NAME = re.compile(r".*mask([_.]?\d+)?(:\d+)?", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,20 @@ class InputSpec:
     """A logical input with the range its generated values are drawn from.
 
     Values are uniform in ``[low, high)``, integers too: a vocabulary of V tokens is ``low=0, high=V``.
+
+    Attributes:
+        tensor: Name, dtype and shape.
+        low: The least value.
+        high: Above the largest value.
+        is_mask: Whether each row along the last axis is ones followed by zeros instead, as of a padded sequence.
     """
 
     tensor: TensorSpec
     low: float = 0.0
     high: float = 1.0
+    is_mask: bool = False
+
+
+def is_named_as_mask(name: str) -> bool:
+    """Return whether an input of this name says which positions count: ``mask``, ``attention_mask``, ``mask_2:0``."""
+    return _MASK_NAME.fullmatch(name) is not None

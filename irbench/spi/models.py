@@ -55,6 +55,8 @@ class ExportRequest:
         layout: Of image inputs in ONNX: ``keep`` the framework's or ``nchw``.
         imports: Modules, or files of Python, to import before the model is loaded: they define its layers.
         signature: Of a SavedModel, the function to export; ``None`` for its default, and for sources without any.
+        shapes: Shapes of inputs, and sizes of dynamic dimensions, by name: the model is run with them, and they are the
+            bundle's default sizes.
     """
 
     source: str
@@ -66,6 +68,7 @@ class ExportRequest:
     layout: Literal["keep", "nchw"]
     imports: tuple[str, ...] = ()
     signature: str | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from irbench import card
 from irbench.card import CARD, Card, Origin, load_card, write_card
 from irbench.errors import IrbenchError
-from irbench.spec import Bundle
+from irbench.spec import Artifact, Bundle, TensorSpec
 from irbench.system.file_states import FileState
 
 
@@ -27,3 +27,20 @@ def test_a_card_that_is_too_long_to_be_read_is_not_written(tmp_path: Path, monke
         write_card(card_of(1000), tmp_path)
     assert "fewer files" in caught.value.hint
     assert not (tmp_path / CARD).exists()
+
+
+@pytest.mark.parametrize(
+    ("axes", "reason"), [((0, 1), "1 outputs, and 2 axes"), ((-1,), "axis of an output is negative")]
+)
+def test_axes_that_do_not_fit_the_outputs_are_damage(tmp_path: Path, axes: tuple[int, ...], reason: str):
+    graph = Artifact("onnx", Path("model.onnx"), (), (TensorSpec("y", "float32", (2, "batch")),))
+    write_card(Card(Bundle("net", (), (graph,), batch_axes=axes), "key", "2026-01-31", {}), tmp_path)
+    with pytest.raises(IrbenchError, match=reason):
+        load_card(tmp_path)
+
+
+def test_the_axes_of_outputs_come_back(tmp_path: Path):
+    outputs = (TensorSpec("y", "float32", (2, "batch")), TensorSpec("table", "float32", (3,)))
+    bundle = Bundle("net", (), (Artifact("onnx", Path("model.onnx"), (), outputs),), batch_axes=(1, None))
+    write_card(Card(bundle, "key", "2026-01-31", {}), tmp_path)
+    assert load_card(tmp_path).bundle.batch_axes == (1, None)

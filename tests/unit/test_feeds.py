@@ -14,6 +14,7 @@ from irbench.feeds import (
     POOL,
     constant,
     generate,
+    holds_pool,
     lay_out,
     logical_inputs,
     read_sample,
@@ -21,7 +22,7 @@ from irbench.feeds import (
     write_sample,
 )
 from irbench.onnx.reading.element_types import numpy_dtype
-from irbench.spec import Artifact, Feeding, InputSpec, TensorSpec
+from irbench.spec import Artifact, Feeding, InputSpec, TensorSpec, is_named_as_mask
 
 IMAGE = InputSpec(TensorSpec("image", "float32", ("batch", 4, 5, 3)), -1.0, 1.0)
 TOKENS = InputSpec(TensorSpec("tokens", "int32", ("batch", "sequence")), 0, 100)
@@ -118,6 +119,76 @@ def test_stored_outputs_answer_for_every_batch() -> None:
     (outputs,) = repeat_pool([stored], POOL + 1)
     np.testing.assert_array_equal(outputs[-1], stored[0])
     assert repeat_pool([stored], 3)[0].shape == (3, 2)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_stored_outputs_are_repeated_along_the_axis_that_counts_samples(rows: int) -> None:
+    samples = np.arange(POOL * rows * 2).reshape(POOL, rows, 2)
+    time_first = samples.reshape(POOL * rows, 2).transpose(1, 0)
+    (outputs,) = repeat_pool([time_first], POOL + 1, [1])
+    np.testing.assert_array_equal(outputs, samples[[*range(POOL), 0]].reshape(-1, 2).transpose(1, 0))
+
+
+def test_an_output_without_samples_is_the_same_for_every_batch() -> None:
+    table, scores = np.arange(6).reshape(3, 2), np.zeros((POOL, 2))
+    outputs = repeat_pool([table, scores], 3, [None, 0])
+    assert outputs[0] is table
+    assert outputs[1].shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "holds"),
+    [
+        ((POOL, 2), (), True),
+        ((2 * POOL, 2), (), True),
+        ((POOL - 1, 2), (), False),
+        ((2, POOL), (1,), True),
+        ((2, POOL), (0,), False),
+        ((POOL,), (1,), False),
+        ((), (None,), True),
+        ((POOL,), (0, 0), False),
+        ((0,), (0,), False),
+    ],
+)
+def test_outputs_of_other_batches_than_the_pool_are_recognised(shape, axes, holds) -> None:
+    assert holds_pool([np.zeros(shape)], axes) is holds
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "int64", "float32"])
+@pytest.mark.parametrize("shape", [("batch", 64), ("batch", 1, 64, 64), (3, 64)])
+def test_rows_of_a_mask_are_ones_followed_by_zeros(dtype: str, shape: tuple[int | str, ...]) -> None:
+    (mask,) = generate([InputSpec(TensorSpec("mask", dtype, shape), 0, 2, is_mask=True)], {"batch": POOL}, 0)
+    assert mask.dtype == np.dtype(dtype)
+    rows = mask.reshape(-1, 64).astype(int)
+    assert (np.diff(rows) <= 0).all()
+    assert (rows[:, 0] == 1).all(), "at least one position counts"
+    assert (rows[:, -1] == 0).all(), "and one does not, whatever one stands for"
+    assert len(set(rows.sum(axis=1).tolist())) > 1, "lengths differ"
+
+
+@pytest.mark.parametrize("length", [0, 1])
+def test_a_mask_of_at_most_one_position_keeps_it(length: int) -> None:
+    spec = InputSpec(TensorSpec("mask", "int32", ("batch", length)), 0, 2, is_mask=True)
+    (mask,) = generate([spec], {"batch": 2}, 0)
+    assert mask.shape == (2, length)
+    assert (mask == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_mask"),
+    [
+        ("mask", True),
+        ("attention_mask", True),
+        ("decoder.padding_mask", True),
+        ("serving_default_input_mask:0", True),
+        ("Mask_2", True),
+        ("masked_positions", False),
+        ("mask_positions", False),
+        ("tokens", False),
+    ],
+)
+def test_an_input_is_a_mask_if_its_name_ends_so(name: str, is_mask: bool) -> None:
+    assert is_named_as_mask(name) is is_mask
 
 
 @pytest.mark.parametrize(

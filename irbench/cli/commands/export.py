@@ -34,6 +34,7 @@ Examples:
   irbench export resnet50
   irbench export vgg16 --batch 8 --opset 17
   irbench export my_model.keras my_package:my_function
+  irbench export my_package:encoder --shape tokens=64
 """
 
 
@@ -86,6 +87,10 @@ Examples:
     show_default="serving_default, or the only one",
     help="Which function of a SavedModel to export.",
 )
+@measuring.shape(
+    "Run the model with this shape of an input, or size of a dynamic dimension (sequence=64), and make it the default;"
+    " may be repeated."
+)
 @measuring.data("Samples, as irbench run takes them, to compare with the original on as well.")
 @measuring.value("Constant for an input in that comparison; may be repeated.")
 @click.option(
@@ -108,6 +113,7 @@ def command(
     signature: str | None,
     force: bool,
     output: Path | None,
+    shape: Mapping[str, tuple[int, ...]],
     data: Path | None,
     value: Mapping[str, tuple[Number, ...]],
 ) -> None:
@@ -116,6 +122,9 @@ def command(
     MODEL is a name from `irbench models`, a .keras file, a SavedModel folder, package.module:function
     or path/to/file.py:function; the function takes nothing and returns a Keras model.
 
+    A model is run once to compare outputs. Dynamic dimensions have a size of 128 (sequences), 224 (images) or 16 then,
+    or that of --shape; they stay dynamic.
+
     Outputs are compared with the original's on generated inputs, and on the samples in --data; what differs is not
     kept.
     """
@@ -123,7 +132,7 @@ def command(
     from irbench.exporter import ExportOptions
     from irbench.runner.asked_inputs import AskedInputs
 
-    asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name=name, imports=imports)
+    asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name, imports, shape)
     inputs = AskedInputs(data, value)
     inputs.require_data()
     require_exportable(models, asked)

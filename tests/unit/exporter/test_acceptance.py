@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from irbench.errors import IrbenchError
 from irbench.exporter import acceptance
-from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.spec import RANDOM_DRAWS, Artifact, Bundle, InputSpec, TensorSpec
 
 X = TensorSpec("x", "float32", ("batch", 2))
 
@@ -25,3 +26,45 @@ def test_small_errors_are_judged_by_the_scale_of_the_inputs(
     monkeypatch.setattr(acceptance, "_run", lambda *args: (np.full((args[3]["batch"], 2), 3e-7),))
     with nullcontext() if passes else pytest.raises(IrbenchError, match="differs from the original"):
         acceptance.accept(bundle, "ort", lambda _: None)
+
+
+def random_model() -> Bundle:
+    graph = Artifact("onnx", Path("x"), (X,), (X,))
+    return Bundle("noisy", (InputSpec(X),), (graph,), details={RANDOM_DRAWS: "RandomStandardNormal in noise"})
+
+
+def test_of_a_model_that_draws_random_numbers_only_shapes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acceptance, "check_file", lambda *_, **__: None)
+    monkeypatch.setattr(acceptance, "_run", lambda *args: (np.zeros((args[3]["batch"], 2)),))
+    assert acceptance.accept(random_model(), "ort", lambda _: None) is None
+    monkeypatch.setattr(acceptance, "_run", lambda *args: (np.zeros((args[3]["batch"], 3)),))
+    with pytest.raises(IrbenchError, match="x has the shape 1x3, and should have 1x2"):
+        acceptance.accept(random_model(), "ort", lambda _: None)
+
+
+STATUS = "Non-zero status code returned while running Reshape node. Name:'net/stage/Reshape' Status Message: no"
+
+
+@pytest.mark.parametrize(
+    ("said", "where"),
+    [
+        (STATUS, "at the operator Reshape (net/stage/Reshape): "),
+        ("[FAIL] Node (net/dft) Op (DFT) [ShapeInferenceError]", "at the operator DFT (net/dft): "),
+        ("something else", "does not run: something else"),
+    ],
+)
+def test_a_converted_graph_that_does_not_run_is_an_error_of_the_conversion_with_its_operator(
+    said: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise RuntimeError(f"{said}\nmore")
+
+    monkeypatch.setattr(acceptance, "check_file", lambda *_, **__: None)
+    monkeypatch.setattr(acceptance, "bind", lambda artifact, *_: artifact)
+    monkeypatch.setattr(acceptance, "answers", fails)
+    with pytest.raises(
+        IrbenchError, match="The conversion of noisy to ONNX went wrong: the graph does not run"
+    ) as caught:
+        acceptance.accept(random_model(), "ort", lambda _: None)
+    assert where in caught.value.message
+    assert "--opset" in caught.value.hint

@@ -12,9 +12,11 @@ import pytest
 from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.notices import Reference
+from irbench.render.context import Context
+from irbench.render.texts import warning_words
 from irbench.runner import reference
 from irbench.runner.reference import Expected, expected_outputs
-from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec, Workload
+from irbench.spec import RANDOM_DRAWS, Artifact, Bundle, Feeding, InputSpec, TensorSpec, Workload
 from irbench.worker.inputs import BrokenLoop
 
 X = TensorSpec("x", "float32", (1, 2))
@@ -97,3 +99,14 @@ def test_outputs_of_an_export_are_for_its_own_seed_alone(
     for other in (Feeding(1), Feeding(values={"x": (1,)})):
         expected_of(replace(stored, feeding=other), tmp_path)
     assert len(asked) == 2
+
+
+def test_nothing_answers_for_a_model_that_draws_random_numbers(asked: list[tuple[str, str]], tmp_path: Path) -> None:
+    drawing = workload(Feeding())
+    drawing = replace(drawing, bundle=replace(drawing.bundle, details={RANDOM_DRAWS: "RandomUniform in dropout"}))
+    found = expected_of(drawing, tmp_path)
+    assert found.outputs is None
+    assert not asked
+    (warning,) = found.warnings
+    words = warning_words(warning, Context())
+    assert "It draws random numbers (RandomUniform in dropout)" in f"{words.brief} {words.more}"

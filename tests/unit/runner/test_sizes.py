@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.runner.sizes import bind_sizes, fixed_batch, refuse_unknown_names
+from irbench.runner.sizes import bind_sizes, fixed_batch
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.system import host
 
 
@@ -90,8 +91,20 @@ def test_a_dimension_has_one_size() -> None:
 def test_a_name_of_an_input_and_of_a_dimension_means_the_input() -> None:
     both = bundle("batch", "tokens")
     assert bind_sizes(both, None, {"tokens": (2, 9)}) == {"batch": 2, "tokens": 9}
+    with pytest.raises(IrbenchError, match="has 3 axes"):
+        bind_sizes(both, None, {"tokens": (9, 9, 9)})
+
+
+def test_one_size_of_an_input_is_that_of_its_only_dynamic_dimension_besides_the_batch() -> None:
+    assert bind_sizes(TRANSFORMER, 2, {"tokens": (64,)}) == {"batch": 2, "sequence": 64}
+    assert bind_sizes(bundle("batch", "tokens"), None, {"tokens": (9,)}) == {"batch": 1, "tokens": 9}
     with pytest.raises(IrbenchError, match="has 1 axes"):
-        bind_sizes(both, None, {"tokens": (9,)})
+        bind_sizes(bundle("batch", "height", "width"), None, {"tokens": (9,)})
+
+
+def test_two_sizes_of_one_dimension_are_refused_whatever_it_was_called() -> None:
+    with pytest.raises(IrbenchError, match="--shape sequence=32 contradicts the size 64 of 'sequence'"):
+        bind_sizes(TRANSFORMER, None, {"tokens": (64,), "sequence": (32,)})
 
 
 def test_a_name_of_neither_is_refused_with_the_nearest_and_all_there_are() -> None:

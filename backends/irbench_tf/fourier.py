@@ -1,0 +1,148 @@
+"""Discrete Fourier transforms of TensorFlow as ONNX's DFT, whose last axis holds the parts of a complex number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irbench.errors import IrbenchError
+from irbench_tf.complex_parts import Emitter, Parts, unsupported
+
+__all__ = ["FORWARD", "INVERSE", "TO_HALF", "TO_REAL", "forward_of_real", "inverse_to_real", "transform"]
+
+FORWARD = {"FFT": 1, "FFT2D": 2, "FFT3D": 3}
+"""Number of last axes that are transformed, by operation."""
+INVERSE = {"IFFT": 1, "IFFT2D": 2, "IFFT3D": 3}
+TO_HALF = {"RFFT": 1, "RFFT2D": 2, "RFFT3D": 3}
+"""Real to complex: of the last axis only the half of the frequencies that determines the other is given."""
+TO_REAL = {"IRFFT": 1, "IRFFT2D": 2, "IRFFT3D": 3}
+
+_LEAST_OPSET = 17
+_INT64 = 7
+"""ONNX's number of the element type."""
+
+
+def transform(emit: Emitter, node: Any, parts: Parts) -> Parts:
+    """Return the transform of complex numbers over the last axes.
+
+    Args:
+        emit: Adds nodes.
+        node: Of TensorFlow: one of :data:`FORWARD` or :data:`INVERSE`.
+        parts: Its input.
+    """
+    rank = _rank(emit, node, parts.real)
+    count = FORWARD.get(node.type) or INVERSE[node.type]
+    joined = _joined(emit, parts)
+    for axis in range(rank - count, rank):
+        joined = _dft(emit, joined, axis, inverse=int(node.type in INVERSE))
+    return _split(emit, joined)
+
+
+def forward_of_real(emit: Emitter, node: Any) -> Parts:
+    """Return the half of the transform of real numbers that TensorFlow gives; ``node`` is one of :data:`TO_HALF`."""
+    data, lengths = node.input
+    rank, count = _rank(emit, node, data), TO_HALF[node.type]
+    joined = _joined(emit, Parts(data, None))
+    length = _length(emit, node, data, lengths, count - 1, rank - 1)
+    joined = _dft(emit, joined, rank - 1, length, onesided=1)
+    for place in range(count - 1):
+        axis = rank - count + place
+        joined = _dft(emit, joined, axis, _length(emit, node, data, lengths, place, axis))
+    return _split(emit, joined)
+
+
+def inverse_to_real(emit: Emitter, node: Any, parts: Parts) -> str:
+    """Return the real numbers whose half transform is given; ``node`` is one of :data:`TO_REAL`.
+
+    ONNX's DFT gives no real numbers back, so the other half is added: it is the conjugate of the first, reversed.
+    """
+    rank, count = _rank(emit, node, parts.real), TO_REAL[node.type]
+    lengths = _known_lengths(node)
+    shape = emit.shape(parts.real) or []
+    if list(shape[rank - count : -1]) != lengths[:-1]:
+        raise unsupported(node, "pads or cuts its input, which is not supported")
+    joined = _joined(emit, parts)
+    for axis in range(rank - count, rank - 1):
+        joined = _dft(emit, joined, axis, inverse=1)
+    whole = _with_other_half(emit, node, _split(emit, joined), lengths[-1])
+    return _split(emit, _dft(emit, _joined(emit, whole), rank - 1, inverse=1)).real
+
+
+def _rank(emit: Emitter, node: Any, tensor: str) -> int:
+    if emit.graph.opset < _LEAST_OPSET:
+        raise IrbenchError(
+            f"The model has a Fourier transform ({node.type}), which ONNX has from opset {_LEAST_OPSET} on.",
+            hint=f"Export it with --opset {_LEAST_OPSET} or a later one.",
+        )
+    shape = emit.shape(tensor)
+    if shape is None:
+        raise unsupported(node, "has an input whose number of axes is unknown")
+    return len(shape)
+
+
+def _joined(emit: Emitter, parts: Parts) -> str:
+    """Return a tensor with the real part, and the imaginary part if there is one, along a new last axis."""
+    shape = emit.shape(parts.real) or []
+    axes = emit.integers([len(shape)])
+    given = [part for part in (parts.real, parts.imaginary) if part is not None]
+    columns = [emit.onnx("Unsqueeze", [part, axes], parts.real, [*shape, 1]) for part in given]
+    if len(columns) == 1:
+        return columns[0]
+    return emit.onnx("Concat", columns, parts.real, [*shape, 2], axis=len(shape))
+
+
+def _split(emit: Emitter, joined: str) -> Parts:
+    *shape, _ = emit.shape(joined) or [2]
+    real, imaginary = (
+        emit.onnx("Gather", [joined, emit.integers(place)], joined, shape, axis=len(shape)) for place in (0, 1)
+    )
+    return Parts(real, imaginary)
+
+
+def _dft(emit: Emitter, joined: str, axis: int, length: str | None = None, **attributes: int) -> str:
+    *shape, _ = emit.shape(joined) or [2]
+    if length is not None or attributes.get("onesided"):
+        shape[axis] = -1 if length is not None or shape[axis] < 0 else shape[axis] // 2 + 1
+    inputs = [joined] if length is None else [joined, length]
+    return emit.onnx("DFT", inputs, joined, [*shape, 2], axis=axis, **attributes)
+
+
+def _length(emit: Emitter, node: Any, data: str, lengths: str, place: int, axis: int) -> str | None:
+    """Return the tensor with the length of a transform; ``None`` where that is the size of the axis."""
+    size = (emit.shape(data) or [])[axis]
+    if node.inputs[1].is_const():
+        length = int(node.inputs[1].get_tensor_value(as_list=False)[place])
+        return None if length == size else emit.integers(length)
+    wide = emit.cast(lengths, _INT64)
+    return emit.onnx("Gather", [wide, emit.integers(place)], wide, [], axis=0)
+
+
+def _known_lengths(node: Any) -> list[int]:
+    if not node.inputs[1].is_const():
+        raise unsupported(node, "has a length that depends on its input, which is not supported: give it fft_length")
+    return [int(length) for length in node.inputs[1].get_tensor_value(as_list=False)]
+
+
+def _with_other_half(emit: Emitter, node: Any, parts: Parts, length: int) -> Parts:
+    half = length // 2 + 1
+    shape = emit.shape(parts.real) or []
+    if shape[-1] < half:
+        raise unsupported(node, "pads its input, which is not supported")
+    assert parts.imaginary is not None
+    real, imaginary = (_sliced(emit, part, 0, half, 1) for part in (parts.real, parts.imaginary))
+    if length == half:
+        return Parts(real, imaginary)
+    mirrored = (_sliced(emit, part, length - half, 0, -1) for part in (parts.real, parts.imaginary))
+    other_real, other_imaginary = mirrored
+    whole = [*shape[:-1], length]
+    negated = emit.onnx("Neg", [other_imaginary], real, emit.shape(other_imaginary))
+    return Parts(
+        emit.onnx("Concat", [real, other_real], real, whole, axis=len(shape) - 1),
+        emit.onnx("Concat", [imaginary, negated], real, whole, axis=len(shape) - 1),
+    )
+
+
+def _sliced(emit: Emitter, tensor: str, start: int, end: int, step: int) -> str:
+    shape = emit.shape(tensor) or []
+    inputs: Sequence[str] = [tensor, *(emit.integers([value]) for value in (start, end, len(shape) - 1, step))]
+    return emit.onnx("Slice", inputs, tensor, [*shape[:-1], abs(end - start)])

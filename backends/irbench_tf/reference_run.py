@@ -1,0 +1,159 @@
+"""Run a traced model on generated inputs: its reference outputs, the shapes of its outputs, and whether it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from irbench import feeds
+from irbench.spec import BATCH, Shape, TensorSpec
+from irbench.spi import Array
+from irbench_tf.model_errors import blaming_model
+from irbench_tf.output_axes import OutputAxes, axes_of_fixed_batch, follow, is_batch_first
+from irbench_tf.random_draws import draws_of
+from irbench_tf.sources import Loaded
+from irbench_tf.tracing import Traced
+
+__all__ = ["ReferenceRun", "run_reference"]
+
+_Pool: TypeAlias = Sequence[tuple[Array, ...]]
+"""For each batch, one array per output."""
+
+
+@dataclass(frozen=True)
+class ReferenceRun:
+    """What a model answered to the first :data:`irbench.feeds.POOL` samples at its default sizes.
+
+    Attributes:
+        specs: Names, types and shapes of the outputs.
+        axes: For each output the axis that counts samples; ``None`` where none does.
+        outputs: The answers.
+        draws: What draws random numbers in the model, where the same inputs gave other answers; otherwise empty.
+    """
+
+    specs: tuple[TensorSpec, ...]
+    axes: tuple[int | None, ...]
+    outputs: tuple[Array, ...]
+    draws: tuple[str, ...]
+
+
+def run_reference(traced: Traced, loaded: Loaded, seed: int) -> ReferenceRun:
+    """Run a model.
+
+    Args:
+        traced: The model.
+        loaded: What it was traced from.
+        seed: Of the generated inputs.
+
+    Raises:
+        IrbenchError: It cannot be run.
+    """
+    pool = _run_pool(traced, loaded, seed)
+    found = _output_axes(traced, loaded, pool)
+    tensors = traced.function.outputs
+    draws = draws_of(traced.function)
+    return ReferenceRun(
+        specs=tuple(
+            TensorSpec(name, tensor.dtype.name, axes.shape)
+            for name, tensor, axes in zip(traced.output_names, tensors, found, strict=True)
+        ),
+        axes=tuple(axes.batch for axes in found),
+        outputs=_first_samples(pool, found, traced.batch or feeds.POOL),
+        draws=draws if draws and not _are_equal(pool, _run_pool(traced, loaded, seed)) else (),
+    )
+
+
+def _run_pool(traced: Traced, loaded: Loaded, seed: int) -> _Pool:
+    """Return the model's outputs for the first :data:`irbench.feeds.POOL` samples at its default sizes.
+
+    A fixed batch is filled with repeats of the pool, and there is one set of outputs for each batch.
+    """
+    import tensorflow as tf
+
+    step = traced.batch or feeds.POOL
+    total = -(-feeds.POOL // step) * step
+    samples = feeds.generate(loaded.inputs, {**loaded.defaults, BATCH: total}, seed)
+    with blaming_model(loaded.name, {BATCH: step, **loaded.defaults}):
+        return [
+            tuple(
+                output.numpy()
+                for output in traced.function(*(tf.constant(array[start : start + step]) for array in samples))
+            )
+            for start in range(0, total, step)
+        ]
+
+
+def _are_equal(pool: _Pool, again: _Pool) -> bool:
+    """Return whether two sets of outputs are the same, bit by bit but for NaN."""
+    pairs = (
+        (left, right)
+        for parts, others in zip(pool, again, strict=True)
+        for left, right in zip(parts, others, strict=True)
+    )
+    return all(np.array_equal(left, right, equal_nan=left.dtype.kind == "f") for left, right in pairs)
+
+
+def _first_samples(pool: _Pool, axes: Sequence[OutputAxes], samples: int) -> tuple[Array, ...]:
+    """Return the outputs of the first :data:`irbench.feeds.POOL` samples, given those of batches of ``samples``."""
+    return tuple(
+        _joined(parts, found.batch, samples) for parts, found in zip(zip(*pool, strict=True), axes, strict=True)
+    )
+
+
+def _joined(parts: Sequence[Array], axis: int | None, samples: int) -> Array:
+    """Return the first rows of parts that hold ``samples`` samples each; the first part where no axis counts them."""
+    if axis is None:
+        return parts[0]
+    rows = parts[0].shape[axis] // samples * feeds.POOL
+    joined: Array = np.take(np.concatenate(parts, axis), np.arange(rows), axis)
+    return joined
+
+
+def _output_axes(traced: Traced, loaded: Loaded, pool: _Pool) -> tuple[OutputAxes, ...]:
+    static = [_static_shape(output) for output in traced.function.outputs]
+    found = [output.shape for output in pool[0]]
+    if traced.batch is not None:
+        return _axes_of_fixed_batch(traced, loaded, static, found)
+    if is_batch_first(static, found, feeds.POOL):
+        return tuple(OutputAxes((BATCH, *shape[1:]), 0) for shape in found)
+    sizes = {BATCH: 2, **_free_sizes(traced, loaded)}
+    with blaming_model(loaded.name, {**loaded.defaults, **sizes}):
+        return follow(traced.output_names, static, partial(_shapes_at, traced, loaded), sizes)
+
+
+def _axes_of_fixed_batch(
+    traced: Traced, loaded: Loaded, static: Sequence[Sequence[int | None] | None], found: Sequence[tuple[int, ...]]
+) -> tuple[OutputAxes, ...]:
+    assert traced.batch is not None
+    shapes: Sequence[Shape] = found
+    if any(shape is None or None in shape for shape in static):
+        sizes = _free_sizes(traced, loaded)
+        with blaming_model(loaded.name, {BATCH: traced.batch, **loaded.defaults}):
+            followed = follow(traced.output_names, static, partial(_shapes_at, traced, loaded), sizes)
+        shapes = [axes.shape for axes in followed]
+    counting = axes_of_fixed_batch(found, traced.batch)
+    return tuple(
+        OutputAxes(tuple(own[axis] if axis == batch else size for axis, size in enumerate(shape)), batch)
+        for shape, own, batch in zip(shapes, found, counting, strict=True)
+    )
+
+
+def _static_shape(output: Any) -> tuple[int | None, ...] | None:
+    return None if output.shape.rank is None else tuple(output.shape.as_list())
+
+
+def _free_sizes(traced: Traced, loaded: Loaded) -> dict[str, int]:
+    """Return the default sizes of the dynamic dimensions besides the batch."""
+    free = {name for spec in traced.inputs for name in spec.dynamic_dimensions} - {BATCH}
+    return {name: size for name, size in loaded.defaults.items() if name in free}
+
+
+def _shapes_at(traced: Traced, loaded: Loaded, sizes: Mapping[str, int]) -> list[tuple[int, ...]]:
+    import tensorflow as tf
+
+    arrays = feeds.generate(loaded.inputs, {BATCH: traced.batch or 1, **loaded.defaults, **sizes}, 0)
+    return [tuple(output.shape) for output in traced.function(*map(tf.constant, arrays))]

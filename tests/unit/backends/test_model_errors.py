@@ -1,0 +1,81 @@
+"""Errors inside a model, as Keras and TensorFlow word them, and what is said of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from irbench.errors import ExitCode, IrbenchError
+from irbench_tf.model_errors import blaming_model, cause_of
+
+
+class InvalidArgumentError(Exception):
+    """As TensorFlow names what does not fit."""
+
+
+OF_KERAS = (
+    "Exception encountered when calling PositionEmbedding.call().\n\n\x1b[1m{{function_node"
+    " __wrapped__AddV2_device_/job:localhost/replica:0/task:0/device:CPU:0}} Incompatible shapes: [8,128,32] vs."
+    " [64,32] [Op:AddV2] name: \x1b[0m\n\nArguments received by PositionEmbedding.call():\n  • inputs=tf.Tensor(...)"
+)
+OF_A_GRAPH = (
+    "Graph execution error:\n\nDetected at node model/Reshape defined at (most recent call last):\n<stack traces"
+    " unavailable>\nInput to reshape is a tensor with 4096 values, but the requested shape has 2048\n\t"
+    " [[{{node model/Reshape}}]] [Op:__inference_call_1234]"
+)
+OF_INFERENCE = (
+    "Exception encountered when calling Branchy.call().\n\n\x1b[1mCould not automatically infer the output shape of"
+    " 'branchy'. Either ... method.\n\nError encountered:\n\nUsing a symbolic tensor as a Python bool is wrong."
+    f" {'Try this and that. ' * 50}\x1b[0m\n\nArguments received by Branchy.call():\n  • args=('<KerasTensor>',)"
+)
+TRIES = " Try this and that." * 9
+OF_USER_CODE = (
+    'in user code:\n\n    File "nets.py", line 5, in call\n        return x @ y\n\n    ValueError: not a matrix'
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        (OF_KERAS, "InvalidArgumentError: Incompatible shapes: [8,128,32] vs. [64,32] (in PositionEmbedding)"),
+        (
+            OF_A_GRAPH,
+            "InvalidArgumentError: Input to reshape is a tensor with 4096 values, but the requested shape has 2048",
+        ),
+        (
+            OF_INFERENCE,
+            f"InvalidArgumentError: Using a symbolic tensor as a Python bool is wrong.{TRIES[:-1]} ... (in Branchy)",
+        ),
+        (OF_USER_CODE, "InvalidArgumentError: ValueError: not a matrix"),
+        ("plain words", "InvalidArgumentError: plain words"),
+        ("", "InvalidArgumentError"),
+    ],
+    ids=["keras", "graph", "inference", "user code", "plain", "nothing"],
+)
+def test_the_cause_is_taken_out_of_what_is_wrapped_around_it(said: str, cause: str) -> None:
+    assert cause_of(InvalidArgumentError(said)) == cause
+
+
+@pytest.mark.parametrize(
+    ("error", "sizes", "hint"),
+    [
+        (
+            InvalidArgumentError("no fit"),
+            {"batch": 8, "sequence": 128},
+            "with another: irbench export --shape sequence=64",
+        ),
+        (InvalidArgumentError("no fit"), {"batch": 8}, "calling it in Python"),
+        (MemoryError(), {"batch": 8, "sequence": 128}, "smaller size: irbench export --shape sequence=64"),
+        (MemoryError(), {"batch": 8}, "more memory"),
+        (TypeError("Using a symbolic tf.Tensor as a Python bool"), {"batch": 8}, "keras.ops"),
+    ],
+)
+def test_a_model_that_cannot_be_run_is_named_with_its_sizes_and_a_remedy(error, sizes, hint) -> None:
+    with pytest.raises(IrbenchError, match=r"^net cannot be run with batch=8") as caught, blaming_model("net", sizes):
+        raise error
+    assert hint in caught.value.hint
+    assert caught.value.exit_code is ExitCode.USAGE
+
+
+def test_what_irbench_says_itself_is_left_alone() -> None:
+    with pytest.raises(IrbenchError, match=r"^no weights$"), blaming_model("net", {}):
+        raise IrbenchError("no weights")
