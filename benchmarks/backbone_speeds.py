@@ -62,7 +62,7 @@ _SUBJECTS = (
 @click.option("--prepare", is_flag=True, help="Export and optimise what is missing, and measure nothing.")
 @click.option("--quick", is_flag=True, help="Three launches: whether everything works, not what it gains.")
 @click.option("--backends", default="ort,openvino", show_default=True, help="What measures them.")
-@click.option("--budget", default="85s", show_default=True, help="Time for each table.")
+@click.option("--budget", default="80s", show_default=True, help="Time for each table.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write Markdown to FILE as well.")
 def main(
     only: Sequence[str],
