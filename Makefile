@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 STAMP := $(VENV)/.installed-cpu
+KERAS_HUB_STAMP := $(VENV)/.installed-keras-hub
 KNOWN_SPEED := build/known_speed
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-zoo picture bench bench-truth bench-fusions bench-real zoo lint types pyright schema lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-zoo picture bench bench-truth bench-fusions bench-real zoo zoo-keras-hub lint types pyright schema lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
@@ -40,7 +41,7 @@ test-all: $(STAMP) lint types pyright ## Every test but those of test-real and t
 	$(PYTEST) -m "not zoo and not real"
 
 test-zoo: $(STAMP) ## Every model of the zoo exported and answered by every backend; two hours
-	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/integration/test_models.py
+	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/contract/test_keras_hub.py tests/integration/test_models.py
 
 bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 35 minutes
 	$(BIN)/python -m benchmarks.bench $(ARGUMENTS)
@@ -54,6 +55,9 @@ picture: $(STAMP) ## Draw the picture of the README again, from the run in docs/
 
 zoo: $(STAMP) ## Export, optimise, verify and measure every model of the zoo once; an hour
 	$(BIN)/python -m benchmarks.zoo $(ARGUMENTS)
+
+zoo-keras-hub: $(KERAS_HUB_STAMP) ## Install keras-hub, optimise its backbones of the zoo at every level, and compare all answers; half an hour
+	$(BIN)/python -m benchmarks.backbones $(ARGUMENTS)
 
 bench-fusions: $(STAMP) ## Measure what fusing gains beside graphs written by hand; leave the machine alone for 25 minutes
 	$(BIN)/python -m benchmarks.fusions $(ARGUMENTS)
@@ -85,6 +89,8 @@ lock: $(BIN)/uv ## Write the hashed lock files anew
 		--python-version 3.11 --extra all --group dev pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 		--python-version 3.11 --extra all-gpu --group dev pyproject.toml -o requirements-gpu.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+		--python-version 3.11 --extra keras-hub --constraint requirements.lock pyproject.toml -o requirements-keras-hub.lock
 
 clean: ## Remove the environment and every cache of the tools
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
@@ -103,4 +109,9 @@ $(BIN)/uv:
 $(STAMP): requirements.lock pyproject.toml | $(BIN)/uv
 	$(BIN)/uv pip sync -q --python $(BIN)/python --require-hashes requirements.lock
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# What the models of the extra keras-hub need besides; make setup takes it away again where a lock file has changed.
+$(KERAS_HUB_STAMP): requirements-keras-hub.lock $(STAMP)
+	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements-keras-hub.lock
 	@touch $@

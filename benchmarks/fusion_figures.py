@@ -47,7 +47,7 @@ class Graph:
         return self.level == UNOPTIMIZED
 
     @property
-    def harms(self) -> bool:
+    def is_slower(self) -> bool:
         """Whether it is slower than the graph as exported, beyond doubt."""
         speedup = self.speedup
         return speedup is not None and speedup.verdict != "preview" and speedup.high < 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from benchmarks.fusion_figures import Comparison, Graph, Share
+from irbench.optimizer import UNOPTIMIZED
 from irbench.render import Column, Row, TextTable
 from irbench.render.figures import NOT_MEASURED, error_size, significant, speedup_cell
 
-__all__ = ["graph_table", "share_table"]
+__all__ = ["graph_table", "share_table", "slower_levels"]
 
 _GOAL = 0.9
 _LARGEST_SHARE = 10
@@ -35,6 +36,20 @@ def share_table(comparisons: Sequence[Comparison]) -> TextTable:
     return TextTable(columns, tuple(_share_row(comparison) for comparison in comparisons))
 
 
+def slower_levels(comparisons: Sequence[Comparison]) -> str:
+    """Return a sentence that names every level which is slower than the graph as exported, beyond doubt."""
+    found = [
+        f"{comparison.model} at {graph.level} on {comparison.backend}"
+        f" ({speedup_cell(graph.speedup, is_baseline=False)})"
+        for comparison in comparisons
+        for graph in comparison.graphs
+        if graph.is_slower
+    ]
+    if found:
+        return f"Slower than {UNOPTIMIZED}: {'; '.join(found)}."
+    return f"No level is slower than {UNOPTIMIZED}, as far as the intervals tell."
+
+
 def _graph_rows(comparison: Comparison) -> Iterator[Row]:
     start = (comparison.model, comparison.backend)
     if comparison.failure:
@@ -52,7 +67,7 @@ def _figures(graph: Graph) -> tuple[str, ...]:
         speedup_cell(speedup, is_baseline=graph.is_baseline),
         NOT_MEASURED if speedup is None else speedup.verdict,
         error_size(None if error is None else error.max_rel),
-        "harms" if graph.harms else "",
+        f"slower than {UNOPTIMIZED}" if graph.is_slower else "",
     )
 
 

@@ -71,6 +71,7 @@ NoteCode = Literal[
     "optimize-not-applied",
     "python-environment",
     "samples-not-timed",
+    "slower-than-exported",
     "stored-words",
     "tail-range",
 ]

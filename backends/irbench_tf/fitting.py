@@ -74,13 +74,14 @@ class _Fit:
     def __call__(self, layer: Any, call: Any, *args: Any, **kwargs: Any) -> Any:
         if id(layer) not in self._fitted:
             self._fitted.add(id(layer))
+            first = next(iter((*args, *kwargs.values())), None)  # layers may be called with keywords alone
             if isinstance(layer, self._normalisation):
-                _fit_normalisation(layer, args[0])
+                _fit_normalisation(layer, first)
             elif hasattr(getattr(layer, "cell", None), "recurrent_kernel"):
-                _fit_recurrence(layer.cell, args[0])
+                _fit_recurrence(layer.cell, first)
             elif _kernel(layer) is not None:
                 with _without_activation(layer) as activation:
-                    _fit_kernel(layer, args[0], lambda: call(*args, **kwargs), activation)
+                    _fit_kernel(layer, first, lambda: call(*args, **kwargs), activation)
         return call(*args, **kwargs)
 
 

@@ -18,6 +18,7 @@ from irbench.exporter.naming import free_name, owner_of, require_name
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.other_formats import refusal
 from irbench.exporter.reads import Reads, reads_request
+from irbench.exporter.requirements import require_distributions
 from irbench.exporter.source import Source, require_possible
 from irbench.exporter.tellings import Tell, bundle_used, source_changed
 from irbench.measure.clock import utc_now
@@ -97,6 +98,7 @@ def _checked(source: Source, options: ExportOptions) -> str:
     options.validate()
     require_possible(source.text)
     exporter = exporter_of(source)
+    require_distributions(source)
     require_code(source, options.imports)
     if options.name is not None:
         require_name(options.name, source)

@@ -8,6 +8,7 @@ from irbench.measure.lock import holder_text
 from irbench.notices import Facts, Note, NoteCode, Reference
 from irbench.render.context import Context
 from irbench.render.device_texts import ENERGY_NOTES
+from irbench.render.figures import ratio
 from irbench.render.quantities import listing, plural
 from irbench.render.text_types import Text, said
 
@@ -61,6 +62,14 @@ def _lowered(facts: Facts, context: Context) -> str:
 
 def _tail(facts: Facts, context: Context) -> str:
     return f"p99 of {context.name(facts['cell'])} over launches: {facts['low_ms']:.3g} to {facts['high_ms']:.3g} ms"
+
+
+def _slower(facts: Facts, context: Context) -> str:
+    value, low, high = ratio(facts["value"], facts["low"], facts["high"])
+    return (
+        f"{context.name(facts['cell'])} is slower than the exported graph, {context.name(facts['exported'])}:"
+        f" {value} [{low}, {high}]"
+    )
 
 
 def _untimed(facts: Facts, _: Context) -> str:
@@ -160,6 +169,11 @@ NOTES: Mapping[NoteCode, Text] = {
         "the calls that fit into the time are fewer than the samples that take turns",
         _untimed,
         {"timed": 84, "samples": 1000},
+    ),
+    "slower-than-exported": Text(
+        "optimising made the graph slower on this backend; beside the baseline, the speedup of the row says so",
+        _slower,
+        {"cell": "openvino+all", "exported": "openvino", "value": 0.94, "low": 0.92, "high": 0.97},
     ),
     "optimize-not-applied": Text(
         "the backend does not read ONNX, so it has one row for all levels",

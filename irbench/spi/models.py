@@ -27,6 +27,7 @@ class ModelSource:
         parameters: Weights that training finds, and the statistics it keeps; ``None`` where nobody counted.
         macs: Multiply-accumulate operations of its products and convolutions at batch 1 and ``defaults``; ``None``
             where nobody counted.
+        requires: Distributions that it is built with, besides those of the exporter.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ModelSource:
     classifier: bool = True
     parameters: int | None = None
     macs: int | None = None
+    requires: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

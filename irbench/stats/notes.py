@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from irbench.notices import Note
 from irbench.stats.figures import tail_percentiles_ms
 from irbench.stats.scene import Scene
+from irbench.stats.slower_levels import slower_levels
 
 __all__ = ["find_notes"]
 
 
 def find_notes(scene: Scene) -> tuple[Note, ...]:
     """Return what belongs below a group's table."""
-    return (*_lowered_ir_versions(scene), *_tails(scene), *_neighbours(scene))
+    return (*_lowered_ir_versions(scene), *_tails(scene), *slower_levels(scene), *_neighbours(scene))
 
 
 def _lowered_ir_versions(scene: Scene) -> Iterator[Note]:

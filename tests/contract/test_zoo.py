@@ -14,6 +14,7 @@ from typing import Any
 import onnx_ir
 import pytest
 from front_door import irbench
+from zoo_parts import skipped_without_its_parts
 
 from irbench import bundles, registry
 from irbench.cost_model import ModelCost, model_cost
@@ -51,7 +52,7 @@ def marked(names: Iterable[str]) -> list[Any]:
 def _marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
     if name in IN_CI:
         return (pytest.mark.ci,)
-    return () if name in one_of_each_family() else (pytest.mark.zoo,)
+    return (*skipped_without_its_parts(name), *(() if name in one_of_each_family() else (pytest.mark.zoo,)))
 
 
 @pytest.fixture(scope="module", params=marked(registry.names(registry.MODELS)))

@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"irbench", "irbench_tf", "irbench_ort", "irbench_openvino", "irbench_zoo"}
+LOCKS = ("requirements.lock", "requirements-gpu.lock", "requirements-keras-hub.lock")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -48,13 +49,13 @@ def test_no_module_of_a_generic_name_is_shipped(wheel: Path) -> None:
     assert not any(name.startswith(("backends/", "model_zoo/", "tests/")) for name in zipfile.ZipFile(wheel).namelist())
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-gpu.lock", "pyproject.toml", "Makefile"])
+@pytest.mark.parametrize("name", [*LOCKS, "pyproject.toml", "Makefile"])
 def test_no_file_names_a_registry(name: str) -> None:
     text = (ROOT / name).read_text()
     assert not re.search(r"(index-url|find-links)[ =]+\S*/|https?://\S*(pypi|simple)", text)
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-gpu.lock"])
+@pytest.mark.parametrize("name", LOCKS)
 def test_every_locked_distribution_has_a_hash(name: str) -> None:
     text = (ROOT / name).read_text()
     pins = re.findall(r"^[a-z0-9][\w.-]*==.*\\\n((?:    --hash=sha256:\w{64}.*\n)+)", text, re.MULTILINE)
@@ -67,6 +68,17 @@ def test_the_two_builds_of_onnxruntime_are_never_locked_together() -> None:
     assert "onnxruntime-gpu==" not in cpu
     assert "\nonnxruntime-gpu==" in gpu
     assert "\nonnxruntime==" not in gpu
+
+
+def test_what_only_some_models_of_the_zoo_need_is_locked_apart_and_in_the_versions_of_the_others() -> None:
+    usual, hub = (
+        dict(re.findall(r"^([a-z0-9][\w.-]*)==(\S+)", (ROOT / name).read_text(), re.MULTILINE)) for name in LOCKS[::2]
+    )
+    assert "keras-hub" in hub
+    assert "keras-hub" not in usual
+    assert {name: version for name, version in hub.items() if name in usual} == {
+        name: version for name, version in usual.items() if name in hub
+    }
 
 
 def base_environment(folder: Path) -> Path:

@@ -69,6 +69,7 @@ def _as_json(source: ModelSource) -> dict[str, Any]:
             for tensor in source.inputs
         ],
         "defaults": dict(source.defaults),
+        "requires": list(source.requires),
     }
 
 

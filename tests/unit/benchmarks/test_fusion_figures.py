@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from launches import MS, launch, measured, synchronous
 
 from benchmarks.fusion_figures import Comparison, Graph, Share, compare, share_of_gain
-from benchmarks.fusion_tables import graph_table, share_table
+from benchmarks.fusion_tables import graph_table, share_table, slower_levels
 from irbench.spec import Bundle, Group, Timing, Workload
 from irbench.stats.observed import observe
 
@@ -117,18 +117,24 @@ def test_a_launch_that_did_not_measure_all_three_is_left_out():
     assert found.share.low == found.share.high
 
 
-def test_only_what_is_slower_beyond_doubt_harms():
-    assert Graph("basic", 1, row("basic", 0.95)).harms
-    assert not Graph("basic", 1, row("basic", 0.995)).harms
-    assert not Graph("basic", 1, cell(speedup=speedup(0.9, 0.88, 0.92, "preview"))).harms
+def test_only_what_is_slower_beyond_doubt_is_marked_as_slower():
+    assert Graph("basic", 1, row("basic", 0.95)).is_slower
+    assert not Graph("basic", 1, row("basic", 0.995)).is_slower
+    assert not Graph("basic", 1, cell(speedup=speedup(0.9, 0.88, 0.92, "preview"))).is_slower
 
 
 def test_the_table_of_graphs_shows_nodes_speedups_and_harm():
     rows = [row("basic", 0.95, p50=40.0), failed(id="all", artifact="onnx+all"), row("none", p50=38.0)]
     lines = graph_table([compared(*rows)]).as_markdown().splitlines()
     assert lines[2] == "| m | ort | none | 652 | 38.0 | 1 baseline | - | 1e-06 |  |"
-    assert lines[3] == "| m | ort | basic | 176 | 40.0 | 0.95 [0.94, 0.96] | slower | 1e-06 | harms |"
+    assert lines[3] == "| m | ort | basic | 176 | 40.0 | 0.95 [0.94, 0.96] | slower | 1e-06 | slower than none |"
     assert "the process was killed by SIGSEGV" in lines[4]
+
+
+def test_every_level_that_is_slower_beyond_doubt_is_named_with_its_interval():
+    harmful = compared(row("basic", 0.95), row("all", 0.995), row("none"))
+    assert slower_levels([harmful]) == "Slower than none: m at basic on ort (0.95 [0.94, 0.96])."
+    assert slower_levels([compared(row("basic", 1.1), row("none"))]).startswith("No level is slower than none")
 
 
 @pytest.mark.parametrize(

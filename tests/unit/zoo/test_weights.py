@@ -177,3 +177,22 @@ def test_logits_of_a_tied_embedding_are_of_ordinary_size():
     tokens = (np.random.default_rng(1).integers(0, 97, (4, 6)).astype(np.int32),)
     randomised(model, inputs=tokens)
     assert 0.5 < np.std(run(model, tokens)) < 2
+
+
+def test_a_layer_that_is_called_with_keywords_alone_is_fitted_too():
+    import keras
+    from keras import layers
+
+    class Branch(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.dense = layers.Dense(8)
+
+        def call(self, features):
+            return self.dense(inputs=features)
+
+    features = keras.Input((16,), name="features")
+    model = keras.Model(features, Branch()(features=features))
+    rows = np.random.default_rng(1).normal(0, 100, (64, 16)).astype(np.float32)
+    randomise(model, 0, (rows,))
+    assert 0.5 < np.std(np.asarray(run(model, (rows,)))) < 2

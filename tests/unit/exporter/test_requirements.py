@@ -1,0 +1,40 @@
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from irbench import registry
+from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter import ExportOptions, Source, missing_distributions, validate
+from irbench.exporter.requirements import require_distributions
+
+ABSENT = "irbench-is-built-with-no-such-thing"
+
+
+@pytest.fixture
+def resnet50_requires(monkeypatch: pytest.MonkeyPatch):
+    """Have the zoo say that resnet50 is built with other distributions."""
+    source = registry.model("resnet50")
+
+    def require(*distributions: str) -> None:
+        monkeypatch.setattr(registry, "model", cache(lambda _: replace(source, requires=distributions)))
+
+    return require
+
+
+def test_a_model_that_is_built_with_something_missing_is_refused_with_the_command_that_installs_it(resnet50_requires):
+    resnet50_requires("numpy", ABSENT)
+    with pytest.raises(IrbenchError, match=f"resnet50 is built with {ABSENT}, which is not installed") as caught:
+        validate("resnet50", ExportOptions())
+    assert caught.value.hint == f"Install it: pip install {ABSENT}"
+    assert caught.value.exit_code == ExitCode.NOT_INSTALLED
+
+
+def test_what_is_installed_is_not_missing(resnet50_requires):
+    resnet50_requires("numpy")
+    assert missing_distributions("resnet50") == ()
+    require_distributions(Source("resnet50"))
+
+
+def test_a_file_requires_nothing(tmp_path):
+    require_distributions(Source(str(tmp_path / "resnet50.keras")))
