@@ -102,12 +102,15 @@ class Agreement:
         by: The backend that computed the converted graph's answers.
         error: How far these are from those in fp32: the worst over all inputs, top-1 agreement their mean.
         degenerate: Whether every answer in fp32 is all zero, constant or tiny, so that nearly any would agree.
+        sizes: Other sizes of dynamic dimensions, at each of which both answered one more input. These count for the
+            error, but not for the top-1 agreement.
     """
 
     samples: int
     by: str
     error: OutputError
     degenerate: bool = False
+    sizes: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from irbench.onnx.sizes import ONE, Size, parse, product
+from irbench.onnx.sizes import ONE, Size, parse, product, quotient
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -87,6 +87,14 @@ def _sum(first: Size, second: Size) -> Size | None:
     return None if first.names or second.names else Size(first.factor + second.factor)
 
 
+def _difference(first: Size, second: Size) -> Size | None:
+    if first == second:
+        return Size(0)
+    if second == Size(0):
+        return first
+    return None if first.names or second.names else Size(first.factor - second.factor)
+
+
 def _equality(first: Size, second: Size) -> Size | None:
     """Return one for equal elements, zero for those that differ: no size is negative."""
     if first == second:
@@ -102,10 +110,33 @@ def _larger(first: Size, second: Size) -> Size | None:
     return None if first.names or second.names else Size(max(first.factor, second.factor))
 
 
+def _smaller(first: Size, second: Size) -> Size | None:
+    if first == second:
+        return first
+    return None if first.names or second.names else Size(min(first.factor, second.factor))
+
+
+def _where(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    operands = [known.get(tensor) if tensor else None for tensor in node.inputs]
+    condition, first, second = operands
+    if not condition or not first or not second:
+        return None
+    length = max(len(condition), len(first), len(second))
+    columns = (elements * (length // len(elements)) for elements in (condition, first, second))
+    return tuple(_chosen(*column) for column in zip(*columns, strict=True))
+
+
+def _chosen(condition: Size | None, first: Size | None, second: Size | None) -> Size | None:
+    if condition is None or condition.number is None:
+        return first if first == second else None
+    return second if condition.number == 0 else first
+
+
 EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
     "Shape": _shape,
     "Cast": _same,
     "Identity": _same,
+    "Reshape": _same,
     "Squeeze": _same,
     "Unsqueeze": _same,
     "Gather": _gather,
@@ -113,8 +144,12 @@ EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
     "Concat": _concat,
     "ReduceProd": _reduce_product,
     "Add": _pairwise(_sum),
+    "Sub": _pairwise(_difference),
+    "Div": _pairwise(quotient),
     "Equal": _pairwise(_equality),
     "Mul": _pairwise(lambda first, second: product((first, second))),
     "Max": _pairwise(_larger),
+    "Min": _pairwise(_smaller),
+    "Where": _where,
 }
 """What computes the elements of an operator's result; truth is one, untruth zero."""

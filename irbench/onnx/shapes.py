@@ -14,6 +14,7 @@ from irbench.onnx.broadcasting import ELEMENTWISE, broadcast, end_of_slice
 from irbench.onnx.elements import EVALUATED, Elements
 from irbench.onnx.sizes import ONE, Size, partial_sizes, product, quotient, sizes_of, text
 from irbench.onnx.slices import axis_slices
+from irbench.onnx.unnamed_sizes import UnnamedSizes, forget_names
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -30,24 +31,33 @@ _LARGEST_DYNAMIC = 2**31 - 1
 """The largest value a dynamic size is assumed to have."""
 
 
-def infer(model: ir.Model) -> dict[ir.Value, Elements]:
+def infer(model: ir.Model, *, names_unknown: bool = True) -> dict[ir.Value, Elements]:
     """Write types and shapes onto the values of the main graph and of bodies, and onto constants.
 
     Outputs keep the shapes that are stated.
 
+    Args:
+        model: Its values are described in place.
+        names_unknown: Whether a size of the main graph of which nothing is known gets a name of its own
+            (:mod:`irbench.onnx.unnamed_sizes`).
+
     Returns:
         The elements of every small integer tensor of the main graph of which something is known, constants included.
     """
+    forget_names(model.graph)
     _describe_constants(model.graph)
     known = {value: elements for value in model.graph.initializers.values() if (elements := _constant(value))}
     stated = [(output, output.shape) for output in model.graph.outputs]
-    _infer_nodes(model.graph, model.graph.opset_imports, known)
+    names = UnnamedSizes(model.graph) if names_unknown else None
+    _infer_nodes(model.graph, model.graph.opset_imports, known, names)
     for output, shape in stated:
         output.shape = shape
     return known
 
 
-def _infer_nodes(graph: ir.Graph, opsets: dict[str, int], known: dict[ir.Value, Elements]) -> None:
+def _infer_nodes(
+    graph: ir.Graph, opsets: dict[str, int], known: dict[ir.Value, Elements], names: UnnamedSizes | None = None
+) -> None:
     """Infer the nodes of a graph and of the bodies inside it, and add what is known of elements."""
 
     def infer_body(body: ir.Graph) -> None:
@@ -62,6 +72,8 @@ def _infer_nodes(graph: ir.Graph, opsets: dict[str, int], known: dict[ir.Value, 
         if elements is not None and _fit(elements, node.outputs[0]):
             known[node.outputs[0]] = elements
         _infer_dynamic_sizes(node, known)
+        if names is not None:
+            names.name(node)
 
 
 def _describe_constants(graph: ir.Graph) -> None:
@@ -177,7 +189,7 @@ def _elementwise(node: ir.Node, _: Mapping[ir.Value, Elements]) -> Sequence[Size
 
 def _counted(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
     first, limit, step = (_whole_number(tensor, known) for tensor in node.inputs)
-    return (limit,) if first == Size(0) and step == ONE else None
+    return (limit,) if first == Size(0) and step == ONE and limit is not None and limit.factor >= 0 else None
 
 
 def _whole_number(value: ir.Value | None, known: Mapping[ir.Value, Elements]) -> Size | None:
@@ -214,7 +226,8 @@ def _sliced(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size | No
 def reshaped(source: Sequence[Size] | None, node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size] | None:
     """Return the sizes after a Reshape of a tensor of sizes ``source``, if its target determines all but one."""
     target = known.get(node.inputs[1]) if node.inputs[1] else None
-    if source is None or target is None or "allowzero" in node.attributes:
+    is_literal = node.attributes.get_int("allowzero", 0) == 1
+    if source is None or target is None or (is_literal and Size(0) in target):
         return None
     copied = [source[place] if size == Size(0) and place < len(source) else size for place, size in enumerate(target)]
     open_places = [place for place, size in enumerate(copied) if size is None or size == Size(-1)]

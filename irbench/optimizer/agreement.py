@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -11,6 +12,7 @@ import numpy as np
 from irbench import registry
 from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError, first_line
+from irbench.feeds import lay_out, logical_inputs
 from irbench.graph_record import Agreement
 from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
 from irbench.optimizer.samples import Samples
@@ -20,7 +22,7 @@ from irbench.spec import BATCH, Artifact, Disagreement, Load
 from irbench.spi import Array, Backend
 from irbench.worker.inference import OpenSession
 
-__all__ = ["LEAST_AGREEMENT", "disagreement", "measure_agreement"]
+__all__ = ["LEAST_AGREEMENT", "FailsAtSizes", "disagreement", "measure_agreement"]
 
 LEAST_AGREEMENT = 0.9
 """Top-1 agreement below which a conversion counts as failed.
@@ -28,6 +30,17 @@ LEAST_AGREEMENT = 0.9
 It must not be missed by chance with 64 inputs: a conversion that agrees on 98 of 100 inputs falls below with a
 probability of 3e-4, one that agrees on 95 of 100 with 0.04.
 """
+
+
+class FailsAtSizes(IrbenchError):
+    """A converted graph does not run at sizes at which the graph in fp32 does."""
+
+    def __init__(self, sizes: Mapping[str, int], reason: str) -> None:
+        words = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        super().__init__(
+            f"The converted graph does not run at {words}: {reason.rstrip('.')}.",
+            hint="Fix the sizes that it shall run at with --batch and --shape, or leave --precision out.",
+        )
 
 
 def disagreement(error: OutputError, precision: str) -> Disagreement | None:
@@ -45,7 +58,11 @@ def disagreement(error: OutputError, precision: str) -> Disagreement | None:
 
 
 def measure_agreement(
-    samples: Samples, converted: Artifact, reference: str, classifier: bool, scratch: Path
+    samples: Samples,
+    converted: Artifact,
+    reference: str,
+    scratch: Path,
+    other_sizes: Sequence[Mapping[str, int]] = (),
 ) -> Agreement:
     """Return how closely the outputs of ``converted`` follow those of ``samples.artifact``.
 
@@ -54,10 +71,11 @@ def measure_agreement(
         converted: The same graph in another precision.
         reference: The backend that answers for fp32, and for the other precision if it has kernels for it; otherwise
             the first installed backend that has does.
-        classifier: See :func:`irbench.output_check.compare`.
         scratch: Where copies with bound shapes are written.
+        other_sizes: Sizes at which both are asked once more, their shapes dynamic.
 
     Raises:
+        FailsAtSizes: The converted graph does not run at one of them.
         IrbenchError: No backend here can run the converted graph.
         ValueError: The answers cannot be compared, because some are not finite for example.
     """
@@ -73,12 +91,45 @@ def measure_agreement(
         if not any(_has_numbers(right) for right in expected):
             raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
         scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
+        classifier = samples.bundle.classifier
         errors = [compare(outputs, right, classifier, scale) for outputs, right in zip(answers, expected, strict=True)]
-        return Agreement(samples.count, name, _worst(errors), _says_little(expected, scale))
+        further = [
+            _error_at(sizes, samples, converted, (registry.reference(reference), backend)) for sizes in other_sizes
+        ]
+        worst = _worst(errors, further)
+        return Agreement(samples.count, name, worst, _says_little(expected, scale), tuple(other_sizes))
     raise IrbenchError(
         f"No backend here can run the converted graph: {'; '.join(reasons)}.",
         hint="Try another precision, or install a runtime that supports this one.",
     )
+
+
+def _error_at(
+    sizes: Mapping[str, int], samples: Samples, converted: Artifact, backends: tuple[Backend, Backend]
+) -> OutputError:
+    """Return the error of a seeded input at other sizes.
+
+    Args:
+        sizes: A size for every dynamic dimension.
+        samples: The graph in fp32, its model and constants.
+        converted: The same graph in another precision.
+        backends: What answers for each.
+
+    Raises:
+        FailsAtSizes: The converted graph does not run at these sizes.
+    """
+    feeding = replace(samples.feeding, seed=samples.bundle.seed, samples=())
+    inputs = logical_inputs(samples.bundle.inputs, sizes, feeding)
+    wide, narrow = (with_sizes(artifact, sizes) for artifact in (samples.artifact, converted))
+    load = Load(batch=sizes[BATCH], threads=None, precision="native")
+    with OpenSession(backends[0], wide, load) as session:
+        expected = session.answer(lay_out(inputs, wide))
+    try:
+        with OpenSession(backends[1], narrow, load) as session:
+            answers = session.answer(lay_out(inputs, narrow))
+    except Exception as problem:  # each runtime reports in a way of its own that it cannot run a graph
+        raise FailsAtSizes(sizes, first_line(problem)) from problem
+    return compare(answers, expected, samples.bundle.classifier, input_scale(inputs))
 
 
 def _sized(samples: Samples, converted: Artifact, reference: str, scratch: Path) -> tuple[Artifact, ...]:
@@ -128,11 +179,13 @@ def _has_numbers(outputs: Sequence[Array]) -> bool:
     )
 
 
-def _worst(errors: Sequence[OutputError]) -> OutputError:
+def _worst(errors: Sequence[OutputError], further: Sequence[OutputError]) -> OutputError:
+    """Return the worst of all errors, and the mean top-1 agreement of the first ones."""
+    every = [*errors, *further]
     agreements = [error.top1_agreement for error in errors if error.top1_agreement is not None]
     return OutputError(
-        max_abs=max(error.max_abs for error in errors),
-        max_rel=max(error.max_rel for error in errors),
-        cosine=min(error.cosine for error in errors),
+        max_abs=max(error.max_abs for error in every),
+        max_rel=max(error.max_rel for error in every),
+        cosine=min(error.cosine for error in every),
         top1_agreement=fmean(agreements) if agreements else None,
     )

@@ -2,7 +2,7 @@
 
 Kinds, in all of which constants that the user gave stay:
 
-- ``seeded``: drawn as for a measurement; ``given``: the first sample of the user's data
+- ``seeded``: drawn as for a measurement; ``given``: a sample of the user's data
 - ``constant-rows``: one drawn value all along the last axis
 - ``large``: drawn values times 1000; the largest that integers are drawn from
 - ``zeros``: zeros, or the least that integers are drawn from
@@ -43,11 +43,13 @@ class Case:
         kind: What its values are.
         sizes: A size for every dynamic dimension.
         seed: Added to that of the model.
+        sample: Which sample of the user's data, from 0; only for the kind ``given``.
     """
 
     kind: InputKind
     sizes: Mapping[str, int]
     seed: int = 0
+    sample: int = 0
 
 
 def edge_kinds(specs: Sequence[InputSpec]) -> tuple[InputKind, ...]:
@@ -70,10 +72,10 @@ def arrays_of(case: Case, specs: Sequence[InputSpec], feeding: Feeding) -> tuple
     Args:
         case: What is wanted.
         specs: Logical inputs.
-        feeding: Seed, constants, and samples, of which the first counts for the kind ``given``.
+        feeding: Seed, constants, and samples for the kind ``given``.
     """
     if case.kind == "given":
-        return logical_inputs(specs, case.sizes, replace(feeding, samples=feeding.samples[:1]))
+        return logical_inputs(specs, case.sizes, feeding, case.sample)
     drawn = logical_inputs(specs, case.sizes, replace(feeding, seed=feeding.seed + case.seed, samples=()))
     return tuple(
         array if spec.tensor.name in feeding.values else _edge(case.kind, spec, array)

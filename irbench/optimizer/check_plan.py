@@ -18,6 +18,8 @@ from irbench.spi import Array
 __all__ = ["CheckPlan", "ExpectedAnswer", "Question", "is_finite", "plan_check"]
 
 _PER_STEP = 3
+_MOST_GIVEN = 8
+"""Samples of the user's data on which the last graph is compared, beside the first one."""
 _STABLE_SHARE = 0.1
 """Of the tolerance, how much answers may change by when inputs change by a few roundings."""
 
@@ -102,6 +104,8 @@ def plan_check(question: Question, answer: Answer) -> CheckPlan:
     sizes = other.case.sizes if other is not None else base
     held_bytes = sum(expected.nbytes for expected in (plain, other) if expected is not None)
     edges, left_out = _edges(question, answer, sizes, question.room_bytes - held_bytes)
+    held_bytes += sum(expected.nbytes for expected in edges)
+    given = _more_given(question, answer, question.room_bytes - held_bytes)
     ones = [Case("seeded", all_ones(base, dynamic))] if dynamic else []
     smallest = _first_that_runs(question, answer, iter(ones))
     seeded = [expected for expected in (other, smallest) if expected is not None]
@@ -110,7 +114,7 @@ def plan_check(question: Question, answer: Answer) -> CheckPlan:
     chosen = [*edges, *seeded, *(_asked(question, answer, case) for case, _ in zip(more, range(missing), strict=False))]
     first, rest = chosen[: _PER_STEP - 1], chosen[_PER_STEP - 1 :]
     unvaried = tuple(name for name in dynamic if sizes[name] == base[name])
-    return CheckPlan((plain, *first), tuple(rest), left_out, unvaried)
+    return CheckPlan((plain, *first), (*rest, *given), left_out, unvaried)
 
 
 def is_finite(outputs: Sequence[Array]) -> bool:
@@ -147,6 +151,20 @@ def _edges(
             found.append(expected)
             left_bytes -= expected.nbytes
     return found, left_out
+
+
+def _more_given(question: Question, answer: Answer, left_bytes: int) -> list[ExpectedAnswer]:
+    """Return what is answered to more samples of the user's data, spread over all of them, as far as memory allows."""
+    last = len(question.feeding.samples) - 1
+    places = sorted({round(step * last / _MOST_GIVEN) for step in range(_MOST_GIVEN + 1)} - {0, -1})
+    found: list[ExpectedAnswer] = []
+    for place in places:
+        if left_bytes < 0:
+            break
+        expected = _first_that_runs(question, answer, iter([Case("given", question.base, sample=place)]))
+        found += [] if expected is None else [expected]
+        left_bytes -= 0 if expected is None else expected.nbytes
+    return found
 
 
 def _is_stable(question: Question, answer: Answer, expected: ExpectedAnswer) -> bool:

@@ -53,7 +53,7 @@ def narrow(model: ir.Model, precision: Literal["fp16", "bf16"]) -> bool:
     """
     from onnx_ir.passes import common
 
-    common.LiftConstantsToInitializersPass()(model)
+    common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
     infer(model)
     infer_types(model)
     work = _Narrowing(model, precision)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from irbench.errors import IrbenchError, first_line
 from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, OptimizerActivity
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade
-from irbench.optimizer.agreement import measure_agreement
+from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
 from irbench.optimizer.blame import Change, blamed_pass
 from irbench.optimizer.bodies import Body, number_bodies
 from irbench.optimizer.comparison import Graph, WrongAnswer
@@ -27,7 +27,6 @@ from irbench.optimizer.preparation import inlined, raised
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck
-from irbench.spec import Artifact
 from irbench.system.host import available_memory_bytes
 from irbench.system.memory import limit_memory
 from irbench.worker.scratch import scratch_folder
@@ -130,10 +129,11 @@ class _Pipeline:
             return
         self._report(OptimizerActivity("inline-functions"))
         try:
-            path = inlined(self._source, self._scratch)
-            self._begin_with(path, "inline_functions")
+            self._begin_with(inlined(self._source, self._scratch), "inline_functions")
+            reason = ", ".join(f"{domain}.{name}" for domain, name, _ in self._model.functions)
         except Exception as problem:  # noqa: BLE001 - ONNX's inliner reports failures in ways of its own
             reason = problem.reason if isinstance(problem, BrokenModel) else first_line(problem)
+        if reason:
             self._add_obstacle("inline_functions", Obstacle("functions-not-inlined", self._opset, reason))
 
     def raise_opset(self, wanted: Sequence[int]) -> None:
@@ -205,8 +205,9 @@ class _Pipeline:
         """
         require_opset(self._opset, conversion, self._job.bundle.name)
         self._report(OptimizerActivity("convert", conversion.precision))
-        last, agreement = _convert(self._model, self._artifact, self._job, conversion, self._scratch)
-        return OptimizationOutcome((*self._steps, last), self._nchw_inputs, agreement, checked=self._checked)
+        last = Graph(self._model, self._artifact)
+        step, agreement = _convert(last, self._job, conversion, self._scratch, self._check.other_sizes)
+        return OptimizationOutcome((*self._steps, step), self._nchw_inputs, agreement, checked=self._checked)
 
     def _check_all(self) -> None:
         """Compare the graph, which is written, with the original on all inputs."""
@@ -255,24 +256,28 @@ class _Pipeline:
 
 
 def _convert(
-    model: onnx_ir.Model, artifact: Artifact, job: OptimizationJob, conversion: Conversion, scratch: Path
+    graph: Graph,
+    job: OptimizationJob,
+    conversion: Conversion,
+    scratch: Path,
+    other_sizes: Sequence[Mapping[str, int]],
 ) -> tuple[GraphStep, Agreement]:
-    """Convert the model, whose signature is that of ``artifact``, and measure what that costs."""
+    """Convert a graph and measure what that costs, also at other sizes."""
     source, path = scratch / "in_fp32.onnx", job.folder / MODEL_FILE
-    write(model, source)
+    write(graph.model, source)
     for leftover in (path, weights_beside(path)):
         leftover.unlink(missing_ok=True)
     given, others = halves(job.feeding)
-    calibration = Samples(artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION, given)
+    calibration = Samples(graph.artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION, given)
     evaluation = Samples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION, others)
     try:
         name = convert(source, path, conversion, calibration, job.quantizer)
         made = load(path)
         vendors = sorted(vendors_of(made))
         check_file(path, shapes=not vendors)
-        converted = replace(artifact, path=path, sha256="")
-        agreement = measure_agreement(evaluation, converted, job.reference, job.bundle.classifier, scratch)
-    except NothingToConvert:
+        converted = replace(graph.artifact, path=path, sha256="")
+        agreement = measure_agreement(evaluation, converted, job.reference, scratch, other_sizes)
+    except (NothingToConvert, FailsAtSizes):
         raise
     except Exception as problem:  # tools and runtimes report failures in ways of their own
         raise _unconvertible(job, conversion, first_line(problem)) from problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,12 +141,19 @@ class StepCheck:
         return BrokenModel(name, self._job, f"{wrong.reason.rstrip('.')}{where}{way}")
 
     @property
+    def other_sizes(self) -> Sequence[Mapping[str, int]]:
+        """Sizes other than the job's at which the original answers a seeded input."""
+        seeded = [case.sizes for case in self._cases if case.kind == "seeded"]
+        return [sizes for sizes in seeded if sizes != self._comparison.question.base]
+
+    @property
     def _cases(self) -> Sequence[Case]:
         return [expected.case for expected in (*self._plan.each_step, *self._plan.at_the_end)]
 
     def _words(self, case: Case) -> str:
         """Return what an input is, as a user reads it: ``constant-rows, batch 3``."""
-        return ", ".join((case.kind, *(f"{name} {case.sizes[name]}" for name in self._comparison.question.dynamic)))
+        kind = f"given sample {case.sample + 1}" if case.kind == "given" else case.kind
+        return ", ".join((kind, *(f"{name} {case.sizes[name]}" for name in self._comparison.question.dynamic)))
 
     def _check_bodies(self, graph: Graph, original: Graph, bodies: Sequence[Body]) -> BodyReport:
         kept, comparison = frozenset(bodies_in(graph.model)), self._comparison
@@ -181,7 +188,7 @@ def _ask_original(job: OptimizationJob, scratch: Path) -> tuple[Comparison, Chec
         job.bundle.inputs,
         job.sizes,
         tuple(dict.fromkeys(name for spec in job.artifact.inputs for name in spec.dynamic_dimensions)),
-        replace(job.feeding, seed=job.bundle.seed, samples=job.feeding.samples[:1]),
+        replace(job.feeding, seed=job.bundle.seed),
         read_precision(job.artifact.path).narrowest,
         available_memory_bytes() // _MEMORY_SHARE,
     )

@@ -12,6 +12,7 @@ from rich.text import Text
 from irbench.graph_record import Agreement, GraphStep, Obstacle, OptimizerActivity
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.line_wrapping import plain
+from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["agreement_line", "in_words", "obstacle_text", "sizes_line", "steps_view"]
@@ -59,11 +60,12 @@ def sizes_line(sizes: Mapping[str, int], by_default: Collection[str]) -> str:
 
 
 def agreement_line(precision: str, agreement: Agreement) -> str:
-    """Return what a conversion costs: ``int8 beside fp32 over 64 inputs: max err 0.04, cosine 0.9999, ...``."""
+    """Return what a conversion costs: ``int8 compared with fp32 on 64 inputs, computed by ort: max err 0.04, ...``."""
     error = agreement.error
+    sizes = f" and at {plural(len(agreement.sizes), 'other size')}" if agreement.sizes else ""
     top1 = f", top-1 agreement {error.top1_agreement * 100:.3g} %" if error.top1_agreement is not None else ""
     return (
-        f"{precision} compared with fp32 on {agreement.samples} inputs, computed by {agreement.by}: "
+        f"{precision} compared with fp32 on {agreement.samples} inputs{sizes}, computed by {agreement.by}: "
         f"max abs {error_size(error.max_abs)}, max err {error_size(error.max_rel)}, cosine {error.cosine:.5f}{top1}"
     )
 

@@ -210,3 +210,31 @@ def masked_as_keras(b: Builder) -> list[Value]:
     nothing = b.number(c.exact("value after", 0.0, 0.1), q)
     kept = b.op("Where", other, weights, nothing)
     return [b.op("MatMul", kept, v)]
+
+
+@pattern("fuse_attention", opset=13)
+def guarded_as_pytorch(b: Builder) -> list[Value]:
+    """Zeros where minus infinity hides every key of a row, and half of the scale in each operand."""
+    c = b.choices
+    batch, tokens, heads = c.any_of("batch", 2), c.any_of("tokens", 3), 2
+    q, k, v = (source(b, [batch, heads, tokens, _WIDTH]) for _ in range(3))
+    root, zero = b.number(0.7, q), b.number(c.exact("number put", 0.0, 0.1), q)
+    keys = b.op("Transpose", k, perm=[0, 1, 3, 2])
+    scores = b.op("MatMul", swapped(b, "Mul", q, root), swapped(b, "Mul", keys, root))
+    scores = _hidden(b, scores, [batch, 1, c.any_of(tokens, 1), tokens])
+    weights = b.op("Softmax", scores, axis=-1)
+    tested = c.exact("what is tested", weights, scores)
+    operands = c.exact("order of Where", [zero, weights], [weights, zero])
+    return [b.op("MatMul", b.op("Where", b.op("IsNaN", tested), *operands), v)]
+
+
+def _hidden(b: Builder, scores: Value, shape: list[Any]) -> Value:
+    c = b.choices
+    low = b.number(c.any_of(float("-inf"), float("-inf"), float(np.finfo(np.float32).min)), scores)
+    form = c.any_of("added", "added", "chosen", "none")
+    if form == "none":
+        return scores
+    keep = b.input(shape, BOOL, "keep")
+    if form == "chosen":
+        return b.op("Where", keep, scores, low)
+    return swapped(b, "Add", scores, b.op("Where", keep, b.number(0.0, scores), low))

@@ -108,7 +108,7 @@ def _with_computed_sizes(model: onnx.ModelProto) -> onnx.ModelProto:
     from irbench.onnx.shapes import infer
 
     described = ir.from_proto(model)
-    infer(described)
+    infer(described, names_unknown=False)
     return ir.to_proto(described)
 
 

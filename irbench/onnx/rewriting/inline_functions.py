@@ -18,6 +18,9 @@ __all__ = ["inline_functions"]
 def inline_functions(path: Path) -> bytes | None:
     """Return a model without functions, weights included, and ONNX's own domain under its short name.
 
+    Functions of another operator set are converted to that of the model. Where ONNX's converter cannot do it, functions
+    of other operator sets stay.
+
     Args:
         path: A valid model.
 
@@ -26,7 +29,6 @@ def inline_functions(path: Path) -> bytes | None:
         message.
     """
     from google.protobuf.message import EncodeError
-    from onnx import inliner
 
     with mapped(path) as data:
         has_functions = any(field.number == Model.FUNCTIONS for field in fields(data))
@@ -36,10 +38,19 @@ def inline_functions(path: Path) -> bytes | None:
     shorten_own_domain(model)
     _import_what_functions_do(model)
     try:
-        content: bytes = inliner.inline_local_functions(model).SerializeToString()
+        content: bytes = _inlined(model).SerializeToString()
     except (EncodeError, ValueError):
         return None
     return content
+
+
+def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    from onnx import inliner
+
+    try:
+        return inliner.inline_local_functions(model, convert_version=True)
+    except RuntimeError:  # the converter has no adapter for one of the operations
+        return inliner.inline_local_functions(model)
 
 
 def _import_what_functions_do(model: onnx.ModelProto) -> None:

@@ -1,7 +1,8 @@
 """Compute at once what only depends on shapes.
 
 1. A small integer tensor whose every element follows from known sizes     -> a constant
-2. Reshape(x, t), all sizes of the result known up to one                  -> Reshape(x, constant), 0 or -1 if dynamic
+2. Reshape(x, t), all sizes of the result known up to one                  -> Reshape(x, constant), 0 or -1 if dynamic;
+                                                                              0 then is a size that is copied
 3. Expand(x, t), the result as large as x                                  -> x
 4. Any other operation on constants, but random ones, those of vendors     -> its value (onnxscript's constant folding;
    and quantisation                                                           not in graphs that split into sequences)
@@ -35,7 +36,7 @@ _MAX_INPUT_ELEMENTS, _MAX_OUTPUT_ELEMENTS = 1 << 20, 1 << 18
 def _fold_shapes(model: ir.Model) -> bool:
     from onnx_ir.passes.common import LiftConstantsToInitializersPass
 
-    changed = bool(LiftConstantsToInitializersPass()(model).modified)
+    changed = bool(LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model).modified)
     while _fold_once(model):
         changed = True
     return changed
@@ -75,9 +76,11 @@ def _settle(node: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
     sizes = reshaped(source, node, known)
     if source is None or sizes is None or target is None or graph is None:
         return False
-    settled = reshape_target(source, sizes)
-    if settled is None or (target.const_value is not None and target.const_value.numpy().tolist() == settled):
+    settled, is_literal = reshape_target(source, sizes), node.attributes.get_int("allowzero", 0) == 1
+    is_there = target.const_value is not None and target.const_value.numpy().tolist() == settled
+    if settled is None or (is_there and not is_literal):
         return False
+    node.attributes.pop("allowzero", None)
     node.replace_input_with(1, add_constant(graph, np.array(settled, np.int64), target))
     return True
 

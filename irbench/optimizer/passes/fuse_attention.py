@@ -5,11 +5,12 @@
 
 :mod:`irbench.optimizer.rewrite.attention_chain` says what rule 1 takes for scale and mask, and what may stand in
 between; :mod:`irbench.optimizer.rewrite.attention_mask` says which mask is added. The scale is positive, as ONNX asks.
-Queries, keys and values have axes (batch, heads, length, width), or (batch, length, width) for one head without a mask.
+Queries, keys and values have axes (batch, heads, length, width), or (batch, length, width) for one head.
 
 A row of which nothing is kept weighs all keys alike, as it did in the model; where the model put zeros for the weights
 of what is not kept, such a row becomes zero. Where the model put minus infinity, its answer for such a row was not a
-number.
+number; where it then put zeros for what is not a number, such a row becomes zero too. Scores that are not a number for
+another reason stay so, as those of inputs that are not.
 
 For rule 2 the axes are (batch, length, heads * width) before they are split and after they are joined. Others may read
 what is split, and rows may be put to zero before heads are joined, whatever the head.
@@ -24,12 +25,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irbench.onnx.shapes import infer
-from irbench.onnx.sizes import Size, sizes_of
+from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.attention_chain import AttentionChain, read_attention
 from irbench.optimizer.rewrite.attention_heads import join_heads
-from irbench.optimizer.rewrite.attention_mask import build_mask, build_row_condition, is_maskable
+from irbench.optimizer.rewrite.attention_mask import (
+    build_mask,
+    build_row_condition,
+    has_zero_rows,
+    is_maskable,
+)
 from irbench.optimizer.rewrite.edit import clean, insert, is_node, replace, weight
 from irbench.optimizer.rewrite.inserter import Inserter
 from irbench.spi import Pass
@@ -63,10 +69,10 @@ def _fuse(node: ir.Node) -> bool:
     inserter, dtype = Inserter(node), chain.product.dtype
     if dtype is None or not dtype.is_floating_point():
         return False
-    is_masked = bool(chain.added or chain.choices)
+    is_masked, is_zeroed = bool(chain.added or chain.choices), has_zero_rows(chain)
     mask = build_mask(inserter, chain, scores, dtype) if is_masked else None
-    rows = build_row_condition(inserter, chain.zeroed, scores) if chain.zeroed is not None else None
-    if (is_masked and mask is None) or (chain.zeroed is not None and rows is None):
+    rows = build_row_condition(inserter, chain, scores, dtype) if is_zeroed else None
+    if (is_masked and mask is None) or (is_zeroed and rows is None):
         return False
     attended = _attention(inserter, chain, mask)
     replace(node.outputs[0], attended if rows is None else _only_rows(inserter, rows, attended, dtype))
@@ -74,7 +80,7 @@ def _fuse(node: ir.Node) -> bool:
 
 
 def _scores(chain: AttentionChain, node: ir.Node) -> list[Size] | None:
-    """Return the sizes of the scores, queries before keys, or ``None`` where the operands do not fit each other."""
+    """Return the sizes (batch, heads, queries, keys) of the scores, or ``None`` where the operands do not fit."""
     left, right, values, result = map(sizes_of, (chain.left, chain.right, chain.values, node.outputs[0]))
     weights, multiplied = sizes_of(node.inputs[0]), sizes_of(chain.product)
     if left is None or right is None or values is None or weights is None or result is None or multiplied is None:
@@ -84,7 +90,7 @@ def _scores(chain: AttentionChain, node: ir.Node) -> list[Size] | None:
         return None
     queries, keys = (right[-1], left[-2]) if chain.turned else (left[-2], right[-1])
     fits = left[-1] == right[-2] and list(weights) == [*leading, queries, keys] and values[-2] == keys
-    return list(weights) if fits else None
+    return [*leading, *[ONE] * (2 - len(leading)), queries, keys] if fits else None
 
 
 def _attention(inserter: Inserter, chain: AttentionChain, mask: ir.Value | None) -> ir.Value:
@@ -103,6 +109,11 @@ def _only_rows(inserter: Inserter, rows: ir.Value, attended: ir.Value, dtype: ir
     known = weight(rows)
     if known is not None and known.all():
         return attended
+    sizes = list(sizes_of(rows) or ())
+    if len(sizes) > len(attended.shape or ()):
+        whole = inserter.reshape(rows, [sizes[0], *sizes[2:]])
+        assert whole is not None  # one head, an axis of size one
+        rows = whole
     made = insert(inserter.before, "Where", [rows, attended, inserter.constant(np.zeros((), dtype.numpy()))])
     made.shape = attended.shape
     return made

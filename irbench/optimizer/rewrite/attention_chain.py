@@ -6,7 +6,8 @@ Between the product of queries and keys and that of weights and values, in any o
 - products and quotients with one number, of the scores or of either operand;
 - sums with masks and biases, below every choice;
 - choices: a Where that puts a number so low that nothing of it is left after the Softmax;
-- a Where behind the Softmax that puts zeros;
+- a Where behind the Softmax that puts zeros, or that puts them for what is not a number (PyTorch, for rows of which
+  minus infinity hides every key);
 - exchanges of queries and keys (Transpose of the last two axes), as Keras computes keys times queries;
 - changes of the leading axes that leave the last two alone.
 
@@ -20,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from irbench.onnx.sizes import Size, sizes_of
-from irbench.optimizer.rewrite.edit import only_reader
+from irbench.optimizer.rewrite.edit import is_node, only_reader
 from irbench.optimizer.rewrite.rules import number_beside
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class AttentionChain:
         added: Masks and biases.
         choices: Conditions on scores, the outermost first.
         zeroed: The condition on weights.
+        guarded: Whether weights that are not a number become zero.
     """
 
     left: ir.Value
@@ -95,6 +97,7 @@ class AttentionChain:
     added: tuple[Met, ...] = ()
     choices: tuple[Choice, ...] = ()
     zeroed: Choice | None = None
+    guarded: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ class _Way:
     added: tuple[Met, ...] = ()
     choices: tuple[Choice, ...] = ()
     zeroed: Choice | None = None
+    guarded: bool = False
 
 
 _Steps = Iterator[tuple["ir.Value | None", _Way]]
@@ -123,7 +127,9 @@ def read_attention(node: ir.Node) -> AttentionChain | None:
     while open_ways and values is not None:
         value, reader, way = open_ways.pop()
         source = value.producer() if value is not None else None
-        if value is None or source is None or source.domain or only_reader(value) is not reader:
+        if value is None or source is None or source.domain:
+            continue
+        if only_reader(value) is not reader and _guarded(reader) is not value:
             continue
         if source.op_type == "MatMul" and way.inside:
             return _chain(source, values, way)
@@ -139,7 +145,8 @@ def _chain(node: ir.Node, values: ir.Value, way: _Way) -> AttentionChain | None:
         return None
     (left, first), (right, second) = _unscaled(left), _unscaled(right)
     scale = way.scale * first * second
-    return AttentionChain(left, right, values, way.turned, node.outputs[0], scale, way.added, way.choices, way.zeroed)
+    met = (way.added, way.choices, way.zeroed, way.guarded)
+    return AttentionChain(left, right, values, way.turned, node.outputs[0], scale, *met)
 
 
 def _unscaled(operand: ir.Value) -> tuple[ir.Value, float]:
@@ -179,14 +186,32 @@ def _softmax(node: ir.Node, way: _Way) -> _Steps:
         yield node.inputs[0], replace(way, inside=True)
 
 
+def _guarded(node: ir.Node) -> ir.Value | None:
+    """Return what a Where puts zeros in for what is not a number, if nothing else reads it."""
+    if node.op_type != "Where" or node.domain or not is_node(node.inputs[0], "IsNaN"):
+        return None
+    condition, zero, weights = node.inputs
+    test = condition.producer() if condition is not None else None
+    if test is None or condition is None or weights is None or test.inputs[0] is not weights:
+        return None
+    alone = only_reader(condition) is node and weights.graph is node.graph and not weights.is_graph_output()
+    readers = sorted(use.node.op_type for use in weights.uses())
+    return weights if alone and readers == ["IsNaN", "Where"] and number_beside(zero, weights) == 0 else None
+
+
 def _where(node: ir.Node, way: _Way) -> _Steps:
     condition, *operands = node.inputs
+    weights = _guarded(node)
+    if weights is not None:
+        if not way.inside and way.zeroed is None:
+            yield weights, replace(way, guarded=True)
+        return
     for place, scores in enumerate(operands):
         put = number_beside(operands[1 - place], scores) if scores is not None else None
         if put is None or condition is None or not _keeps_size(scores, node):
             continue
         choice = Choice(_met(condition, node, way), place == 0, put)
-        if not way.inside and put == 0 and way.zeroed is None:
+        if not way.inside and put == 0 and way.zeroed is None and not way.guarded:
             yield scores, replace(way, zeroed=choice)
         if way.inside and put <= LOW and not way.added and way.scale == 1:
             yield scores, replace(way, choices=(*way.choices, choice))

@@ -11,7 +11,7 @@ The last two axes of the mask are as large as those of the scores: ONNX Runtime 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["build_mask", "build_row_condition", "is_maskable"]
+__all__ = ["build_mask", "build_row_condition", "has_zero_rows", "is_maskable"]
 
 _MODERATE = 1e6
 """The largest bias: far below the low numbers of masks, as scores are."""
@@ -39,14 +39,14 @@ def is_maskable(chain: AttentionChain, scores: Sequence[Size]) -> bool:
 
     Args:
         chain: What was read.
-        scores: Sizes (batch, heads, queries, keys), or (batch, queries, keys) where nothing is met.
+        scores: Sizes (batch, heads, queries, keys).
     """
     met = [*chain.added, *(choice.met for choice in chain.choices)]
     if not met:
         return chain.zeroed is None
-    if len(scores) != 4 or any(_placed(tensor, scores) is None for tensor in met):
+    if any(_placed(tensor, scores) is None for tensor in met):
         return False
-    if chain.choices and not all(_is_bias(addend.value) for addend in chain.added):
+    if chain.choices and not all(_consists(addend.value, _sources_of_bias) for addend in chain.added):
         return False  # a choice puts its number in the place of a mask too, which a sum does not
     if len({choice.low for choice in chain.choices}) > 1:
         return False
@@ -66,10 +66,9 @@ def build_mask(
     """
     is_alone = not chain.choices
     addends = [_addend(inserter, met, scores, dtype, is_alone=is_alone) for met in chain.added]
-    conditions = [_condition(inserter, choice, scores) for choice in chain.choices]
-    if None in addends or None in conditions:
+    total, kept = _together(inserter, "Add", addends), _kept(inserter, chain, scores)
+    if None in addends or (chain.choices and kept is None):
         return None
-    total, kept = _together(inserter, "Add", addends), _together(inserter, "And", conditions)
     if kept is not None:
         zero, lowest = (inserter.constant(number) for number in (np.zeros((), dtype.numpy()), _lowest(dtype)))
         total = inserter.elementwise("Where", kept, total if total is not None else zero, lowest)
@@ -79,11 +78,47 @@ def build_mask(
     return inserter.expand(total, [*sizes[:-2], *scores[-2:]]) if total is not None and sizes is not None else None
 
 
-def build_row_condition(inserter: Inserter, choice: Choice, scores: Sequence[Size]) -> ir.Value | None:
-    """Return which rows keep any key, with four axes, the last one long, or ``None`` where nothing can say it."""
-    condition = _condition(inserter, choice, scores)
-    whole = None if condition is None else _with_four_axes(inserter, condition)
+def has_zero_rows(chain: AttentionChain) -> bool:
+    """Whether the model answers zeros for a row of which no key is kept.
+
+    It does so where it puts zeros for what is not kept, and where it puts them for what is not a number and minus
+    infinity may hide every key.
+    """
+    if chain.zeroed is not None or not chain.guarded:
+        return chain.zeroed is not None
+    if chain.choices:
+        return chain.choices[0].low == -np.inf
+    masks = [met for met in chain.added if not _consists(met.value, _sources_of_bias)]
+    is_finite = len(masks) == 1 and abs(masks[0].factor) <= 1 and _consists(masks[0].value, _sources_of_finite)
+    return bool(masks) and not is_finite  # two finite masks may add up to minus infinity
+
+
+def build_row_condition(
+    inserter: Inserter, chain: AttentionChain, scores: Sequence[Size], dtype: ir.DataType
+) -> ir.Value | None:
+    """Return which rows keep any key, with four axes, the last one long, or ``None`` where nothing can say it.
+
+    Args:
+        inserter: Puts operations in front of the attention.
+        chain: What was read; it is maskable.
+        scores: Sizes (batch, heads, queries, keys).
+        dtype: Type of the scores.
+    """
+    kept = _kept(inserter, chain, scores)
+    if kept is None:
+        addends = [_addend(inserter, met, scores, dtype, is_alone=False) for met in chain.added]
+        total = _together(inserter, "Add", addends)
+        if total is None or None in addends:
+            return None
+        kept = inserter.elementwise("Greater", total, inserter.constant(np.asarray(-np.inf, dtype.numpy())))
+    whole = _with_four_axes(inserter, kept)
     return None if whole is None else inserter.any_of_last(whole)
+
+
+def _kept(inserter: Inserter, chain: AttentionChain, scores: Sequence[Size]) -> ir.Value | None:
+    """Return what every choice keeps, or ``None`` where there is none or nothing can say it."""
+    conditions = [_condition(inserter, choice, scores) for choice in chain.choices]
+    return None if None in conditions else _together(inserter, "And", conditions)
 
 
 def _together(inserter: Inserter, operation: str, values: Sequence[ir.Value | None]) -> ir.Value | None:
@@ -129,7 +164,7 @@ def _beside(inserter: Inserter, met: Met, scores: Sequence[Size]) -> ir.Value | 
     placed, given = _placed(met, scores), sizes_of(met.value)
     if placed is None or given is None:
         return None
-    if not met.turned and len(met.scores) == len(scores) and len(given) > 1:
+    if not met.turned and (len(given) == 2 or (len(given) > 2 and len(met.scores) == len(scores))):
         return met.value
     missing = len(met.scores) - len(given)
     value = inserter.reshape(met.value, [ONE] * missing + list(given))
@@ -156,7 +191,11 @@ def _addend(
     constant = weight(value)
     if value is None or not is_alone or (constant is not None and (constant >= _lowest(dtype)).all()):
         return value
-    return value if _is_bias(met.value) else inserter.elementwise("Max", value, inserter.constant(_lowest(dtype)))
+    return (
+        value
+        if _consists(met.value, _sources_of_bias)
+        else inserter.elementwise("Max", value, inserter.constant(_lowest(dtype)))
+    )
 
 
 def _lowest(dtype: ir.DataType) -> Array:
@@ -164,11 +203,12 @@ def _lowest(dtype: ir.DataType) -> Array:
     return np.asarray(dtype.min / 2, dtype.numpy())
 
 
-def _is_bias(value: ir.Value) -> bool:
-    """Whether a tensor is known to hold no low number of a mask.
+_Sources = Callable[["ir.Value | None"], "Sequence[ir.Value | None] | None"]
+"""Returns what must have a property for a value to have it, or ``None`` where nothing gives it that."""
 
-    It comes from matrix products, moderate constants, and what was an integer: conditions and positions.
-    """
+
+def _consists(value: ir.Value, sources_of: _Sources) -> bool:
+    """Whether everything that a value is made of has a property."""
     seen: set[ir.Value | None] = set()
     unseen: list[ir.Value | None] = [value]
     while unseen:
@@ -176,7 +216,7 @@ def _is_bias(value: ir.Value) -> bool:
         if part in seen:
             continue
         seen.add(part)
-        sources = _sources_of_bias(part)
+        sources = sources_of(part)
         if sources is None:
             return False
         unseen += sources
@@ -184,7 +224,10 @@ def _is_bias(value: ir.Value) -> bool:
 
 
 def _sources_of_bias(value: ir.Value | None) -> Sequence[ir.Value | None] | None:
-    """Return what must be a bias for a value to be one, or ``None`` where nothing makes it one."""
+    """Say of a tensor that it holds no low number of a mask.
+
+    It comes from matrix products, moderate constants, and what was an integer: conditions and positions.
+    """
     constant, node = weight(value), value.producer() if value is not None else None
     if constant is not None:
         return [] if (np.abs(constant) <= _MODERATE).all() else None
@@ -196,6 +239,18 @@ def _sources_of_bias(value: ir.Value | None) -> Sequence[ir.Value | None] | None
         return node.inputs
     if node.op_type == "Where":
         return node.inputs[1:]
+    return node.inputs[:1] if node.op_type in _MOVING else None
+
+
+def _sources_of_finite(value: ir.Value | None) -> Sequence[ir.Value | None] | None:
+    """Say of a tensor that every element is one of finite constants."""
+    constant, node = weight(value), value.producer() if value is not None else None
+    if constant is not None:
+        return [] if np.isfinite(constant).all() else None
+    if node is None or node.domain:
+        return None
+    if node.op_type in ("Where", "Concat"):
+        return node.inputs[1:] if node.op_type == "Where" else node.inputs
     return node.inputs[:1] if node.op_type in _MOVING else None
 
 

@@ -24,6 +24,7 @@ _MAX_ELEMENTS = 1 << 22
 _COMPUTED: Mapping[str, Callable[..., Array]] = {
     "Add": np.add,
     "And": np.logical_and,
+    "Greater": np.greater,
     "Max": np.maximum,
     "Mul": np.multiply,
     "Not": np.logical_not,
@@ -57,11 +58,14 @@ class Inserter:
 
     def elementwise(self, operation: str, *operands: ir.Value) -> ir.Value:
         """Return an elementwise operation on operands of which each is as large as the result or stretched to it."""
+        import onnx_ir as ir
+
         arrays = [weight(operand) for operand in operands]
         sizes = _stretched(*(_sizes(operand) for operand in operands))
         if self._is_small(sizes) and all(array is not None for array in arrays):
             return self.constant(_COMPUTED[operation](*arrays))
-        return _described(insert(self.before, operation, operands), operands[-1].dtype, sizes)
+        dtype = ir.DataType.BOOL if operation == "Greater" else operands[-1].dtype
+        return _described(insert(self.before, operation, operands), dtype, sizes)
 
     def transpose(self, value: ir.Value) -> ir.Value:
         """Return a value with its last two axes exchanged."""

@@ -16,7 +16,7 @@ def inferred(body: str, inputs: str = "float[batch,8] x, bool c", end: str = "y"
     model = graph(f"({inputs}) => (float[] out) {{ {body}  out = Identity ({end}) }}", WEIGHTS, 18)
     for value in (output for node in model.graph.all_nodes() for output in node.outputs):
         value.shape = None
-    infer(model)
+    infer(model, names_unknown=False)
     parts = (model.graph, *model.graph.subgraphs())
     values = [output for node in model.graph.all_nodes() for output in node.outputs]
     return {str(value.name): shown(value) for value in (*values, *(value for part in parts for value in part.inputs))}
@@ -93,22 +93,22 @@ def test_a_scan_takes_steps_along_its_axis(axis, step):
 
 def test_an_output_of_the_model_keeps_the_shape_that_is_stated():
     model = graph("(float[batch,8] x) => (float[rows,8] y) { y = Relu (x) }")
-    infer(model)
+    infer(model, names_unknown=False)
     assert shown(model.graph.outputs[0]) == ["rows", 8]
 
 
 def test_what_reads_an_output_of_the_model_knows_its_shape():
     model = graph("(float[batch,8] x) => (float[] y, float[] z) { y = Relu (x)  k = Neg (y)  z = Neg (k) }")
-    infer(model)
+    infer(model, names_unknown=False)
     assert [shown(node.outputs[0]) for node in model.graph] == [None, ["batch", 8], None]
 
 
 def test_inferring_again_finds_the_same():
     body = loop("following = Relu (h)  part = Neg (h)  go = Identity (again)")
     model = graph(f"(float[batch,8] x) => (float[] z) {{ {body} }}", WEIGHTS, 18)
-    infer(model)
+    infer(model, names_unknown=False)
     (inner,) = list(model.graph.subgraphs())
     before = [shown(value) for value in inner.inputs]
-    infer(model)
+    infer(model, names_unknown=False)
     assert [shown(value) for value in inner.inputs] == before
     assert before[2] == ["batch", 8]

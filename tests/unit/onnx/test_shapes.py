@@ -36,7 +36,7 @@ TABLE = {"second": np.array(1), "zero": np.array([0]), "table": np.ones((9, 3), 
 
 def sizes_after(body, signature="(float[b,n,3] x) => (float[b,n,3] y)"):
     model = graph(f"{signature} {{ {body} }}", TABLE | {"minus": np.array([-1]), "most": np.array([2**31 - 1])})
-    infer(model)
+    infer(model, names_unknown=False)
     return {value.name: sizes_of(value) for node in model.graph for value in node.outputs}
 
 
@@ -73,7 +73,7 @@ def test_a_range_of_floats_up_to_a_size_is_as_long_as_that(step, length):
     )
     numbers = {"start": np.float32(0), "step": np.float32(step)}
     model = graph(f"(float[b,n,3] x) => (float[b,n,3] y) {{ {body} }}", TABLE | numbers)
-    infer(model)
+    infer(model, names_unknown=False)
     assert {value.name: sizes_of(value) for node in model.graph for value in node.outputs}["u"] == length
 
 
@@ -81,5 +81,94 @@ def test_a_range_of_floats_up_to_a_size_is_as_long_as_that(step, length):
 def test_a_slice_whose_bounds_are_attributes_as_before_opset_10_is_left_to_onnx(size):
     body = "s = Slice <starts: ints = [0], ends: ints = [4], axes: ints = [1]> (x)  y = Exp (s)"
     model = graph(f"(float[b,{size}] x) => (float[b,4] y) {{ {body} }}", opset=9)
-    infer(model)
+    infer(model, names_unknown=False)
     assert sizes_of(next(iter(model.graph)).outputs[0]) == (None if size == "n" else [Size(1, ("b",)), Size(4)])
+
+
+@pytest.mark.parametrize("allowzero", [0, 1])
+def test_a_reshape_that_may_ask_for_zeros_is_followed_as_long_as_it_asks_for_none(allowzero):
+    body = f"t = Concat <axis: int = 0> (e, minus)  r = Reshape <allowzero: int = {allowzero}> (x, t)  y = Relu (x)"
+    assert sizes_after(f"{SLICE} {body}")["r"] == [Size(1, ("n",)), Size(3, ("b",))]
+
+
+def test_a_reshape_that_asks_for_a_zero_copies_nothing():
+    body = "t = Concat <axis: int = 0> (zero, e)  r = Reshape <allowzero: int = 1> (x, t)  y = Relu (x)"
+    assert sizes_after(f"{SLICE} {body}")["r"] is None
+
+
+def elements_of(body, **constants):
+    model = graph(f"(float[b,n,6] x) => (float[b,n,6] y) {{ sh = Shape (x) {body} y = Relu (x) }}", constants)
+    model.graph.inputs[0].shape = ir.Shape(["2*n", "n", 6])
+    known = infer(model)
+    return next(elements for value, elements in known.items() if value.name == "e")
+
+
+COMPUTED = {
+    "a quotient that is whole": ("e = Div (sh, two)", [Size(1, ("n",)), None, Size(3)]),
+    "a difference": ("e = Sub (sh, six)", [None, None, Size(0)]),
+    "a difference from nothing": ("e = Sub (sh, none)", [Size(2, ("n",)), Size(1, ("n",)), Size(6)]),
+    "the smaller of two": ("e = Min (sh, six)", [None, None, Size(6)]),
+    "a choice": ("q = Equal (given, minus)  e = Where (q, sh, given)", [Size(7), Size(1, ("n",)), Size(6)]),
+    "the same with another number of axes": ("r = Gather (sh, one)  e = Reshape (r, minus)", [Size(1, ("n",))]),
+    "a choice by what may be zero or not": (
+        "q = Cast <to: int = 9> (sh)  e = Where (q, sh, given)",
+        [None, None, Size(6)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COMPUTED)
+def test_elements_are_followed_through(case):
+    body, expected = COMPUTED[case]
+    numbers = {"two": 2, "six": 6, "none": 0, "one": 1}
+    arrays = {"minus": np.array([-1]), "given": np.array([7, -1, -1])}
+    assert list(elements_of(body, **{name: np.array(number) for name, number in numbers.items()}, **arrays)) == expected
+
+
+STRIDED = "c = Conv <strides: ints = [2]> (x, kernel)"
+KERNEL = {"kernel": np.ones((4, 4, 3), np.float32), "four": np.array(4), "many": np.array([0, 2, 2, -1])}
+
+
+def unnamed(body, output="float[b,4,m] y"):
+    model = graph(f"(float[b,4,n] x) => ({output}) {{ {STRIDED} {body} }}", KERNEL)
+    infer(model)
+    return model, {value.name: sizes_of(value) for node in model.graph for value in node.outputs}
+
+
+def test_a_length_that_nothing_can_say_has_a_name_of_its_own_by_which_it_is_followed():
+    _, sizes = unnamed("r = Relu (c)  s = Reshape (r, many)  d = Add (c, r)  y = Relu (d)")
+    assert sizes["c"] is not None
+    assert sizes["c"] == sizes["r"] == sizes["d"]
+    assert sizes["s"] == [sizes["c"][0], Size(2), Size(2), sizes["c"][2]]
+
+
+def test_two_lengths_that_nothing_can_say_have_two_names():
+    _, sizes = unnamed("d = Conv <strides: ints = [2]> (x, kernel)  y = Relu (d)")
+    assert sizes["c"] != sizes["d"]
+
+
+def test_a_name_is_given_anew_each_time_and_that_of_an_input_is_not_given():
+    model, _ = unnamed("r = Relu (c)  y = Relu (r)")
+    model.graph.inputs[0].shape = ir.Shape(["b", 4, "irbench_unnamed_1"])
+    infer(model)
+    first, second, _ = (sizes_of(node.outputs[0]) for node in model.graph)
+    assert first == second == [Size(1, ("b",)), Size(4), Size(1, ("irbench_unnamed_2",))]
+    infer(model, names_unknown=False)
+    assert sizes_of(next(iter(model.graph)).outputs[0]) is None
+    assert sizes_of(model.graph.inputs[0]) == [Size(1, ("b",)), Size(4), Size(1, ("irbench_unnamed_1",))]
+
+
+def test_what_is_unknown_of_an_output_stays_so():
+    _, sizes = unnamed("y = Relu (c)", "float[b,4,?] y")
+    assert sizes["y"] is None
+    assert sizes["c"] is not None
+
+
+def test_the_elements_of_a_sequence_share_no_name():
+    parts = "t = SequenceAt (s, none)  u = SequenceAt (s, one)"
+    body = f"s = SplitToSequence <axis: int = 2> (x, three)  {parts}  y = Relu (x)"
+    numbers = {"three": np.array(3), "none": np.array(0), "one": np.array(1)}
+    model = graph(f"(float[b,4,n] x) => (float[b,4,n] y) {{ {body} }}", numbers)
+    infer(model)
+    sizes = {value.name: sizes_of(value) for node in model.graph for value in node.outputs}
+    assert sizes["t"] is None or sizes["t"] != sizes["u"]

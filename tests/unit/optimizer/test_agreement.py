@@ -5,12 +5,14 @@ from pathlib import Path
 
 import models
 import numpy as np
+import onnx
 import onnx_ir
 import pytest
+from onnx import helper, numpy_helper
 
 from irbench.errors import IrbenchError
 from irbench.optimizer import agreement
-from irbench.optimizer.agreement import LEAST_AGREEMENT, disagreement, measure_agreement
+from irbench.optimizer.agreement import LEAST_AGREEMENT, FailsAtSizes, disagreement, measure_agreement
 from irbench.optimizer.narrow import narrow
 from irbench.optimizer.samples import EVALUATION, Samples
 from irbench.record import OutputError
@@ -51,19 +53,43 @@ def converted(samples: Samples, precision: str) -> Artifact:
     return Artifact("onnx", path, samples.artifact.inputs, samples.artifact.outputs)
 
 
+ENDS = {
+    "fails": [("Reshape", ["inner", "whole"], "scores")],
+    "differs": [
+        ("Size", ["inner"], "size"),
+        ("Equal", ["size", "forty"], "is_whole"),
+        ("Neg", ["inner"], "other"),
+        ("Where", ["is_whole", "inner", "other"], "scores"),
+    ],
+}
+
+
+def only_at_batch_8(samples: Samples, end: str) -> Artifact:
+    """Return the graph with an end that changes nothing at batch 8."""
+    model = onnx.load(samples.artifact.path)
+    model.graph.node[-1].output[0] = "inner"
+    model.graph.node.extend(helper.make_node(operation, inputs, [output]) for operation, inputs, output in ENDS[end])
+    constants = {"whole": np.array([8, 5]), "forty": np.array(40)}
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
+    path = samples.artifact.path.with_name(f"{end}.onnx")
+    onnx.save(model, path)
+    return replace(samples.artifact, path=path, sha256="")
+
+
 def test_the_same_graph_agrees_with_itself(samples: Samples, tmp_path: Path):
-    found = measure_agreement(samples, samples.artifact, "ort", True, tmp_path)
+    found = measure_agreement(samples, samples.artifact, "ort", tmp_path)
     assert (found.samples, found.by, found.error.max_abs, found.error.top1_agreement) == (16, "ort", 0, 1)
 
 
 def test_a_narrow_graph_agrees_within_its_rounding(samples: Samples, tmp_path: Path):
-    found = measure_agreement(samples, converted(samples, "fp16"), "ort", False, tmp_path)
+    samples = replace(samples, bundle=replace(samples.bundle, classifier=False))
+    found = measure_agreement(samples, converted(samples, "fp16"), "ort", tmp_path)
     assert 0 < found.error.max_rel < 5e-3
     assert found.error.top1_agreement is None
 
 
 def test_what_the_reference_has_no_kernels_for_is_answered_by_a_backend_that_has(samples: Samples, tmp_path: Path):
-    found = measure_agreement(samples, converted(samples, "bf16"), "ort", True, tmp_path)
+    found = measure_agreement(samples, converted(samples, "bf16"), "ort", tmp_path)
     assert found.by != "ort"
     assert 0 < found.error.max_rel < 5e-2
 
@@ -75,7 +101,28 @@ def test_a_graph_that_no_backend_runs_is_refused_with_the_reasons(samples: Sampl
     onnx_ir.save(model, broken)
     artifact = Artifact("onnx", broken, samples.artifact.inputs, samples.artifact.outputs)
     with pytest.raises(IrbenchError, match=r"No backend here can run .*ort: .*Rilu"):
-        measure_agreement(samples, artifact, "ort", True, tmp_path)
+        measure_agreement(samples, artifact, "ort", tmp_path)
+
+
+def test_a_conversion_is_judged_at_other_sizes_too_but_its_top_1_agreement_is_not(samples: Samples, tmp_path: Path):
+    sizes = ({"batch": 3}, {"batch": 1})
+    narrow = converted(samples, "fp16")
+    alone = measure_agreement(samples, narrow, "ort", tmp_path)
+    found = measure_agreement(samples, narrow, "ort", tmp_path, sizes)
+    assert (found.sizes, found.error.top1_agreement) == (sizes, alone.error.top1_agreement)
+    assert found.error.max_rel >= alone.error.max_rel
+
+
+def test_an_error_at_other_sizes_only_counts(samples: Samples, tmp_path: Path):
+    wrong = only_at_batch_8(samples, "differs")
+    assert measure_agreement(samples, wrong, "ort", tmp_path).error.max_rel == 0
+    assert measure_agreement(samples, wrong, "ort", tmp_path, [{"batch": 1}]).error.max_rel > 0
+
+
+def test_a_converted_graph_that_does_not_run_at_other_sizes_is_refused_with_them(samples: Samples, tmp_path: Path):
+    with pytest.raises(FailsAtSizes, match="does not run at batch 3: ") as refused:
+        measure_agreement(samples, only_at_batch_8(samples, "fails"), "ort", tmp_path, [{"batch": 3}])
+    assert "--batch" in refused.value.hint
 
 
 def test_answers_that_are_no_numbers_say_nothing_of_a_conversion(tmp_path: Path):
@@ -88,7 +135,7 @@ def test_answers_that_are_no_numbers_say_nothing_of_a_conversion(tmp_path: Path)
     onnx_ir.save(model, artifact.path)
     bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
     with pytest.raises(ValueError, match="no finite number"):
-        measure_agreement(Samples(artifact, bundle, {"batch": 1}, 16, EVALUATION), artifact, "ort", False, tmp_path)
+        measure_agreement(Samples(artifact, bundle, {"batch": 1}, 16, EVALUATION), artifact, "ort", tmp_path)
 
 
 @pytest.mark.parametrize(("level", "least"), [(1.0, 0.0), (1e-5, 50.0)])
@@ -98,7 +145,7 @@ def test_small_errors_are_judged_by_the_scale_of_the_inputs(
     given = replace(samples, feeding=Feeding(values={samples.bundle.inputs[0].tensor.name: (level,)}))
     answers = iter([np.full((1, 2), 9e-7), np.zeros((1, 2))])
     monkeypatch.setattr(agreement, "_answers", lambda *_: [(next(answers),)])
-    found = measure_agreement(given, samples.artifact, "ort", False, tmp_path)
+    found = measure_agreement(given, samples.artifact, "ort", tmp_path)
     assert least <= found.error.max_rel <= least + 50
 
 
@@ -117,4 +164,4 @@ def test_answers_that_nearly_any_other_agrees_with_are_noted(tmp_path: Path, fac
     onnx_ir.save(model, artifact.path)
     bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
     samples = Samples(artifact, bundle, {"batch": 1}, 16, EVALUATION)
-    assert measure_agreement(samples, artifact, "ort", False, tmp_path).degenerate is degenerate
+    assert measure_agreement(samples, artifact, "ort", tmp_path).degenerate is degenerate

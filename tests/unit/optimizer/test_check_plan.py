@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from irbench.feeds import write_sample
 from irbench.optimizer.check_plan import Question, plan_check
 from irbench.spec import Feeding, InputSpec, TensorSpec
 
@@ -118,3 +119,31 @@ def test_an_original_that_fails_on_the_plain_input_is_told():
 
     with pytest.raises(RuntimeError, match="no kernel"):
         planned(fail, X)
+
+
+def given_at(places, answer=doubled, room_bytes=None, folder=None):
+    samples = []
+    for place in range(places):
+        path = folder / f"{place}.npz"
+        write_sample(path, [X], {"x": np.full((2, 8, 4), place + 1, np.float32)})
+        samples.append(path)
+    question = Question(
+        (X,), SIZES, DYNAMIC, Feeding(samples=tuple(samples)), "fp32", *([room_bytes] if room_bytes else [])
+    )
+    return plan_check(question, answer)
+
+
+@pytest.mark.parametrize(("count", "asked"), [(1, [0]), (3, [0, 1, 2]), (33, [0, 4, 8, 12, 16, 20, 24, 28, 32])])
+def test_samples_that_were_given_are_spread_over_all_of_them_and_the_first_is_asked_at_each_step(
+    tmp_path, count, asked
+):
+    plan = given_at(count, folder=tmp_path)
+    given = [expected for expected in (*plan.each_step, *plan.at_the_end) if expected.case.kind == "given"]
+    assert [expected.case.sample for expected in given] == asked
+    assert [expected.outputs[0].max() for expected in given] == [2.0 * (place + 1) for place in asked]
+    assert kinds(plan.each_step)[0] == "given"
+    assert "given" not in kinds(plan.each_step)[1:]
+
+
+def test_no_more_samples_are_asked_than_there_is_memory_for(tmp_path):
+    assert "given" not in kinds(given_at(33, room_bytes=1, folder=tmp_path).at_the_end)

@@ -17,6 +17,7 @@ from onnx import helper
 
 from irbench import registry
 from irbench.errors import IrbenchError
+from irbench.feeds import write_sample
 from irbench.graph_record import GraphCheck, UncheckedBody
 from irbench.onnx.reading import signature
 from irbench.optimizer import Recipe, comparison, step_check
@@ -24,7 +25,7 @@ from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutco
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.pipeline import run_job
 from irbench.optimizer.reference_session import ReferenceSession
-from irbench.spec import Artifact, Bundle, TensorSpec
+from irbench.spec import Artifact, Bundle, Feeding, TensorSpec
 
 Change = Callable[[ir.Model], bool]
 SIGNATURE = "(float[batch,4] x) => (float[batch,4] y)"
@@ -42,14 +43,15 @@ def written(folder: Path, body: str, weights: dict[str, Any] | None = None) -> A
 def optimised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., OptimizationOutcome]:
     """Return what applies functions as passes, named by their names, to a graph."""
 
-    def run(artifact: Artifact, *changes: Change) -> OptimizationOutcome:
+    def run(artifact: Artifact, *changes: Change, feeding: Feeding | None = None) -> OptimizationOutcome:
         passes = {change.__name__: Rewrite(change.__name__, "", change) for change in changes}
         monkeypatch.setattr(registry, "graph_pass", passes.__getitem__)
         folder = tmp_path / "result"
         folder.mkdir()
         bundle = Bundle("tiny", models.logical_inputs(artifact), (artifact,))
         recipe = Recipe("custom", tuple(passes))
-        return run_job(OptimizationJob(artifact, bundle, {"batch": 2}, recipe, folder, "ort"), lambda _: None)
+        job = OptimizationJob(artifact, bundle, {"batch": 2}, recipe, folder, "ort", feeding=feeding or Feeding())
+        return run_job(job, lambda _: None)
 
     return run
 
@@ -106,6 +108,30 @@ def test_a_pass_that_is_wrong_at_other_sizes_only_is_named(tmp_path, optimised):
     artifact = written(tmp_path, "i = Identity (x)  y = Relu (i)")
     with pytest.raises(IrbenchError, match=r"The pass fix_batch breaks tiny: .* \(constant-rows, batch 3\)"):
         optimised(artifact, harmless, fix_batch)
+
+
+def zero_at_seven(model: ir.Model) -> bool:
+    """Do as Relu but for one number."""
+    relu = node_of(model, "Relu")
+    constants = [ir.Value(name=f"number{value}", const_value=ir.tensor(np.float32(value))) for value in (7, 0)]
+    for constant in constants:
+        model.graph.register_initializer(constant)
+    test = ir.node("Equal", [relu.inputs[0], constants[0]])
+    choice = ir.node("Where", [test.outputs[0], constants[1], relu.inputs[0]])
+    relu.prepend([test, choice])
+    relu.replace_input_with(0, choice.outputs[0])
+    return True
+
+
+def test_a_pass_that_is_wrong_on_a_later_sample_of_the_user_only_is_named(tmp_path, optimised):
+    artifact = written(tmp_path, "y = Relu (x)")
+    samples = tuple(tmp_path / f"{level}.npz" for level in (5, 6, 7))
+    for level, sample in zip((5, 6, 7), samples, strict=True):
+        write_sample(sample, models.logical_inputs(artifact), {"x": np.full((2, 4), level, np.float32)})
+    with pytest.raises(
+        IrbenchError, match=r"The pass zero_at_seven breaks tiny: wrong outputs: .* \(given sample 3, batch 2\)"
+    ):
+        optimised(artifact, harmless, zero_at_seven, feeding=Feeding(samples=samples))
 
 
 BRANCHES = """

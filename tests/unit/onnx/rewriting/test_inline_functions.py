@@ -25,10 +25,47 @@ def saved(path: Path, nodes: list[onnx.NodeProto], imports: dict[str, int], func
     return path
 
 
+def function(name: str, body: list[onnx.NodeProto], opset: int = 17, attributes=()) -> onnx.FunctionProto:
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("my", 1)]
+    return helper.make_function("my", name, ["a"], ["b"], body, imports, attributes)
+
+
+def call(name: str, read: str = "x", made: str = "y", **attributes: float) -> onnx.NodeProto:
+    return helper.make_node(name, [read], [made], domain="my", **attributes)
+
+
 def with_function(path: Path) -> Path:
-    body = [helper.make_node("Add", ["a", "a"], ["b"])]
-    twice = helper.make_function("my", "Twice", ["a"], ["b"], body, [helper.make_opsetid("", 17)])
-    return saved(path, [helper.make_node("Twice", ["x"], ["y"], domain="my")], {"my": 1}, [twice])
+    twice = function("Twice", [helper.make_node("Add", ["a", "a"], ["b"])])
+    return saved(path, [call("Twice")], {"my": 1}, [twice])
+
+
+def with_function_of_an_older_set(path: Path) -> Path:
+    twice = function("Twice", [helper.make_node("Add", ["a", "a"], ["b"])], 17)
+    return saved(path, [call("Twice")], {"": 20, "my": 1}, [twice])
+
+
+def with_functions_in_functions(path: Path) -> Path:
+    leaky = helper.make_node("LeakyRelu", ["a"], ["b"])
+    leaky.attribute.append(onnx.AttributeProto(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT))
+    inner = function("Inner", [leaky], attributes=["slope"])
+    steep = helper.make_node("Inner", ["a"], ["t"], domain="my")
+    steep.attribute.append(onnx.AttributeProto(name="slope", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT))
+    outer = function("Outer", [steep, helper.make_node("Neg", ["t"], ["b"])], attributes=["slope"])
+    return saved(path, [call("Outer", slope=0.5)], {"": 17, "my": 1}, [outer, inner])
+
+
+def with_function_in_a_branch(path: Path) -> Path:
+    twice = function("Twice", [helper.make_node("Add", ["a", "a"], ["b"])])
+    outputs = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("then", "else")}
+    branches = {
+        "then_branch": helper.make_graph([call("Twice", "x", "then")], "t", [], [outputs["then"]]),
+        "else_branch": helper.make_graph([helper.make_node("Neg", ["x"], ["else"])], "e", [], [outputs["else"]]),
+    }
+    nodes = [
+        helper.make_node("Constant", [], ["yes"], value=helper.make_tensor("yes", TensorProto.BOOL, [], [True])),
+        helper.make_node("If", ["yes"], ["y"], **branches),
+    ]
+    return saved(path, nodes, {"": 17, "my": 1}, [twice])
 
 
 def spelled_out(path: Path) -> Path:
@@ -46,7 +83,16 @@ def spelled_out(path: Path) -> Path:
     return saved(path, nodes, {"ai.onnx": 17})
 
 
-@pytest.mark.parametrize(("make", "expected"), [(with_function, [-2, 4]), (spelled_out, [0, 2])])
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (with_function, [-2, 4]),
+        (with_function_of_an_older_set, [-2, 4]),
+        (with_functions_in_functions, [0.5, -2]),
+        (with_function_in_a_branch, [-2, 4]),
+        (spelled_out, [0, 2]),
+    ],
+)
 def test_the_same_is_computed_without_functions_and_long_names(make, expected, tmp_path: Path):
     path = make(tmp_path / "m.onnx")
     check_file(path, shapes=False)
@@ -58,6 +104,19 @@ def test_the_same_is_computed_without_functions_and_long_names(make, expected, t
     onnx.checker.check_model(model, full_check=True)
     (found,) = ReferenceEvaluator(model).run(None, {"x": np.array([-1, 2], np.float32)})
     assert found.tolist() == expected
+
+
+def test_a_function_that_cannot_be_converted_stays_and_others_do_not(tmp_path: Path):
+    upsample = [helper.make_node("Upsample", ["a", "scales"], ["b"])]
+    scales = helper.make_node("Constant", [], ["scales"], value_floats=[1.0])
+    old = function("Old", [scales, *upsample], 9)
+    twice = function("Twice", [helper.make_node("Add", ["a", "a"], ["b"])], 20)
+    path = saved(tmp_path / "m.onnx", [call("Old", "x", "t"), call("Twice", "t")], {"": 20, "my": 1}, [old, twice])
+    content = inline_functions(path)
+    assert content is not None
+    model = onnx.load_from_string(content)
+    assert [entry.name for entry in model.functions] == ["Old"]
+    assert [node.op_type for node in model.graph.node] == ["Old", "Add"]
 
 
 def test_a_usual_model_needs_none_of_it(tmp_path: Path):
