@@ -21,7 +21,7 @@ from irbench.onnx.reading.protobuf import DAMAGED, Entry, Field, Malformed, Tens
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["External", "external_tensors", "files_of", "load", "require_sound"]
+__all__ = ["External", "external_tensors", "files_of", "files_of_model", "load", "require_sound", "size_of_file"]
 
 _INSIDE: Mapping[str, Mapping[int, str]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
@@ -95,7 +95,7 @@ def require_sound(path: Path) -> int:
     """
     with mapped(path) as data:
         found = tuple(external_tensors(data))
-    sizes = {tensor.location: _size_bytes(path.parent, tensor.location) for tensor in found}
+    sizes = {tensor.location: size_of_file(path.parent, tensor.location) for tensor in found}
     for spec in found:
         if spec.offset_bytes + spec.size_bytes > sizes[spec.location]:
             raise IrbenchError(
@@ -108,6 +108,12 @@ def require_sound(path: Path) -> int:
 def files_of(data: memoryview) -> tuple[str, ...]:
     """Return the locations of a model's external files, sorted; raises as :func:`external_tensors` does."""
     return tuple(sorted({external_tensor.location for external_tensor in external_tensors(data)}))
+
+
+def files_of_model(path: Path) -> tuple[str, ...]:
+    """Return what :func:`files_of` does, of a file; raises as :func:`external_tensors` does."""
+    with mapped(path) as data:
+        return files_of(data)
 
 
 def load(path: Path) -> onnx.ModelProto:
@@ -191,7 +197,16 @@ def _number(tensor: _Described, key: str, default: int) -> int:
     return int(text_value)
 
 
-def _size_bytes(folder: Path, location: str) -> int:
+def size_of_file(folder: Path, location: str) -> int:
+    """Return the size in bytes of a file of weights.
+
+    Args:
+        folder: The model's.
+        location: What the model says.
+
+    Raises:
+        IrbenchError: It leads out of the folder or over a link, or the file is missing.
+    """
     parts = PurePosixPath(location)
     outside = parts.is_absolute() or ".." in parts.parts or location.startswith(_FROM_MEMORY) or "\0" in location
     if outside or not parts.parts:
