@@ -10,7 +10,8 @@ import atexit
 import pickle
 import signal
 from contextlib import ExitStack
-from os import getpid, stat_result
+from dataclasses import dataclass
+from os import getpid
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
@@ -52,6 +53,21 @@ class UnreadableFile(IrbenchError):
         self.cause = cause
 
 
+@dataclass(frozen=True)
+class _Version:
+    """What tells a file from the one that had its name before."""
+
+    device: int
+    inode: int
+    size_bytes: int
+    modified_ns: int
+
+
+_BOUNDS = "irbench.onnx.reading.inventory:require_bounds"
+_BOUNDED: set[_Version] = set()
+"""Files that hold no more than others can work on; each is looked at once."""
+
+
 def read_file(
     target: str, path: Path, *args: Any, imports: tuple[str, ...] = (), deadline_s: float = _DEADLINE_S
 ) -> Any:
@@ -70,26 +86,46 @@ def read_file(
     """
     path = path.absolute()
     require_model_file(path)
-    before = _status(path)
-    given = (path, *args)
-    readable = tuple(argument for argument in given if isinstance(argument, Path))
-    memory_bytes = most_memory_bytes(before.st_size)
+    version = _version(path)
+    if version not in _BOUNDED:
+        _read(_BOUNDS, (path,), version)
+        _BOUNDED.add(version)
+    return _read(target, (path, *args), version, imports, deadline_s)
+
+
+def _read(
+    target: str,
+    args: tuple[Any, ...],
+    version: _Version,
+    imports: tuple[str, ...] = (),
+    deadline_s: float = _DEADLINE_S,
+) -> Any:
+    path: Path = args[0]
+    readable = tuple(argument for argument in args if isinstance(argument, Path))
+    memory_bytes = most_memory_bytes(version.size_bytes)
     try:
-        asked = IsolatedCall(target, given, memory_bytes, Confinement(readable), imports)
-        ended = _READER.call(asked, deadline_s)
-        answer = _answer(ended, path, memory_bytes)
+        asked = IsolatedCall(target, args, memory_bytes, Confinement(readable), imports)
+        answer = _answer(_READER.call(asked, deadline_s), path, memory_bytes)
     except (IrbenchError, pickle.UnpicklingError) as error:
-        _refuse_changed(path, before)
-        if isinstance(error, WorkerTimedOut):
-            raise UnreadableFile(f"{path} could not be read within {deadline_s:.0f} s.", "deadline") from error
-        if isinstance(error, WorkerDied):
-            died = error.during(f"{path} could not be read.", _HARMFUL)
-            raise UnreadableFile(died.message, "crash", died.hint) from error
-        if isinstance(error, pickle.UnpicklingError):
-            raise UnreadableFile(f"{path} could not be read: {error}", "answer") from error
-        raise
-    _refuse_changed(path, before)
+        _refuse_changed(path, version)  # which explains whatever else is wrong
+        explained = _explained(error, path, deadline_s)
+        if explained is error:
+            raise
+        raise explained from error
+    _refuse_changed(path, version)
     return answer
+
+
+def _explained(error: IrbenchError | pickle.UnpicklingError, path: Path, deadline_s: float) -> IrbenchError:
+    """Return the error of a user's that a failure to read a file is."""
+    if isinstance(error, WorkerTimedOut):
+        return UnreadableFile(f"{path} could not be read within {deadline_s:.0f} s.", "deadline")
+    if isinstance(error, WorkerDied):
+        died = error.during(f"{path} could not be read.", _HARMFUL)
+        return UnreadableFile(died.message, "crash", died.hint)
+    if isinstance(error, pickle.UnpicklingError):
+        return UnreadableFile(f"{path} could not be read: {error}", "answer")
+    return error
 
 
 def most_memory_bytes(file_bytes: int) -> int:
@@ -191,21 +227,21 @@ def _out_of_memory(path: Path, memory_bytes: int) -> IrbenchError:
     )
 
 
-def _status(path: Path) -> stat_result:
+def _version(path: Path) -> _Version:
     try:
-        return path.stat()
+        found = path.stat()
     except OSError as error:
         raise _changed(path) from error
+    return _Version(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def _refuse_changed(path: Path, before: stat_result) -> None:
-    """Refuse a file that is not what it was when reading began, which explains all else that is wrong with it.
+def _refuse_changed(path: Path, version: _Version) -> None:
+    """Refuse a file that is not what it was when reading began.
 
     Raises:
         IrbenchError: Its size, content or place changed.
     """
-    now = _status(path)
-    if any(getattr(now, what) != getattr(before, what) for what in ("st_dev", "st_ino", "st_size", "st_mtime_ns")):
+    if _version(path) != version:
         raise _changed(path)
 
 

@@ -30,8 +30,19 @@ ENDLESS = {
 }
 
 
+@pytest.mark.parametrize("command", _LOOKS, ids=lambda command: command[0])
+@pytest.mark.parametrize(("build", "said"), [*ENDLESS.values()][:2], ids=[*ENDLESS][:2])
+def test_every_command_refuses_what_no_model_has(
+    tmp_path: Path, build: hostile.Build, said: str, command: tuple[str, ...]
+) -> None:
+    problem, _ = hostile.refusal(irbench_here(command[0], build(tmp_path), *command[1:]))
+    assert said in problem
+
+
 @pytest.mark.parametrize(("build", "said"), ENDLESS.values(), ids=ENDLESS.keys())
-def test_a_file_beyond_all_bounds_is_one_line_and_its_remedy(tmp_path: Path, build: hostile.Build, said: str) -> None:
+def test_a_file_beyond_all_bounds_takes_no_memory_of_the_coordinator(
+    tmp_path: Path, build: hostile.Build, said: str
+) -> None:
     path = build(tmp_path)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     problem, _ = hostile.refusal(irbench_here("run", path, "--backends", "fake-a"))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading import external_data, signature
-from irbench.onnx.reading.inventory import take_inventory
 from irbench.onnx.reading.own_domain import shorten_own_domain, spells_own_domain
 from irbench.onnx.reading.protobuf import DAMAGED, mapped
 from irbench.onnx.reading.signature import Signature
@@ -34,7 +33,6 @@ def examine(path: Path) -> tuple[Signature, int]:
     Raises:
         IrbenchError: The file is invalid, irbench cannot feed it, or its external data lies where it must not.
     """
-    take_inventory(path)  # which bounds what all others have to read
     found = signature.read(path)
     _refuse_future_opset(path, found.opset)
     outside_bytes = external_data.require_sound(path)

@@ -27,7 +27,7 @@ from irbench.onnx.reading.protobuf import (
     text,
 )
 
-__all__ = ["Inventory", "NodeEntry", "WeightEntry", "take_inventory"]
+__all__ = ["Inventory", "NodeEntry", "WeightEntry", "require_bounds", "take_inventory"]
 
 _MOST_NODES = _MOST_WEIGHTS = 250_000
 """Several times as many as the largest models have whose layers are all written out; each takes a kilobyte here."""
@@ -163,6 +163,15 @@ def take_inventory(path: Path) -> Inventory:
             weights=tuple(walk.weights),
             others=frozenset(walk.others),
         )
+
+
+def require_bounds(path: Path) -> None:
+    """Refuse a file with more nodes, weights or axes than any model has, before others work on all of them.
+
+    Raises:
+        IrbenchError: As :func:`take_inventory`.
+    """
+    take_inventory(path)
 
 
 class _TooMany(Exception):
