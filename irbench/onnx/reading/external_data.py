@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import NAMES, bits_of
+from irbench.onnx.reading.node_labels import decoded
 from irbench.onnx.reading.protobuf import DAMAGED, Entry, Field, Malformed, Tensor, fields, integers, mapped, text
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ def files_of_model(path: Path) -> tuple[str, ...]:
 def load(path: Path) -> onnx.ModelProto:
     """Read a whole model, its external weights too, which may have several hard links here.
 
+    Names of nodes that are not UTF-8 are made so: nothing refers to them, and a model that has one cannot be written.
+
     Raises:
         IrbenchError: As :func:`require_sound`.
     """
@@ -126,6 +129,9 @@ def load(path: Path) -> onnx.ModelProto:
 
     require_sound(path)
     model = onnx.load(path, load_external_data=False)
+    for node in _nodes(model):
+        if isinstance(node.name, bytes):
+            node.name = decoded(node.name)
     for tensor in _tensors(model):
         if tensor.external_data:
             external = _external(
@@ -149,6 +155,17 @@ def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
         nodes = [node for graph in graphs for node in graph.node]
         yield from (tensor for graph in graphs for tensor in graph.initializer)
         graphs = []
+
+
+def _nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield the nodes of the model's graph, of those inside it and of its functions."""
+    waiting = [*model.graph.node, *(node for function in model.functions for node in function.node)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for attribute in node.attribute:
+            graphs = (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
+            waiting += (inner for graph in graphs for inner in graph.node)
 
 
 def _entries_of(tensor: onnx.TensorProto) -> dict[str, str]:
