@@ -143,6 +143,11 @@ class _FileReader:
         self._owner = getpid()
         self._closes_at_exit = False
 
+    @property
+    def process_id(self) -> int | None:
+        """The worker's process id; ``None`` while there is none."""
+        return None if self._worker is None else self._worker.process_id
+
     def call(self, asked: IsolatedCall, deadline_s: float) -> Ended:
         """Return how a call ended; raises as :meth:`irbench.worker.Worker.ask` does."""
         with self._lock:
