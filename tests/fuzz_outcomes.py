@@ -22,6 +22,7 @@ from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Cell, Group, Timing
 from irbench.spi import Outputs
 from irbench.worker.cell import CellTask, Prepared
+from irbench.worker.file_reader import UnreadableFile
 from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
 
 __all__ = ["BACKENDS", "Laboratory", "Outcome"]
@@ -30,6 +31,8 @@ BACKENDS = ("ort", "openvino")
 _DEADLINE_S = 20.0
 _MEMORY_BYTES = 3 << 30
 _FREE_SIZE = 3
+_ENDS = {"crash": "crashed", "deadline": "hung"}
+"""By why a file could not be read: what became of the process that read it."""
 
 
 @dataclass
@@ -41,7 +44,7 @@ class Outcome:
         said: The error's message, or the exception.
         backends: By backend: ``right``, ``not compared``, ``wrong``, ``refused``, ``crashed`` or ``hung``.
         reasons: By backend, what it said where it did not answer.
-        checker: ``crashed`` or ``hung`` where the worker that examines files died of this one.
+        checker: ``crashed`` or ``hung`` where the process that examines files died of this one.
     """
 
     intake: str = "accepted"
@@ -62,12 +65,10 @@ class Laboratory:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="irbench-fuzz-")
         self._workers: dict[str, Worker] = {}
-        self._checker = ""
 
     def examine(self, path: Path) -> Outcome:
         """Take a file through intake, plan, reference and one inference on each backend."""
         outcome = Outcome()
-        self._checker = ""
         scratch = Path(self._folder.name) / "scratch"
         try:
             with self._calls_in_old_workers():
@@ -79,11 +80,12 @@ class Laboratory:
                 for cell in planned.group.cells:
                     self._run(cell, planned.group, expected, outcome)
         except IrbenchError as error:
+            if isinstance(error, UnreadableFile):
+                outcome.checker = _ENDS.get(error.cause, "")
             one_line = error.message.strip() and "\n" not in error.message
             outcome.intake, outcome.said = ("refused" if error.hint and one_line else "no remedy"), error.message
         except Exception as error:  # noqa: BLE001 - whatever else comes out is what a fuzzer looks for
             outcome.intake, outcome.said = "uncaught", f"{type(error).__name__}: {error}"
-        outcome.checker = self._checker
         return outcome
 
     def _run(self, cell: Cell, group: Group, expected: Outputs | None, outcome: Outcome) -> None:
@@ -105,7 +107,7 @@ class Laboratory:
     @contextmanager
     def _calls_in_old_workers(self) -> Iterator[None]:
         with (
-            patch("irbench.exporter.foreign.call_in_worker", self._call("check")),
+            patch("irbench.worker.model_files._CHECK_DEADLINE_S", _DEADLINE_S),
             patch.object(reference, "call_in_worker", self._call("reference")),
         ):
             yield
@@ -114,10 +116,8 @@ class Laboratory:
         def call(target: str, *args: Any, deadline_s: float) -> Any:
             try:
                 return self._worker(purpose).ask(target, *args, deadline_s=min(deadline_s, _DEADLINE_S))
-            except WorkerDied as error:
+            except WorkerDied:
                 del self._workers[purpose]
-                if purpose == "check":
-                    self._checker = "hung" if isinstance(error, WorkerTimedOut) else "crashed"
                 raise
 
         return call

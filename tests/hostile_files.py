@@ -148,6 +148,56 @@ def deep(folder: Path) -> Path:
     return path
 
 
+def of_empty_nodes(count: int) -> Build:
+    """A valid model with as many nodes that say nothing, two bytes each."""
+
+    def build(folder: Path) -> Path:
+        from irbench.onnx.reading.protobuf import Graph, Model, encode_length_delimited
+
+        path = models.mlp(folder).path
+        model = onnx.load(path)
+        graph = model.graph.SerializeToString() + encode_length_delimited(Graph.NODE, 0) * count
+        model.ClearField("graph")
+        path.write_bytes(model.SerializeToString() + encode_length_delimited(Model.GRAPH, len(graph)) + graph)
+        return path
+
+    return build
+
+
+def with_small_nodes(count: int) -> Build:
+    """A model with as many of the smallest nodes that have an operator."""
+
+    def build(folder: Path) -> Path:
+        from irbench.onnx.reading.protobuf import Graph, Model, Node, encode_bytes, encode_length_delimited
+
+        path = models.mlp(folder).path
+        model = onnx.load(path)
+        node = encode_bytes(Graph.NODE, encode_bytes(Node.OUTPUT, b"a") + encode_bytes(Node.OP_TYPE, b"A"))
+        graph = model.graph.SerializeToString() + node * count
+        model.ClearField("graph")
+        path.write_bytes(model.SerializeToString() + encode_length_delimited(Model.GRAPH, len(graph)) + graph)
+        return path
+
+    return build
+
+
+def of_weight_dimensions(count: int) -> Callable[[onnx.ModelProto], None]:
+    """Give a weight as many dimensions, each so large that no product of them fits anywhere."""
+
+    def change(model: onnx.ModelProto) -> None:
+        model.graph.initializer[0].ClearField("dims")
+        model.graph.initializer[0].dims.extend([2**62] * count)
+
+    return change
+
+
+def name_that_is_no_text(folder: Path) -> Path:
+    """A model whose input and output, and the nodes beside them, have names that are not UTF-8."""
+    path = graph_of([helper.make_node("Relu", ["xxxx"], ["yyyy"])], [value("xxxx", [1])], [value("yyyy", [1])])(folder)
+    path.write_bytes(path.read_bytes().replace(b"xxxx", b"x\xff\xfex").replace(b"yyyy", b"\xc3\x28yy"))
+    return path
+
+
 def cyclic(model: onnx.ModelProto) -> None:
     model.graph.node[1].input[0] = "pooled"
 

@@ -28,8 +28,8 @@ def keep(folder: Path, patch: pytest.MonkeyPatch) -> None:
     from irbench.exporter import foreign
     from irbench.runner import reference
 
-    for module, identity in ((foreign, _of_check), (reference, _of_outputs)):
-        patch.setattr(module, "call_in_worker", _keeping(folder, module.call_in_worker, identity))
+    patch.setattr(foreign, "examine_file", _keeping(folder, foreign.examine_file, _of_check))
+    patch.setattr(reference, "call_in_worker", _keeping(folder, reference.call_in_worker, _of_outputs))
 
 
 def _keeping(
@@ -37,14 +37,14 @@ def _keeping(
 ) -> Callable[..., Any]:
     """Return what answers as ``call`` does; what it raises is not kept."""
 
-    def answer(target: str, *args: Any, **options: Any) -> Any:
+    def answer(*args: Any, **options: Any) -> Any:
         known_by = identity(*args)
         if known_by is None:
-            return call(target, *args, **options)
-        kept = folder / hashlib.sha256(repr((target, known_by)).encode()).hexdigest()
+            return call(*args, **options)
+        kept = folder / hashlib.sha256(repr(known_by).encode()).hexdigest()
         if kept.exists():
             return pickle.loads(kept.read_bytes())
-        found = call(target, *args, **options)
+        found = call(*args, **options)
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = kept.with_name(f"{kept.name}.{os.getpid()}")
         unfinished.write_bytes(pickle.dumps(found))
@@ -54,18 +54,18 @@ def _keeping(
     return answer
 
 
-def _of_check(path: Path, _memory_bytes: int) -> tuple[object, ...] | None:
+def _of_check(path: Path) -> tuple[object, ...] | None:
     digest = _digest(path)
-    return None if digest is None else (digest,)
+    return None if digest is None else ("check", digest)
 
 
 def _of_outputs(
-    name: str, artifact: Artifact, bundle: Bundle, sizes: object, feeding: Feeding, group: str
+    target: str, name: str, artifact: Artifact, bundle: Bundle, sizes: object, feeding: Feeding, group: str
 ) -> tuple[object, ...] | None:
     digest = _digest(artifact.path)
     if digest is None or feeding != Feeding(feeding.seed):
         return None
-    return digest, name, group, artifact.inputs, artifact.outputs, bundle.inputs, sizes, feeding.seed
+    return target, digest, name, group, artifact.inputs, artifact.outputs, bundle.inputs, sizes, feeding.seed
 
 
 def _digest(path: Path) -> str | None:

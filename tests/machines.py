@@ -8,6 +8,7 @@ from typing import Any
 from irbench.diagnostics import Activity, CoreToCore, Facts, Machine
 from irbench.diagnostics.facts import Cache
 from irbench.measure.overhead import Overhead, Repeats
+from irbench.system.confinement import ConfinementSupport
 
 QUIET = Machine(
     processor="A Processor 9000",
@@ -39,6 +40,7 @@ QUIET = Machine(
     python="3.11.9",
     freezes=True,
     schedstat=True,
+    confinement=ConfinementSupport(landlock=7, seccomp=True),
 )
 IDLE = Activity(
     seconds=1.5,

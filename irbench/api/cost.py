@@ -21,10 +21,10 @@ from irbench.cost_model.formulas import ModelFormulas, NoFormulas
 from irbench.cost_model.polynomials import Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
-from irbench.onnx.reading import signature as signatures
 from irbench.render.cost_quantities import exact_text
 from irbench.render.export_texts import export_notice_text
 from irbench.spec import TensorSpec, shape_text
+from irbench.worker.model_files import read_signature
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ class GraphCost(Displayable):
         self.name = graph.name
         self.path = graph.path
         sizes = asked_sizes(graph, batch, shape) if batch is not None or shape else {}
-        signature = signatures.read(graph.path)
+        signature = read_signature(graph.path)
         self._batch_in_file = signature.batch_in_file if graph.bundle is None else ""
         self.inputs: tuple[TensorSpec, ...] = tuple(spec.bind(sizes) for spec in signature.inputs)
         self.formulas: ModelFormulas | None = None

@@ -12,14 +12,12 @@ from irbench.errors import IrbenchError
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.spec import BATCH, TensorSpec
-from irbench.worker import call_in_worker
+from irbench.worker.model_files import read_cost, read_formulas, read_value_shapes
 
 if TYPE_CHECKING:
     from irbench.api.graphs import StoredGraph
 
 __all__ = ["cost_at", "cost_of", "formulas_at", "values_of"]
-
-_DEADLINE_S = 60.0
 
 
 def cost_of(graph: StoredGraph, signature: Signature | None) -> ModelCost | None:
@@ -45,23 +43,17 @@ def cost_at(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
     Raises:
         IrbenchError: The file is damaged, ONNX cannot read it, or that takes too long.
     """
-    target = "irbench.cost_model.counting:cost_of_file"
-    found: ModelCost = call_in_worker(target, path, tuple(inputs), deadline_s=_DEADLINE_S)
-    return found
+    return read_cost(path, inputs)
 
 
 def formulas_at(graph: StoredGraph, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:
     """Return the cost as formulas in the dimensions that have no size; raises as :func:`cost_at` does."""
-    target = "irbench.cost_model.formulas:formulas_of_file"
-    found: ModelFormulas | NoFormulas = call_in_worker(target, graph.path, tuple(inputs), deadline_s=_DEADLINE_S)
-    return found
+    return read_formulas(graph.path, inputs)
 
 
 def values_of(graph: StoredGraph, inputs: Sequence[TensorSpec]) -> tuple[ValueShape, ...]:
     """Return the shapes of all values for inputs of these shapes; none where ONNX cannot infer them."""
-    target = "irbench.onnx.reading.value_shapes:shapes_of_file"
     try:
-        found: tuple[ValueShape, ...] = call_in_worker(target, graph.path, tuple(inputs), deadline_s=_DEADLINE_S)
+        return read_value_shapes(graph.path, inputs)
     except IrbenchError:
         return ()
-    return found

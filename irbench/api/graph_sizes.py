@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from irbench.api.graphs import StoredGraph
 from irbench.api.values import Shapes
-from irbench.onnx.reading import signature as signatures
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.runner.sizes import known_sizes
 from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spec.requested_sizes import refuse_unknown_names
+from irbench.worker.model_files import read_signature
 
 __all__ = ["asked_sizes", "with_shapes"]
 
@@ -41,7 +41,7 @@ def _with_sizes(spec: TensorSpec, inferred: Sequence[int | str]) -> TensorSpec:
 
 
 def _bundle_of_file(graph: StoredGraph) -> Bundle:
-    signature = signatures.read(graph.path)
+    signature = read_signature(graph.path)
     details = {BATCH_IN_FILE: signature.batch_in_file} if signature.batch_in_file else {}
     artifact = Artifact("onnx", graph.path, signature.inputs, signature.outputs)
     inputs = tuple(map(InputSpec, signature.inputs))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
-from irbench.exporter import Source, find_outdated, is_exportable, is_made_from, name_of_file
+from irbench.exporter import Source, find_outdated, is_exportable, is_made_from, name_of_file, require_possible
 from irbench.exporter.other_formats import refusal
 from irbench.notices import ExportNotice
 from irbench.spec import Artifact, Bundle
@@ -75,6 +75,7 @@ def find_graph(name: str) -> StoredGraph:
     Raises:
         IrbenchError: It is none of these, its bundle holds no ONNX graph, or several graphs are meant.
     """
+    require_possible(name)
     found = _original(name)
     if found is not None:
         return found

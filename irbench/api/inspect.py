@@ -17,13 +17,13 @@ from irbench.api.graphs import StoredGraph, find_graph
 from irbench.api.options import Readers, read_keywords
 from irbench.api.values import Shapes
 from irbench.errors import IrbenchError
-from irbench.onnx.reading import signature as signatures
 from irbench.onnx.reading.difference import Difference, difference
-from irbench.onnx.reading.inventory import Inventory, NodeEntry, take_inventory
+from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
 from irbench.render.export_texts import export_notice_text
+from irbench.worker.model_files import read_inventory, read_signature
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -47,7 +47,8 @@ class GraphInspection(Displayable):
         self._graph = graph
         self.name = graph.name
         self.path = graph.path
-        self.inventory: Inventory = take_inventory(graph.path)
+        self.inventory: Inventory = read_inventory(graph.path)
+        self._file_bytes = graph.path.stat().st_size
         self.sizes: Mapping[str, int] = asked_sizes(graph, batch, shape) if batch is not None or shape else {}
 
     @property
@@ -78,7 +79,7 @@ class GraphInspection(Displayable):
     @cached_property
     def _read(self) -> tuple[Signature | None, str]:
         try:
-            return signatures.read(self.path), ""
+            return read_signature(self.path), ""
         except IrbenchError as error:
             return None, error.message
 
@@ -108,7 +109,7 @@ class GraphInspection(Displayable):
         return {
             "name": self.name,
             "path": str(self.path),
-            "file_bytes": self.path.stat().st_size,
+            "file_bytes": self._file_bytes,
             "producer": inventory.producer,
             "ir_version": inventory.ir_version,
             "opsets": dict(inventory.opsets),
@@ -143,7 +144,7 @@ class GraphInspection(Displayable):
 
         bundle = self._graph.bundle
         view = graph_view(
-            self.name, self.inventory, self.signature, Arithmetic(self.work, self.values), self.path, bundle
+            self.name, self.inventory, self.signature, Arithmetic(self.work, self.values), self._file_bytes, bundle
         )
         return Group(view, *self._history())
 

@@ -25,6 +25,7 @@ from irbench.notices import Note
 from irbench.render.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.result import RunDocument
 from irbench.runner import campaign, cold, soak
+from irbench.runner.confined_cells import require_confinement
 from irbench.runner.continuation import GroupSoFar
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
@@ -84,6 +85,7 @@ def measure(
     """
     host.require_linux()
     refuse_within_a_worker()
+    require_confinement()
     request = replace(_checked(options, reporter.say), soak=soak_plan)
     # exports, optimising and probing disturb whoever measures, too
     with measuring(_what(options), insist=options.no_lock) as lock:

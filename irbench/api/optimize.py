@@ -153,10 +153,10 @@ class OptimizedModel(Displayable):
 
     def _opsets(self) -> tuple[int, int]:
         """Return ONNX's operator set of the graph as it came and as it is."""
-        from irbench.onnx.reading.inventory import take_inventory
+        from irbench.worker.model_files import read_inventory
 
         original = self.bundle.artifact(("onnx",)) or self._optimized.artifact
-        before, after = (take_inventory(path).opsets.get("ai.onnx", 0) for path in (original.path, self.kept_path))
+        before, after = (read_inventory(path).opsets.get("ai.onnx", 0) for path in (original.path, self.kept_path))
         return before, after
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from irbench.counters import Obstacle
 from irbench.stats.modes import near_and_far
+from irbench.system.confinement import ConfinementSupport
 
 __all__ = ["FEWEST_LOOKS", "Activity", "Cache", "CoreToCore", "CounterFacts", "Facts", "Machine", "Program"]
 
@@ -59,6 +60,7 @@ class Machine:
         python: Version of the interpreter.
         freezes: Whether idle workers can be stopped here.
         schedstat: Whether the kernel tells how long threads waited for a processor.
+        confinement: What holds the processes that read files of unknown origin.
     """
 
     processor: str
@@ -90,6 +92,7 @@ class Machine:
     python: str
     freezes: bool
     schedstat: bool
+    confinement: ConfinementSupport
 
 
 @dataclass(frozen=True)

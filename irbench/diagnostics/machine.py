@@ -16,6 +16,7 @@ from irbench.diagnostics.facts import Cache, Machine
 from irbench.measure import freeze
 from irbench.measure.evidence import schedstat_ns
 from irbench.system import host
+from irbench.system.confinement import confinement_support
 from irbench.system.host import read_text
 
 __all__ = ["describe_machine"]
@@ -73,6 +74,7 @@ def describe_machine() -> Machine:
         python=described["python"],
         freezes=freeze.SUPPORTED,
         schedstat=_tells_schedstat(),
+        confinement=confinement_support(),
     )
 
 

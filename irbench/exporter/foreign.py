@@ -7,17 +7,11 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import STRING
 from irbench.onnx.reading.file_kind import require_model_file
-from irbench.onnx.reading.signature import Signature
 from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask
 from irbench.system import host
-from irbench.worker import WorkerDied, call_in_worker
+from irbench.worker.model_files import examine_file
 
 __all__ = ["from_onnx_file", "name_of_file"]
-
-_DEADLINE_S = 300.0
-_LEAST_BYTES = 1 << 30
-"""Python and onnx themselves need room, however little is free."""
-_HARMFUL = "The file may be damaged, or made to do harm: export or download it again."
 
 
 def from_onnx_file(path: Path) -> Bundle:
@@ -33,7 +27,7 @@ def from_onnx_file(path: Path) -> Bundle:
     require_model_file(path)
     free_bytes = host.available_memory_bytes()
     _require_memory(path, 0, free_bytes)
-    found, outside_bytes = _examine(path, max(free_bytes, _LEAST_BYTES))
+    found, outside_bytes = examine_file(path)
     _require_memory(path, outside_bytes, free_bytes)
     return Bundle(
         name=name_of_file(path),
@@ -48,16 +42,6 @@ def name_of_file(path: Path) -> str:
     """Return what tables call the model of a file; the folder says more where it is one of many ``model.onnx``."""
     path = path.absolute()
     return f"{path.parent.name}/{path.stem}" if path.stem == "model" else path.stem
-
-
-def _examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
-    try:
-        answer: tuple[Signature, int] = call_in_worker(
-            "irbench.onnx.reading.check:examine", path, memory_bytes, deadline_s=_DEADLINE_S
-        )
-    except WorkerDied as death:
-        raise death.during(f"The check of {path} failed.", _HARMFUL) from death
-    return answer
 
 
 def _require_memory(path: Path, outside_bytes: int, free_bytes: int) -> None:

@@ -22,6 +22,10 @@ def require_possible(text: str) -> None:
     """
     try:
         Path(text, "card.json").exists()
+    except PermissionError as error:
+        raise IrbenchError(
+            f"{text} cannot be reached: {error.strerror}.", hint="Copy the model into a folder that you can read."
+        ) from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise IrbenchError(

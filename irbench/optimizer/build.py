@@ -12,8 +12,6 @@ from irbench import bundles
 from irbench.errors import IrbenchError
 from irbench.graph_record import OptimizerActivity
 from irbench.measure.clock import utc_now
-from irbench.onnx.reading import signature
-from irbench.onnx.rewriting.bind import bind
 from irbench.optimizer.cache_key import key_of
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, read_intact, write_lineage
@@ -25,6 +23,7 @@ from irbench.optimizer.tools import Tools, find_tools, require_operators
 from irbench.spec import BATCH, Artifact, Bundle
 from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker
+from irbench.worker.model_files import bound_shapes, read_signature
 
 __all__ = ["Optimized", "optimize"]
 
@@ -89,7 +88,7 @@ def _make(
     target, folder = _staging(artifact, lineage.key[:32])
     try:
         with _written_in(target.parent):
-            bound = bind(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
+            bound = bound_shapes(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
         job = OptimizationJob(
             artifact=bound,
             bundle=bundle,
@@ -212,7 +211,7 @@ def _failed(job: OptimizationJob, last: OptimizerActivity, death: WorkerDied) ->
 
 
 def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:
-    found = signature.read(path)
+    found = read_signature(path)
     bound = replace(
         original,
         path=path,

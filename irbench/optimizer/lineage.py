@@ -11,14 +11,13 @@ import msgspec
 
 from irbench import bundles
 from irbench.graph_record import Agreement, GraphCheck, GraphStep
-from irbench.onnx.reading.external_data import files_of
-from irbench.onnx.reading.protobuf import mapped
 from irbench.optimizer.agreement import disagreement
 from irbench.optimizer.job import MODEL_FILE
 from irbench.optimizer.model_files import weights_beside
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Disagreement
 from irbench.system.files import write_atomically
+from irbench.worker.model_files import read_external_files
 
 __all__ = [
     "Lineage",
@@ -132,8 +131,7 @@ def digest_of_source(artifact: Artifact) -> str:
     """Return the digest of a graph, and of the weights that it keeps in other files."""
     path = artifact.path
     own = artifact.sha256 or bundles.digest(path)
-    with mapped(path) as data:
-        others = [bundles.digest(path.parent / location) for location in files_of(data)]
+    others = [bundles.digest(path.parent / location) for location in read_external_files(path)]
     return hashlib.sha256("".join((own, *others)).encode()).hexdigest() if others else own
 
 

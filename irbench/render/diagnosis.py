@@ -22,6 +22,7 @@ from irbench.render.peaks import bandwidth_table, compute_table, peaks_message
 from irbench.render.quantities import binary_size, cpu_list, listing, percent, plural
 from irbench.render.self_comparison import self_comparison_message
 from irbench.render.table import ListingTable
+from irbench.system.confinement import ConfinementSupport
 
 __all__ = ["ReportView"]
 
@@ -108,6 +109,13 @@ def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:
     yield "clock", f"{machine.clock_source or _UNKNOWN}, {clock_ns:.0f} ns between two readings"
     yield "runs in", _surroundings(machine)
     yield "system", f"Linux {machine.kernel}, {machine.distribution}, Python {machine.python}"
+    yield "confinement", _confinement(machine.confinement)
+
+
+def _confinement(found: ConfinementSupport) -> str:
+    files = f"Landlock {found.landlock}" if found.landlock else "no Landlock here"
+    calls = "seccomp" if found.seccomp else "no seccomp here"
+    return f"{files}, {calls}, for processes that read model files"
 
 
 def _counters(counters: CounterFacts | None) -> Iterator[tuple[str, str]]:

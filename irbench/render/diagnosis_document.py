@@ -3,7 +3,8 @@
 The document's keys are stable; ``null`` is what is not told or was not asked for:
 
 ``machine``
-    What stays: every attribute of :class:`irbench.diagnostics.facts.Machine`.
+    What stays: every attribute of :class:`irbench.diagnostics.facts.Machine`. ``confinement`` has ``landlock`` (its
+    version, 0 where there is none) and ``seccomp``.
 ``activity``
     What went on for a moment: ``seconds``, ``foreign_share``, ``programs`` (``name``, ``process_id``, ``share``,
     ``command``, ``stoppable``), ``stolen_share``, ``throttled_share``, ``pressure``, ``load_average``,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -44,7 +43,7 @@ def graph_view(
     graph: Inventory,
     signature: Signature | None,
     arithmetic: Arithmetic,
-    path: Path,
+    file_bytes: int,
     bundle: Bundle | None,
 ) -> Group:
     """Return a graph's description: what it is, its signature, operators, weights and origin.
@@ -54,12 +53,11 @@ def graph_view(
         graph: What the file holds.
         signature: Its inputs and outputs; ``None`` where irbench could not run it.
         arithmetic: How much it takes, and what it computes.
-        path: The file.
+        file_bytes: Size of the file.
         bundle: The bundle it belongs to, if any.
     """
-    size = path.stat().st_size
     external = sum(weight.size_bytes for weight in graph.weights if weight.external)
-    sizes = f"{size_text(size)}{f' and {size_text(external)} of external weights' if external else ''}"
+    sizes = f"{size_text(file_bytes)}{f' and {size_text(external)} of external weights' if external else ''}"
     opsets = ", ".join(f"{domain} {version}" for domain, version in graph.opsets.items())
     inner = sum(node.inner for node in graph.nodes)
     nodes = f"{_nodes(len(graph.nodes))}{f' ({inner} inside other nodes)' if inner else ''}"

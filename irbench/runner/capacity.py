@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irbench.onnx.reading.external_data import external_tensors
-from irbench.onnx.reading.protobuf import mapped
 from irbench.spec import Artifact, Cell
 
 __all__ = ["GroupTooLarge", "needs_split"]
@@ -49,9 +47,5 @@ def _expected_bytes(cell: Cell) -> int:
 
 
 def _stored_bytes(artifact: Artifact) -> int:
-    """Return the size of a graph, the weights that an ONNX file keeps in other files included."""
-    size_bytes = artifact.path.stat().st_size
-    if artifact.kind == "onnx":
-        with mapped(artifact.path) as data:
-            size_bytes += sum(external_tensor.size_bytes for external_tensor in external_tensors(data))
-    return size_bytes
+    """Return the size of a graph, the weights that an ONNX file keeps in other files included where it is known."""
+    return artifact.path.stat().st_size if artifact.files is None else artifact.files.size_bytes

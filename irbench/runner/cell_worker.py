@@ -11,6 +11,7 @@ from irbench.measure.clock import now_ns
 from irbench.output_check import judge
 from irbench.record import Failure, OutputError, Stage
 from irbench.runner.answers import fallback, worse, worst_error
+from irbench.runner.confined_cells import confinement_of
 from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected, expected_outputs
@@ -95,7 +96,9 @@ class CellWorker:
         environment = {**thread_environment(self.cell.load.threads), **self.environment}
         self.spawned_ns = now_ns()
         cpus, python = self.cell.load.cpus, self.cell.python
-        self._worker = Worker(self._log, cpus=cpus, environment=environment, python=python)
+        samples = self.setting.task(self.cell).workload.feeding.samples
+        confinement = confinement_of(self.cell, samples, self.environment)
+        self._worker = Worker(self._log, cpus=cpus, environment=environment, python=python, confinement=confinement)
 
     def hold(self, target: str, *args: Any) -> None:
         """Make the object in the worker that later calls by method name belong to; raises as :meth:`ask` does."""

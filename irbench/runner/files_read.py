@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from irbench.onnx.reading.external_data import files_of
-from irbench.onnx.reading.protobuf import mapped
 from irbench.spec import Artifact
+from irbench.worker.model_files import read_external_files
 
 __all__ = ["files_read"]
 
@@ -30,5 +29,4 @@ def _model_files(artifact: Artifact) -> Iterator[Path]:
         return
     yield path
     if artifact.kind == "onnx":
-        with mapped(path) as data:
-            yield from (path.parent / location for location in files_of(data))
+        yield from (path.parent / location for location in read_external_files(path))

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.onnx.reading.external_data import files_of
-from irbench.onnx.reading.protobuf import Malformed, mapped
 from irbench.spec import Artifact, Bundle, GraphFiles
 from irbench.system.file_states import digest
+from irbench.worker.model_files import read_external_files
 
 __all__ = ["with_files_of_graphs", "with_graph_files"]
 
@@ -25,7 +24,7 @@ def with_graph_files(artifact: Artifact) -> Artifact:
     """Return the artifact with digest and size of its files; ``None`` where they cannot be read."""
     try:
         return replace(artifact, files=_graph_files(artifact))
-    except (OSError, Malformed, IrbenchError):  # who compiles the graph says what is wrong with it
+    except (OSError, IrbenchError):  # who compiles the graph says what is wrong with it
         return replace(artifact, files=None)
 
 
@@ -46,8 +45,7 @@ def _named_files(artifact: Artifact) -> Iterator[tuple[str, Path]]:
         return
     yield "", path
     if artifact.kind == "onnx":
-        with mapped(path) as data:
-            yield from ((location, path.parent / location) for location in files_of(data))
+        yield from ((location, path.parent / location) for location in read_external_files(path))
 
 
 def _digest_of(text: str) -> str:

@@ -20,6 +20,7 @@ from irbench.measure.ledger import CommonWindow, Counters, Window
 from irbench.measure.paced import Schedule, join_paced, start_soon
 from irbench.record import PacedRun, Round, Sustained, ns_per_completion
 from irbench.spec import Cell
+from irbench.system.confinement import Confinement
 from irbench.system.cpu_shares import cpu_shares
 from irbench.worker.cell import CellTask
 from irbench.worker.instance import Place, Share
@@ -44,9 +45,17 @@ class InstanceWorkers:
         logs: Where they write what they print.
         cpus: The processors that they share.
         environment: Variables to set besides the present ones.
+        confinement: What they may reach; ``None`` where they are not confined.
     """
 
-    def __init__(self, cell: Cell, logs: Path, cpus: Sequence[int], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        cell: Cell,
+        logs: Path,
+        cpus: Sequence[int],
+        environment: Mapping[str, str],
+        confinement: Confinement | None = None,
+    ) -> None:
         self._cell = cell
         self._load = load = cell.load
         self._descriptor = os.memfd_create("irbench-instances")
@@ -59,9 +68,15 @@ class InstanceWorkers:
         try:
             for number, share in enumerate(cpu_shares(cpus, load.instances), start=1):
                 log = logs / f"{cell.id}-{number}.log"
-                inherited = (self._descriptor,)
                 self._workers.append(
-                    Worker(log, cpus=share, environment=environment, inherited=inherited, python=cell.python)
+                    Worker(
+                        log,
+                        cpus=share,
+                        environment=environment,
+                        inherited=(self._descriptor,),
+                        python=cell.python,
+                        confinement=confinement,
+                    )
                 )
         except BaseException:
             self.kill()

@@ -11,8 +11,7 @@ from typing import TypeAlias, cast, get_args
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.graph_record import OptimizerActivity
-from irbench.onnx.reading.precision import read_precision
-from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
+from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, optimize, variant
 from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
@@ -25,6 +24,7 @@ from irbench.runner.tables import compared_together
 from irbench.spec import Artifact, Bundle, Feeding, Precision, Workload
 from irbench.spi import Description
 from irbench.worker.inputs import takes_turns
+from irbench.worker.model_files import bound_shapes, read_graph_precision
 
 __all__ = ["prepare"]
 
@@ -129,7 +129,7 @@ def _precision(request: RunRequest, bundle: Bundle) -> Precision:
     artifact = bundle.artifact(("onnx",))
     if request.precisions is not None or artifact is None:
         return _USUAL
-    held = read_precision(artifact.path).narrowest
+    held = read_graph_precision(artifact.path).narrowest
     return cast("Precision", held) if held in get_args(Precision) else "native"
 
 
@@ -168,7 +168,7 @@ class _Workshop:
 
     def _bound(self, exported: Artifact) -> Artifact | Failure:
         try:
-            return _with_precision(bind(exported, self.model.workload.sizes, self.scratch))
+            return _with_precision(bound_shapes(exported, self.model.workload.sizes, self.scratch))
         except IrbenchError as error:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
@@ -213,4 +213,4 @@ def _with_precision(artifact: Artifact) -> Artifact:
     """Return an artifact with what its graph holds; only ONNX graphs are read."""
     if artifact.kind != "onnx":
         return artifact
-    return replace(artifact, precision=read_precision(artifact.path).narrowest)
+    return replace(artifact, precision=read_graph_precision(artifact.path).narrowest)

@@ -11,12 +11,13 @@ from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError
 from irbench.feeds import POOL, holds_pool, logical_inputs, repeat_pool
 from irbench.notices import Reference, Warn
-from irbench.onnx.rewriting.bind import bind, with_sizes
+from irbench.onnx.rewriting.bind import with_sizes
 from irbench.output_check import input_scale
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
 from irbench.worker.inputs import BrokenLoop
+from irbench.worker.model_files import bound_shapes
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
 
 __all__ = ["Expected", "computed_outputs", "expected_outputs", "inputs_scale", "references", "references_for"]
@@ -159,7 +160,7 @@ def computed_outputs(
         raise IrbenchError("cannot read the model")
     planned = (cell.artifact for cell in cells if cell.artifact is not None)
     bound = next((cell for cell in planned if cell.label == artifact.label), None)
-    bound = bound or bind(artifact, workload.sizes, scratch)
+    bound = bound or bound_shapes(artifact, workload.sizes, scratch)
     try:
         return _answers(source, bound, workload, deadline_s)
     except (CallFailed, WorkerDied):  # as a row, which tries the graph with dynamic shapes too

@@ -9,6 +9,7 @@ from typing import Any
 
 from irbench.measure.clock import now_ns
 from irbench.record import Failure, Stage
+from irbench.runner.confined_cells import confinement_of
 from irbench.runner.instances import InstanceWorkers
 from irbench.spec import Cell
 from irbench.system import host
@@ -120,7 +121,7 @@ class Workers:
     def _start_one(self, cell: str, task: CellTask) -> None:
         deadline_s = max(START_DEADLINE_S, self._deadline_s)
         start_ns = now_ns()
-        self._workers[cell] = worker = _started(task.cell, self._logs)
+        self._workers[cell] = worker = _started(task, self._logs)
         self._try(cell, "start", lambda: _hold(worker, task, deadline_s))
         self.started_ns[cell] = now_ns() - start_ns
         if cell in self._workers:
@@ -157,12 +158,14 @@ class Workers:
             return None
 
 
-def _started(cell: Cell, logs: Path) -> Worker | InstanceWorkers:
-    load = cell.load
+def _started(task: CellTask, logs: Path) -> Worker | InstanceWorkers:
+    cell, load = task.cell, task.cell.load
     environment = thread_environment(load.threads)
+    confinement = confinement_of(cell, task.workload.feeding.samples)
     if load.instances == 1:
-        return Worker(logs / f"{cell.id}.log", cpus=load.cpus, environment=environment, python=cell.python)
-    return InstanceWorkers(cell, logs, host.allowance(load.cpus).cpus, environment)
+        log = logs / f"{cell.id}.log"
+        return Worker(log, cpus=load.cpus, environment=environment, python=cell.python, confinement=confinement)
+    return InstanceWorkers(cell, logs, host.allowance(load.cpus).cpus, environment, confinement)
 
 
 def _hold(worker: Worker | InstanceWorkers, task: CellTask, deadline_s: float) -> None:

@@ -5,8 +5,14 @@ The coordinator's end is imported when it is first used: a worker imports this p
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+if "IRBENCH_WORKER_CONFINEMENT" in os.environ:  # before NumPy starts threads, which would stay free
+    from irbench.worker.confined_start import confine_as_told
+
+    confine_as_told()
 
 from irbench.measure import process_start as process_start  # first: it reads the clock when it is imported
 

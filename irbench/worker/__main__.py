@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import os
 import signal
@@ -13,10 +12,9 @@ import traceback
 from contextlib import closing
 from typing import Any
 
-from irbench.errors import IrbenchError
+from irbench.worker.parent_death import die_with_parent
+from irbench.worker.problems import problem_of
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say
-
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
@@ -24,7 +22,7 @@ def main() -> None:
     descriptor, cpus = int(sys.argv[1]), sys.argv[2]
     os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator decides what an interrupt means
-    _die_with_parent()
+    die_with_parent()
     if cpus:
         os.sched_setaffinity(0, {int(cpu) for cpu in cpus.split(",")})
     with closing(Channel(socket.socket(fileno=descriptor))) as channel:
@@ -75,22 +73,7 @@ def _call(request: Request, held: Any, channel: Channel) -> Any:
 def _problem(error: BaseException) -> Problem:
     with contextlib.suppress(OSError):  # the log's disk may be full
         traceback.print_exc()
-    if isinstance(error, IrbenchError):
-        return Problem(error.message, error.hint, int(error.exit_code))
-    if isinstance(error, MemoryError):
-        return Problem("It ran out of memory.", "Use a smaller batch or fewer streams.", None)
-    message = getattr(error, "message", None)
-    hint = getattr(error, "hint", None)
-    if isinstance(message, str) and isinstance(hint, str):  # a Refusal, or a plugin's exception of the same shape
-        return Problem(message, hint, None)
-    first_line = (str(error).strip().splitlines() or [""])[0]
-    return Problem(f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__, "", None)
-
-
-def _die_with_parent() -> None:
-    """Have the kernel kill this process when the coordinator's main thread ends, on Linux."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    return problem_of(error)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,11 @@ from typing import Any, Self
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
+from irbench.system.confinement import Confinement
+from irbench.worker.confined_start import confined_environment
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut, crash_signal, how_it_ended
 from irbench.worker.interpreters import interpreter_command, interpreter_environment
+from irbench.worker.plain_values import load_plain
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say
@@ -43,6 +46,7 @@ class Worker:
         environment: Variables to set besides the present ones.
         inherited: Descriptors that it has under the same numbers.
         python: Another interpreter than ours; ``None`` for ours.
+        confinement: What it may reach, if it is not to be trusted: it then answers in plain values and arrays.
 
     Raises:
         IrbenchError: The interpreter cannot be started.
@@ -56,13 +60,15 @@ class Worker:
         environment: Mapping[str, str] | None = None,
         inherited: Sequence[int] = (),
         python: str | None = None,
+        confinement: Confinement | None = None,
     ) -> None:
         self.log = log
         self._mark = uuid.uuid4().hex
         ours, theirs = socket.socketpair()
-        self._channel = Channel(ours)
+        self._channel = Channel(ours) if confinement is None else Channel(ours, load_plain)
         arguments = [str(theirs.fileno()), ",".join(map(str, cpus or ()))]
         with theirs, log.open("ab") as output, _started(python, self._channel):
+            confined = {} if confinement is None else confined_environment(confinement, worker_folder(self._mark))
             self._process = subprocess.Popen(
                 [*interpreter_command(python), *arguments],
                 stdin=subprocess.DEVNULL,
@@ -70,7 +76,7 @@ class Worker:
                 stderr=output,
                 pass_fds=(theirs.fileno(), *inherited),
                 start_new_session=True,
-                env={**interpreter_environment(python), **(environment or {}), MARK: self._mark},
+                env={**interpreter_environment(python), **(environment or {}), **confined, MARK: self._mark},
             )
         self._exit = os.pidfd_open(self._process.pid)
         self._frozen = False

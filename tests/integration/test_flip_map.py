@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import models
-import psutil
 import pytest
 from front_door import Called, irbench, irbench_process
+from processes import workers
 
 import irbench as api
 
@@ -71,8 +71,7 @@ def test_the_run_beside_the_busy_neighbour_says_so_and_no_other(tuned: Called, r
 
 def test_no_neighbour_is_left(tuned: Called):
     assert tuned.code == 0
-    names = [" ".join(child.cmdline()) for child in psutil.Process().children()]
-    assert not [name for name in names if "irbench.worker" in name and "watchdog" not in name]
+    assert not workers()
 
 
 def test_the_run_of_a_condition_is_a_plan_but_for_that_of_the_neighbour(tuned: Called, results: Path):

@@ -12,9 +12,9 @@ from pathlib import Path
 import fake_perf
 import fake_uv
 import models
-import psutil
 import pytest
 from fake_environments import RUNTIME
+from processes import workers
 
 import irbench
 from irbench.counters import Processor
@@ -30,11 +30,6 @@ pytestmark = pytest.mark.usefixtures("known_backends")
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     return models.mlp(tmp_path).path
-
-
-def workers() -> list[psutil.Process]:
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if "irbench.worker" in child.cmdline()]
 
 
 def test_a_run_returns_its_rows_and_is_stored(model: Path):

@@ -26,7 +26,7 @@ from irbench.spi import ProfilingBackend
 from irbench.stats.workload_facts import bound_shapes
 from irbench.store.ulid import new_ulid
 from irbench.system import host
-from irbench.worker import call_in_worker
+from irbench.worker.file_reader import read_file
 
 __all__ = ["begun_profile", "with_capable_backends"]
 
@@ -139,7 +139,9 @@ def _bound(artifact: Artifact, workload: Workload) -> tuple[TensorSpec, ...]:
 def _read(path: Path, inputs: tuple[TensorSpec, ...], made_from: Path | None) -> tuple[GraphNode, ...]:
     target = "irbench.profiling.graph_reading:read_graph"
     try:
-        found: tuple[GraphNode, ...] = call_in_worker(target, path, inputs, made_from, deadline_s=_DEADLINE_S)
+        found: tuple[GraphNode, ...] = read_file(
+            target, path, inputs, made_from, imports=("onnx",), deadline_s=_DEADLINE_S
+        )
     except IrbenchError as error:
         raise IrbenchError(f"The nodes of {path.name} cannot be read: {error.message}", hint=error.hint) from error
     return found

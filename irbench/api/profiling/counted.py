@@ -32,6 +32,7 @@ from irbench.runner.profiling import ProfileTask
 from irbench.runner.progress import Listener
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Workload
 from irbench.worker import call_in_worker
+from irbench.worker.file_reader import read_file
 
 __all__ = ["counted_profile"]
 
@@ -187,9 +188,7 @@ def _placed(source: GraphSource, sets: Sequence[NodeSet]) -> Mapping[NodeSet, Pl
     inputs = tuple(spec.bind(source.sizes) for spec in source.artifact.inputs)
     target = "irbench.profiling.equal_nodes:placed_nodes"
     names = [found.nodes for found in sets]
-    placed: tuple[PlacedNodes | None, ...] = call_in_worker(
-        target, source.artifact.path, inputs, names, deadline_s=_DEADLINE_S
-    )
+    placed: tuple[PlacedNodes | None, ...] = read_file(target, source.artifact.path, inputs, names, imports=("onnx",))
     return {found: place for found, place in zip(sets, placed, strict=True) if place is not None}
 
 

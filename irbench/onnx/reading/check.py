@@ -11,7 +11,6 @@ from irbench.onnx.reading import external_data, signature
 from irbench.onnx.reading.own_domain import shorten_own_domain, spells_own_domain
 from irbench.onnx.reading.protobuf import DAMAGED, mapped
 from irbench.onnx.reading.signature import Signature
-from irbench.system.memory import limit_memory
 
 if TYPE_CHECKING:
     import onnx
@@ -22,12 +21,11 @@ _UPGRADE = "Upgrade it: pip install -U onnx. Or lower the model: onnx.version_co
 _LONGEST_REASON = 200
 
 
-def examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
+def examine(path: Path) -> tuple[Signature, int]:
     """Check a file of unknown origin before any runtime sees it.
 
     Args:
         path: The file.
-        memory_bytes: The most memory to use; a file of small messages is many times larger when it is parsed.
 
     Returns:
         The signature of the file, and how many bytes of its weights lie in other files.
@@ -35,17 +33,10 @@ def examine(path: Path, memory_bytes: int) -> tuple[Signature, int]:
     Raises:
         IrbenchError: The file is invalid, irbench cannot feed it, or its external data lies where it must not.
     """
-    limit_memory(memory_bytes)
-    try:
-        found = signature.read(path)
-        _refuse_future_opset(path, found.opset)
-        outside_bytes = external_data.require_sound(path)
-        check_file(path, shapes=False)
-    except MemoryError as error:
-        raise IrbenchError(
-            f"{path} needs more memory than the {memory_bytes / 1e9:.1f} GB that are available.",
-            hint="Use a machine with more memory; a small file that needs this much is damaged.",
-        ) from error
+    found = signature.read(path)
+    _refuse_future_opset(path, found.opset)
+    outside_bytes = external_data.require_sound(path)
+    check_file(path, shapes=False)
     return found, outside_bytes
 
 

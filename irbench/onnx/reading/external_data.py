@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import NAMES, bits_of
+from irbench.onnx.reading.node_labels import decoded
 from irbench.onnx.reading.protobuf import DAMAGED, Entry, Field, Malformed, Tensor, fields, integers, mapped, text
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["External", "external_tensors", "files_of", "load", "require_sound"]
+__all__ = ["External", "external_tensors", "files_of", "files_of_model", "load", "require_sound", "size_of_file"]
 
 _INSIDE: Mapping[str, Mapping[int, str]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
@@ -95,7 +96,7 @@ def require_sound(path: Path) -> int:
     """
     with mapped(path) as data:
         found = tuple(external_tensors(data))
-    sizes = {tensor.location: _size_bytes(path.parent, tensor.location) for tensor in found}
+    sizes = {tensor.location: size_of_file(path.parent, tensor.location) for tensor in found}
     for spec in found:
         if spec.offset_bytes + spec.size_bytes > sizes[spec.location]:
             raise IrbenchError(
@@ -110,8 +111,16 @@ def files_of(data: memoryview) -> tuple[str, ...]:
     return tuple(sorted({external_tensor.location for external_tensor in external_tensors(data)}))
 
 
+def files_of_model(path: Path) -> tuple[str, ...]:
+    """Return what :func:`files_of` does, of a file; raises as :func:`external_tensors` does."""
+    with mapped(path) as data:
+        return files_of(data)
+
+
 def load(path: Path) -> onnx.ModelProto:
     """Read a whole model, its external weights too, which may have several hard links here.
+
+    Names of nodes that are not UTF-8 are made so: nothing refers to them, and a model that has one cannot be written.
 
     Raises:
         IrbenchError: As :func:`require_sound`.
@@ -120,6 +129,9 @@ def load(path: Path) -> onnx.ModelProto:
 
     require_sound(path)
     model = onnx.load(path, load_external_data=False)
+    for node in _nodes(model):
+        if isinstance(node.name, bytes):
+            node.name = decoded(node.name)
     for tensor in _tensors(model):
         if tensor.external_data:
             external = _external(
@@ -143,6 +155,17 @@ def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
         nodes = [node for graph in graphs for node in graph.node]
         yield from (tensor for graph in graphs for tensor in graph.initializer)
         graphs = []
+
+
+def _nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield the nodes of the model's graph, of those inside it and of its functions."""
+    waiting = [*model.graph.node, *(node for function in model.functions for node in function.node)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for attribute in node.attribute:
+            graphs = (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
+            waiting += (inner for graph in graphs for inner in graph.node)
 
 
 def _entries_of(tensor: onnx.TensorProto) -> dict[str, str]:
@@ -191,7 +214,16 @@ def _number(tensor: _Described, key: str, default: int) -> int:
     return int(text_value)
 
 
-def _size_bytes(folder: Path, location: str) -> int:
+def size_of_file(folder: Path, location: str) -> int:
+    """Return the size in bytes of a file of weights.
+
+    Args:
+        folder: The model's.
+        location: What the model says.
+
+    Raises:
+        IrbenchError: It leads out of the folder or over a link, or the file is missing.
+    """
     parts = PurePosixPath(location)
     outside = parts.is_absolute() or ".." in parts.parts or location.startswith(_FROM_MEMORY) or "\0" in location
     if outside or not parts.parts:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import NAMES, bits_of, is_parameter_type
 from irbench.onnx.reading.node_labels import node_label
 from irbench.onnx.reading.protobuf import (
@@ -26,7 +27,12 @@ from irbench.onnx.reading.protobuf import (
     text,
 )
 
-__all__ = ["Inventory", "NodeEntry", "WeightEntry", "take_inventory"]
+__all__ = ["Inventory", "NodeEntry", "WeightEntry", "require_bounds", "take_inventory"]
+
+_MOST_NODES = _MOST_WEIGHTS = 250_000
+"""Several times as many as the largest models have whose layers are all written out; each takes a kilobyte here."""
+_MAX_RANK = 32
+_MOST_ELEMENTS = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +142,7 @@ def take_inventory(path: Path) -> Inventory:
     """Read what a model file holds.
 
     Raises:
-        IrbenchError: The file is missing or not an ONNX model.
+        IrbenchError: The file is missing or not an ONNX model, or has more nodes or weights than any model.
     """
     with mapped(path) as data:
         walk = _Walk(data)
@@ -144,6 +150,11 @@ def take_inventory(path: Path) -> Inventory:
             walk.model()
         except RecursionError as error:
             raise Malformed from error
+        except _TooMany as error:
+            raise IrbenchError(
+                f"{path} has more than {error.most:,} {error.what}.",
+                hint="irbench reads no larger graph; a loop may say in one body what is written out here.",
+            ) from error
         return Inventory(
             producer=" ".join(filter(None, walk.producer.values())),
             ir_version=walk.ir_version,
@@ -152,6 +163,21 @@ def take_inventory(path: Path) -> Inventory:
             weights=tuple(walk.weights),
             others=frozenset(walk.others),
         )
+
+
+def require_bounds(path: Path) -> None:
+    """Refuse a file with more nodes, weights or axes than any model has, before others work on all of them.
+
+    Raises:
+        IrbenchError: As :func:`take_inventory`.
+    """
+    take_inventory(path)
+
+
+class _TooMany(Exception):
+    def __init__(self, most: int, what: str) -> None:
+        super().__init__(what)
+        self.most, self.what = most, what
 
 
 class _Walk:
@@ -208,6 +234,10 @@ class _Walk:
                 texts.setdefault(field_.number, []).append(text(self._data, field_))
         name, op_type, domain = ("".join(texts.get(key, [])[-1:]) for key in (Node.NAME, Node.OP_TYPE, Node.DOMAIN))
         inputs, outputs = (tuple(texts.get(key, ())) for key in (Node.INPUT, Node.OUTPUT))
+        if not op_type:
+            raise Malformed
+        if len(self.nodes) == _MOST_NODES:
+            raise _TooMany(_MOST_NODES, "nodes")
         domain = "" if domain == "ai.onnx" else domain
         self.nodes.append(NodeEntry(name, op_type, domain, inputs, outputs, inner))
         for attribute in attributes:
@@ -237,8 +267,10 @@ class _Walk:
                 name = text(self._data, field_)
             elif field_.number == Tensor.EXTERNAL_DATA:
                 external = True
-        if element not in NAMES:
+        if element not in NAMES or not _is_possible(sizes):
             raise Malformed
+        if len(self.weights) == _MOST_WEIGHTS:
+            raise _TooMany(_MOST_WEIGHTS, "weights")
         self.weights.append(WeightEntry(name, NAMES[element], tuple(sizes), external))
 
     def _value(self, value: Field) -> None:
@@ -249,3 +281,8 @@ class _Walk:
 
     def _inside(self, outer: Field) -> Iterator[Field]:
         return fields(self._data, outer.start, outer.end)
+
+
+def _is_possible(sizes: list[int]) -> bool:
+    """Whether a tensor can have these sizes; a negative one is read as a huge one."""
+    return len(sizes) <= _MAX_RANK and max(sizes, default=0) < _MOST_ELEMENTS and math.prod(sizes) < _MOST_ELEMENTS

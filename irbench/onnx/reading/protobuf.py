@@ -163,7 +163,10 @@ def mapped(path: Path) -> Iterator[memoryview]:
     require_model_file(path)
     with ExitStack() as stack:
         file = stack.enter_context(path.open("rb"))
-        mapping = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        try:
+            mapping = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except ValueError as error:  # it became empty a moment ago
+            raise IrbenchError(f"{path} is empty.", hint=DAMAGED) from error
         view = memoryview(mapping)
         try:
             yield view

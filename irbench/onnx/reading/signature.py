@@ -55,26 +55,48 @@ def read(path: Path) -> Signature:
         IrbenchError: The file is missing, is no ONNX model, or has an input or output that is no tensor of
             real numbers or strings with a known rank.
     """
-    import onnx
-
     with mapped(path) as data:
         opsets, graph = _opsets_and_graph(data)
         if graph is None or not opsets or min(opsets.values()) < 1:
             raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED)
-        parts = list(fields(data, graph.start, graph.end))
-        weights = {_initializer_name(data, part) for part in parts if part.number == Graph.INITIALIZER}
-        inputs = [_parsed(onnx.ValueInfoProto, data, part) for part in parts if part.number == Graph.INPUT]
-        outputs = [_parsed(onnx.ValueInfoProto, data, part) for part in parts if part.number == Graph.OUTPUT]
-        nodes = sum(part.number == Graph.NODE for part in parts)
-    inputs = [value for value in inputs if value.name not in weights]
+        found = _outside(data, graph)
+    inputs, outputs = found.inputs, found.outputs
+    if any(isinstance(value.name, bytes) for value in (*inputs, *outputs)):
+        raise IrbenchError(f"An input or output of {path} has a name that is not valid UTF-8.", hint=DAMAGED)
+    inputs = [value for value in inputs if value.name not in found.weights]
     names = DimensionNames(_chosen_names((*inputs, *outputs)))
     fed, made = ([_spec(value, names, path) for value in values] for values in (inputs, outputs))
     _require_usable(fed, made, path)
     batch = names.batch_names(fed)
     chosen = next(iter(batch & set(_chosen_names(inputs))), "")
     return Signature(
-        with_batch(fed, batch), with_batch(made, batch), opset=opsets.get(""), nodes=nodes, batch_in_file=chosen
+        with_batch(fed, batch), with_batch(made, batch), opset=opsets.get(""), nodes=found.nodes, batch_in_file=chosen
     )
+
+
+@dataclass
+class _Outside:
+    """What a graph shows: inputs and outputs as they stand, names of its weights, and how many nodes it has."""
+
+    inputs: list[onnx.ValueInfoProto]
+    outputs: list[onnx.ValueInfoProto]
+    weights: set[str]
+    nodes: int = 0
+
+
+def _outside(data: memoryview, graph: Field) -> _Outside:
+    import onnx
+
+    found = _Outside([], [], set())
+    for part in fields(data, graph.start, graph.end):
+        if part.number == Graph.NODE:
+            found.nodes += 1
+        elif part.number == Graph.INITIALIZER:
+            found.weights.add(_initializer_name(data, part))
+        elif part.number in (Graph.INPUT, Graph.OUTPUT):
+            values = found.inputs if part.number == Graph.INPUT else found.outputs
+            values.append(_parsed(onnx.ValueInfoProto, data, part))
+    return found
 
 
 def _chosen_names(values: Iterable[onnx.ValueInfoProto]) -> Iterator[str]:

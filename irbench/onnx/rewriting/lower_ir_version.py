@@ -11,7 +11,7 @@ from pathlib import Path
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.onnx.reading.protobuf import Model, fields, mapped
-from irbench.onnx.rewriting.bind import link_or_copy
+from irbench.onnx.rewriting.bound_copy import link_or_copy
 
 __all__ = ["least_ir_version", "lower_ir_version"]
 

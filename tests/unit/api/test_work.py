@@ -32,11 +32,11 @@ def cost(**changes: Any) -> ModelCost:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     seen: list[Path] = []
 
-    def call(_target: str, path: Path, _inputs: Sequence[TensorSpec], *, deadline_s: float) -> ModelCost:
+    def call(path: Path, _inputs: Sequence[TensorSpec]) -> ModelCost:
         seen.append(path)
         return cost()
 
-    monkeypatch.setattr(graph_costs, "call_in_worker", call)
+    monkeypatch.setattr(graph_costs, "read_cost", call)
     return seen
 
 
@@ -46,7 +46,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, answer: ModelCost | IrbenchError)
             raise answer
         return answer
 
-    monkeypatch.setattr(graph_costs, "call_in_worker", call)
+    monkeypatch.setattr(graph_costs, "read_cost", call)
 
 
 def group(**changes: Any) -> PlannedGroup:

@@ -11,6 +11,7 @@ import psutil
 import pytest
 from data_sets import write_set
 from onnx import TensorProto, helper
+from processes import workers
 
 from irbench.address import BackendAddress
 from irbench.conformance.case import Case
@@ -74,7 +75,7 @@ def test_a_worker_that_falls_between_two_cases_is_no_failure_of_the_next(mortal:
     (tmp_path / "scratch").mkdir()
     results = run_cases(cases, [BackendAddress(mortal)], tmp_path / "scratch", 60)
     assert next(results)[0].outcome == "passed"
-    (worker,) = (child for child in psutil.Process().children() if "irbench.worker" in child.cmdline())
+    (worker,) = workers()
     worker.kill()
     psutil.wait_procs([worker], timeout=60)
     assert next(results)[0].outcome == "passed"

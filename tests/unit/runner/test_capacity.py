@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import models
-from onnx import TensorProto, helper
 
 from irbench.runner.capacity import needs_split
-from irbench.spec import Cell, Load
+from irbench.spec import Cell, GraphFiles, Load
 
 
 def test_a_cell_that_does_not_fit_beside_two_others_asks_for_a_split(tmp_path: Path) -> None:
@@ -20,12 +19,7 @@ def test_a_cell_that_does_not_fit_beside_two_others_asks_for_a_split(tmp_path: P
 
 
 def test_weights_outside_a_graph_count_towards_what_a_cell_will_need(tmp_path: Path) -> None:
-    weights = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=(250_000_000,))
-    weights.data_location = TensorProto.EXTERNAL
-    weights.external_data.add(key="location", value="weights.bin")
-    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [], [weights])
-    path = tmp_path / "outside.onnx"
-    path.write_bytes(helper.make_model(graph).SerializeToString())
-    cell = Cell("third", replace(models.mlp(tmp_path), path=path), "fake-a", "cpu", Load())
+    artifact = replace(models.mlp(tmp_path), files=GraphFiles("", 1_000_000_000))
+    cell = Cell("third", artifact, "fake-a", "cpu", Load())
     assert needs_split(cell, [1, 1], 3_000_000_000)
     assert not needs_split(cell, [1, 1], 4_000_000_000)

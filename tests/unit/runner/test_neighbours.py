@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from processes import none_left
+from processes import none_left, workers
 
 from irbench.measure.machine import snapshot
 from irbench.runner.neighbours import NeighbourEnded, busy_neighbours
@@ -22,7 +22,7 @@ _BUSY_S = 0.1
 
 def neighbour() -> psutil.Process:
     """Return the only worker of this process."""
-    (found,) = (child for child in psutil.Process().children() if "irbench.worker" in child.cmdline())
+    (found,) = workers()
     return found
 
 
@@ -46,7 +46,7 @@ def test_it_computes_on_its_processor_until_the_table_is_measured(tmp_path: Path
 
 def test_without_processors_nothing_is_started(tmp_path: Path) -> None:
     with busy_neighbours((), tmp_path):
-        assert not [child for child in psutil.Process().children() if "irbench.worker" in child.cmdline()]
+        assert not workers()
 
 
 def fail_beside(folder: Path, started: list[int]) -> None:

@@ -76,7 +76,7 @@ def test_shapes_that_cannot_be_bound_are_a_failure_of_that_model_alone(
     def refuse(*_: object) -> Artifact:
         raise IrbenchError("The shapes of mlp.onnx could not be bound.", hint="Export it again.")
 
-    monkeypatch.setattr(preparing, "bind", refuse)
+    monkeypatch.setattr(preparing, "bound_shapes", refuse)
     (model,) = made(bundle, tmp_path)
     assert model.artifacts["onnx", "none"] == Failure(
         "bind", "The shapes of mlp.onnx could not be bound", "Export it again."
@@ -158,7 +158,7 @@ def test_what_is_refused_in_the_end_is_refused_before_anything_is_made(
         raise AssertionError("something was made")
 
     monkeypatch.setattr(preparing, "optimize", make)
-    monkeypatch.setattr(preparing, "bind", make)
+    monkeypatch.setattr(preparing, "bound_shapes", make)
     second = models.mlp(tmp_path, name="second")
     inputs = (replace(second.inputs[0], name="second", shape=("batch", 3)),)
     other = Bundle("other", tuple(InputSpec(spec) for spec in inputs), (replace(second, inputs=inputs),))

@@ -11,7 +11,17 @@ import pytest
 from onnx import TensorProto, helper
 
 from irbench.errors import IrbenchError
-from irbench.onnx.reading.external_data import External, external_tensors, files_of, require_sound
+from irbench.onnx.reading.external_data import External, external_tensors, files_of, load, require_sound
+
+
+def test_a_name_of_a_node_that_is_not_utf8_is_made_so_where_the_model_is_loaded(tmp_path: Path) -> None:
+    path = models.mlp(tmp_path).path
+    model = onnx.load(path)
+    model.graph.node[0].name = "nnnn"
+    path.write_bytes(model.SerializeToString().replace(b"nnnn", b"n\xff\xfen"))
+    loaded = load(path)
+    assert loaded.graph.node[0].name == "n\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}n"
+    assert loaded.SerializeToString()
 
 
 def test_a_model_with_its_weights_inside_has_none_outside(tmp_path: Path) -> None:

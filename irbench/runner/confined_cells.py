@@ -1,0 +1,67 @@
+"""Confinement of the workers that run backends, for those who ask for it: ``IRBENCH_CONFINE=1``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from irbench.errors import IrbenchError
+from irbench.spec import Artifact, Cell
+from irbench.system.confinement import Confinement, confinement_support
+from irbench.worker.interpreters import source_folder
+from irbench.worker.model_files import read_external_files
+
+__all__ = ["confinement_of", "require_confinement"]
+
+_VARIABLE = "IRBENCH_CONFINE"
+
+
+def require_confinement() -> None:
+    """Refuse to measure unconfined where confinement is asked for.
+
+    Raises:
+        IrbenchError: It is asked for, and the kernel offers none.
+    """
+    found = confinement_support()
+    if _is_asked() and not (found.landlock and found.seccomp):
+        missing = " and ".join(
+            name for name, there in (("Landlock", found.landlock), ("seccomp", found.seccomp)) if not there
+        )
+        raise IrbenchError(
+            f"{_VARIABLE} is set, and {missing} is not available here.",
+            hint=f"unset {_VARIABLE}, or use a kernel and a container that offer it: see irbench doctor.",
+        )
+
+
+def confinement_of(
+    cell: Cell, samples: Iterable[Path] = (), environment: Mapping[str, str] | None = None
+) -> Confinement | None:
+    """Return what a row's worker may reach; ``None`` where it is not confined: unless asked for, and for your own code.
+
+    Args:
+        cell: What it runs.
+        samples: Files of its inputs.
+        environment: Its variables: folders that they name are for it to write.
+    """
+    if not _is_asked() or cell.program is not None or cell.artifact is None:
+        return None
+    named = map(Path, (*(environment or {}).values(), *map(str, cell.load.options.values())))
+    folders = tuple(path for path in named if path.is_absolute() and path.is_dir())
+    code = () if cell.python is None else tuple(path.resolve() for path in source_folder().iterdir())
+    return Confinement((*_files_of(cell.artifact), *code, *samples), folders, for_runtime=True)
+
+
+def _is_asked() -> bool:
+    return bool(os.environ.get(_VARIABLE))
+
+
+def _files_of(artifact: Artifact) -> tuple[Path, ...]:
+    external = _external_files(artifact.path) if artifact.kind == "onnx" else ()
+    return artifact.path, *external
+
+
+@cache
+def _external_files(path: Path) -> tuple[Path, ...]:
+    return tuple(path.parent / location for location in read_external_files(path))

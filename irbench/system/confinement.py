@@ -1,0 +1,107 @@
+"""Confinement of a process that reads files from elsewhere: what it may still reach, and what holds it.
+
+Landlock takes the user's files from it, a seccomp filter the network and other programs. Both last for the rest of the
+process, need no privileges, and are left out where the kernel does not offer them: docs/adr/0035.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from irbench.system import landlock, seccomp
+
+__all__ = ["Confinement", "ConfinementSupport", "confine", "confinement_support"]
+
+_OF_THE_SYSTEM = (
+    *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime"),
+    *("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system"),
+    *("/dev/zero", "/dev/random", "/dev/urandom"),
+)
+"""What Python and its libraries may need and no user owns."""
+_OF_RUNTIMES = ("/proc", "/sys", "/etc", "/opt")
+_DEVICES = ("nvidia*", "dri", "kfd", "accel", "shm")
+"""Below ``/dev``: of graphics processors and accelerators, and memory that processes share."""
+_SINK = Path("/dev/null")
+_LARGEST_LOG_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What a confined process may still do.
+
+    Attributes:
+        readable: Files and folders that it may read besides Python, its packages and the system's libraries.
+        writable: Those that it may also write; without any it writes no file at all.
+        for_runtime: Whether it may also start programs, use devices, and read what a runtime reads of the system.
+    """
+
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    for_runtime: bool = False
+
+
+@dataclass(frozen=True)
+class ConfinementSupport:
+    """What the kernel offers this process.
+
+    Attributes:
+        landlock: Its version of Landlock; 0 where it has none, or a container forbids it.
+        seccomp: Whether it takes filters of system calls.
+    """
+
+    landlock: int
+    seccomp: bool
+
+
+@cache
+def confinement_support() -> ConfinementSupport:
+    """Return what can hold a process here."""
+    return ConfinementSupport(landlock.abi_version(), seccomp.can_filter())
+
+
+def confine(allowed: Confinement) -> ConfinementSupport:
+    """Confine this process for the rest of its life, as far as the kernel can, and return what holds it.
+
+    Threads that run already stay free: call this while there is one, in a process that was just forked for example.
+
+    Raises:
+        OSError: The kernel offers what it then refuses.
+    """
+    found = confinement_support()
+    _limit(resource.RLIMIT_CORE, 0)
+    if not allowed.writable:
+        _limit(resource.RLIMIT_FSIZE, _LARGEST_LOG_BYTES)  # also where there is no Landlock
+    if found.landlock:
+        of_runtime = _places_of_runtime() if allowed.for_runtime else ()
+        devices = _devices() if allowed.for_runtime else ()
+        own = (*map(Path, _OF_THE_SYSTEM), *_places_of_code(), *of_runtime, *allowed.readable)
+        landlock.restrict_files(own, (_SINK, *devices, *allowed.writable))
+    if found.seccomp:
+        others = () if allowed.for_runtime else (*seccomp.PROGRAMS, *seccomp.OWNERSHIP)
+        seccomp.refuse_calls((*seccomp.NETWORK, *others))
+    return found
+
+
+def _places_of_code() -> tuple[Path, ...]:
+    """Return where Python, and what it has imported or may import, lie."""
+    places = dict.fromkeys((sys.base_prefix, sys.prefix, *filter(None, sys.path)))
+    return tuple(Path(os.path.realpath(place)) for place in places)
+
+
+def _places_of_runtime() -> tuple[Path, ...]:
+    libraries = filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))
+    return (*map(Path, _OF_RUNTIMES), *map(Path, libraries))
+
+
+def _devices() -> tuple[Path, ...]:
+    return tuple(device for pattern in _DEVICES for device in Path("/dev").glob(pattern))
+
+
+def _limit(kind: int, most: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (most, hard) if hard < 0 else (min(most, hard), hard))

@@ -1,0 +1,42 @@
+"""Confining a worker before it imports NumPy: restrictions bind one thread, and NumPy starts others."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from irbench.system.confinement import Confinement, confine
+
+__all__ = ["VARIABLE", "confine_as_told", "confined_environment"]
+
+VARIABLE = "IRBENCH_WORKER_CONFINEMENT"
+"""The environment variable that tells a worker what it may reach; without it a worker is not confined."""
+
+
+def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str]:
+    """Return the environment variables of a worker that confines itself when it starts.
+
+    Args:
+        allowed: What it may reach.
+        folder: A folder of its own for temporary files, which is made.
+    """
+    folder.mkdir()
+    told = {
+        "readable": list(map(str, allowed.readable)),
+        "writable": [str(folder), *map(str, allowed.writable)],
+        "for_runtime": allowed.for_runtime,
+    }
+    return {VARIABLE: json.dumps(told), "TMPDIR": str(folder)}
+
+
+def confine_as_told() -> None:
+    """Confine this process as its environment says.
+
+    Raises:
+        OSError: The kernel refuses.
+    """
+    told = json.loads(os.environ[VARIABLE])
+    readable, writable = (tuple(map(Path, told[name])) for name in ("readable", "writable"))
+    confine(Confinement(readable, writable, told["for_runtime"]))

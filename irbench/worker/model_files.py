@@ -1,0 +1,106 @@
+"""Questions of the coordinator about ONNX files of unknown origin, each answered by a process that can harm nobody.
+
+Code that runs in a worker asks :mod:`irbench.onnx.reading` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irbench.onnx.rewriting.bind import bind
+from irbench.spec import Artifact, TensorSpec
+from irbench.worker.file_reader import read_file
+
+if TYPE_CHECKING:
+    from irbench.cost_model import ModelCost
+    from irbench.cost_model.formulas import ModelFormulas, NoFormulas
+    from irbench.onnx.reading.inventory import Inventory
+    from irbench.onnx.reading.precision import GraphPrecision
+    from irbench.onnx.reading.signature import Signature
+    from irbench.onnx.reading.value_shapes import ValueShape
+    from irbench.onnx.rewriting.bound_copy import BoundCopy
+
+__all__ = [
+    "bound_shapes",
+    "examine_file",
+    "read_cost",
+    "read_external_files",
+    "read_formulas",
+    "read_graph_precision",
+    "read_inventory",
+    "read_signature",
+    "read_value_shapes",
+]
+
+_CHECK_DEADLINE_S = 300.0
+_ONNX = ("onnx",)
+_SHAPES = ("onnx", "onnx.shape_inference", "irbench.onnx.contributed")
+
+
+def examine_file(path: Path) -> tuple[Signature, int]:
+    """Return what :func:`irbench.onnx.reading.check.examine` does; raises as it and :func:`read_file` do."""
+    target = "irbench.onnx.reading.check:examine"
+    found: tuple[Signature, int] = read_file(
+        target, path, imports=(*_ONNX, "onnx.checker"), deadline_s=_CHECK_DEADLINE_S
+    )
+    return found
+
+
+def read_signature(path: Path) -> Signature:
+    """Return inputs, outputs and operator set of a file.
+
+    Raises:
+        IrbenchError: As :func:`read_file`, or irbench cannot feed such a graph.
+    """
+    found: Signature = read_file("irbench.onnx.reading.signature:read", path, imports=_ONNX)
+    return found
+
+
+def read_inventory(path: Path) -> Inventory:
+    """Return nodes and weights of a file; raises as :func:`read_file` does."""
+    found: Inventory = read_file("irbench.onnx.reading.inventory:take_inventory", path)
+    return found
+
+
+def read_graph_precision(path: Path) -> GraphPrecision:
+    """Return the precisions that a file holds; raises as :func:`read_file` does."""
+    found: GraphPrecision = read_file("irbench.onnx.reading.precision:read_precision", path)
+    return found
+
+
+def read_external_files(path: Path) -> tuple[str, ...]:
+    """Return where a file keeps weights, relative to its folder, sorted; raises as :func:`read_file` does."""
+    found: tuple[str, ...] = read_file("irbench.onnx.reading.external_data:files_of_model", path)
+    return found
+
+
+def bound_shapes(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifact:
+    """Return what :func:`irbench.onnx.rewriting.bind.bind` does; raises as it and :func:`read_file` do."""
+    return bind(artifact, sizes, scratch, _plan)
+
+
+def read_cost(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
+    """Return the cost of a graph for inputs of these shapes; raises as :func:`read_file` does."""
+    found: ModelCost = read_file("irbench.cost_model.counting:cost_of_file", path, tuple(inputs), imports=_SHAPES)
+    return found
+
+
+def read_formulas(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:
+    """Return the cost as formulas in the dimensions that have no size; raises as :func:`read_file` does."""
+    target = "irbench.cost_model.formulas:formulas_of_file"
+    found: ModelFormulas | NoFormulas = read_file(target, path, tuple(inputs), imports=_SHAPES)
+    return found
+
+
+def read_value_shapes(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueShape, ...]:
+    """Return the shapes of all values for inputs of these shapes; raises as :func:`read_file` does."""
+    target = "irbench.onnx.reading.value_shapes:shapes_of_file"
+    found: tuple[ValueShape, ...] = read_file(target, path, tuple(inputs), imports=_SHAPES)
+    return found
+
+
+def _plan(path: Path, bound: Artifact) -> BoundCopy:
+    found: BoundCopy = read_file("irbench.onnx.rewriting.bound_copy:plan_copy", path, bound)
+    return found

@@ -1,0 +1,81 @@
+"""Runs whose backends are confined: the same rows, and none of the user's files within reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hostile_files as hostile
+import models
+import pytest
+from fake_runs import FASTEST, cell
+from front_door import irbench_here
+
+from irbench.runner import confined_cells
+from irbench.spec import Artifact, Cell, Load, Program
+from irbench.system.confinement import Confinement, ConfinementSupport, confinement_support
+from irbench.worker.process import CallFailed, Worker
+
+pytestmark = pytest.mark.usefixtures("known_backends")
+needs_both = pytest.mark.skipif(
+    not (confinement_support().landlock and confinement_support().seccomp), reason="no confinement on this kernel"
+)
+
+
+@needs_both
+def test_a_confined_worker_reads_what_it_may_and_answers(tmp_path: Path) -> None:
+    model, secret = tmp_path / "model", tmp_path / "secret"
+    model.write_text("a model")
+    secret.write_text("a secret")
+    allowed = Confinement(readable=(model,), for_runtime=True)
+    with Worker(tmp_path / "log", confinement=allowed) as worker:
+        assert worker.ask("isolated_reads:read_other", model, str(model), deadline_s=30) == b"a model"
+        with pytest.raises(CallFailed, match="Permission denied"):
+            worker.ask("isolated_reads:read_other", model, str(secret), deadline_s=30)
+        temporary = worker.ask("tempfile:mkdtemp", deadline_s=30)
+        assert Path(temporary).is_dir()
+        with pytest.raises(CallFailed, match="no plain value"):
+            worker.ask("isolated_reads:break_out", model, deadline_s=30)
+    assert not Path(temporary).exists()
+
+
+@needs_both
+def test_threads_that_numpy_starts_are_confined_too(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log", environment={"OPENBLAS_NUM_THREADS": "4"}, confinement=Confinement()) as worker:
+        states = worker.ask("isolated_reads:states_of_threads", deadline_s=30)
+    assert all("Seccomp:\t2" in state for state in states)
+
+
+@needs_both
+@pytest.mark.ci
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["ort", "openvino"])
+def test_a_row_that_is_confined_agrees_with_the_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    path = hostile.with_external()(tmp_path)
+    called = irbench_here("run", path, "--backends", backend, "--format", "json", *FASTEST)
+    assert called.code == 0, called.err
+    assert cell(called, backend)["state"] == "ok"
+
+
+def test_a_kernel_that_cannot_confine_refuses_who_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    monkeypatch.setattr(confined_cells, "confinement_support", lambda: ConfinementSupport(0, seccomp=True))
+    problem, remedy = hostile.refusal(irbench_here("run", models.mlp(tmp_path).path, "--backends", "fake-a"))
+    assert "Landlock is not available here" in problem
+    assert "unset IRBENCH_CONFINE" in remedy
+
+
+def test_only_backends_are_confined_and_only_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    artifact = Artifact("tf-graph", tmp_path / "graph.pb", (), ())
+    row = Cell("a", artifact, "tf", "cpu", Load(options={"cache_dir": str(tmp_path)}))
+    own = Cell("b", artifact, "own", "cpu", Load(), program=Program("callable", "nets:build"))
+    monkeypatch.delenv("IRBENCH_CONFINE", raising=False)
+    assert confined_cells.confinement_of(row) is None
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    assert confined_cells.confinement_of(own) is None
+    found = confined_cells.confinement_of(row, [tmp_path / "x.npz"])
+    assert found == Confinement((tmp_path / "graph.pb", tmp_path / "x.npz"), (tmp_path,), for_runtime=True)

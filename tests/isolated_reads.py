@@ -1,0 +1,70 @@
+"""Functions that workers call on a file: what a reader, or a file that has taken one over, may do."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from irbench.errors import ExitCode, IrbenchError
+
+
+class Harmful:
+    """Calls something where it is unpickled."""
+
+    def __init__(self, call: object, *arguments: object) -> None:
+        self.call, self.arguments = call, arguments
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return self.call, self.arguments
+
+
+def process_of(_: Path) -> tuple[int, int]:
+    return os.getpid(), os.getppid()
+
+
+def crash(_: Path) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def take_memory(_: Path, size_bytes: int) -> int:
+    return len(bytearray(size_bytes))
+
+
+def never_end(_: Path) -> None:
+    signal.pause()
+
+
+def map_until_empty(path: Path) -> bytes:
+    """Read a page that is mapped, and behind the end of the file by now."""
+    from irbench.onnx.reading.protobuf import mapped
+
+    with mapped(path) as data:
+        while path.stat().st_size:
+            pass
+        return bytes(data)
+
+
+def fail(_: Path) -> None:
+    raise ValueError("no such thing")
+
+
+def refuse(_: Path) -> None:
+    raise IrbenchError("This is wrong.", hint="Mend it.", exit_code=ExitCode.NOT_INSTALLED)
+
+
+def read_other(_: Path, other: str) -> bytes:
+    return Path(other).read_bytes()
+
+
+def answer(_: Path, size_bytes: int) -> bytes:
+    return bytes(size_bytes)
+
+
+def break_out(_: Path) -> object:
+    return Harmful(os.system, "true")
+
+
+def states_of_threads() -> list[str]:
+    """Return what the kernel says of each thread of this process."""
+    return [(thread / "status").read_text() for thread in Path("/proc/self/task").iterdir()]
