@@ -28,6 +28,8 @@ class ExitCode(IntEnum):
     """A backend or model that was asked for is not installed."""
     INTERRUPTED = 130
     """Stopped by the user; what was measured is saved."""
+    UNREAD = 141
+    """The reader of a command that only prints went away: 128 + SIGPIPE, as of other programs that this signal ends."""
 
 
 class IrbenchError(Exception):
