@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
+from irbench.plain_text import plain
+
 __all__ = ["ExitCode", "IrbenchError", "first_line", "one_line"]
 
 _LONGEST = 1000
@@ -26,6 +28,8 @@ class ExitCode(IntEnum):
     """A backend or model that was asked for is not installed."""
     INTERRUPTED = 130
     """Stopped by the user; what was measured is saved."""
+    UNREAD = 141
+    """The reader of a command that only prints went away: 128 + SIGPIPE, as of other programs that this signal ends."""
 
 
 class IrbenchError(Exception):
@@ -46,8 +50,8 @@ class IrbenchError(Exception):
         exit_code: ExitCode = ExitCode.USAGE,
         details: Iterable[str] = (),
     ) -> None:
-        super().__init__(message)
         self.message = one_line(message)
+        super().__init__(self.message)
         self.hint = one_line(hint)
         self.exit_code = exit_code
         self.details = tuple(map(one_line, details))
@@ -64,11 +68,5 @@ def first_line(error: BaseException) -> str:
 
 def one_line(text: str) -> str:
     """Return ``text`` as one line that a terminal shows as it is: names in files may hold anything, and be endless."""
-    shown = text if text.isprintable() else "".join(map(_shown, text))
+    shown = plain(text)
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST // 2]} ... {shown[-_LONGEST // 2 :]}"
-
-
-def _shown(character: str) -> str:
-    if character.isprintable():
-        return character
-    return " " if character.isspace() else "\N{REPLACEMENT CHARACTER}"

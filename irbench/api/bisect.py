@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
-import msgspec
-
 from irbench.address import BackendAddress
 from irbench.api import values
 from irbench.api.ab import AbKeywords, require_models
@@ -30,6 +28,7 @@ from irbench.bisection.report import BisectReport, Criterion
 from irbench.environments import normalised, releases_between
 from irbench.errors import ExitCode, IrbenchError
 from irbench.render.bisection import bisection_view
+from irbench.render.json_text import json_text
 from irbench.spec import PythonEnvironment
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
@@ -95,7 +94,7 @@ class Bisection(Displayable):
     def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
         """Return the report as text."""
         if form == "json":
-            return msgspec.json.format(msgspec.json.encode(self.report), indent=1).decode()
+            return json_text(self.report)
         return self._view().as_markdown() if form == "md" else str(self)
 
     def __repr__(self) -> str:

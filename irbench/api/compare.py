@@ -8,8 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
 from irbench.across_runs.comparison import ComparedRow, RunComparison, compare_sides
 from irbench.across_runs.conditions import Condition, read_condition, slower_than
 from irbench.across_runs.confirmation import Confirmation
@@ -20,6 +18,7 @@ from irbench.api.options import Readers, read_keywords
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.render.across_runs_texts import blocked_message, problem_text
+from irbench.render.json_text import json_text
 from irbench.spec import Timing
 from irbench.store.folders import default_root
 from irbench.worker import WorkerDied, call_in_worker
@@ -110,7 +109,7 @@ class ComparedRuns(Displayable):
 
         if form == "json":
             whole = {"comparison": self.comparison, "confirmation": self.confirmation, "regressed": self.regressed}
-            return msgspec.json.format(msgspec.json.encode(whole), indent=1).decode()
+            return json_text(whole)
         return comparison_markdown(self.comparison, self.confirmation) if form == "md" else str(self)
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from irbench.cost_model.formulas import ModelFormulas, NoFormulas
 from irbench.cost_model.polynomials import Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
+from irbench.plain_text import plain
 from irbench.render.cost_quantities import exact_text
 from irbench.render.export_texts import export_notice_text
 from irbench.spec import TensorSpec, shape_text
@@ -167,7 +168,7 @@ class GraphCost(Displayable):
 
     def __repr__(self) -> str:
         """Return the graph's name and the operations of an inference."""
-        return f"<GraphCost {self.name}: {exact_text(self.total.flops) or 'unknown'} FLOP>"
+        return plain(f"<GraphCost {self.name}: {exact_text(self.total.flops) or 'unknown'} FLOP>")
 
     def __rich__(self) -> RenderableType:
         """Return the view that ``irbench cost`` prints; called by rich."""

@@ -42,7 +42,9 @@ def _printed(view: RenderableType) -> Console:
     from rich.console import Console
     from rich.measure import Measurement
 
+    from irbench.render.sanitized import Sanitized
+
     console = Console(file=io.StringIO(), record=True, force_terminal=False, force_jupyter=False, width=_WIDEST)
     console.width = Measurement.get(console, console.options, view).maximum
-    console.print(view, highlight=False)
+    console.print(Sanitized(view), highlight=False)
     return console

@@ -9,8 +9,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
 from irbench.across_runs.conditions import Condition
 from irbench.across_runs.history import ModelHistory, RowHistory, history_of
 from irbench.across_runs.problems import Problem
@@ -23,7 +21,9 @@ from irbench.api.options import Readers, read_keywords
 from irbench.api.stored_runs import chosen_entries
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import name_of_file
+from irbench.plain_text import plain
 from irbench.render.across_runs_texts import problem_text
+from irbench.render.json_text import json_text
 from irbench.store.folders import default_root
 from irbench.store.listing import latest_run, list_runs
 from irbench.suggestions import did_you_mean
@@ -87,12 +87,12 @@ class RunHistory(Displayable):
         from irbench.render.history import history_view
 
         if form == "json":
-            return msgspec.json.format(msgspec.json.encode(self.history), indent=1).decode()
+            return json_text(self.history)
         return history_view(self.history).as_markdown() + "\n" if form == "md" else str(self)
 
     def __repr__(self) -> str:
         """Return the model and how many runs there are."""
-        return f"<RunHistory {self.history.model}: {len(self.history.runs)} runs>"
+        return plain(f"<RunHistory {self.history.model}: {len(self.history.runs)} runs>")
 
     def __rich__(self) -> RenderableType:
         """Return the table as ``irbench history`` prints it; called by rich."""

@@ -22,6 +22,7 @@ from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
+from irbench.plain_text import plain
 from irbench.render.export_texts import export_notice_text
 from irbench.worker.model_files import read_inventory, read_signature
 
@@ -134,7 +135,7 @@ class GraphInspection(Displayable):
 
     def __repr__(self) -> str:
         """Return the graph's name and file."""
-        return f"<GraphInspection {self.name}: {self.path}>"
+        return plain(f"<GraphInspection {self.name}: {self.path}>")
 
     def __rich__(self) -> RenderableType:
         """Return the view that ``irbench inspect`` prints; called by rich."""
@@ -195,7 +196,7 @@ class GraphDifference(Displayable):
 
     def __repr__(self) -> str:
         """Return the names of both graphs."""
-        return f"<GraphDifference {self.before.name} -> {self.after.name}>"
+        return plain(f"<GraphDifference {self.before.name} -> {self.after.name}>")
 
     def __rich__(self) -> RenderableType:
         """Return the view that ``irbench inspect --diff`` prints; called by rich."""

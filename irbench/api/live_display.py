@@ -11,13 +11,26 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from irbench.plain_text import plain, plain_lines
 from irbench.render.progress import activity_text, outlook_text
+from irbench.render.sanitized import Sanitized
 from irbench.runner.progress import Progress
 
-__all__ = ["LiveDisplay"]
+__all__ = ["LiveDisplay", "ProgressConsole"]
 
 _BAR_WIDTH = 24
 _LONGEST_SILENCE_S = 30.0
+
+
+class ProgressConsole(Console):
+    """Standard error, for as long as somebody reads it."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+
+    def on_broken_pipe(self) -> None:
+        """Fall silent; called by rich, which would end the process."""
+        self.quiet = True
 
 
 class LiveDisplay:
@@ -38,18 +51,19 @@ class LiveDisplay:
         with contextlib.suppress(OSError):  # a terminal that was closed is no reason to lose a launch
             if self._live is not None:
                 self._live.start()
-                self._live.update(_picture(progress), refresh=True)
+                self._live.update(Sanitized(_picture(progress)), refresh=True)
             elif progress.interim is not None or self._silent_s(progress) >= _LONGEST_SILENCE_S:
                 self._console.print(_line(progress), highlight=False, soft_wrap=True)
                 self._spoke_s = progress.elapsed_s
 
     def say(self, text: str) -> None:
         """Write a line, above the display where it is drawn already."""
-        if self._live is not None and self._live.is_started:
-            self._console.print(Text(text), soft_wrap=True)
-        else:
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            if self._live is not None and self._live.is_started:
+                self._console.print(Text(plain_lines(text)), soft_wrap=True)
+            else:
+                sys.stderr.write(f"{plain_lines(text)}\n")
+                sys.stderr.flush()
 
     def _silent_s(self, progress: Progress) -> float:
         """Return the seconds since the last line; a group that has just begun counts its own."""
@@ -63,7 +77,8 @@ class LiveDisplay:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._live is not None:
-            self._live.stop()
+            with contextlib.suppress(OSError):
+                self._live.stop()
 
 
 def _picture(progress: Progress) -> Group:
@@ -89,7 +104,7 @@ def _line(progress: Progress) -> Text:
     activity, outlook = activity_text(progress.activity), outlook_text(progress.outlook)
     doing = "done" if progress.interim is not None else f"{_at_most(progress).lstrip()} · {activity} ·".lstrip(" ·")
     said = f"{progress.table}: {progress.counted} {progress.launch} {doing} after {progress.elapsed_s:.0f} s"
-    return Text(f"{said} · {outlook}" if outlook else said)
+    return Text(plain(f"{said} · {outlook}" if outlook else said))
 
 
 def _at_most(progress: Progress) -> str:

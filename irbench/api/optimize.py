@@ -23,6 +23,7 @@ from irbench.api.values import Constants, Shapes
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe
 from irbench.optimizer import optimize as optimize_graph
+from irbench.plain_text import plain
 from irbench.render.optimization_advice import advice
 from irbench.render.optimize import in_words
 from irbench.runner.asked_inputs import AskedInputs, DataSource
@@ -133,7 +134,7 @@ class OptimizedModel(Displayable):
 
     def __repr__(self) -> str:
         """Return the model, the recipe and the file."""
-        return f"<OptimizedModel {self.bundle.name}+{self.lineage.recipe.name}: {self.path}>"
+        return plain(f"<OptimizedModel {self.bundle.name}+{self.lineage.recipe.name}: {self.path}>")
 
     def __rich__(self) -> RenderableType:
         """Return the passes with what each changed, as ``irbench optimize`` prints them; called by rich."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from irbench.errors import IrbenchError
+from irbench.plain_text import plain_lines
 
 if TYPE_CHECKING:
     from irbench.runner.progress import Listener, Progress
@@ -78,24 +79,25 @@ def reporting(progress: ProgressOption) -> Iterator[Reporter]:
         raise IrbenchError(f"progress={progress!r} is not valid.", hint='Write "auto", None or a function.')
     if progress == "auto":
         if not (sys.stderr.isatty() or _in_notebook()):
-            yield Reporter(_LOG.info, _ignore)
+            yield Reporter(_log, _ignore)
             return
         with displayed() as reporter:
             yield reporter
     else:
-        yield Reporter(_LOG.info, progress or _ignore)
+        yield Reporter(_log, progress or _ignore)
 
 
 @contextmanager
 def displayed() -> Iterator[Reporter]:
     """Yield a reporter that writes to stderr, redrawing in place where that is a terminal."""
-    from rich.console import Console
+    from irbench.api.live_display import LiveDisplay, ProgressConsole
 
-    from irbench.api.live_display import LiveDisplay
-
-    console = Console(stderr=True)
-    with LiveDisplay(console) as display:
+    with LiveDisplay(ProgressConsole()) as display:
         yield Reporter(display.say, display.show)
+
+
+def _log(text: str) -> None:
+    _LOG.info("%s", plain_lines(text))
 
 
 def _ignore(_progress: Progress) -> None: ...

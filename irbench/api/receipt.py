@@ -8,8 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
 from irbench.across_runs.confirmation import Obstacle
 from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.reading import read_run
@@ -25,7 +23,9 @@ from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.stored_code import own_code_obstacle
 from irbench.api.stored_plan import stored_options
 from irbench.errors import ExitCode, IrbenchError
+from irbench.plain_text import plain
 from irbench.render.across_runs_texts import problem_text
+from irbench.render.json_text import json_text
 from irbench.spec import Timing
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import default_root
@@ -104,12 +104,12 @@ class Replay(Displayable):
         from irbench.render.receipt import replay_view
 
         if form == "json":
-            return msgspec.json.format(msgspec.json.encode(self.result), indent=1).decode()
+            return json_text(self.result)
         return replay_view(self.result).as_markdown() + "\n" if form == "md" else str(self)
 
     def __repr__(self) -> str:
         """Return the run and what became of its claims."""
-        return f"<Replay of {self.result.receipt.run_id}: {self.outcome}>"
+        return plain(f"<Replay of {self.result.receipt.run_id}: {self.outcome}>")
 
     def __rich__(self) -> RenderableType:
         """Return the table as ``irbench replay`` prints it; called by rich."""

@@ -14,6 +14,7 @@ from irbench.api.rows import RunRow, row_of, rows_to_pandas
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
 from irbench.errors import IrbenchError
+from irbench.plain_text import plain
 from irbench.render.formats.exported_run import ExportedRun
 from irbench.render.formats.row_table import row_sources, row_table, table_of
 from irbench.result import GroupResult, RunDocument
@@ -114,7 +115,7 @@ class RunTable(Displayable):
 
     def __repr__(self) -> str:
         """Return the model, the batch and how many rows there are."""
-        return f"<RunTable {self.model} batch {self.batch}, {len(self.rows)} rows>"
+        return plain(f"<RunTable {self.model} batch {self.batch}, {len(self.rows)} rows>")
 
     def __rich__(self) -> RenderableType:
         """Return the table as ``irbench show`` prints it; called by rich."""
@@ -278,7 +279,7 @@ class Run(Displayable):
     def __repr__(self) -> str:
         """Return the run's id, its name and its models."""
         models = ", ".join(dict.fromkeys(table.model for table in self.document.tables))
-        return f"<Run {self.id}{f' {self.name!r}' if self.name else ''}: {models or 'no table'}>"
+        return plain(f"<Run {self.id}{f' {self.name!r}' if self.name else ''}: {models or 'no table'}>")
 
     def __rich__(self) -> RenderableType:
         """Return the tables as ``irbench show`` prints them; called by rich."""

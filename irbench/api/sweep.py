@@ -108,11 +108,13 @@ class Sweep(Displayable):
 
     def to_json(self) -> str:
         """Return its tables with their runs and cells, and its curves with their points, as JSON."""
+        from irbench.render.json_text import json_text
+
         plain = msgspec.to_builtins(self.overview)
         for shown, table in zip(plain["tables"], self.overview.tables, strict=True):
             shown.update(id=table.table.id, label=table.table.label, table=None)
             shown["cells"] = [{"id": cell.id, "settings": cell.settings} for cell in table.table.cells]
-        return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+        return json_text(plain, indent=2)
 
     def __repr__(self) -> str:
         """Return its name and how far it is."""

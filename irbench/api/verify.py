@@ -7,8 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from irbench.address import BackendAddress
 from irbench.api import input_values, values
 from irbench.api.display import Displayable
@@ -25,7 +23,9 @@ from irbench.conformance.case import CaseResult, SuiteReport
 from irbench.conformance.model import trials, verified_cells
 from irbench.conformance.verification import ModelReport, NoReference, PlannedTrials, VerificationRequest
 from irbench.errors import ExitCode, IrbenchError
+from irbench.plain_text import plain
 from irbench.render.context import Context
+from irbench.render.json_text import json_text
 from irbench.render.texts import warning_words
 from irbench.render.verification import Document, model_view, suite_view
 from irbench.result import CellResult
@@ -76,13 +76,13 @@ class Verification(Displayable):
     def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
         """Return the report as text."""
         if form == "json":
-            return msgspec.json.format(msgspec.json.encode(self.report), indent=1).decode()
+            return json_text(self.report)
         return self._view().as_markdown() if form == "md" else str(self)
 
     def __repr__(self) -> str:
         """Return what was verified and whether all is well."""
         what = self.report.model if isinstance(self.report, ModelReport) else f"suite {self.report.suite}"
-        return f"<Verification of {what}: {'ok' if self.ok else 'not ok'}>"
+        return plain(f"<Verification of {what}: {'ok' if self.ok else 'not ok'}>")
 
     def __rich__(self) -> RenderableType:
         """Return the report as ``irbench verify`` prints it; called by rich."""

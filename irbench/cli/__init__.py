@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import io
 import os
 import sys
 import tempfile
@@ -17,7 +15,9 @@ import click
 from irbench import __version__
 from irbench.cli.interrupts import as_interrupts
 from irbench.cli.options.groups import SuggestingGroup
-from irbench.errors import ExitCode, IrbenchError
+from irbench.cli.output.standard_streams import OutputFailed, guarded_streams, is_unread
+from irbench.cli.output.stderr import say
+from irbench.errors import ExitCode, IrbenchError, first_line, one_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -32,6 +32,15 @@ COMPLETION = "_IRBENCH_COMPLETE"
 
 _INTERNAL_ERROR = 70
 """Exit code of a fault in irbench itself, as sysexits.h has it (EX_SOFTWARE)."""
+
+_TEMPORARY_FOLDER = "Make room in the folder for temporary files, or name one that can be written: TMPDIR=FOLDER."
+
+_ONLY_PRINT = {
+    "show", "results", "compare", "history", "models", "backends", "cost", "inspect", "completion",
+    "plan list", "plan show", "plan expand", "plan schema", "plan from",
+}  # fmt: skip
+"""Commands that neither measure nor change anything: nothing is lost where they end with the reader of a pipe."""
+_CHANGE_RESULTS = {"rm", "import", "export"}
 
 _COMMANDS = {
     "export": "Export TensorFlow and Keras models to a form that every backend can run.",
@@ -81,6 +90,7 @@ Exit codes:
   5    a requested backend or model is not installed
   70   internal error in irbench
   130  interrupted; finished launches are stored
+  141  a command that only prints, whose reader went away
 
 Set IRBENCH_DEBUG=1 to see the traceback of an error.
 """
@@ -131,24 +141,46 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot say "±" still gets the table
+    words = sys.argv[1:] if arguments is None else arguments
+    with guarded_streams() as output:
+        if _only_prints(words):
+            output.stop_with_reader()
+        code = _call(words)
+        failure = output.finish()
+        return code if failure is None else _without_output(code, failure, words)
+
+
+def _call(words: Sequence[str]) -> int:
+    """Call a command, explain what is wrong, and return the exit code."""
     try:
         with as_interrupts():
             if COMPLETION in os.environ:
                 importlib.import_module("irbench.cli.options.shells")  # which click then asks instead of its own
-            result: Any = cli.main(args=arguments, prog_name="irbench", standalone_mode=False)
-        sys.stdout.flush()
+            result: Any = cli.main(args=list(words), prog_name="irbench", standalone_mode=False)
     except (IrbenchError, click.ClickException, KeyboardInterrupt, click.Abort) as error:
         if os.environ.get(_DEBUG):
-            traceback.print_exc()
-        return _explain(error, sys.argv[1:] if arguments is None else arguments)
-    except (SystemExit, BrokenPipeError) as error:
-        return _leave(error)
+            say(traceback.format_exc().rstrip())
+        return _explain(error, words)
+    except OutputFailed:
+        return int(ExitCode.OK)  # nothing but its output is missing
+    except SystemExit as error:
+        if COMPLETION in os.environ:
+            return int(error.code or 0)
+        return _unexpected(error)
     except Exception as error:  # noqa: BLE001 - the last resort: a user never sees a traceback
         return _unexpected(error)
     return int(result or 0)
+
+
+def _without_output(code: int, failure: OSError, words: Sequence[str]) -> int:
+    """Return the exit code of a command whose output could not be written; where that lost something, say so."""
+    if is_unread(failure):
+        return code or int(ExitCode.UNREAD if _only_prints(words) else ExitCode.OK)
+    _complain(
+        f"Standard output cannot be written: {failure.strerror}.",
+        "Write to a file with enough room, for example with -o where the command has it.",
+    )
+    return code or int(ExitCode.USAGE)
 
 
 def _explain(error: BaseException, arguments: Sequence[str]) -> int:
@@ -157,7 +189,7 @@ def _explain(error: BaseException, arguments: Sequence[str]) -> int:
         _complain(error.message, error.hint, error.details)
         return int(error.exit_code)
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        click.echo(error.format_message(), err=True)
+        say(error.format_message())
         return int(ExitCode.USAGE)
     if isinstance(error, click.ClickException):
         _complain(_first_line(error), _usage_hint(error, arguments))
@@ -166,16 +198,9 @@ def _explain(error: BaseException, arguments: Sequence[str]) -> int:
     return int(ExitCode.INTERRUPTED)
 
 
-def _leave(error: BaseException) -> int:
-    """Return what a shell's completion asked to exit with, or leave quietly when the reader of a pipe has gone.
-
-    Where a pipe is broken while a command runs, click exits by itself, with a code that means something else here.
-    """
-    if isinstance(error, SystemExit) and COMPLETION in os.environ:
-        raise error
-    # at exit the interpreter flushes what is left, and would complain about the pipe once more
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return int(ExitCode.OK)
+def _only_prints(words: Sequence[str]) -> bool:
+    path = _called_command(words).removeprefix("irbench").strip()
+    return not path or (path in _ONLY_PRINT and not (path == "results" and _CHANGE_RESULTS.intersection(words)))
 
 
 def _first_line(error: click.ClickException) -> str:
@@ -204,23 +229,35 @@ def _called_command(arguments: Sequence[str]) -> str:
     return path
 
 
-def _unexpected(error: Exception) -> int:
+def _unexpected(error: BaseException) -> int:
     if os.environ.get(_DEBUG):
-        traceback.print_exc()
+        say(traceback.format_exc().rstrip())
         return _INTERNAL_ERROR
-    with tempfile.NamedTemporaryFile("w", prefix="irbench-", suffix=".log", delete=False) as log:
-        traceback.print_exc(file=log)
-    _complain(
-        f"Internal error: {type(error).__name__}: {error}".splitlines()[0],
-        f"Please report it and attach {log.name}.",
-    )
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="irbench-", suffix=".log", delete=False, errors="replace") as log:
+            traceback.print_exc(file=log)
+    except OSError as problem:
+        return _without_temporary_folder(error, problem)
+    _complain(_internal_error(error), f"Please report it and attach {log.name}.")
     return _INTERNAL_ERROR
 
 
+def _without_temporary_folder(error: BaseException, problem: OSError) -> int:
+    """Say that no temporary file can be written, which may well be why a command failed."""
+    if isinstance(error, OSError):
+        _complain(f"No temporary file can be written: {problem.strerror}.", _TEMPORARY_FOLDER)
+        return int(ExitCode.USAGE)
+    _complain(_internal_error(error), f"Set {_DEBUG}=1 to see more of it, and please report it.")
+    return _INTERNAL_ERROR
+
+
+def _internal_error(error: BaseException) -> str:
+    return f"Internal error: {type(error).__name__}: {first_line(error)}"
+
+
 def _complain(message: str, hint: str, details: Sequence[str] = ()) -> None:
-    with contextlib.suppress(BrokenPipeError):
-        click.echo(f"error: {message}", err=True)
-        for detail in details:
-            click.echo(f"  {detail}", err=True)
-        if hint:
-            click.echo(f"hint: {hint}", err=True)
+    say(f"error: {one_line(message)}")
+    for detail in details:
+        say(f"  {one_line(detail)}")
+    if hint:
+        say(f"hint: {one_line(hint)}")

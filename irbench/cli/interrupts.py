@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+
+from irbench.cli.output.standard_streams import send_nowhere
 
 __all__ = ["as_interrupts"]
 
@@ -22,7 +24,8 @@ def as_interrupts() -> Iterator[None]:
     def interrupt(number: int, _frame: object) -> None:
         heard.append(number)
         if number == signal.SIGHUP:
-            _let_go(shown)
+            for descriptor in shown:  # the terminal is closed, and writing to it is an error
+                send_nowhere(descriptor)
         if len(heard) == 1:  # such requests come in bursts, and the first is being obeyed
             raise KeyboardInterrupt
 
@@ -35,11 +38,3 @@ def as_interrupts() -> Iterator[None]:
     finally:
         for number in obeyed:
             signal.signal(number, before[number])
-
-
-def _let_go(terminals: Iterable[int]) -> None:
-    """Send nowhere what would have been shown on a terminal: it is closed, and writing to it is an error."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in terminals:
-        os.dup2(nowhere, descriptor)
-    os.close(nowhere)

@@ -9,11 +9,10 @@ from typing import Any
 
 from irbench.reduction.files import INPUTS_FILE
 from irbench.reduction.report import ReducedGraph, ReductionReport, TensorFacts
-from irbench.render.code_block import CodeBlock
+from irbench.render.markdown import bullets, code_block, heading, markdown_text
 from irbench.render.quantities import plural
 from irbench.render.reduction import conclusion_text, difference_text, doubts_text, evidence_table, shown_text
-from irbench.render.table import Column, ListingTable, Row, TextTable
-from irbench.render.verification import Document
+from irbench.render.table import Column, Row, TextTable
 from irbench.spec import shape_text
 
 __all__ = ["bug_report"]
@@ -23,26 +22,26 @@ _MOST_NODES = 60
 
 def bug_report(report: ReductionReport) -> str:
     """Return what happens, how to repeat it, the graph, the machine and the versions."""
-    return Document(tuple(_parts(report))).as_markdown()
+    return "\n\n".join(_parts(report)) + "\n"
 
 
-def _parts(report: ReductionReport) -> Iterator[str | ListingTable | TextTable | CodeBlock]:
-    yield f"# {_title(report)}"
+def _parts(report: ReductionReport) -> Iterator[str]:
+    yield heading(_title(report), 1)
     if report.full is not None:
-        yield _happens(report)
-    yield from evidence_table(report)
-    yield from doubts_text(report)
+        yield markdown_text(_happens(report))
+    yield from (table.as_markdown() for table in evidence_table(report))
+    yield from map(markdown_text, doubts_text(report))
     if report.reduced is not None:
         yield "## How to repeat it"
         yield "In the folder of `reduced.onnx` and `inputs.npz`, with irbench (`pip install irbench`):"
-        yield CodeBlock(shlex.join(report.repeat), "sh")
+        yield code_block(shlex.join(report.repeat), "sh")
         yield from _without_irbench(report.code)
         yield from _graph(report, report.reduced)
     yield "## Environment"
-    yield "\n".join(f"- {line}" for line in _environment(report.environment))
+    yield bullets(_environment(report.environment))
     if report.command:
         yield "Reduced with:"
-        yield CodeBlock(shlex.join(report.command), "sh")
+        yield code_block(shlex.join(report.command), "sh")
 
 
 def _title(report: ReductionReport) -> str:
@@ -63,27 +62,27 @@ def _happens(report: ReductionReport) -> str:
     return f"{whole} On the reduced graph ({kept}): {shown_text(report.reduced.evidence)}."
 
 
-def _without_irbench(code: Mapping[str, str]) -> Iterator[str | CodeBlock]:
+def _without_irbench(code: Mapping[str, str]) -> Iterator[str]:
     for backend, lines in code.items():
-        yield f"{backend} without irbench:"
-        yield CodeBlock(f'import numpy\n\ninputs = dict(numpy.load("{INPUTS_FILE}"))\n\n{lines}', "python")
+        yield markdown_text(f"{backend} without irbench:")
+        yield code_block(f'import numpy\n\ninputs = dict(numpy.load("{INPUTS_FILE}"))\n\n{lines}', "python")
 
 
-def _graph(report: ReductionReport, reduced: ReducedGraph) -> Iterator[str | TextTable]:
+def _graph(report: ReductionReport, reduced: ReducedGraph) -> Iterator[str]:
     yield "## The graph"
     yield (
         f"{plural(len(reduced.nodes), 'node')} of {report.nodes}, {reduced.size_bytes:,} bytes. Inputs hold the values"
         " that the whole model computes there; what the nodes read of its shapes and constants is a weight."
     )
     rows = tuple(Row((node.op_type, node.domain or "ai.onnx", node.name)) for node in reduced.nodes[:_MOST_NODES])
-    yield TextTable((Column("operator", words=True), Column("domain", words=True), Column("node", words=True)), rows)
+    columns = tuple(Column(name, words=True) for name in ("operator", "domain", "node"))
+    yield TextTable(columns, rows).as_markdown()
     if len(reduced.nodes) > _MOST_NODES:
         yield f"and {plural(len(reduced.nodes) - _MOST_NODES, 'node')} more"
     roles = {"input": reduced.inputs, "output": reduced.outputs}
     tensors = [_tensor(role, tensor) for role, held in roles.items() for tensor in held]
-    yield TextTable(
-        (Column("", words=True), *(Column(name, words=True) for name in ("name", "type", "shape"))), tuple(tensors)
-    )
+    described = tuple(Column(name, words=True) for name in ("", "name", "type", "shape"))
+    yield TextTable(described, tuple(tensors)).as_markdown()
 
 
 def _tensor(role: str, tensor: TensorFacts) -> Row:

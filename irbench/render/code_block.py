@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
-from irbench.render.line_wrapping import plain
+from irbench.plain_text import plain
+from irbench.render.markdown import code_block
 
 __all__ = ["CodeBlock"]
 
@@ -27,7 +28,7 @@ class CodeBlock:
 
     def as_markdown(self) -> str:
         """Return it between fences."""
-        return f"```{self.language}\n{self.code}\n```"
+        return code_block(self.code, self.language)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         """Yield its lines, each indented; called by rich."""

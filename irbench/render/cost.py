@@ -12,9 +12,10 @@ from irbench.cost_model.formulas import ModelFormulas
 from irbench.cost_model.polynomials import Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, Quantity, cost_rows
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.plain_text import plain
 from irbench.render.cost_quantities import bytes_text, count_text, exact_text
+from irbench.render.csv_text import csv_cells
 from irbench.render.figures import NOT_MEASURED, significant
-from irbench.render.line_wrapping import plain
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
@@ -79,11 +80,11 @@ def cost_csv(costs: GraphCosts, *, per_node: bool = False) -> str:
     writer.writerow(_COLUMN_NAMES)
     scopes: tuple[CostScope, ...] = ("total", "class", "op", *(("node",) if per_node else ()))
     for row in (row for scope in scopes for row in costs.rows(scope)):
-        writer.writerow(_csv_cell(getattr(row, name)) for name in _COLUMN_NAMES)
+        writer.writerow(csv_cells(_csv_value(getattr(row, name)) for name in _COLUMN_NAMES))
     return buffer.getvalue()
 
 
-def _csv_cell(value: object) -> object:
+def _csv_value(value: object) -> object:
     return exact_text(value) if isinstance(value, Polynomial) else "" if value is None else value
 
 

@@ -13,11 +13,12 @@ from irbench.diagnostics.facts import Activity, CoreToCore, CounterFacts, Machin
 from irbench.diagnostics.finding import Finding
 from irbench.diagnostics.report import GOAL_NS, PeakReport, Report, quartiles_ns
 from irbench.measure.overhead import Overhead
+from irbench.plain_text import plain
 from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.render.figures import gigabytes
 from irbench.render.finding_texts import finding_words
 from irbench.render.group import GroupView
-from irbench.render.line_wrapping import plain, wrap
+from irbench.render.line_wrapping import wrap
 from irbench.render.peaks import bandwidth_table, compute_table, peaks_message
 from irbench.render.quantities import binary_size, cpu_list, listing, percent, plural
 from irbench.render.self_comparison import self_comparison_message

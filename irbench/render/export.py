@@ -11,7 +11,8 @@ from irbench.render.footer import footer, incomplete, mismatches, not_applicable
 from irbench.render.formats.row_table import row_table
 from irbench.render.formats.text_tables import as_csv, as_json_lines
 from irbench.render.headline import headline
-from irbench.render.line_wrapping import plain
+from irbench.render.json_text import without_control_characters
+from irbench.render.markdown import bullets, heading, markdown_text
 from irbench.render.origin import origin_lines
 from irbench.render.rows import group_table
 from irbench.render.soak import soak_view
@@ -36,14 +37,13 @@ def render_document(document: RunDocument, form: str) -> str:
         ValueError: It is none of these.
     """
     if form == "json":
-        return encode_document(document).decode()
+        return without_control_characters(encode_document(document).decode())
     if form == "jsonl":
         return "".join(as_json_lines(row_table([document])))
     if form == "csv":
         return "".join(as_csv(row_table([document])))
     if form == "md":
-        origin = "\n".join(f"- {plain(line)}" for line in origin_lines(document))
-        parts = (*_tables(document), incomplete(document), origin)
+        parts = (*_tables(document), incomplete(document), bullets(origin_lines(document)))
         return "\n\n".join(part for part in parts if part) + "\n"
     raise ValueError(form)
 
@@ -58,13 +58,12 @@ def _tables(document: RunDocument) -> Iterator[str]:
 
 def _markdown(group: GroupResult, document: RunDocument) -> str:
     context = context_of(group, document.environment, document.plan)
-    heading = f"### {title(group, document.environment, document.plan)}"
     below = (
         *footer(group, context),
         *mismatches(group, context),
         *not_applicable(group, context),
         *whole_warnings(group.warnings, context),
     )
-    notes = "\n".join(f"- {line}" for line in below)
-    parts = (heading, headline(group, context), group_table(group).as_markdown(), notes)
+    named = heading(title(group, document.environment, document.plan), 3)
+    parts = (named, markdown_text(headline(group, context)), group_table(group).as_markdown(), bullets(below))
     return "\n\n".join(part for part in parts if part)

@@ -15,6 +15,8 @@ NOT_MEASURED = "-"
 _FEWEST_DIGITS = 2
 _USUAL_DIGITS = 3
 _MOST_DIGITS = 4
+_LEAST, _LARGEST = 1e-9, 1e15
+"""Beyond these, which no machine measures, numbers have an exponent."""
 
 
 def significant(value: float | None, relative_spread: float | None = None) -> str:
@@ -26,12 +28,12 @@ def significant(value: float | None, relative_spread: float | None = None) -> st
     """
     if value is None:
         return NOT_MEASURED
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
+    if value == 0 or not _LEAST <= abs(value) <= _LARGEST:
+        return f"{value:.{_USUAL_DIGITS}g}"
     leading = math.floor(math.log10(abs(value)))
     digits = _USUAL_DIGITS
     if relative_spread is not None:
-        supported = leading - math.floor(math.log10(abs(value) * max(relative_spread, 1e-9))) + 1
+        supported = leading - math.floor(math.log10(abs(value) * min(max(relative_spread, 1e-9), 1.0))) + 1
         digits = min(_MOST_DIGITS, max(_FEWEST_DIGITS, supported))
     return f"{value:.{max(0, digits - 1 - leading)}f}"
 

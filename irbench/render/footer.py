@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from irbench.notices import Reference
+from irbench.plain_text import plain
 from irbench.record import Failure
 from irbench.render.accuracy import limit_text
 from irbench.render.context import Context
@@ -111,7 +112,7 @@ def reason(cell: CellResult, *, whole: bool = True) -> str:
 
 def is_long(cell: CellResult) -> bool:
     """Whether the reason of a row without figures has more to say than the row shows."""
-    return cell.latency_ms is None and reason(cell) != reason(cell, whole=False)
+    return cell.latency_ms is None and plain(reason(cell)) != plain(reason(cell, whole=False))
 
 
 def _shortened(failure: Failure) -> Failure:

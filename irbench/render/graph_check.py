@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from irbench.graph_record import GraphCheck, InputKind, LeftOut, UncheckedBody, UncheckedReason
-from irbench.render.line_wrapping import plain
+from irbench.plain_text import plain
 from irbench.render.quantities import listing, plural
 
 __all__ = ["KIND_TEXTS", "LEFT_OUT_TEXTS", "UNCHECKED_TEXTS", "check_lines", "unchecked_texts"]

@@ -1,15 +1,12 @@
-"""Make text from other sources safe to print, and wrap it."""
+"""Shorten and wrap text, in terminal cells."""
 
 from __future__ import annotations
 
 from rich.cells import cell_len, chop_cells
 
-__all__ = ["cell_count", "plain", "shorten", "shorten_middle", "wrap"]
+from irbench.plain_text import plain
 
-
-def plain(text: str) -> str:
-    """Return text on one line, without the control characters by which a name could steer a terminal."""
-    return text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
+__all__ = ["cell_count", "shorten", "shorten_middle", "wrap"]
 
 
 def cell_count(text: str) -> int:

@@ -9,9 +9,9 @@ from rich.console import Group
 from rich.text import Text
 
 from irbench.optimizer import Lineage
+from irbench.plain_text import plain
 from irbench.render.disagreement import disagreement_text
 from irbench.render.figures import NOT_MEASURED, error_size
-from irbench.render.line_wrapping import plain
 from irbench.render.optimize import agreement_line
 from irbench.render.table import Column, Row, TextTable
 

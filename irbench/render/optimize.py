@@ -10,8 +10,8 @@ from rich.console import Group
 from rich.text import Text
 
 from irbench.graph_record import Agreement, GraphStep, Obstacle, OptimizerActivity
+from irbench.plain_text import plain
 from irbench.render.figures import NOT_MEASURED, error_size
-from irbench.render.line_wrapping import plain
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 

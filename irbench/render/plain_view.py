@@ -10,6 +10,7 @@ from rich.measure import Measurement
 from rich.text import Text
 
 from irbench.render.line_wrapping import wrap
+from irbench.render.markdown import bullets, heading, markdown_text
 from irbench.render.table import TextTable
 
 __all__ = ["PlainView"]
@@ -63,8 +64,9 @@ class PlainView:
 
     def as_markdown(self) -> str:
         """Return a heading, the table and a list of the sentences below it, as Markdown."""
-        below = "\n".join(f"- {line}" for line in (*self.notes, *self.warnings))
-        return "\n\n".join(filter(None, (f"### {self.title}", self.headline, self.table.as_markdown(), below)))
+        below = bullets((*self.notes, *self.warnings))
+        parts = (heading(self.title, 3), markdown_text(self.headline), self.table.as_markdown(), below)
+        return "\n\n".join(filter(None, parts))
 
     def shortens(self, _width: int) -> bool:
         """Whether some sentence has more to say than is shown: none has."""

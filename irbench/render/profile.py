@@ -13,6 +13,7 @@ from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import By, CellSummary, PartRow, ProfileReport
 from irbench.render.line_wrapping import wrap
+from irbench.render.markdown import bullets, heading, markdown_text
 from irbench.render.profile_counters import COUNTERS_HEADING, counter_lines, counter_table
 from irbench.render.profile_differences import class_change_table, difference_table, node_change_table
 from irbench.render.profile_gpu import gpu_headlines, gpu_notes, gpu_table
@@ -74,10 +75,9 @@ class ProfileView:
 
     def as_markdown(self) -> str:
         """Return a heading, the sentences and the tables, as Markdown."""
-        parts = (part if isinstance(part, str) else part.as_markdown() for part in self._parts(_WIDEST))
-        said = "\n".join(f"- {line}" for line in self._above())
-        below = "\n".join(f"- {line}" for line in self._below())
-        whole = (f"### {profile_title(self.document)}", said, *parts, below)
+        parts = (markdown_text(part) if isinstance(part, str) else part.as_markdown() for part in self._parts(_WIDEST))
+        title = heading(profile_title(self.document), 3)
+        whole = (title, bullets(self._above()), *parts, bullets(self._below()))
         return "\n\n".join(part for part in whole if part) + "\n"
 
     @property

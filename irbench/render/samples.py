@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TextIO
 
 from irbench.errors import IrbenchError
 from irbench.record import CellLaunch, LaunchRecord, Sustained
+from irbench.render.csv_text import csv_cells
 from irbench.result import RunDocument
 from irbench.row_names import row_names
 from irbench.stats.observed import Blocks, sort_blocks
@@ -137,4 +138,4 @@ def _sustained(sustained: Sustained) -> tuple[Any, ...]:
 
 
 def _plain(sample: Sample) -> tuple[Any, ...]:
-    return tuple(int(value) if isinstance(value, bool) else value for value in sample)
+    return csv_cells(int(value) if isinstance(value, bool) else value for value in sample)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,10 @@ from rich.measure import Measurement
 from rich.segment import Segment
 from rich.text import Text
 
-from irbench.render.line_wrapping import cell_count, plain, wrap
+from irbench.plain_text import plain
+from irbench.render.csv_text import csv_cells
+from irbench.render.line_wrapping import cell_count, wrap
+from irbench.render.markdown import markdown_cell
 
 __all__ = ["Column", "ListingTable", "Row", "TextTable"]
 
@@ -111,7 +113,7 @@ class TextTable:
         """Return comma-separated lines with every column, the headings first."""
         buffer = io.StringIO()
         headings = tuple(column.heading for column in self.columns)
-        csv.writer(buffer, lineterminator="\n").writerows((headings, *self.complete_rows()))
+        csv.writer(buffer, lineterminator="\n").writerows(map(csv_cells, (headings, *self.complete_rows())))
         return buffer.getvalue()
 
     def complete_rows(self) -> tuple[tuple[str, ...], ...]:
@@ -248,4 +250,4 @@ def _pad(text: str, width: int, *, left: bool) -> str:
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(re.sub(r"([\\|<>*_`])", r"\\\1", plain(cell)) for cell in cells) + " |"
+    return f"| {' | '.join(map(markdown_cell, cells))} |"

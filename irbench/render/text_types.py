@@ -19,7 +19,7 @@ def said(say: Say, code: str, facts: Facts, context: Context) -> str:
     """Return what a text makes of facts; the facts themselves where a document from elsewhere lacks some."""
     try:
         return say(facts, context)
-    except (ArithmeticError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError):
         return f"{code}: {json.dumps(facts)}"
 
 

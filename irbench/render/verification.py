@@ -12,10 +12,12 @@ from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
 from irbench.conformance.score import OperatorScore, operator_scores
 from irbench.conformance.verification import DataSets, ModelReport
 from irbench.notices import Warn
+from irbench.plain_text import plain
 from irbench.render.code_block import CodeBlock
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, error_size
-from irbench.render.line_wrapping import plain, shorten_middle
+from irbench.render.line_wrapping import shorten_middle
+from irbench.render.markdown import markdown_text
 from irbench.render.note_texts import reference_text
 from irbench.render.quantities import plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
@@ -54,7 +56,8 @@ class Document:
 
     def as_markdown(self) -> str:
         """Return the paragraphs and tables as Markdown."""
-        return "\n\n".join(part if isinstance(part, str) else part.as_markdown() for part in self.parts) + "\n"
+        parts = (markdown_text(part) if isinstance(part, str) else part.as_markdown() for part in self.parts)
+        return "\n\n".join(parts) + "\n"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the parts with an empty line between them; called by rich."""

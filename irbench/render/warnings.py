@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from irbench.notices import Warn
+from irbench.plain_text import plain
 from irbench.render.context import Context
-from irbench.render.line_wrapping import cell_count, plain, shorten
+from irbench.render.line_wrapping import cell_count, shorten
 from irbench.render.texts import WarningWords, by_cost, warning_words
 
 __all__ = ["is_shortened", "short_warnings", "whole_warnings"]
@@ -15,14 +16,14 @@ __all__ = ["is_shortened", "short_warnings", "whole_warnings"]
 def whole_warnings(warnings: Iterable[Warn], context: Context) -> Iterator[str]:
     """Yield all that is to be said of each warning, with its remedy and the code under which it is explained."""
     for words in _words(warnings, context):
-        yield f"warning: {words.whole} [{words.code}]"
+        yield plain(f"warning: {words.whole} [{words.code}]")
 
 
 def short_warnings(warnings: Iterable[Warn], context: Context, width: int) -> Iterator[str]:
     """Yield a line of at most ``width`` terminal cells for each warning: all of it where it fits."""
     for words in _words(warnings, context):
-        whole = f"warning: {words.whole} [{words.code}]"
-        if cell_count(plain(whole)) <= width:
+        whole = plain(f"warning: {words.whole} [{words.code}]")
+        if cell_count(whole) <= width:
             yield whole
         else:
             yield shorten(f"warning: {words.brief}", f" [{words.code}]", width)

@@ -72,10 +72,14 @@ def plan_document(options: RunOptions, name: str) -> dict[str, Any]:
 
 
 def plan_text(document: Mapping[str, Any]) -> str:
-    """Return a plan as TOML."""
+    """Return a plan as TOML; what a terminal would not show is escaped, as TOML's strings allow."""
     import tomli_w
 
-    return tomli_w.dumps(document)
+    return re.sub(r"[^\n -~]", _escaped, tomli_w.dumps(document))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else f"\\U{ord(found[0]):08X}"
 
 
 def _axes(options: RunOptions) -> dict[str, tuple[Any, ...]]:

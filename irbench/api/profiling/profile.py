@@ -25,6 +25,7 @@ from irbench.api.run import refuse_loaded_models
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
+from irbench.plain_text import plain
 from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.counter_record import ProfileCounters
 from irbench.profiling.document import decode_profile, encode_profile
@@ -130,7 +131,9 @@ class Profile(Displayable):
         require_form(form, ProfileFormat)
         require_rows(by, By)
         if form == "json":
-            return encode_profile(self.document).decode()
+            from irbench.render.json_text import without_control_characters
+
+            return without_control_characters(encode_profile(self.document).decode())
         if form == "csv":
             return rows_as_csv(self.rows(by))
         view = self.view(by, top)
@@ -160,7 +163,7 @@ class Profile(Displayable):
     def __repr__(self) -> str:
         """Return the profile's id, its model and its backends."""
         labels = ", ".join(cell.label for cell in self.document.cells)
-        return f"<Profile {self.id}: {self.document.model} on {labels}>"
+        return plain(f"<Profile {self.id}: {self.document.model} on {labels}>")
 
     def __rich__(self) -> RenderableType:
         """Return the tables as ``irbench profile`` prints them; called by rich."""

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from irbench.counter_row import CounterFigure
 from irbench.errors import IrbenchError
 from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import By, PartRow, ProfileReport
+from irbench.render.csv_text import csv_cell
+from irbench.render.json_text import json_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +103,8 @@ def rows_as_csv(rows: Sequence[ProfileRow]) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, [column.name for column in fields(ProfileRow)], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({**asdict(row), "counters": _as_json(row.counters)} for row in rows)
+    plain_rows = ({**asdict(row), "counters": _as_json(row.counters)} for row in rows)
+    writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in plain_rows)
     return buffer.getvalue()
 
 
@@ -122,7 +123,7 @@ def rows_to_pandas(rows: Sequence[ProfileRow]) -> pd.DataFrame:
 
 
 def _as_json(figures: Sequence[CounterFigure]) -> str:
-    return msgspec.json.encode(figures).decode() if figures else ""
+    return json_line(figures) if figures else ""
 
 
 def _row(document: ProfileDocument, place: int, by: By, part: PartRow, counted: ClassCounters | None) -> ProfileRow:

@@ -10,8 +10,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
-import msgspec
-
 from irbench import registry
 from irbench.api import values
 from irbench.api.display import Displayable
@@ -36,9 +34,11 @@ from irbench.api.results import Interrupted
 from irbench.api.run import refuse_loaded_models
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.lock import measuring
+from irbench.plain_text import plain
 from irbench.reduction.expectation import Expectation, Failing, SlowerThan, WrongAnswers, parse_expectation
 from irbench.reduction.report import ReductionReport
 from irbench.render.bug_report import bug_report
+from irbench.render.json_text import json_text
 from irbench.render.reduction import reduction_view
 from irbench.runner.signals import signals_deferred
 from irbench.system import host
@@ -81,14 +81,14 @@ class Reduction(Displayable):
     def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
         """Return the report as text; ``md`` is that of ``report.md``."""
         if form == "json":
-            return msgspec.json.format(msgspec.json.encode(self.report), indent=1).decode()
+            return json_text(self.report)
         return bug_report(self.report) if form == "md" else str(self)
 
     def __repr__(self) -> str:
         """Return what was reduced, and to how many nodes."""
         report = self.report
         found = report.conclusion if report.reduced is None else f"{len(report.reduced.nodes)} of {report.nodes} nodes"
-        return f"<Reduction of {report.model}: {found}>"
+        return plain(f"<Reduction of {report.model}: {found}>")
 
     def __rich__(self) -> RenderableType:
         """Return the report as ``irbench reduce`` prints it; called by rich."""

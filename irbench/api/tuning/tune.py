@@ -10,8 +10,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args
 
-import msgspec
-
 from irbench.api import values
 from irbench.api.display import Displayable
 from irbench.api.measurement import StoredRun, measure_planned, refuse_within_a_worker
@@ -31,6 +29,8 @@ from irbench.api.tuning.settings import code_of, command_of
 from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
+from irbench.plain_text import plain
+from irbench.render.json_text import json_text
 from irbench.render.tuning import searching_text, tuning_view
 from irbench.result import SEARCH_RUN
 from irbench.runner.plan import PlannedGroup, with_rows
@@ -85,13 +85,13 @@ class Tuning(Displayable):
     def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
         """Return the report as text."""
         if form == "json":
-            return msgspec.json.format(msgspec.json.encode(self.report), indent=1).decode()
+            return json_text(self.report)
         return self._view().as_markdown() if form == "md" else str(self)
 
     def __repr__(self) -> str:
         """Return what was tuned and what is recommended."""
         setting = self.report.setting
-        return f"<Tuning of {self.report.model}: {setting.label if setting else self.report.conclusion}>"
+        return plain(f"<Tuning of {self.report.model}: {setting.label if setting else self.report.conclusion}>")
 
     def __rich__(self) -> RenderableType:
         """Return the report as ``irbench tune`` prints it; called by rich."""

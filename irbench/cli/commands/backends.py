@@ -32,7 +32,7 @@ def command(look: bool, form: Literal["table", "json"]) -> None:
     with plugin_warnings_told():
         rows = backend_rows(look=look, say=say)
     if form == "json":
-        click.echo(json.dumps({"backends": [as_json(row) for row in rows]}, indent=2))
+        console.print_data(json.dumps({"backends": [as_json(row) for row in rows]}, indent=2), None)
         return
     console.print_data(console.to_text(as_table(rows)), None)
     if any(row.description.version is not None and row.found is None and not row.problem for row in rows):

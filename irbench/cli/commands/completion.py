@@ -22,5 +22,6 @@ def command(shell: str) -> None:
     """Print a script that completes commands, options, backends, backend options, models and runs."""
     from irbench.cli import COMPLETION, cli
     from irbench.cli.options.shells import completion_class
+    from irbench.cli.output.console import print_data
 
-    click.echo(completion_class(shell)(cli, {}, "irbench", COMPLETION).source())
+    print_data(completion_class(shell)(cli, {}, "irbench", COMPLETION).source(), None)

@@ -141,20 +141,20 @@ def command(
 
 
 def _export(model: str, asked: ExportOptions, inputs: AskedInputs) -> None:
-    from rich.markup import escape
     from rich.text import Text
 
     from irbench.api.export import ExportListener, export_with
-    from irbench.cli.output.console import err_console, print_data, to_text
+    from irbench.cli.output.console import err_console, print_data, print_lines, to_text
+    from irbench.plain_text import plain, plain_lines
 
     progress = err_console()
-    with progress.status(f"{model}: starting", spinner="dots") as status:
+    with progress.status(Text(plain(f"{model}: starting")), spinner="dots") as status:
         listener = ExportListener(
-            say=lambda text: status.update(f"{escape(model)}: {escape(text)}"),
-            announce=lambda text: progress.print(Text(text), soft_wrap=True),
+            say=lambda text: status.update(Text(plain(f"{model}: {text}"))),
+            announce=lambda text: progress.print(Text(plain_lines(text)), soft_wrap=True),
         )
         made = export_with(model, asked, listener, inputs)
     for problem in made.problems:
-        progress.print(f"[yellow]warning[/yellow] {escape(model)}: {escape(problem)}")
+        progress.print(Text.assemble(("warning", "yellow"), plain(f" {model}: {problem}")))
     print_data(to_text(Text.assemble((made.name, "bold"), f"  {made.summary}")), None)
-    print_data(f"  {made.folder}", None)  # never wrapped: it is there to be copied
+    print_lines(f"  {made.folder}")  # never wrapped: it is there to be copied

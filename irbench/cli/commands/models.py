@@ -43,7 +43,7 @@ def command(family: str, form: Literal["table", "json"]) -> None:
     with plugin_warnings_told():
         sources = list_models(family)
     if form == "json":
-        click.echo(json.dumps({"models": [_as_json(source) for source in sources]}, indent=2))
+        console.print_data(json.dumps({"models": [_as_json(source) for source in sources]}, indent=2), None)
     elif sources:
         console.print_data(console.to_text(_table(sources)), None)
     else:

@@ -115,11 +115,11 @@ def command(
 
 
 def _print(made: Sequence[OptimizedModel], form: str) -> None:
-    from irbench.cli.output.console import print_data, to_text
+    from irbench.cli.output.console import print_data, print_lines, to_text
 
     if form == "json":
         print_data(json.dumps({"optimized": [graph.to_dict() for graph in made]}, indent=2), None)
         return
     for graph in made:
         print_data(to_text(graph.__rich__()), None)
-        print_data(f"  {graph.kept_path}", None)  # never wrapped: it is there to be copied
+        print_lines(f"  {graph.kept_path}")  # never wrapped: it is there to be copied

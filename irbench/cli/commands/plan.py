@@ -89,11 +89,12 @@ def from_(run: str | None, output: Path | None, results: Path | None) -> None:
 def list_() -> None:
     """List the plans that irbench brings, which `irbench sweep` takes by their names."""
     from irbench.api.plans.reading import shipped_plans, summary
+    from irbench.cli.output.console import print_lines
 
     names = shipped_plans()
     width = max(map(len, names))
     for name in names:
-        click.echo(f"{name:{width}}  {summary(name)}")
+        print_lines(f"{name:{width}}  {summary(name)}")
 
 
 @command.command("show", short_help="Print a plan that irbench brings.")

@@ -115,6 +115,7 @@ def _chosen(
 
 def _pack(root: Path, names: tuple[str, ...], columns: tuple[str, ...], output: Path | None) -> None:
     from irbench.api.stored_runs import export_runs
+    from irbench.cli.output.console import print_lines
 
     if columns:
         raise IrbenchError("--columns does not apply to an archive.", hint="Add --format csv, or leave it out.")
@@ -124,12 +125,13 @@ def _pack(root: Path, names: tuple[str, ...], columns: tuple[str, ...], output: 
         )
     _say_which(root, names)
     for folder in export_runs(names, output, format=ARCHIVE, results=root):
-        click.echo(f"exported {folder.name}")
+        print_lines(f"exported {folder.name}")
 
 
 def _write(root: Path, names: tuple[str, ...], name: str, columns: tuple[str, ...], output: Path | None) -> bool:
     """Write the runs that can be read, and return whether all could be."""
     from irbench.api.results_export import export_named
+    from irbench.cli.output.console import print_lines
     from irbench.cli.output.exports import refuse_impossible, write_export
     from irbench.render.footer import incomplete
 
@@ -145,7 +147,7 @@ def _write(root: Path, names: tuple[str, ...], name: str, columns: tuple[str, ..
             say(f"warning: {run.document.run_id}: {incomplete(run.document)}")
     write_export(FORMATS[name], report.export, output)
     if output is not None:
-        click.echo("".join(f"exported {run.document.run_id}\n" for run in report.export.runs), nl=False)
+        print_lines("\n".join(f"exported {run.document.run_id}" for run in report.export.runs))
     return not report.problems
 
 

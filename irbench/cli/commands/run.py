@@ -149,7 +149,7 @@ def command(
     """
     from irbench.api.measurement import describe_plan
     from irbench.api.options import RunOptions
-    from irbench.cli.output.console import command_line
+    from irbench.cli.output.console import command_line, print_lines
 
     if resume is not None:
         refuse_other_options(context)
@@ -164,7 +164,7 @@ def command(
         say("Nothing was measured. Name a model (irbench models lists them) or an ONNX file.")
         return 0
     if dry_run:
-        click.echo(describe_plan(asked, say))
+        print_lines(describe_plan(asked, say))
         return 0
     return measured(asked, form, output, strict=strict)
 
@@ -181,9 +181,10 @@ def _confirmed_first_run(asked: RunOptions) -> bool:
 
     if is_first_run(asked.models, everything=asked.all):
         from irbench import registry
+        from irbench.cli.output.console import confirmed
         from irbench.render.run_plan import first_run_text
 
         say(first_run_text(FIRST_MODEL, registry.installed_backends()))
         asks = sys.stdin.isatty() and sys.stderr.isatty()
-        return not asks or click.confirm("Go on?", default=True, err=True)
+        return not asks or confirmed("Go on?", default=True)
     return True

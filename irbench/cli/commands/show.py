@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from irbench.cli.options.completion import RUN
 from irbench.cli.options.formats import COLUMNS, OUTPUT, RESULTS, RUN_FORMAT
+from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError, one_line
 
 if TYPE_CHECKING:
@@ -139,9 +140,9 @@ def _introduce(document: RunDocument, folder: Path) -> None:
     """Say which run is shown, with the name and the note that it was given."""
     name, note = (one_line(str(document.plan.get(key) or "")) for key in ("name", "note"))
     called = f" ({name})" if name else ""
-    click.echo(f"run {document.run_id}{called} of {document.created}, in {folder}", err=True)
+    say(f"run {document.run_id}{called} of {document.created}, in {folder}")
     if note:
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}")
 
 
 def _sample_format(context: click.Context, form: str, columns: tuple[str, ...]) -> str:

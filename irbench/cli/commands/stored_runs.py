@@ -31,13 +31,14 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
     the name of several runs, nothing is deleted. A run that is still being measured is not deleted.
     """
     from irbench.api.stored_runs import find_runs, remove_folders
+    from irbench.cli.output.console import print_lines
     from irbench.store.folders import default_root
 
     root = results or default_root()
     _refuse_doubtful_names(root, runs)
     folders = find_runs(root, runs)
     if yes or _confirmed(root, folders):
-        remove_folders(root, folders, lambda folder: click.echo(f"removed {folder.name}"))
+        remove_folders(root, folders, lambda folder: print_lines(f"removed {folder.name}"))
     else:
         say("Nothing was deleted.")
 
@@ -58,10 +59,11 @@ def import_(sources: tuple[Path, ...], results: Path | None) -> None:
     already stored with the same content is skipped.
     """
     from irbench.api.stored_runs import import_runs
+    from irbench.cli.output.console import print_lines
 
     added, present = import_runs(sources, results=results)
     for folder in added:
-        click.echo(f"imported {folder.name}")
+        print_lines(f"imported {folder.name}")
     for folder in present:
         say(f"{folder.name} is already stored")
 
@@ -94,6 +96,7 @@ def _confirmed(root: Path, folders: Sequence[Path]) -> bool:
             "Deleting needs confirmation, and standard input is not a terminal.",
             hint="Add --yes to delete without confirmation.",
         )
+    from irbench.cli.output.console import confirmed
     from irbench.render.outcomes import outcomes_text
     from irbench.store.listing import list_runs
 
@@ -101,6 +104,6 @@ def _confirmed(root: Path, folders: Sequence[Path]) -> bool:
     for folder in folders:
         entry = known.get(folder.resolve())
         said = f"{', '.join(entry.models)}  {outcomes_text(entry)}" if entry else "cannot be read"
-        click.echo(f"{folder.name}  {said}", err=True)
+        say(f"{folder.name}  {said}")
     which = "this run" if len(folders) == 1 else f"these {len(folders)} runs"
-    return click.confirm(f"Delete {which}?", err=True)
+    return confirmed(f"Delete {which}?")

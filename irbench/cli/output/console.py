@@ -10,12 +10,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+import click
+
 from irbench.errors import IrbenchError
+from irbench.plain_text import plain, plain_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["check_writable", "command_line", "data_file", "err_console", "print_data", "to_text"]
+__all__ = [
+    "check_writable",
+    "command_line",
+    "confirmed",
+    "data_file",
+    "err_console",
+    "print_data",
+    "print_lines",
+    "to_text",
+]
 
 _NO_BLANKS = re.compile(r" +$", re.MULTILINE)
 _WIDEST = 1000
@@ -43,6 +55,16 @@ def print_data(text: str, output: Path | None) -> None:
     whole = text if text.endswith("\n") or not text else text + "\n"
     with data_file(output) as target:
         target.write(whole)
+
+
+def print_lines(text: str) -> None:
+    """Write lines to stdout: nothing in them steers a terminal."""
+    print_data(plain_lines(text), None)
+
+
+def confirmed(question: str, *, default: bool = False) -> bool:
+    """Ask on stderr, and return the answer."""
+    return click.confirm(plain(question), default=default, err=True)
 
 
 @contextmanager
@@ -98,10 +120,12 @@ def to_text(renderable: RenderableType, *, to_file: bool = False, crop: bool = T
     from rich.console import Console
     from rich.measure import Measurement
 
+    from irbench.render.sanitized import Sanitized
+
     console = Console(no_color=True, color_system=None, force_terminal=False) if to_file else Console()
     if "COLUMNS" not in os.environ and (to_file or not sys.stdout.isatty()):
         console.width = Measurement.get(console, console.options.update(max_width=_WIDEST), renderable).maximum
     with console.capture() as capture:
-        console.print(renderable, highlight=False, crop=crop)
+        console.print(Sanitized(renderable), highlight=False, crop=crop)
     text = capture.get()
     return text if console.is_terminal else _NO_BLANKS.sub("", text)

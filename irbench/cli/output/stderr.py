@@ -1,4 +1,4 @@
-"""Python warnings as lines on stderr."""
+"""Lines on standard error, and Python's warnings as such."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from contextlib import contextmanager
 
 import click
 
+from irbench.plain_text import plain_lines
+
 __all__ = ["plugin_warnings_told", "say"]
 
 
 def say(text: str) -> None:
-    """Write a line to stderr."""
-    click.echo(text, err=True)
+    """Write lines to stderr: nothing in them steers a terminal."""
+    click.echo(plain_lines(text), err=True)
 
 
 @contextmanager

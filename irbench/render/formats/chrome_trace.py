@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from irbench.cold_row import COLD_PHASES, ColdRow, ColdTable
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import row_sources
 from irbench.render.formats.trace_positions import BLOCKS, Span, Track, launch_spans
+from irbench.render.json_text import json_line
 from irbench.result import RunDocument
 from irbench.soak_row import SoakTable
 from irbench.stats.observed import sort_blocks
@@ -176,4 +175,4 @@ def _counter(sample: tuple[str, int, int], number: int, process: _Process, start
 
 
 def _text(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return json_line(value)

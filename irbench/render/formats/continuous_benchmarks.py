@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from irbench.render.formats.benchmark_names import named_rows
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import row_values
+from irbench.render.json_text import json_text
 
 __all__ = ["as_bencher", "as_github_bigger", "as_github_smaller"]
 
@@ -133,4 +132,4 @@ def _named_values(export: Export) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _as_text(found: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n"
+    return json_text(found) + "\n"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from irbench.plain_text import plain_lines
 from irbench.render.formats.columns import COLUMNS, ExportColumn
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.meanings import MEANINGS
@@ -123,4 +124,4 @@ def _labels(texts: Mapping[str, str]) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "" if value is None else str(value)
+    return "" if value is None else plain_lines(str(value))

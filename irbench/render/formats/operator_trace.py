@@ -11,11 +11,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from irbench.profiling.joining import JoinedCell, joined_cells
 from irbench.profiling.record import ProfileDocument
 from irbench.render.formats.trace_tracks import Slice, Track, tracks_of
+from irbench.render.json_text import json_line
 from irbench.store.files import explained
 from irbench.system.files import replacing
 
@@ -96,4 +95,4 @@ def _events(cell: JoinedCell, number: int, track: Track) -> Iterator[dict[str, A
 
 
 def _text(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return json_line(value)

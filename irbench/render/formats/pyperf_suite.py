@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-import msgspec
-
 from irbench.errors import one_line
 from irbench.record import CellLaunch, LaunchRecord, Round
 from irbench.render.formats.benchmark_names import named_rows
 from irbench.render.formats.columns import RowSource
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import row_values
+from irbench.render.json_text import json_line
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
 from irbench.stats.rounds import round_statistic_ns
@@ -49,7 +48,7 @@ _METADATA = {
 def as_pyperf(export: Export) -> Iterator[str]:
     """Yield a suite that ``pyperf`` loads; rows without values are not in it, as pyperf has no place for them."""
     suite = {"benchmarks": list(benchmarks(export)), "version": _FORMAT_VERSION}
-    yield msgspec.json.encode(suite).decode() + "\n"
+    yield json_line(suite) + "\n"
 
 
 def benchmarks(export: Export) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ import msgspec
 from irbench.cold_row import cold_names
 from irbench.errors import IrbenchError
 from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, ExportColumn, Kind, RowSource
+from irbench.render.json_text import json_line
 from irbench.result import RunDocument
 from irbench.row_names import name_of, row_names, tell_apart
 from irbench.store.document import representable
@@ -124,4 +125,4 @@ def _with_suggestion(name: str) -> str:
 
 
 def _text(value: Any) -> Any:
-    return None if value is None else msgspec.json.encode(value).decode()
+    return None if value is None else json_line(value)

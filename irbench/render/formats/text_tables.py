@@ -7,10 +7,10 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
+from irbench.render.csv_text import csv_cell
 from irbench.render.formats.columns import ExportColumn
 from irbench.render.formats.row_table import RowTable
+from irbench.render.json_text import json_line
 from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["as_csv", "as_json_lines", "as_markdown"]
@@ -21,14 +21,14 @@ def as_csv(table: RowTable) -> Iterator[str]:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, table.names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(table.scalar_records())
+    writer.writerows({name: csv_cell(value) for name, value in record.items()} for record in table.scalar_records())
     yield buffer.getvalue()
 
 
 def as_json_lines(table: RowTable) -> Iterator[str]:
     """Yield an object for each row, on a line of its own: null where nothing was measured."""
     for record in table.records():
-        yield msgspec.json.encode(record).decode() + "\n"
+        yield json_line(record) + "\n"
 
 
 def as_markdown(table: RowTable) -> Iterator[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
+import sys
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from irbench.activity import Activity, Outlook
-from irbench.api.live_display import LiveDisplay
+from irbench.api.live_display import LiveDisplay, ProgressConsole
 from irbench.result import GroupResult
 from irbench.runner.progress import Progress
 
@@ -74,3 +77,24 @@ def test_a_pipe_hears_of_the_next_group_by_its_own_time() -> None:
     moments = (replace(MOMENT, elapsed_s=140.0), *(replace(MOMENT, elapsed_s=second) for second in (1.0, 29.0, 32.0)))
     said = [line.split("after ")[1] for line in shown(*moments, terminal=False).splitlines()]
     assert said == ["140 s · ort ±1.8 %: decided", "32 s · ort ±1.8 %: decided"]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_name_steers_no_terminal(terminal: bool) -> None:
+    finished = replace(MOMENT, activity=Activity("launch-finished", row="a\x1b]0;title\x07"), interim=INTERIM)
+    text = shown(replace(finished, model="net\x9b31m\nFORGED\u202e"), terminal=terminal)
+    assert "net" in text
+    assert not {"\x9b", "\x07", "\u202e"} & set(text)
+    assert "\x1b]" not in text
+
+
+def test_a_pipe_that_nobody_reads_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", buffering=1) as pipe:
+        monkeypatch.setattr(sys, "stderr", pipe)
+        with LiveDisplay(ProgressConsole()) as display:
+            display.say("stored in a folder")
+            display.show(replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM))
+            display.show(replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), writing)  # for what is left in the buffer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -165,6 +166,45 @@ def test_a_fault_of_irbench_is_one_line_and_a_file_to_report(
     assert "Traceback" in log.read_text(encoding="utf-8")
 
 
+@pytest.fixture
+def without_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave no folder that temporary files can be written to."""
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: ["/nowhere"])
+
+
+@pytest.mark.usefixtures("without_temporary_folder")
+def test_a_command_that_finds_no_temporary_folder_says_how_to_name_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(FileNotFoundError) as caught:
+        tempfile.gettempdir()
+    raising(caught.value, monkeypatch)
+    assert call("show") == 2
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error.startswith("error: No temporary file can be written: No usable temporary directory")
+    assert "TMPDIR=" in hint
+
+
+@pytest.mark.usefixtures("without_temporary_folder")
+def test_a_fault_of_irbench_is_told_where_no_file_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    raising(ZeroDivisionError("by zero"), monkeypatch)
+    assert call("show") == 70
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error == "error: Internal error: ZeroDivisionError: by zero"
+    assert "IRBENCH_DEBUG=1" in hint
+
+
+def test_what_is_wrong_is_one_line_whatever_it_quotes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    raising(click.UsageError("no \x1b[31m\nFORGED"), monkeypatch)
+    assert call("show") == 2
+    assert capsys.readouterr().err.splitlines()[0] == "error: no \N{REPLACEMENT CHARACTER}[31m FORGED"
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), IrbenchError("It broke.")])
 def test_the_traceback_is_there_for_those_who_ask(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -183,7 +223,7 @@ def test_a_reader_that_goes_away_hears_no_complaint(arguments: list[str]):
         left = subprocess.run(
             [sys.executable, "-m", "irbench", *arguments], stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (left.returncode, left.stderr) == (0, "")
+    assert (left.returncode, left.stderr) == (141, "")
 
 
 def test_a_terminal_without_unicode_still_gets_its_answer():

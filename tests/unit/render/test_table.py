@@ -17,9 +17,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from irbench.notices import Mark, Note, Reference
+from irbench.plain_text import plain
 from irbench.record import Failure
 from irbench.render import Column, GroupView, Row, TextTable, render_document
-from irbench.render.line_wrapping import plain, wrap
+from irbench.render.line_wrapping import wrap
 from irbench.result import GivenInputs, Requested, RunDocument, Winner
 from irbench.spec import Goal
 

@@ -1,0 +1,43 @@
+"""JSON as text: exact, and harmless where it is printed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+__all__ = ["json_line", "json_text", "without_control_characters"]
+
+_DELETE = "\x7f"
+"""The one control character of ASCII that JSON does not escape."""
+_LAST_OF_ONE_UNIT = 0xFFFF
+
+
+def json_text(value: Any, indent: int = 1) -> str:
+    """Return a value as indented JSON."""
+    return without_control_characters(msgspec.json.format(msgspec.json.encode(value), indent=indent).decode())
+
+
+def json_line(value: Any) -> str:
+    """Return a value as JSON on one line."""
+    return without_control_characters(msgspec.json.encode(value).decode())
+
+
+def without_control_characters(text: str) -> str:
+    r"""Return the same JSON with ``\u`` in place of characters that do not print, which stand in strings only.
+
+    JSON allows most of them as they are, also those by which a terminal is steered or the direction of text is turned.
+    """
+    return text if text.isascii() and _DELETE not in text else re.sub(r"[^\n -~]", _escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found[0]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code <= _LAST_OF_ONE_UNIT:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"

@@ -1,0 +1,31 @@
+"""JSON is exact, and prints nothing but characters that print."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irbench.render.json_text import json_line, json_text
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters(exclude_categories=["Cs"]))
+    )
+)
+def test_json_is_exact_and_harmless(value: dict[str, str]):
+    for text in (json_text(value), json_line(value)):
+        assert json.loads(text) == value
+        assert text.replace("\n", "").isprintable()
+
+
+def test_what_terminals_obey_is_escaped_and_what_they_show_is_not():
+    assert json_line(["\x9b31m", "\u202e", "\x7f", "ü", "\U000e0001"]) == (
+        '["\\u009b31m","\\u202e","\\u007f","ü","\\udb40\\udc01"]'
+    )
+
+
+def test_a_line_is_a_line():
+    assert "\n" not in json_line({"a": "b\nc"})

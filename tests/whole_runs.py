@@ -1,0 +1,36 @@
+"""A run that has everything that a run can have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cold_and_soak_runs import cold, soak_example
+from counter_runs import counted
+from documents import cell, document, example, failed, group
+
+from irbench.notices import Mark, Note, Warn
+from irbench.render.mark_texts import MARKS
+from irbench.render.note_texts import NOTES
+from irbench.render.texts import WARNINGS
+from irbench.result import RunDocument
+
+
+def everything() -> RunDocument:
+    """Return a run of every kind of table, with every warning, note and mark."""
+    marks = tuple(Mark(code, made.example) for code, made in MARKS.items())
+    said = group(
+        cell("ort", marks=marks),
+        cell("openvino", state="mismatch"),
+        failed("tf"),
+        failed("tf-xla", state="not-applicable"),
+        warnings=tuple(Warn(code, made.example) for code, made in WARNINGS.items()),
+        notes=tuple(Note(code, made.example) for code, made in NOTES.items()),
+    )
+    counters = counted(timeline_ms=100)
+    return replace(
+        document(example(), said, *counters.groups),
+        cold_starts=cold().cold_starts,
+        soaks=soak_example().soaks,
+        counters=tuple(replace(table, table=2) for table in counters.counters),
+        complete=False,
+    )
