@@ -9,7 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["LOGS", "RUN_FILE", "Stamp", "default_root", "place_of", "profiles_folder", "run_folders"]
+from irbench.errors import IrbenchError
+from irbench.system.file_states import is_folder
+from irbench.system.home import data_home
+
+__all__ = [
+    "LOGS",
+    "RUN_FILE",
+    "Stamp",
+    "default_root",
+    "folders_of_runs",
+    "place_of",
+    "profiles_folder",
+    "run_folders",
+]
 
 RUN_FILE = "run.json"
 """What makes a folder a run; the launches that it names are part of it."""
@@ -29,16 +42,23 @@ def default_root() -> Path:
     """Return where runs go: ``IRBENCH_RESULTS``, else ``./results`` if it is for irbench, else the user's data folder.
 
     Many projects have a folder ``results`` of their own. One is for irbench that is empty or has runs.
+
+    Raises:
+        IrbenchError: None of these is there, and the user has no home folder.
     """
     named = os.environ.get("IRBENCH_RESULTS")
     if named:
         return Path(named)
     here = Path("results")
-    if here.is_dir() and _is_for_runs(here):
+    if is_folder(here) and _is_for_runs(here):
         return here.resolve()
-    from platformdirs import user_data_dir
-
-    return Path(user_data_dir("irbench")) / "results"
+    found = data_home()
+    if found is None:
+        raise IrbenchError(
+            "There is no folder for results: this user has no home folder.",
+            hint="Name one with --results or IRBENCH_RESULTS.",
+        )
+    return found / "results"
 
 
 def place_of(root: Path, created: str, run_id: str) -> Path:
@@ -63,6 +83,23 @@ def run_folders(root: Path) -> Iterator[tuple[str, Stamp]]:
             except OSError:
                 continue  # no run, or removed while we looked
             yield f"{_RUNS}/{month.name}/{run.name}", (state.st_size, state.st_mtime_ns)
+
+
+def folders_of_runs(folder: Path) -> Iterator[Path]:
+    """Yield the folders at any depth that hold a run, without hidden ones, links and those that cannot be read.
+
+    Args:
+        folder: Where they are searched, from elsewhere or a store's.
+    """
+    pending = [folder]
+    while pending:
+        here = pending.pop()
+        with contextlib.suppress(OSError), os.scandir(here) as entries:
+            for entry in entries:
+                if entry.name == RUN_FILE:
+                    yield here
+                elif entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                    pending.append(here / entry.name)
 
 
 def _is_for_runs(folder: Path) -> bool:
