@@ -17,6 +17,7 @@ import click
 from irbench import __version__
 from irbench.cli.interrupts import as_interrupts
 from irbench.cli.options.groups import SuggestingGroup
+from irbench.cli.output.stderr import home_warnings_told
 from irbench.errors import ExitCode, IrbenchError
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot say "±" still gets the table
     try:
-        with as_interrupts():
+        with as_interrupts(), home_warnings_told():
             if COMPLETION in os.environ:
                 importlib.import_module("irbench.cli.options.shells")  # which click then asks instead of its own
             result: Any = cli.main(args=arguments, prog_name="irbench", standalone_mode=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ __all__ = [
     "digest_of_source",
     "folders_for",
     "kept_for",
+    "places_for",
     "read_intact",
     "read_lineage",
     "write_lineage",
@@ -85,10 +86,19 @@ class Lineage:
 
 
 def folders_for(artifact: Artifact) -> tuple[Path, ...]:
-    """Return where a graph's descendants are kept, the best place first: with its bundle, else with irbench."""
+    """Return where a graph's descendants are searched, the best place first: with its bundle, else with irbench."""
+    return (*_with_bundle(artifact), *(home / _FOLDER for home in bundles.homes()))
+
+
+def places_for(artifact: Artifact) -> Iterator[Path]:
+    """Yield where a graph's descendants may be put, the best place first; each may turn out not to be writable."""
+    yield from _with_bundle(artifact)
+    yield bundles.home() / _FOLDER
+
+
+def _with_bundle(artifact: Artifact) -> tuple[Path, ...]:
     beside = artifact.path.parent
-    homes = (beside, bundles.home()) if (beside / bundles.CARD).is_file() else (bundles.home(),)
-    return tuple(home / _FOLDER for home in homes)
+    return (beside / _FOLDER,) if (beside / bundles.CARD).is_file() else ()
 
 
 def kept_for(artifact: Artifact) -> tuple[tuple[Path, Lineage], ...]:
