@@ -11,7 +11,7 @@ from irbench.errors import IrbenchError
 from irbench.system.files import sync_folder, write_synced
 from irbench.system.regular_files import read_regular
 
-__all__ = ["LARGEST_BYTES", "explained", "make_folder", "prove_writable", "read_bytes", "readable"]
+__all__ = ["LARGEST_BYTES", "explained", "make_folder", "prove_writable", "read_bytes", "readable", "unreadable"]
 
 LARGEST_BYTES = 1 << 28
 """Of any file of a run, a profile or a receipt; larger ones are not read."""
@@ -67,10 +67,15 @@ def readable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = "Copy what it points to in its place, for example with cp -L." if error.errno == errno.ELOOP else ""
-        raise IrbenchError(
-            f"{path} cannot be read: {error.strerror or error}.", hint=hint or "Check the path and its permissions."
-        ) from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path | str, error: OSError) -> IrbenchError:
+    """Return what to say of a path that cannot be read."""
+    hint = "Copy what it points to in its place, for example with cp -L." if error.errno == errno.ELOOP else ""
+    return IrbenchError(
+        f"{path} cannot be read: {error.strerror or error}.", hint=hint or "Check the path and its permissions."
+    )
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
@@ -36,6 +36,9 @@ _MONTH = re.compile(r"\d{4}-\d{2}")
 
 Stamp: TypeAlias = tuple[int, int]
 """Size in bytes and time of change in nanoseconds of a run's file."""
+
+Unreadable: TypeAlias = Callable[[str, OSError], object]
+"""Hears of a path that cannot be looked at."""
 
 
 def default_root() -> Path:
@@ -71,17 +74,24 @@ def profiles_folder(root: Path) -> Path:
     return root / _PROFILES
 
 
-def run_folders(root: Path) -> Iterator[tuple[str, Stamp]]:
+def run_folders(root: Path, unreadable: Unreadable = lambda _path, _error: None) -> Iterator[tuple[str, Stamp]]:
     """Yield each run's folder, relative to the root, with the stamp of its file.
 
     Folders whose name begins with a dot are somebody's unfinished work and no runs.
+
+    Args:
+        root: The folder of results.
+        unreadable: Hears what is there and cannot be looked at, and why.
     """
-    for month in _entries(root / _RUNS):
-        for run in _entries(month):
+    for month in _entries(root / _RUNS, unreadable):
+        for run in _entries(month, unreadable):
             try:
                 state = os.stat(f"{run.path}/{RUN_FILE}")  # noqa: PTH116 - thousands of Path objects would take longer
-            except OSError:
+            except (FileNotFoundError, NotADirectoryError):
                 continue  # no run, or removed while we looked
+            except OSError as error:
+                unreadable(f"{run.path}/{RUN_FILE}", error)
+                continue
             yield f"{_RUNS}/{month.name}/{run.name}", (state.st_size, state.st_mtime_ns)
 
 
@@ -109,7 +119,14 @@ def _is_for_runs(folder: Path) -> bool:
     return not names or (not names.isdisjoint((_RUNS, _PROFILES)) and all(_MONTH.fullmatch(name) for name in months))
 
 
-def _entries(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
-    with contextlib.suppress(OSError), os.scandir(folder) as found:
-        return [path for path in found if not path.name.startswith(".")]
+def _entries(
+    folder: Path | os.DirEntry[str], unreadable: Unreadable = lambda _path, _error: None
+) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return [path for path in found if not path.name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        unreadable(os.fspath(folder), error)
     return []

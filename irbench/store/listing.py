@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
+from irbench.store.files import unreadable
 from irbench.store.folders import RUN_FILE, Stamp, profiles_folder, run_folders
 from irbench.store.index import Index
 from irbench.system.file_states import is_file
@@ -61,7 +62,7 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
     entries: dict[str, RunEntry] = {}
     changed: dict[str, tuple[Stamp, RunEntry]] = {}
     problems: list[str] = []
-    for folder, stamp in run_folders(root):
+    for folder, stamp in run_folders(root, lambda path, error: problems.append(unreadable(path, error).message)):
         if folder in known and known[folder][0] == stamp:
             entries[folder] = known[folder][1]
             continue

@@ -101,6 +101,23 @@ def test_a_folder_that_may_only_be_read_is_listed(root: Path) -> None:
     assert called.stderr == ""
 
 
+def test_what_may_not_be_looked_at_is_named_and_hides_no_other_run(root: Path) -> None:
+    closed, sound = measured(root), measured(root)
+    closed.folder.chmod(0)
+    try:
+        called = without_privileges("results", "--results", root)
+        assert called.returncode == 0
+        assert sound.document.run_id in called.stdout
+        assert called.stderr.splitlines() == [f"warning: {closed.folder}/run.json cannot be read: Permission denied."]
+        (root / "runs").chmod(0)
+        called = without_privileges("results", "--results", root)
+    finally:
+        (root / "runs").chmod(0o755)
+        closed.folder.chmod(0o755)
+    assert called.returncode == 0
+    assert f"warning: {root}/runs cannot be read: Permission denied." in called.stderr
+
+
 def without_privileges(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Call irbench so that permissions count, which root is above."""
     lowered = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
