@@ -19,6 +19,7 @@ from irbench.optimizer.model_files import weights_beside
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Disagreement
 from irbench.system.files import write_atomically
+from irbench.system.regular_files import read_regular
 
 __all__ = [
     "Lineage",
@@ -31,7 +32,7 @@ __all__ = [
     "write_lineage",
 ]
 
-_FILE = "lineage.json"
+_FILE, _MOST_BYTES = "lineage.json", 1 << 24
 _FOLDER = "optimized"
 
 
@@ -116,8 +117,8 @@ def kept_for(artifact: Artifact) -> tuple[tuple[Path, Lineage], ...]:
 def read_lineage(path: Path) -> Lineage | None:
     """Return the lineage that stands beside a graph, if one does."""
     try:
-        return msgspec.json.decode((path.parent / _FILE).read_bytes(), type=Lineage)
-    except (OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(read_regular(path.parent / _FILE, _MOST_BYTES), type=Lineage)
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return None
 
 
