@@ -1,6 +1,6 @@
 """Bundles on disk: a card beside the files it describes, versions under a name, one pointer to the current one.
 
-Layout, under :func:`home`::
+Layout, under :func:`irbench.system.home.home`::
 
     bundles/<name>/<version>/card.json, model.onnx, ...      a version is written once and never changed
     bundles/<name>/.current                                  one line: the version that the name means
@@ -13,13 +13,12 @@ Everything is put in place by a rename, so a reader sees the old state or the ne
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
-import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
+from irbench.bundle_integrity import first_damaged
 from irbench.bundle_replacement import ELSEWHERE, put_elsewhere, require_replaceable
 from irbench.card import (
     CARD,
@@ -34,7 +33,11 @@ from irbench.card import (
 )
 from irbench.errors import IrbenchError
 from irbench.spec import Bundle
+from irbench.system.file_states import is_file
 from irbench.system.files import move_folder, write_atomically
+from irbench.system.home import home, homes
+from irbench.system.locks import temporary_folder
+from irbench.system.regular_files import open_regular
 
 __all__ = [
     "CARD",
@@ -44,6 +47,7 @@ __all__ = [
     "digest",
     "find",
     "home",
+    "homes",
     "install",
     "is_in_cache",
     "latest",
@@ -58,32 +62,22 @@ __all__ = [
     "with_key",
 ]
 
+_FOLDER = "bundles"
 _CURRENT, _LATEST = ".current", ".latest"  # no bundle can have such a name
 _STAGING = ".irbench-making-"
 _MOST_BYTES = 1 << 20
-
-
-def home() -> Path:
-    """Return irbench's folder: ``IRBENCH_HOME``, or one in the user's cache folder."""
-    chosen = os.environ.get("IRBENCH_HOME")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("irbench", appauthor=False)
 
 
 def find(name: str) -> Path | None:
     """Return the folder of the current version of the bundle called ``name``."""
     if not _is_name(name):
         return None
-    version = _read(_root() / name / _CURRENT)
-    return _existing(_root() / name / version) if _is_name(version) else None
+    return _place(name, _pointer(Path(name, _CURRENT)))
 
 
 def is_in_cache(folder: Path) -> bool:
     """Return whether a folder is one of those that exports without a folder of their own are put into."""
-    return folder.absolute().is_relative_to(_root())
+    return any(folder.absolute().is_relative_to(root) for root in _roots())
 
 
 def latest() -> Path | None:
@@ -92,11 +86,11 @@ def latest() -> Path | None:
     Raises:
         IrbenchError: It does not exist any more.
     """
-    pointer = _read(_root() / _LATEST)
+    pointer = _pointer(Path(_LATEST))
     if not pointer:
         return None
     name, _, version = pointer.partition("/")
-    folder = _existing(_root() / name / version) if _is_name(name) and _is_name(version) else None
+    folder = _place(name, version)
     if folder is None:
         raise IrbenchError(f"The last export, {pointer}, no longer exists.", hint="Give a model: irbench run MODEL")
     return folder
@@ -104,9 +98,8 @@ def latest() -> Path | None:
 
 def all() -> tuple[Path, ...]:  # noqa: A001 - read as bundles.all()
     """Return the folder of the current version of every bundle, sorted by name."""
-    root = _root()
-    names = sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
-    return tuple(folder for folder in map(find, names) if folder is not None)
+    names = {path.name for root in _roots() for path in _entries(root)}
+    return tuple(folder for folder in map(find, sorted(names)) if folder is not None)
 
 
 def with_key(key: str) -> tuple[Path, ...]:
@@ -114,24 +107,37 @@ def with_key(key: str) -> tuple[Path, ...]:
 
     What was read to make them may have been different, or may have changed since.
     """
-    found = {file.parent: load_card(file.parent) for file in _root().glob(f"*/{key[:16]}-*/{CARD}")}
+    files = (file for root in _roots() for file in root.glob(f"*/{key[:16]}-*/{CARD}"))
+    found = {file.parent: load_card(file.parent) for file in files}
     alike = (folder for folder, card in found.items() if card.key == key)
     return tuple(sorted(alike, key=lambda folder: found[folder].created, reverse=True))
 
 
-def staging(target: Path | None = None) -> Path:
-    """Return a new empty folder on the file system where the bundle will end up."""
+@contextlib.contextmanager
+def staging(target: Path | None = None) -> Iterator[Path]:
+    """Yield a new empty folder on the file system where the bundle will end up; it is gone afterwards.
+
+    Raises:
+        IrbenchError: The folder around it cannot be written.
+    """
     parent = _root() if target is None else target.resolve().parent
+    with contextlib.ExitStack() as stack:
+        with _written(parent, target):
+            parent.mkdir(parents=True, exist_ok=True)
+            folder = stack.enter_context(temporary_folder(parent, _STAGING)) / "bundle"
+            folder.mkdir()
+        yield folder
+
+
+@contextlib.contextmanager
+def _written(folder: Path, target: Path | None) -> Iterator[None]:
+    """Turn a failure to write ``folder``, in which a bundle ends up, into an error that says how to mend it."""
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        _clear_leftovers(parent)
-        folder = parent / f"{_STAGING}{os.getpid()}-{secrets.token_hex(4)}"
-        folder.mkdir()
+        yield
     except OSError as error:
-        own = target is None or target.absolute().is_relative_to(home().absolute())
+        own = target is None or any(target.absolute().is_relative_to(kept) for kept in homes())
         hint = "Set IRBENCH_HOME to a folder that you can write." if own else ELSEWHERE
-        raise IrbenchError(f"{parent} cannot be written: {error.strerror or error}.", hint=hint) from error
-    return folder
+        raise IrbenchError(f"{folder} cannot be written: {error.strerror or error}.", hint=hint) from error
 
 
 def install(folder: Path, card: Card, target: Path | None = None) -> Path:
@@ -146,17 +152,18 @@ def install(folder: Path, card: Card, target: Path | None = None) -> Path:
         The bundle's folder.
 
     Raises:
-        IrbenchError: ``target`` holds other files, or cannot be replaced; it is as it was.
+        IrbenchError: The place cannot be written, or ``target`` holds other files; what was there is as it was.
     """
-    write_card(card, folder)
-    if target is not None:
-        return put_elsewhere(folder, target)
-    home_of_name = _root() / card.bundle.name
-    home_of_name.mkdir(parents=True, exist_ok=True)
-    superseded = _made_alike(home_of_name, card)
-    place = home_of_name / f"{card.key[:16]}-{secrets.token_hex(4)}"
-    move_folder(folder, place)
-    point_to(place)
+    home_of_name = _root() / card.bundle.name if target is None else target.parent
+    with _written(home_of_name, target):
+        write_card(card, folder)
+        if target is not None:
+            return put_elsewhere(folder, target)
+        home_of_name.mkdir(parents=True, exist_ok=True)
+        superseded = _made_alike(home_of_name, card)
+        place = home_of_name / f"{card.key[:16]}-{secrets.token_hex(4)}"
+        move_folder(folder, place)
+        point_to(place)
     for old in superseded:
         shutil.rmtree(old, ignore_errors=True)
     return place
@@ -183,35 +190,33 @@ def _contents(origin: Origin) -> dict[str, str]:
 
 
 def point_to(place: Path) -> None:
-    """Make the version in ``place`` what its name means, and the last export; nothing for a bundle elsewhere."""
-    if place.parent.parent != _root():
+    """Make the version in ``place`` what its name means, and the last export; nothing for a bundle elsewhere.
+
+    Of a bundle that lies where nothing can be written, the folder that stands in remembers it.
+
+    Raises:
+        OSError: That cannot be written down.
+    """
+    if place.parent.parent not in _roots():
         return
-    write_atomically(place.parent / _CURRENT, place.name.encode())
-    write_atomically(_root() / _LATEST, f"{place.parent.name}/{place.name}".encode())
+    name = _root() / place.parent.name
+    name.mkdir(parents=True, exist_ok=True)
+    write_atomically(name / _CURRENT, place.name.encode())
+    write_atomically(_root() / _LATEST, f"{name.name}/{place.name}".encode())
 
 
 def load_intact(directory: Path) -> Bundle:
     """Return the bundle in ``directory`` after comparing its files with its card.
-
-    Files of the size and times of change that they had when they were last compared are not read again.
 
     Raises:
         IrbenchError: It holds no bundle, or a file is missing or not what was written.
     """
     directory = directory.absolute()
     card = load_card(directory)
-    remembered = home() / "intact" / f"{hashlib.sha256(os.fsencode(directory)).hexdigest()[:32]}.json"
-    state = json.dumps({name: [expected, *_stamp(directory / name)] for name, expected in card.checksums.items()})
-    for path in _files(card.bundle):
-        if path.name not in card.checksums:
-            raise _damaged(path, card.bundle)
-    if state != _read(remembered):
-        for name, expected in card.checksums.items():
-            if not _is_intact(directory / name, expected):
-                raise _damaged(directory / name, card.bundle)
-        with contextlib.suppress(OSError):  # without a memory the next run compares again
-            remembered.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(remembered, state.encode())
+    unknown = (path for path in _files(card.bundle) if path.name not in card.checksums)
+    damaged = next(unknown, None) or first_damaged(directory, card.checksums)
+    if damaged is not None:
+        raise _damaged(damaged, card.bundle)
     return card.bundle
 
 
@@ -220,23 +225,8 @@ def _files(bundle: Bundle) -> tuple[Path, ...]:
     return (*(artifact.path for artifact in bundle.artifacts), *reference)
 
 
-def _is_intact(path: Path, expected: str) -> bool:
-    try:
-        return path.is_file() and digest(path) == expected
-    except OSError:
-        return False
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0, 0
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
 def _damaged(path: Path, bundle: Bundle) -> IrbenchError:
-    kept = "" if path.is_relative_to(_root()) else f" -o {path.parent}"
+    kept = "" if is_in_cache(path) else f" -o {path.parent}"
     return IrbenchError(
         f"{path} is missing or has changed since the export.",
         hint=f"Export it again: irbench export {bundle.source or bundle.name} --force{kept}",
@@ -244,36 +234,37 @@ def _damaged(path: Path, bundle: Bundle) -> IrbenchError:
 
 
 def _root() -> Path:
-    return home() / "bundles"
+    """Return the folder that bundles are put into."""
+    return home() / _FOLDER
+
+
+def _roots() -> tuple[Path, ...]:
+    """Return the folders that bundles are searched in."""
+    return tuple(folder / _FOLDER for folder in homes())
 
 
 def _is_name(name: str) -> bool:
     return bool(name) and not name.startswith(".") and Path(name).name == name
 
 
-def _existing(folder: Path) -> Path | None:
-    try:
-        return folder if (folder / CARD).is_file() else None
-    except OSError:  # a name too long for any folder
+def _place(name: str, version: str) -> Path | None:
+    """Return the folder of a version, if there is one."""
+    if not (_is_name(name) and _is_name(version)):
         return None
+    places = (root / name / version for root in _roots())
+    return next((place for place in places if is_file(place / CARD)), None)
 
 
-def _read(path: Path) -> str:
-    """Return the text of a small file, nothing where there is none."""
-    try:
-        if not path.is_file():
-            return ""
-        with path.open("rb") as file:
+def _pointer(path: Path) -> str:
+    """Return the text of a small file below the folders of bundles; nothing where there is none."""
+    for root in _roots():
+        with contextlib.suppress(OSError), open_regular(root / path) as file:
             return file.read(_MOST_BYTES).decode(errors="replace").strip()
+    return ""
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
     except OSError:
-        return ""
-
-
-def _clear_leftovers(parent: Path) -> None:
-    """Remove what exports left behind that were killed."""
-    import psutil
-
-    for folder in parent.glob(f"{_STAGING}*-*"):
-        process = folder.name.removeprefix(_STAGING).split("-")[0]
-        if process.isdecimal() and not psutil.pid_exists(int(process)):
-            shutil.rmtree(folder, ignore_errors=True)
+        return []

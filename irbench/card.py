@@ -14,8 +14,9 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, TensorSpec
 from irbench.system import host
-from irbench.system.file_states import FileState, digest
+from irbench.system.file_states import FileState, digest, is_file
 from irbench.system.files import write_atomically
+from irbench.system.regular_files import open_regular
 
 if TYPE_CHECKING:
     from irbench.spi import Array
@@ -117,9 +118,9 @@ def load_card(directory: Path) -> Card:
     path = directory / CARD
     remedy = f"Export it again: irbench export MODEL --force. Or delete {directory}."
     try:
-        if not path.is_file():
+        if not is_file(path):
             raise IrbenchError(f"{directory} is not a bundle: it contains no {CARD}.", hint="irbench export MODEL")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(_MOST_BYTES)
         if msgspec.json.decode(content, type=_Version).schema_version > _SCHEMA_VERSION:
             raise IrbenchError(

@@ -33,9 +33,10 @@ def make_bundle(name: str = "net") -> Bundle:
 
 
 def put(name: str = "net", key: str = "a" * 64, content: bytes = b"onnx", target: Path | None = None) -> Path:
-    folder = bundles.staging(target)
-    (folder / "model.onnx").write_bytes(content)
-    np.savez(folder / "reference.npz", np.arange(8.0), np.ones((8, 2), np.int32))
-    (folder / "graph.pb").write_bytes(b"graph")
-    checksums = {path.name: bundles.digest(path) for path in sorted(folder.iterdir())}
-    return bundles.install(folder, bundles.Card(make_bundle(name), key, "2026-01-01T00:00:00+00:00", checksums), target)
+    with bundles.staging(target) as folder:
+        (folder / "model.onnx").write_bytes(content)
+        np.savez(folder / "reference.npz", np.arange(8.0), np.ones((8, 2), np.int32))
+        (folder / "graph.pb").write_bytes(b"graph")
+        checksums = {path.name: bundles.digest(path) for path in sorted(folder.iterdir())}
+        card = bundles.Card(make_bundle(name), key, "2026-01-01T00:00:00+00:00", checksums)
+        return bundles.install(folder, card, target)

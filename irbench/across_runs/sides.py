@@ -13,8 +13,9 @@ from irbench.across_runs.model_names import shared_names
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import CheckedRun, read_documents, read_run
 from irbench.errors import IrbenchError
-from irbench.store.folders import RUN_FILE, run_folders
+from irbench.store.folders import RUN_FILE, folders_of_runs, run_folders
 from irbench.store.listing import find_run
+from irbench.system.file_states import is_file, is_folder
 
 __all__ = ["MACHINE", "Side", "cells_of", "machine_called", "read_side"]
 
@@ -99,28 +100,24 @@ def _folders(name: str, root: Path, scratch: Path, unpack: Unpack) -> Sequence[P
     path = Path(name)
     if name.startswith(MACHINE):
         return _of_machine(root, name.removeprefix(MACHINE))
-    if path.is_file() and path.name.endswith((".tar.gz", ".tgz")):
+    if is_file(path) and path.name.endswith((".tar.gz", ".tgz")):
         unpack(path, scratch)
         return _below(scratch, name)
-    if path.is_file() and path.name != RUN_FILE:
+    if is_file(path) and path.name != RUN_FILE:
         raise IrbenchError(
             f"{name} is neither a run's {RUN_FILE} nor an archive of runs, so it has no samples to compare.",
             hint="Pack the run where it is stored: irbench results export RUN -o run.tar.gz",
         )
-    if path.is_dir() and not (path / RUN_FILE).is_file():
+    if is_folder(path) and not is_file(path / RUN_FILE):
         return _below(path, name)
     return (find_run(root, name),)
 
 
 def _below(folder: Path, name: str) -> list[Path]:
-    found = sorted(file.parent for file in folder.rglob(RUN_FILE) if not _is_hidden(file.relative_to(folder)))
+    found = sorted(folders_of_runs(folder))
     if not found:
         raise IrbenchError(f"{name} contains no run.", hint="Give a run, or a folder or archive with runs in it.")
     return found
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def _like_the_newest(cells: Sequence[MeasuredCell]) -> Iterator[MeasuredCell]:

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from irbench import __version__
-from irbench.bundles import home
+from irbench.bundles import home, homes
 from irbench.spi import Availability, Description
 from irbench.system.files import write_atomically
+from irbench.system.regular_files import read_regular
 
 __all__ = ["probe", "remembered"]
 
 _DEADLINE_S = 180.0
+_MOST_BYTES = 1 << 20
 
 
 def probe(description: Description) -> Availability:
@@ -27,17 +29,23 @@ def probe(description: Description) -> Availability:
     """
     from irbench.worker import call_in_worker
 
-    found: Availability = call_in_worker("irbench.registry:probe", description.name, deadline_s=_DEADLINE_S)
-    path = _path(description.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps({"made_with": _made_with(description), "found": asdict(found)}).encode())
+    found: Availability = call_in_worker("irbench.worker.probing:probe", description.name, deadline_s=_DEADLINE_S)
+    path = home() / _place(description.name)
+    with contextlib.suppress(OSError):  # without a memory the next call looks again
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps({"made_with": _made_with(description), "found": asdict(found)}).encode())
     return found
 
 
 def remembered(description: Description) -> Availability | None:
     """Return what the last probe found; ``None`` where there was none with these versions on this machine."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        stored: dict[str, Any] = json.loads(_path(description.name).read_text())
+    found = (_remembered_in(folder / _place(description.name), description) for folder in homes())
+    return next(filter(None, found), None)
+
+
+def _remembered_in(path: Path, description: Description) -> Availability | None:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        stored: dict[str, Any] = json.loads(read_regular(path, _MOST_BYTES))
         if stored["made_with"] == _made_with(description):
             found = stored["found"]
             precisions = {device: tuple(names) for device, names in found["precisions"].items()}
@@ -45,8 +53,9 @@ def remembered(description: Description) -> Availability | None:
     return None
 
 
-def _path(name: str) -> Path:
-    return home() / "probes" / f"{name}.json"
+def _place(name: str) -> Path:
+    """Return the file of a backend, below irbench's folder."""
+    return Path("probes", f"{name}.json")
 
 
 def _made_with(description: Description) -> dict[str, str | None]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading.tensor_file import tensor_of_file
+from irbench.system.regular_files import open_regular
 
 if TYPE_CHECKING:
     import onnx
@@ -97,7 +98,8 @@ def _sequence(file: Path) -> list[Any]:
 
     message = onnx.SequenceProto()
     try:
-        message.ParseFromString(file.read_bytes())
+        with open_regular(file) as stored:
+            message.ParseFromString(stored.read())
         return numpy_helper.to_list(message)
     except Exception as error:
         raise IrbenchError(

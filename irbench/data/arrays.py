@@ -15,6 +15,7 @@ import numpy as np
 
 from irbench.errors import IrbenchError, first_line
 from irbench.spi import Array
+from irbench.system.regular_files import open_regular
 
 __all__ = ["read_npy", "read_npz"]
 
@@ -47,7 +48,7 @@ def read_npy(file: Path, most_bytes: int) -> Array:
         IrbenchError: It is damaged, holds Python objects, or is larger.
     """
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             return _read(stream, file, most_bytes)
     except _DAMAGED as error:
         raise _unreadable(file, error) from error
@@ -65,7 +66,7 @@ def read_npz(file: Path, most_bytes: int) -> Mapping[str, Array]:
     """
     arrays: dict[str, Array] = {}
     try:
-        with zipfile.ZipFile(file) as archive:
+        with open_regular(file) as stored, zipfile.ZipFile(stored) as archive:
             for member in archive.namelist():
                 with archive.open(member) as stream:
                     array = _read(stream, file, most_bytes)

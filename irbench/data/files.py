@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from irbench.data.images import SUFFIXES
 from irbench.errors import IrbenchError
+from irbench.system.file_states import exists, is_file, is_folder
 
 __all__ = ["SampleFiles", "find_samples"]
 
@@ -41,9 +42,9 @@ def find_samples(path: Path) -> SampleFiles:
     Raises:
         IrbenchError: There is none, or they are of several kinds.
     """
-    if not path.exists():
+    if not exists(path):
         raise IrbenchError(f"There is no file or folder {path}.", hint="Check the path given with --data.")
-    found = _in_folder(path) if path.is_dir() else _of_files([path])
+    found = _in_folder(path) if is_folder(path) else _of_files([path])
     if not found:
         raise IrbenchError(f"{path} contains no samples.", hint=_FORMS)
     if len(found) > 1:
@@ -61,7 +62,7 @@ def _in_folder(folder: Path) -> dict[Kind, list[Path]]:
     sets = [place for place in folder.glob("test_data_set_*") if place.is_dir()]
     if sets:  # the ONNX convention puts them beside a model and other files
         return {"data-set": sets}
-    return _of_files([file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")])
+    return _of_files([file for file in folder.iterdir() if is_file(file) and not file.name.startswith(".")])
 
 
 def _of_files(files: list[Path]) -> dict[Kind, list[Path]]:

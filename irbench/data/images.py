@@ -12,6 +12,7 @@ from irbench.data.model_inputs import ModelInput
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import InputSpec, shape_text
 from irbench.spi import Array, install_command
+from irbench.system.regular_files import open_regular
 
 __all__ = ["SUFFIXES", "is_image_input", "read_image"]
 
@@ -81,7 +82,7 @@ def _decoded(file: Path, mode: str, size: tuple[int, int]) -> Array:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(file, formats=("PNG", "JPEG")) as image:
+            with open_regular(file) as stored, Image.open(stored, formats=("PNG", "JPEG")) as image:
                 upright = ImageOps.exif_transpose(image)
                 if upright.mode.startswith("I"):  # Pillow would clip 16 bits at 255
                     upright = Image.fromarray(_in_8_bits(np.asarray(upright)))

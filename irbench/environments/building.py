@@ -37,11 +37,13 @@ def build(release: Release, say: Callable[[str], None]) -> str:
     """
     folder = folder_of(release)
     if not _is_whole(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with waiting_for(folder.with_name(f".{folder.name}.lock")):
-            if not _is_whole(folder):  # another process may have built it meanwhile
-                say(f"building an environment with {release.distribution} {release.version}")
-                _make(release, folder)
+        try:
+            _make_once(release, folder, say)
+        except OSError as error:
+            raise IrbenchError(
+                f"{folder.parent} cannot be written: {error.strerror or error}.",
+                hint="Set IRBENCH_HOME to a folder that you can write.",
+            ) from error
     return str(folder / "bin" / "python")
 
 
@@ -50,12 +52,22 @@ def folder_of(release: Release) -> Path:
     facts = [release.requirement, release.digest, sys.executable, platform.python_version()]
     facts += pinned_requirements(release.distribution)
     key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:_KEY_LENGTH]
-    return bundles.home() / "environments" / f"{release.distribution}-{release.version}-{key}"
+    name = f"environments/{release.distribution}-{release.version}-{key}"
+    whole = (home / name for home in bundles.homes() if _is_whole(home / name))
+    return next(whole, None) or bundles.home() / name
 
 
 def _is_whole(folder: Path) -> bool:
     """Whether an environment is there with its Python, which may have been removed from the system."""
     return (folder / "bin" / "python").exists()
+
+
+def _make_once(release: Release, folder: Path, say: Callable[[str], None]) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with waiting_for(folder.with_name(f".{folder.name}.lock")):
+        if not _is_whole(folder):  # another process may have built it meanwhile
+            say(f"building an environment with {release.distribution} {release.version}")
+            _make(release, folder)
 
 
 def _make(release: Release, folder: Path) -> None:

@@ -19,6 +19,7 @@ from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Feeding, shape_t
 from irbench.spi import Array, ExportRequest
 from irbench.worker.reference import answers
 from irbench.worker.scratch import scratch_folder
+from irbench.worker.temporary_files import own_temporary_files
 
 __all__ = ["accept", "make"]
 
@@ -47,6 +48,7 @@ def make(
         The bundle, and the files that were read.
     """
     os.chdir(folder)
+    own_temporary_files()
     with ReadRecorder() as recorder:
         bundle = registry.exporter(exporter).export(request, say)
     return bundle, recorder.reads(replace(counted, ignored=(*counted.ignored, request.directory)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,7 +70,8 @@ def export(
     existing = None if options.force else existing_bundle(named, exporter, options)
     if existing is not None and existing.is_fresh:
         check(bundles.load(existing.folder))
-        bundles.point_to(existing.folder)
+        with contextlib.suppress(OSError):  # it can be used all the same
+            bundles.point_to(existing.folder)
         tell(bundle_used(existing.card))
         return existing.folder
     if existing is not None:
@@ -139,11 +140,10 @@ class _Callbacks:
 
 
 def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Callbacks) -> Path:
-    folder = bundles.staging(options.output)
     worker = _ExportWorker(exporter)
     say = callbacks.say
-    say(f"exporting {source.text}")
-    try:
+    with bundles.staging(options.output) as folder:
+        say(f"exporting {source.text}")
         bundle, reads = worker.make(source, options, folder, say)
         bundle = replace(bundle, name=_name(bundle.name, source, options, callbacks.tell))
         made = bundles.with_absolute_paths(bundle, folder)
@@ -155,8 +155,6 @@ def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Cal
             origin=_origin(source, exporter, options, reads),
         )
         return bundles.install(folder, card, options.output)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _name(wanted: str, source: Source, options: ExportOptions, tell: Tell) -> str:

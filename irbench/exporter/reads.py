@@ -76,7 +76,7 @@ def reads_request(source: Source, exporter: str, weights: str | None) -> ReadsRe
         find_module("irbench"),
         find_module(registry.entry_point(registry.EXPORTERS, exporter).module.partition(".")[0]),
     )
-    kept = (bundles.home() / name for name in _KEPT)
+    kept = (home / name for home in bundles.homes() for name in _KEPT)
     ignored = (*kept, *(_whole(tool) for tool in tools if tool is not None))
     return ReadsRequest(source.module.partition(".")[0], tuple(paths), ignored)
 

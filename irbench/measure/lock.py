@@ -2,6 +2,9 @@
 
 The kernel holds the lock; its file holds a line for each who measures, the holder's first. Those who measure all
 the same write theirs below, and each reads at its leisure who else is there.
+
+A file can be removed, by a cleaner of old files for example, and a lock on it is then seen by nobody. So the holder
+also holds a name of the file's path, which no one can remove; containers that share the file alone see the file alone.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import contextlib
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +22,7 @@ from typing import Any
 
 from irbench.errors import IrbenchError, one_line
 from irbench.measure.clock import utc_now
+from irbench.system.name_locks import hold_name
 
 __all__ = ["Holder", "MeasurementLock", "holder_text", "measuring"]
 
@@ -27,6 +32,8 @@ _MOST_BYTES = 4096
 _MOST_OTHERS = 5
 _LONGEST_WORD = 200
 _LONGEST_NUMBER = 10
+_BEGINNING = b'{"process": '
+"""How each line begins that we write."""
 
 
 @dataclass(frozen=True)
@@ -64,32 +71,71 @@ class MeasurementLock:
         """
         ourselves = {"process": os.getpid(), "since": utc_now().isoformat(timespec="seconds")}
         self._line = json.dumps({**ourselves, "what": what[:_LONGEST_WORD]})
-        self._path = Path(os.environ.get(_VARIABLE) or _SHARED)
+        named = os.environ.get(_VARIABLE)
+        self._path, self._is_named = Path(named or _SHARED), bool(named)
         self._descriptor: int | None = None
+        self._name: int | None = None
         self.holds = False
 
     def join(self) -> None:
         """Take the lock if it is free.
 
         Raises:
-            IrbenchError: Its file cannot be opened.
+            IrbenchError: Its file cannot be opened, or is one that we did not make.
         """
-        self.leave()
+        self._close_file()
         try:
-            self._descriptor, self.holds = _taken(self._path)
+            self._descriptor, taken = _taken(self._path)
         except OSError as error:
             raise IrbenchError(
                 f"The lock file {self._path} cannot be opened: {error.strerror}.",
                 hint=f"Set {_VARIABLE} to another file, or use --no-lock.",
             ) from error
+        if taken:
+            self._refuse_other_files(self._descriptor)
+            self.holds = self._holds_name()
         if self.holds:
             _write(self._descriptor, [self._line])
+        elif taken:  # whoever holds the name gets the file, too, at the next look
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def leave(self) -> None:
         """Give the lock back, if it is ours."""
+        self._close_file()
+        if self._name is not None:
+            os.close(self._name)
+        self._name = None
+
+    def _close_file(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor, self.holds = None, False
+
+    def _holds_name(self) -> bool:
+        """Take the name of the file's path, unless it is ours already, and return whether nobody else has it."""
+        if self._name is None:
+            try:
+                self._name = hold_name(f"lock {self._path.resolve()}")
+            except BlockingIOError:
+                return False
+            except OSError:  # the system has no names, and the file is all there is
+                pass
+        return True
+
+    def _refuse_other_files(self, descriptor: int) -> None:
+        """Refuse to write into a file that may be somebody's.
+
+        The usual place is irbench's own by its name; whatever any user of the machine wrote there is replaced.
+        """
+        found = os.fstat(descriptor)
+        is_file = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        if is_file and (not self._is_named or os.pread(descriptor, len(_BEGINNING), 0) in (b"", _BEGINNING)):
+            return
+        self._close_file()
+        raise IrbenchError(
+            f"{self._path} is not a lock file of irbench, and irbench does not overwrite it.",
+            hint=f"Set {_VARIABLE} to another file, or remove this one.",
+        )
 
     def holder(self) -> Holder:
         """Return who holds the lock."""
@@ -181,7 +227,7 @@ def _open(path: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
     except FileExistsError:
         # without O_CREAT: the kernel refuses it for files of other users in a shared folder
-        return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     finally:
         os.umask(before)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from irbench.graph_record import OptimizerActivity
 from irbench.measure.clock import utc_now
 from irbench.optimizer.cache_key import key_of
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
-from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, read_intact, write_lineage
+from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, places_for, read_intact, write_lineage
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.samples import GENERATED, CheckInputs
@@ -85,8 +85,7 @@ def optimize(
 def _make(
     bundle: Bundle, artifact: Artifact, lineage: Lineage, tools: Tools, report: Report, given: CheckInputs
 ) -> tuple[Path, Lineage]:
-    target, folder = _staging(artifact, lineage.key[:32])
-    try:
+    with _staging(artifact, lineage.key[:32]) as (target, folder):
         with _written_in(target.parent):
             bound = bound_shapes(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
         job = OptimizationJob(
@@ -105,8 +104,6 @@ def _make(
         lineage = replace(lineage, checked=outcome.checked)
         with _written_in(target.parent):
             lineage = _keep(folder, target, write_lineage(lineage, folder))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return target / MODEL_FILE, lineage
 
 
@@ -143,29 +140,35 @@ def _keep(folder: Path, target: Path, lineage: Lineage) -> Lineage:
 
 def _replace_damaged(folder: Path, target: Path, lineage: Lineage) -> Lineage:
     """Do as :func:`_keep` where a damaged result lies, which another process may be replacing too."""
-    aside = bundles.staging(target)
-    try:
-        with contextlib.suppress(FileNotFoundError):  # the other one has put it aside
-            target.rename(aside)
-        found = read_intact(aside, lineage.key)  # the other one has replaced it, and may have handed it out
-        move_folder(folder if found is None else aside, target)
-    except OSError:
-        found = read_intact(target, lineage.key)
-        if found is None:
-            raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    with bundles.staging(target) as aside:
+        try:
+            with contextlib.suppress(FileNotFoundError):  # the other one has put it aside
+                target.rename(aside)
+            found = read_intact(aside, lineage.key)  # the other one has replaced it, and may have handed it out
+            move_folder(folder if found is None else aside, target)
+        except OSError:
+            found = read_intact(target, lineage.key)
+            if found is None:
+                raise
     return found or lineage
 
 
-def _staging(artifact: Artifact, name: str) -> tuple[Path, Path]:
-    """Return where a result will lie, in the first folder that can be written, and a new folder to make it in."""
-    first, *others = (folder / name for folder in folders_for(artifact))
-    for target in others:
-        with contextlib.suppress(IrbenchError):
-            return first, bundles.staging(first)
-        first = target
-    return first, bundles.staging(first)
+@contextlib.contextmanager
+def _staging(artifact: Artifact, name: str) -> Iterator[tuple[Path, Path]]:
+    """Yield where a result will lie, in the first folder that can be written, and a new folder to make it in."""
+    with contextlib.ExitStack() as stack:
+        yield _in_first_writable((place / name for place in places_for(artifact)), stack)
+
+
+def _in_first_writable(targets: Iterable[Path], stack: contextlib.ExitStack) -> tuple[Path, Path]:
+    problem: IrbenchError | None = None
+    for target in targets:
+        try:
+            return target, stack.enter_context(bundles.staging(target))
+        except IrbenchError as error:
+            problem = error
+    assert problem is not None, "there is irbench's own folder at least"
+    raise problem
 
 
 def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from irbench.optimizer.model_files import weights_beside
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Disagreement
 from irbench.system.files import write_atomically
+from irbench.system.regular_files import read_regular
 from irbench.worker.model_files import read_external_files
 
 __all__ = [
@@ -24,12 +25,13 @@ __all__ = [
     "digest_of_source",
     "folders_for",
     "kept_for",
+    "places_for",
     "read_intact",
     "read_lineage",
     "write_lineage",
 ]
 
-_FILE = "lineage.json"
+_FILE, _MOST_BYTES = "lineage.json", 1 << 24
 _FOLDER = "optimized"
 
 
@@ -84,10 +86,19 @@ class Lineage:
 
 
 def folders_for(artifact: Artifact) -> tuple[Path, ...]:
-    """Return where a graph's descendants are kept, the best place first: with its bundle, else with irbench."""
+    """Return where a graph's descendants are searched, the best place first: with its bundle, else with irbench."""
+    return (*_with_bundle(artifact), *(home / _FOLDER for home in bundles.homes()))
+
+
+def places_for(artifact: Artifact) -> Iterator[Path]:
+    """Yield where a graph's descendants may be put, the best place first; each may turn out not to be writable."""
+    yield from _with_bundle(artifact)
+    yield bundles.home() / _FOLDER
+
+
+def _with_bundle(artifact: Artifact) -> tuple[Path, ...]:
     beside = artifact.path.parent
-    homes = (beside, bundles.home()) if (beside / bundles.CARD).is_file() else (bundles.home(),)
-    return tuple(home / _FOLDER for home in homes)
+    return (beside / _FOLDER,) if (beside / bundles.CARD).is_file() else ()
 
 
 def kept_for(artifact: Artifact) -> tuple[tuple[Path, Lineage], ...]:
@@ -105,8 +116,8 @@ def kept_for(artifact: Artifact) -> tuple[tuple[Path, Lineage], ...]:
 def read_lineage(path: Path) -> Lineage | None:
     """Return the lineage that stands beside a graph, if one does."""
     try:
-        return msgspec.json.decode((path.parent / _FILE).read_bytes(), type=Lineage)
-    except (OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(read_regular(path.parent / _FILE, _MOST_BYTES), type=Lineage)
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return None
 
 

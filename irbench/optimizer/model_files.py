@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.onnx.reading import external_data
+from irbench.system.locks import temporary_folder
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -59,8 +59,8 @@ def copy_model(source: Path, target: Path) -> None:
     Raises:
         OSError: The target cannot be written; what stood there before still does.
     """
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
-        unfinished = Path(folder) / target.name  # the graph names its weights by the name that they keep
+    with temporary_folder(target.parent, f".{target.name}-") as folder:
+        unfinished = folder / target.name  # the graph names its weights by the name that they keep
         if weights_beside(source).is_file():
             write(load(source), unfinished)
             _replace_with_weights(unfinished, target)

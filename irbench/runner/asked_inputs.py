@@ -10,6 +10,7 @@ from typing import TypeAlias
 from irbench.errors import IrbenchError
 from irbench.spec import Number
 from irbench.spi import Array
+from irbench.system.file_states import exists
 
 __all__ = ["AskedInputs", "DataSource"]
 
@@ -42,7 +43,7 @@ class AskedInputs:
         Raises:
             IrbenchError: There is no such file or folder.
         """
-        if isinstance(self.data, Path) and not self.data.exists():
+        if isinstance(self.data, Path) and not exists(self.data):
             raise IrbenchError(f"There is no file or folder {self.data}.", hint="Check the path given with --data.")
 
     def as_plan(self) -> dict[str, object]:

@@ -25,10 +25,13 @@ from irbench.errors import IrbenchError
 from irbench.result import RunDocument
 from irbench.store.archive_limits import excess
 from irbench.store.document import decode_document
-from irbench.store.files import explained, read_bytes
+from irbench.store.files import LARGEST_BYTES, explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, place_of
+from irbench.store.logs import read_logs
 from irbench.store.reading import read_launch
+from irbench.system.file_states import is_file
 from irbench.system.files import replacing
+from irbench.system.regular_files import open_regular
 
 __all__ = ["pack", "unpack"]
 
@@ -38,7 +41,6 @@ _LARGEST_LOG_BYTES = 1 << 20
 _UNTRUSTED = "irbench never writes such an archive: do not trust it."
 _ELSEWHERE = "name another file with -o"
 _GZIP = b"\x1f\x8b"
-_LARGEST_MEMBER_BYTES = 1 << 28
 _LARGEST_HEADER_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 20
 _FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
@@ -80,7 +82,7 @@ def unpack(archive: Path, target: Path) -> None:
     Raises:
         IrbenchError: It is no archive, damaged, holds what could harm, or unpacks to more than any that we write.
     """
-    if not archive.is_file():
+    if not is_file(archive):
         raise IrbenchError(
             f"{archive} is not a regular file, and an archive has to be read twice.", hint="Save it to a file first."
         )
@@ -97,7 +99,7 @@ def unpack(archive: Path, target: Path) -> None:
 
 def _unpack(archive: Path, target: Path, wanted: Callable[[PurePosixPath], bool]) -> None:
     """Write those files of runs that are wanted, by their paths below ``target``."""
-    with gzip.open(archive) as stream:
+    with open_regular(archive) as file, gzip.GzipFile(fileobj=file) as stream:
         for member in _members(stream, archive):
             end = stream.tell() + member.size
             found = _OF_A_RUN.fullmatch(member.name)
@@ -125,7 +127,7 @@ def _require_archive(path: Path) -> None:
         raise IrbenchError(f"{path} does not end with .tar.gz.", hint="Give a file name that ends with .tar.gz.")
     if not path.exists():
         return
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if file.read(len(_GZIP)) != _GZIP:
             raise IrbenchError(
                 f"{path} is not an archive of runs, and irbench does not overwrite it.",
@@ -141,19 +143,13 @@ def _require_unpackable(files: int, size_bytes: int, packed_bytes: int) -> None:
 
 
 def _pack(folder: Path, tar: tarfile.TarFile) -> None:
-    whole = read_bytes(folder / RUN_FILE)
+    whole = read_bytes(folder / RUN_FILE, follow=False)
     document = decode_document(whole, str(folder / RUN_FILE))
     _add(tar, document, RUN_FILE, whole)
     for name in sorted(document.launches):
-        _add(tar, document, name, read_launch(folder, name, document))
-    for log in sorted((folder / LOGS).glob("*.log")):
-        _add(tar, document, f"{LOGS}/{log.name}", _end_of(log))
-
-
-def _end_of(log: Path) -> bytes:
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - _LARGEST_LOG_BYTES))
-        return file.read(_LARGEST_LOG_BYTES)
+        _add(tar, document, name, read_launch(folder, name, document, follow=False))
+    for name, log in read_logs(folder, _LARGEST_LOG_BYTES):
+        _add(tar, document, f"{LOGS}/{name}", log)
 
 
 def _add(tar: tarfile.TarFile, document: RunDocument, name: str, data: bytes) -> None:
@@ -194,7 +190,7 @@ def _require_harmless(member: tarfile.TarInfo, archive: Path) -> None:
             f"{archive} holds {member.name!r}, which is a link or leads outside the archive.",
             hint=_UNTRUSTED,
         )
-    _require_size(member, archive, _LARGEST_MEMBER_BYTES)
+    _require_size(member, archive, LARGEST_BYTES)
 
 
 def _require_size(member: tarfile.TarInfo, archive: Path, most_bytes: int) -> None:

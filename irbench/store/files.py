@@ -9,8 +9,12 @@ from pathlib import Path
 
 from irbench.errors import IrbenchError
 from irbench.system.files import sync_folder, write_synced
+from irbench.system.regular_files import read_regular
 
-__all__ = ["explained", "make_folder", "prove_writable", "read_bytes"]
+__all__ = ["LARGEST_BYTES", "explained", "make_folder", "prove_writable", "read_bytes", "readable", "unreadable"]
+
+LARGEST_BYTES = 1 << 28
+"""Of any file of a run, a profile or a receipt; larger ones are not read."""
 
 _PROBE_BYTES = 1 << 20
 """More than a launch's file usually takes, so that a full disk shows before anything is measured."""
@@ -43,18 +47,35 @@ def prove_writable(folder: Path) -> None:
         probe.unlink()
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, *, follow: bool = True) -> bytes:
     """Return a file's content.
 
+    Args:
+        path: The file.
+        follow: Whether it may be a symbolic link: not where its content becomes part of another run or archive.
+
     Raises:
-        IrbenchError: It cannot be read.
+        IrbenchError: It cannot be read, is no regular file, or is larger than any of ours.
     """
+    with readable(path):
+        return read_regular(path, LARGEST_BYTES, follow=follow)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn the failure to read ``path`` into an error that says how to mend it."""
     try:
-        return path.read_bytes()
+        yield
     except OSError as error:
-        raise IrbenchError(
-            f"{path} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
-        ) from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path | str, error: OSError) -> IrbenchError:
+    """Return what to say of a path that cannot be read."""
+    hint = "Copy what it points to in its place, for example with cp -L." if error.errno == errno.ELOOP else ""
+    return IrbenchError(
+        f"{path} cannot be read: {error.strerror or error}.", hint=hint or "Check the path and its permissions."
+    )
 
 
 @contextmanager

@@ -5,11 +5,24 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["LOGS", "RUN_FILE", "Stamp", "default_root", "place_of", "profiles_folder", "run_folders"]
+from irbench.errors import IrbenchError
+from irbench.system.file_states import is_folder
+from irbench.system.home import data_home
+
+__all__ = [
+    "LOGS",
+    "RUN_FILE",
+    "Stamp",
+    "default_root",
+    "folders_of_runs",
+    "place_of",
+    "profiles_folder",
+    "run_folders",
+]
 
 RUN_FILE = "run.json"
 """What makes a folder a run; the launches that it names are part of it."""
@@ -24,21 +37,31 @@ _MONTH = re.compile(r"\d{4}-\d{2}")
 Stamp: TypeAlias = tuple[int, int]
 """Size in bytes and time of change in nanoseconds of a run's file."""
 
+Unreadable: TypeAlias = Callable[[str, OSError], object]
+"""Hears of a path that cannot be looked at."""
+
 
 def default_root() -> Path:
     """Return where runs go: ``IRBENCH_RESULTS``, else ``./results`` if it is for irbench, else the user's data folder.
 
     Many projects have a folder ``results`` of their own. One is for irbench that is empty or has runs.
+
+    Raises:
+        IrbenchError: None of these is there, and the user has no home folder.
     """
     named = os.environ.get("IRBENCH_RESULTS")
     if named:
         return Path(named)
     here = Path("results")
-    if here.is_dir() and _is_for_runs(here):
+    if is_folder(here) and _is_for_runs(here):
         return here.resolve()
-    from platformdirs import user_data_dir
-
-    return Path(user_data_dir("irbench")) / "results"
+    found = data_home()
+    if found is None:
+        raise IrbenchError(
+            "There is no folder for results: this user has no home folder.",
+            hint="Name one with --results or IRBENCH_RESULTS.",
+        )
+    return found / "results"
 
 
 def place_of(root: Path, created: str, run_id: str) -> Path:
@@ -51,18 +74,42 @@ def profiles_folder(root: Path) -> Path:
     return root / _PROFILES
 
 
-def run_folders(root: Path) -> Iterator[tuple[str, Stamp]]:
+def run_folders(root: Path, unreadable: Unreadable = lambda _path, _error: None) -> Iterator[tuple[str, Stamp]]:
     """Yield each run's folder, relative to the root, with the stamp of its file.
 
     Folders whose name begins with a dot are somebody's unfinished work and no runs.
+
+    Args:
+        root: The folder of results.
+        unreadable: Hears what is there and cannot be looked at, and why.
     """
-    for month in _entries(root / _RUNS):
-        for run in _entries(month):
+    for month in _entries(root / _RUNS, unreadable):
+        for run in _entries(month, unreadable):
             try:
                 state = os.stat(f"{run.path}/{RUN_FILE}")  # noqa: PTH116 - thousands of Path objects would take longer
-            except OSError:
+            except (FileNotFoundError, NotADirectoryError):
                 continue  # no run, or removed while we looked
+            except OSError as error:
+                unreadable(f"{run.path}/{RUN_FILE}", error)
+                continue
             yield f"{_RUNS}/{month.name}/{run.name}", (state.st_size, state.st_mtime_ns)
+
+
+def folders_of_runs(folder: Path) -> Iterator[Path]:
+    """Yield the folders at any depth that hold a run, without hidden ones, links and those that cannot be read.
+
+    Args:
+        folder: Where they are searched, from elsewhere or a store's.
+    """
+    pending = [folder]
+    while pending:
+        here = pending.pop()
+        with contextlib.suppress(OSError), os.scandir(here) as entries:
+            for entry in entries:
+                if entry.name == RUN_FILE:
+                    yield here
+                elif entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+                    pending.append(here / entry.name)
 
 
 def _is_for_runs(folder: Path) -> bool:
@@ -72,7 +119,14 @@ def _is_for_runs(folder: Path) -> bool:
     return not names or (not names.isdisjoint((_RUNS, _PROFILES)) and all(_MONTH.fullmatch(name) for name in months))
 
 
-def _entries(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
-    with contextlib.suppress(OSError), os.scandir(folder) as found:
-        return [path for path in found if not path.name.startswith(".")]
+def _entries(
+    folder: Path | os.DirEntry[str], unreadable: Unreadable = lambda _path, _error: None
+) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return [path for path in found if not path.name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        unreadable(os.fspath(folder), error)
     return []

@@ -1,4 +1,7 @@
-"""Runs from elsewhere, of which nothing is believed before it was checked: call this in a worker."""
+"""Runs from elsewhere, of which nothing is believed before it was checked: call this in a worker.
+
+A folder is read like an archive: regular files only, nothing through a link, and nothing that could keep us waiting.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,13 @@ from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.spec import Timing
 from irbench.store.archives import unpack
-from irbench.store.files import explained, read_bytes
-from irbench.store.folders import LOGS, RUN_FILE, place_of
+from irbench.store.document import decode_document
+from irbench.store.files import LARGEST_BYTES, explained, read_bytes
+from irbench.store.folders import LOGS, RUN_FILE, folders_of_runs, place_of
 from irbench.store.launches import decode_launch
-from irbench.store.reading import check_launches, load_document, read_launch
+from irbench.store.logs import read_logs
+from irbench.store.reading import check_launches, read_launch
+from irbench.system.file_states import is_folder
 from irbench.system.files import sync_folder, write_synced
 from irbench.system.memory import limit_memory
 
@@ -25,6 +31,15 @@ __all__ = ["Staged", "stage"]
 
 _MEMORY_BYTES = 1 << 31
 """A launch of the largest size is held several times over while it is unpacked."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run that was brought and checked, with its document as it stands in the file."""
+
+    folder: Path
+    whole: bytes
+    document: RunDocument
 
 
 @dataclass(frozen=True)
@@ -58,15 +73,15 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     try:
         for number, source in enumerate(sources):
             for folder in _runs_in(source, scratch / f"unpacked-{number}"):
-                document = _checked(folder)
-                place = place_of(root, document.created, document.run_id)
+                run = _checked(folder)
+                place = place_of(root, run.document.created, run.document.run_id)
                 if place.exists():
-                    _require_same(folder, place, f"irbench results rm {document.run_id}")
+                    _require_same(run, place, f"irbench results rm {run.document.run_id}")
                     present[place] = None
                 elif place in copies:
-                    _require_same(folder, copies[place], "import it alone")
+                    _require_same(run, copies[place], "import it alone")
                 else:
-                    copies[place] = _copy(folder, scratch / document.run_id, document)
+                    copies[place] = _copy(run, scratch / run.document.run_id)
     except MemoryError as error:
         raise IrbenchError(
             f"A run in {', '.join(map(str, sources))} takes more than {_MEMORY_BYTES / 1e9:.0f} GB of memory to read.",
@@ -78,34 +93,31 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
 def _runs_in(source: Path, scratch: Path) -> Iterator[Path]:
     """Yield the folders of the runs in an archive or below a folder."""
     below = source
-    if not source.is_dir():
+    if not is_folder(source):
         unpack(source, scratch)
         below = scratch
-    found = sorted(path.parent for path in below.rglob(RUN_FILE) if not _hidden(path.relative_to(below)))
+    found = sorted(folders_of_runs(below))
     if not found:
         raise IrbenchError(f"{source} contains no run.", hint="Give an archive written by irbench results export.")
     yield from found
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
-
-
-def _checked(folder: Path) -> RunDocument:
-    """Return the document of a run whose every file is sound and fits the others."""
-    document = load_document(folder)
+def _checked(folder: Path) -> _Run:
+    """Return a run whose every file is sound and fits the others."""
     at = folder / RUN_FILE
+    whole = read_bytes(at, follow=False)
+    document = decode_document(whole, str(at))
     try:
         msgspec.convert(document.plan.get("timing", {}), Timing)
         for name in document.launches:
             at = folder / name
-            _require_fitting(decode_launch(read_launch(folder, name, document), str(at)), document)
+            _require_fitting(decode_launch(read_launch(folder, name, document, follow=False), str(at)), document)
     except ValueError as error:  # msgspec's are ValueErrors too
         raise IrbenchError(
             f"{at} does not match the rest of its run: {error}.",
             hint="irbench does not write such runs: do not trust it.",
         ) from error
-    return document
+    return _Run(folder, whole, document)
 
 
 def _require_fitting(record: LaunchRecord, document: RunDocument) -> None:
@@ -121,28 +133,29 @@ def _require_fitting(record: LaunchRecord, document: RunDocument) -> None:
             raise ValueError("a round lacks times")
 
 
-def _require_same(folder: Path, other: Path, remedy: str) -> None:
+def _require_same(run: _Run, other: Path, remedy: str) -> None:
     """Refuse a run unless it is the same as another, whose digests stand in its document."""
-    document = load_document(folder)
     try:
-        check_launches(other, document)
-        same = read_bytes(other / RUN_FILE) == read_bytes(folder / RUN_FILE)
+        check_launches(other, run.document)
+        same = read_bytes(other / RUN_FILE) == run.whole
     except IrbenchError:
         same = False
     if not same:
         raise IrbenchError(
-            f"Run {document.run_id} is already stored with different content, in {other}.",
-            hint=f"If the one in {folder} is correct: {remedy}",
+            f"Run {run.document.run_id} is already stored with different content, in {other}.",
+            hint=f"If the one in {run.folder} is correct: {remedy}",
         )
 
 
-def _copy(folder: Path, target: Path, document: RunDocument) -> Path:
-    logs = sorted(path.relative_to(folder).as_posix() for path in (folder / LOGS).glob("*.log"))
+def _copy(run: _Run, target: Path) -> Path:
+    """Write what was checked: launches are read again, and have to have the same digests."""
     with explained(target):
         target.mkdir()
-        if logs:
-            (target / LOGS).mkdir()
-        for name in (*document.launches, *logs, RUN_FILE):
-            write_synced(target / name, read_bytes(folder / name))
+        for name, log in read_logs(run.folder, LARGEST_BYTES):
+            (target / LOGS).mkdir(exist_ok=True)
+            write_synced(target / LOGS / name, log)
+        for name in run.document.launches:
+            write_synced(target / name, read_launch(run.folder, name, run.document, follow=False))
+        write_synced(target / RUN_FILE, run.whole)
         sync_folder(target)
     return target

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.store.files import explained
+from irbench.store.files import explained, read_bytes
 from irbench.store.import_staging import Staged
 from irbench.system.files import move_folder
 from irbench.system.locks import hold, temporary_folder
@@ -46,8 +47,9 @@ def import_runs(sources: Sequence[Path], root: Path, stage: Callable[[Sequence[P
             root.mkdir(parents=True, exist_ok=True)
             scratch = stack.enter_context(temporary_folder(root, ".import-"))
         staged = stage(sources, root, scratch)
-        _publish(staged.copies)
-    return Arrivals(tuple(staged.copies), staged.present)
+        added = _publish(staged.copies)
+    others = tuple(place for place in staged.copies if place not in added)
+    return Arrivals(added, (*staged.present, *others))
 
 
 def remove_runs(folders: Sequence[Path], root: Path) -> Iterator[Path]:
@@ -71,19 +73,44 @@ def remove_runs(folders: Sequence[Path], root: Path) -> Iterator[Path]:
             yield folder
 
 
-def _publish(copies: Mapping[Path, Path]) -> None:
-    """Move every copy to its place, or none."""
+def _publish(copies: Mapping[Path, Path]) -> tuple[Path, ...]:
+    """Move every copy to its place, or none, and return the places but for those where another import was first."""
     done: list[Path] = []
     try:
         for place, copy in copies.items():
             with explained(place):
                 place.parent.mkdir(parents=True, exist_ok=True)
-                move_folder(copy, place)
-                done.append(place)
+                if _moved(copy, place):
+                    done.append(place)
     except BaseException:  # an interrupt as well
         for place in done:
             place.rename(copies[place])
         raise
+    return tuple(done)
+
+
+def _moved(copy: Path, place: Path) -> bool:
+    """Move a copy to its place; ``False`` where the same run came there meanwhile.
+
+    Raises:
+        OSError: It cannot be moved, or something else lies there.
+    """
+    try:
+        move_folder(copy, place)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY) or not _is_same(copy, place):
+            raise
+        return False
+    return True
+
+
+def _is_same(run: Path, other: Path) -> bool:
+    """Whether the document and the launches of two runs are the same, byte for byte."""
+    names = [path.name for path in run.iterdir() if path.is_file()]
+    try:
+        return all(read_bytes(run / name) == read_bytes(other / name) for name in names)
+    except IrbenchError:
+        return False
 
 
 def _hold(folder: Path, stack: contextlib.ExitStack) -> None:

@@ -9,10 +9,11 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.roofline import MachinePeaks
 from irbench.system.files import write_atomically
+from irbench.system.regular_files import read_regular
 
 __all__ = ["keep_peaks", "kept_peaks"]
 
-_FOLDER = "peaks"
+_FOLDER, _MOST_BYTES = "peaks", 1 << 24
 
 
 def keep_peaks(home: Path, peaks: MachinePeaks) -> Path:
@@ -36,8 +37,8 @@ def keep_peaks(home: Path, peaks: MachinePeaks) -> Path:
 def kept_peaks(home: Path, machine: str) -> MachinePeaks | None:
     """Return the peaks of a machine; ``None`` where none were measured, or what was kept cannot be read."""
     try:
-        peaks = msgspec.json.decode(_place(home, machine).read_bytes(), type=MachinePeaks)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        peaks = msgspec.json.decode(read_regular(_place(home, machine), _MOST_BYTES), type=MachinePeaks)
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return peaks if peaks.machine == machine else None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 from irbench.store.files import explained, make_folder, prove_writable
 from irbench.store.folders import LOGS, profiles_folder
+from irbench.system.file_states import is_file
 from irbench.system.files import write_atomically
 
 __all__ = ["PROFILE_FILE", "ProfileWriter", "begin_profile", "find_profile", "profile_ids"]
@@ -80,7 +81,7 @@ def find_profile(root: Path, name: str) -> Path:
         IrbenchError: There is no such profile, or several are meant.
     """
     for path in (Path(name), Path(name) / PROFILE_FILE):
-        if name and path.is_file():
+        if name and is_file(path):
             return path
     stored = _stored(root)
     found = stored[-1:] if name == _LATEST else [path for path in stored if _id_of(path).startswith(name.upper())]

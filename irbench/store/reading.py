@@ -47,13 +47,19 @@ def read_launches(folder: Path, document: RunDocument) -> Iterator[LaunchRecord]
         yield decode_launch(read_launch(folder, name, document), str(folder / name))
 
 
-def read_launch(folder: Path, name: str, document: RunDocument) -> bytes:
+def read_launch(folder: Path, name: str, document: RunDocument, *, follow: bool = True) -> bytes:
     """Return the bytes of one launch's file, as they were measured.
+
+    Args:
+        folder: The run's.
+        name: The file's.
+        document: The run's, with the digest of the file.
+        follow: As of :func:`irbench.store.files.read_bytes`.
 
     Raises:
         IrbenchError: It is missing or changed.
     """
-    data = read_bytes(folder / name)
+    data = read_bytes(folder / name, follow=follow)
     if hashlib.sha256(data).hexdigest() != document.launches[name]:
         raise IrbenchError(
             f"{folder / name} is damaged: its checksum does not match.",

@@ -19,10 +19,12 @@ from irbench.errors import IrbenchError
 from irbench.sweeps.events import FORMAT, CurveEnded, Event, Header, SweepProgress, TableBegun, TableDone, TableFailed
 from irbench.system.files import sync_folder
 from irbench.system.locks import hold
+from irbench.system.regular_files import read_regular
 
 __all__ = ["StateFile", "require_name", "sweep_of_run"]
 
 _FILE = "state.jsonl"
+_MOST_BYTES = 1 << 28
 _LINES_OF_A_BEGINNING = 2
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 
@@ -57,12 +59,13 @@ class StateFile:
         require_name(name)
         folder = root / "sweeps" / name
         try:
-            data = (folder / _FILE).read_bytes()
+            data = read_regular(folder / _FILE, _MOST_BYTES)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise IrbenchError(
-                f"{folder / _FILE} cannot be read: {error.strerror}.", hint="Check the path and its permissions."
+                f"{folder / _FILE} cannot be read: {error.strerror or error}.",
+                hint="Check the path and its permissions.",
             ) from error
         whole = _whole_lines(data)
         if whole.count(b"\n") < _LINES_OF_A_BEGINNING:
@@ -145,7 +148,7 @@ def sweep_of_run(root: Path, run: str) -> str | None:
     """
     for path in sorted(root.glob(f"sweeps/*/{_FILE}")):
         with contextlib.suppress(OSError, IrbenchError):
-            _, progress = _read(_whole_lines(path.read_bytes()), path)
+            _, progress = _read(_whole_lines(read_regular(path, _MOST_BYTES)), path)
             if any(begun.run == run for begun in progress.begun.values()):
                 return path.parent.name
     return None
@@ -176,7 +179,7 @@ def _read(data: bytes, path: Path) -> tuple[Header, SweepProgress]:
         header = msgspec.json.decode(lines[0] if lines else b"", type=Header)
         for line in lines[1:] if header.format == FORMAT else ():
             progress.take(decode(line))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
             f"{path} is damaged: {error}",
             hint="Measure the plan under another name with --name; its runs are not affected.",

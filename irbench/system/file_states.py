@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FileState", "digest", "exists", "file_state", "files_below", "is_unchanged", "names_digest"]
+__all__ = [
+    "FileState",
+    "digest",
+    "exists",
+    "file_state",
+    "files_below",
+    "is_file",
+    "is_folder",
+    "is_unchanged",
+    "names_digest",
+]
 
 _ALWAYS_READ_BYTES = 1 << 24
 """Smaller files are compared by content, however old they look."""
@@ -47,10 +57,19 @@ def exists(path: Path) -> bool:
         return False
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Return whether there is a regular file; a name that none can have, or a closed folder around it, is no error."""
     try:
         return path.is_file()
-    except OSError:
+    except (OSError, ValueError):
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is a folder; a name that none can have, or a closed folder around it, is no error."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
         return False
 
 
@@ -100,7 +119,7 @@ def files_below(folder: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(folder, followlinks=True):
         seen.add(os.path.realpath(root))
         folders[:] = sorted(name for name in folders if os.path.realpath(Path(root, name)) not in seen)
-        yield from (path for name in sorted(names) if _is_file(path := Path(root, name)))
+        yield from (path for name in sorted(names) if is_file(path := Path(root, name)))
 
 
 def names_digest(folder: Path, settled_before_ns: int | None = None) -> str:

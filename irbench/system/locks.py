@@ -1,23 +1,36 @@
-"""Folders that belong to a living process: the kernel lets go of them when it ends, however it ends.
+"""Files and folders that belong to a living process: the kernel lets go of them when it ends, however it ends.
 
-Process ids would tell nothing across containers that share a folder.
+Process ids would tell nothing across containers that share a folder. Where a file system knows no locks, a name that
+is held on this machine stands for the lock; processes of other machines do not see it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from irbench.system.name_locks import hold_name, wait_for_name
+
 __all__ = ["hold", "is_held", "temporary_folder", "waiting_for"]
 
 _ALIVE = ".alive"
 """A file that the owner of a temporary folder keeps locked."""
+
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, errno.EBADF})
+"""What file systems without locks answer: NFS without its lock server, 9p, Lustre, some of FUSE. ``EBADF``: NFS locks
+nothing that was opened to read, and folders cannot be opened to write."""
+
+_ABANDONED_S = 7 * 24 * 3600
+"""Age at which a temporary folder is removed of which nobody can know whether its owner lives: the owner may be on
+another machine, whose locks are not seen here."""
 
 
 def hold(path: Path) -> int:
@@ -25,16 +38,10 @@ def hold(path: Path) -> int:
 
     Raises:
         BlockingIOError: Another descriptor holds it.
-        OSError: It cannot be opened, is a link, or its file system knows no locks.
+        OSError: It cannot be opened, is a link, or neither its file system nor the system knows locks.
     """
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR  # network file systems lock only what may be written
-    descriptor = os.open(path, access | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
+    return _locked(os.open(path, access | os.O_NOFOLLOW | os.O_NONBLOCK), wait=False)
 
 
 def is_held(path: Path) -> bool:
@@ -53,11 +60,10 @@ def waiting_for(path: Path) -> Iterator[None]:
     """Hold a file's lock, waiting for as long as another process holds it; the file is made and stays.
 
     Raises:
-        OSError: It cannot be opened, or its file system knows no locks.
+        OSError: It cannot be opened, or neither its file system nor the system knows locks.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    descriptor = _locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), wait=True)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
@@ -70,21 +76,74 @@ def temporary_folder(parent: Path, prefix: str) -> Iterator[Path]:
     Raises:
         OSError: ``parent`` cannot be written.
     """
-    _remove_abandoned(parent, prefix)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as name:
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         fresh = folder / f"{_ALIVE}.new"
         fresh.touch()
-        descriptor = hold(fresh)
+        descriptor = _held_or_not(fresh)
         try:
             fresh.rename(folder / _ALIVE)  # locked before anyone can find it
+            _remove_abandoned(parent, prefix, folder)
             yield folder
         finally:
-            os.close(descriptor)
+            if descriptor is not None:
+                os.close(descriptor)
 
 
-def _remove_abandoned(parent: Path, prefix: str) -> None:
+def _locked(descriptor: int, *, wait: bool) -> int:
+    """Lock what was opened and return what holds it; closes the descriptor where it cannot be locked."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    except OSError as error:
+        found = os.fstat(descriptor)
+        os.close(descriptor)
+        if error.errno not in _NO_LOCKS:
+            raise
+        name = f"file {found.st_dev}:{found.st_ino}"
+        return wait_for_name(name) if wait else hold_name(name)
+    return descriptor
+
+
+def _held_or_not(path: Path) -> int | None:
+    """Return what holds a file; ``None`` where nothing here knows locks."""
+    try:
+        return hold(path)
+    except OSError:
+        return None
+
+
+def _remove_abandoned(parent: Path, prefix: str, own: Path) -> None:
+    """Remove temporary folders whose owners are gone, or must be: those of other machines go by their age."""
     for alive in parent.glob(f"{prefix}*/{_ALIVE}"):
-        with contextlib.suppress(OSError):  # its owner lives, it is another user's, or it was just removed
-            os.close(hold(alive))
-            shutil.rmtree(alive.parent, ignore_errors=True)
+        folder = alive.parent
+        if folder.name == own.name:
+            continue
+        with contextlib.suppress(OSError):  # its owner lives, or it was just removed
+            if _is_released(alive) or _age_s(alive, own) > _ABANDONED_S:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_released(alive: Path) -> bool:
+    """Whether the lock of a temporary folder tells that its owner is gone.
+
+    Raises:
+        BlockingIOError: Its owner lives.
+    """
+    try:
+        descriptor = hold(alive)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return False
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode)  # a name says nothing of owners on other machines
+    finally:
+        os.close(descriptor)
+
+
+def _age_s(alive: Path, fresh: Path) -> float:
+    """Return how much older than a fresh folder a file is, by the clock of their file system."""
+    return fresh.stat().st_mtime - alive.stat().st_mtime

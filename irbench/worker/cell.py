@@ -26,6 +26,7 @@ from irbench.worker.completions import median_completion_ns
 from irbench.worker.inference import infer
 from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.own_code import backend_of
+from irbench.worker.temporary_files import own_temporary_files
 
 if TYPE_CHECKING:
     from irbench.worker.commands import CommandSession
@@ -107,6 +108,8 @@ class CellHost:
     def import_runtime(self) -> None:
         """Import the backend and its runtime: the phase that workers may run side by side."""
         cell = self._task.cell
+        if cell.program is None:  # code of the user's may keep a cache among the temporary files
+            own_temporary_files()
         with self._phases("import"):
             self._backend.import_runtime(cell.load, cell.device)
 

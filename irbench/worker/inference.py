@@ -10,6 +10,7 @@ import numpy as np
 from irbench.measure.phases import PhaseLog
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Array, Backend, Feed, Slot
+from irbench.worker.temporary_files import own_temporary_files
 
 __all__ = ["OpenSession", "infer"]
 
@@ -35,6 +36,7 @@ class OpenSession:
     """
 
     def __init__(self, backend: Backend, artifact: Artifact, load: Load, device: str = "cpu") -> None:
+        own_temporary_files()
         backend.import_runtime(load, device)
         self._session = backend.compile(artifact, load, device, PhaseLog())
         try:

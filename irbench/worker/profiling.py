@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,7 +19,7 @@ from irbench.spi import InferenceProfile, OperatorTime, ProfiledSession, Profili
 from irbench.worker.cell import CellTask, plain_scalar
 from irbench.worker.completions import median_completion_ns
 from irbench.worker.run import RunHost
-from irbench.worker.watchdog import MARK, worker_folder
+from irbench.worker.temporary_files import own_temporary_files
 
 __all__ = ["MOST_CALLS", "PlainHost", "ProfileHost", "ProfiledRun", "with_onnx_names"]
 
@@ -87,7 +85,7 @@ class ProfileHost(PlainHost):
             raise IrbenchError(
                 "Operators are profiled one inference at a time.", hint="Leave --streams and --instances out."
             )
-        _own_temporary_files()
+        own_temporary_files()
 
     def profile(self, inferences: int) -> ProfiledRun:
         """Profile at least so many inferences, after :meth:`warm_up`; only once.
@@ -156,15 +154,6 @@ class ProfileHost(PlainHost):
                 f"{self._task.cell.backend} recorded {found} of {count} inferences.",
                 hint="Its profile cannot be used: leave it out of --backends.",
             )
-
-
-def _own_temporary_files() -> None:
-    """Have runtimes record into the worker's own folder, which goes with the worker even where it is killed."""
-    mark = os.environ.get(MARK)
-    if mark is not None:
-        folder = worker_folder(mark)
-        folder.mkdir(exist_ok=True)
-        tempfile.tempdir = str(folder)
 
 
 def with_onnx_names(

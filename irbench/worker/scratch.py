@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from irbench.errors import IrbenchError
 from irbench.system.locks import temporary_folder
 
 __all__ = ["scratch_folder"]
 
 
-def scratch_folder() -> AbstractContextManager[Path]:
-    """Return a context with an empty folder; those whose owners were killed are removed when it is entered.
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield an empty folder, after removing those whose owners were killed.
 
     Raises:
-        OSError: The folder for temporary files cannot be written.
+        IrbenchError: No folder for temporary files can be written.
     """
-    return temporary_folder(Path(tempfile.gettempdir()), "irbench-scratch-")
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder(Path(tempfile.gettempdir()), "irbench-scratch-"))
+        except OSError as error:
+            raise IrbenchError(
+                f"There is no folder for temporary files: {error.strerror or error}.",
+                hint="Set TMPDIR to a folder that you can write.",
+            ) from error
+        yield folder

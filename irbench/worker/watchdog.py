@@ -13,7 +13,6 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from functools import cache
@@ -29,6 +28,8 @@ class Watchdog:
     """The coordinator's end: says which workers are to die with it."""
 
     def __init__(self) -> None:
+        import subprocess  # workers import this module too, and start nothing
+
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__],
             stdin=subprocess.PIPE,

@@ -36,15 +36,15 @@ def place() -> Path:
 
 def install(change: Callable[[Path], object]) -> Path:
     """Install a bundle whose folder was changed before its checksums were taken."""
-    folder = bundles.staging()
-    artifact = models.mlp(folder, name="model")
-    inputs = models.logical_inputs(artifact)
-    samples = feeds.generate(inputs, {"batch": feeds.POOL}, 0)
-    np.savez(folder / "reference.npz", *ReferenceEvaluator(str(artifact.path)).run(None, {"pixels": samples[0]}))
-    change(folder)
-    kept = Bundle("net", inputs, (relative(artifact),), reference=Path("reference.npz"), source="net.keras")
-    checksums = {path.name: bundles.digest(path) for path in sorted(folder.iterdir())}
-    return bundles.install(folder, bundles.Card(kept, "a" * 64, "2026-01-01T00:00:00+00:00", checksums))
+    with bundles.staging() as folder:
+        artifact = models.mlp(folder, name="model")
+        inputs = models.logical_inputs(artifact)
+        samples = feeds.generate(inputs, {"batch": feeds.POOL}, 0)
+        np.savez(folder / "reference.npz", *ReferenceEvaluator(str(artifact.path)).run(None, {"pixels": samples[0]}))
+        change(folder)
+        kept = Bundle("net", inputs, (relative(artifact),), reference=Path("reference.npz"), source="net.keras")
+        checksums = {path.name: bundles.digest(path) for path in sorted(folder.iterdir())}
+        return bundles.install(folder, bundles.Card(kept, "a" * 64, "2026-01-01T00:00:00+00:00", checksums))
 
 
 def relative(artifact: Any) -> Any:

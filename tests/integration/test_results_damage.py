@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -100,6 +101,23 @@ def test_a_folder_that_may_only_be_read_is_listed(root: Path) -> None:
     assert called.stderr == ""
 
 
+def test_what_may_not_be_looked_at_is_named_and_hides_no_other_run(root: Path) -> None:
+    closed, sound = measured(root), measured(root)
+    closed.folder.chmod(0)
+    try:
+        called = without_privileges("results", "--results", root)
+        assert called.returncode == 0
+        assert sound.document.run_id in called.stdout
+        assert called.stderr.splitlines() == [f"warning: {closed.folder}/run.json cannot be read: Permission denied."]
+        (root / "runs").chmod(0)
+        called = without_privileges("results", "--results", root)
+    finally:
+        (root / "runs").chmod(0o755)
+        closed.folder.chmod(0o755)
+    assert called.returncode == 0
+    assert f"warning: {root}/runs cannot be read: Permission denied." in called.stderr
+
+
 def without_privileges(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Call irbench so that permissions count, which root is above."""
     lowered = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
@@ -147,3 +165,142 @@ def test_two_processes_may_write_while_others_list(root: Path) -> None:
     assert not any(b"warning" in said for said in complaints)
     assert len(listed(root)) == 40
     assert all(entry["complete"] and entry["launches"] == 3 for entry in listed(root))
+
+
+ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n) select '', i, 0, '' from n"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["drop table runs", f"create view runs (folder, size, changed_ns, entry) as {ENDLESS}"],
+        ["create trigger changes after insert on runs begin delete from runs; end"],
+        ["create table notes (text)"],
+        ["alter table runs add column more default 1"],
+    ],
+    ids=["view", "trigger", "another program's table", "column"],
+)
+def test_an_index_with_anything_but_our_table_is_neither_used_nor_changed(root: Path, statements: list[str]) -> None:
+    """A view can compute for ever, and a file of this name can be another program's."""
+    measured(root)
+    before = listed(root)
+    index = root / "index.sqlite"
+    with contextlib.closing(sqlite3.connect(index)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    data = index.read_bytes()
+    measured(root, PREVIEW)
+    assert len(listed(root)) == 2
+    assert before[0] in listed(root)
+    assert index.read_bytes() == data
+    assert results(root, "--rebuild").code == 0
+    assert len(listed(root)) == 2
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-journal"])
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_an_index_that_is_no_file_keeps_nobody_waiting_and_writes_nowhere(root: Path, suffix: str, kind: str) -> None:
+    measured(root)
+    before = listed(root)
+    path, precious = root / f"index.sqlite{suffix}", root / "precious"
+    path.unlink(missing_ok=True)
+    if kind == "link":
+        precious.write_bytes(b"precious" * 1000)
+        path.symlink_to(precious)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    assert listed(root) == before
+    assert not precious.exists() or precious.read_bytes() == b"precious" * 1000
+
+
+def nested(text: str) -> str:
+    return text.replace('"plan": {', '"plan": {"deep": ' + "[" * 100_000 + "]" * 100_000, 1)
+
+
+def nested_less(text: str) -> str:
+    return text.replace('"plan": {', '"plan": {"deep": ' + "[" * 500 + "]" * 500, 1)
+
+
+def immense(text: str) -> str:
+    return re.sub(r'"batch": \d+', f'"batch": {10**30}', text)
+
+
+@pytest.mark.parametrize("harm", [nested, nested_less, immense], ids=lambda harm: harm.__name__)
+def test_nesting_and_figures_that_no_run_has_are_one_line_of_a_listing(root: Path, harm: Callable[[str], str]) -> None:
+    damaged, sound = measured(root), measured(root)
+    path = damaged.folder / "run.json"
+    path.write_text(harm(path.read_text()))
+    called = irbench("results", "--results", root)
+    assert called.code == 0
+    assert sound.document.run_id in called.out
+    assert len(called.err.splitlines()) == 1
+    assert str(path) in called.err
+    run = damaged.document.run_id
+    assert refused(irbench("show", run, "--results", root), "is damaged", "other runs are not affected")
+    exported = irbench("results", "export", run, sound.document.run_id, "-o", root / "runs.csv", "--results", root)
+    assert exported.code == 3
+    assert sound.document.run_id in (root / "runs.csv").read_text()
+
+
+def test_a_document_that_is_a_pipe_or_a_folder_is_one_line_of_a_listing(root: Path) -> None:
+    pipe, folder, sound = measured(root), measured(root), measured(root)
+    for run in (pipe, folder):
+        (run.folder / "run.json").unlink()
+    os.mkfifo(pipe.folder / "run.json")
+    (folder.folder / "run.json").mkdir()
+    called = irbench("results", "--results", root)
+    assert called.code == 0
+    assert sound.document.run_id in called.out
+    assert sorted(line.rpartition(": ")[2] for line in called.err.splitlines()) == [
+        "Is a directory.",
+        "it is not a regular file.",
+    ]
+
+
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv", "md"])
+def test_a_folder_whose_name_is_not_utf8_is_listed_in_every_form(tmp_path: Path, form: str) -> None:
+    root = tmp_path / os.fsdecode(b"results-\xff")
+    run = measured(root)
+    shutil.copytree(run.folder, run.folder.with_name(os.fsdecode(b"copy-\xfe")))
+    for _ in range(2):
+        called = irbench("results", "--results", root, "--format", form)
+        assert (called.code, called.err) == (0, "")
+        assert run.document.run_id in called.out
+    assert irbench("show", run.document.run_id, "--results", root).code == 0
+    assert irbench("results", "export", run.folder, "-o", root / "run.tar.gz").code == 0
+    assert irbench("results", "--results", root, "--format", form, "-o", root / "list").code == 0
+
+
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("show", LONG),
+        ("show", f"{LONG}/run.json"),
+        ("results", "rm", LONG, "--yes"),
+        ("results", "import", LONG),
+        ("results", "export", LONG),
+        ("results", "export", "latest", "-o", f"{LONG}.tar.gz"),
+        ("results", "export", "latest", "-o", f"{LONG}.csv"),
+        ("compare", LONG, "latest"),
+        ("history", LONG),
+        ("receipt", LONG),
+        ("replay", LONG),
+        ("profile", "--show", LONG),
+        ("plan", "show", LONG),
+        ("plan", "show", f"{LONG}.toml"),
+        ("sweep", f"{LONG}.toml"),
+    ],
+    ids=lambda asked: " ".join(word.replace(LONG, "long") for word in asked),
+)
+def test_a_name_that_no_file_can_have_is_refused_like_any_that_is_not_there(root: Path, asked: tuple[str, ...]) -> None:
+    measured(root)
+    placed = () if asked[0] == "plan" else ("--results", root)
+    called = irbench(*asked, *placed)
+    assert called.code in (0, 2), called.err
+    assert "Internal error" not in called.err

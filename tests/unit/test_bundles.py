@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from small_bundles import IMAGE, make_bundle, put
 
-from irbench import bundle_replacement, bundles
+from irbench import bundle_integrity, bundle_replacement, bundles
 from irbench.errors import ExitCode, IrbenchError
+from irbench.system.home import HomeWarning
 
 
 def test_a_bundle_is_read_as_it_was_written_with_absolute_paths():
@@ -60,20 +61,28 @@ def test_a_name_never_leads_out_of_the_cache(name):
 
 
 def test_a_staging_folder_is_no_bundle_until_it_is_installed():
-    folder = bundles.staging()
-    (folder / "model.onnx").write_bytes(b"half")
-    assert bundles.all() == ()
-    assert bundles.latest() is None
+    with bundles.staging() as folder:
+        (folder / "model.onnx").write_bytes(b"half")
+        assert bundles.all() == ()
+        assert bundles.latest() is None
 
 
-def test_what_a_killed_export_left_behind_is_removed_by_the_next_one():
-    left = bundles.staging()
-    dead = left.with_name(left.name.replace(str(os.getpid()), "999999999"))
-    left.rename(dead)
-    alive = bundles.staging()
-    bundles.staging()
-    assert not dead.exists()
-    assert alive.exists()
+def test_what_a_killed_export_left_behind_is_removed_by_the_next_one_and_nothing_else(tmp_path):
+    with bundles.staging() as alive:
+        dead = alive.parent.with_name(".irbench-making-dead")
+        dead.mkdir()
+        (dead / ".alive").touch()
+        with bundles.staging():
+            assert not dead.exists()
+            assert alive.exists()
+
+
+def test_an_export_of_another_container_is_left_alone_whatever_its_process_is_called(monkeypatch):
+    """Two containers that share the folder have process ids of their own, which say nothing to each other."""
+    with bundles.staging() as theirs:
+        monkeypatch.setattr("psutil.pid_exists", lambda _: False)
+        with bundles.staging():
+            assert theirs.exists()
 
 
 def test_a_bundle_can_be_put_elsewhere_and_is_then_not_in_the_cache(tmp_path):
@@ -156,19 +165,6 @@ def test_reference_outputs_come_back_in_order():
     assert outputs[1].dtype == np.int32
 
 
-def test_files_that_did_not_change_are_not_read_again(monkeypatch):
-    place = put()
-    bundles.load_intact(place)
-    read: list[Path] = []
-    monkeypatch.setattr(bundles, "digest", lambda path: read.append(path) or "")
-    bundles.load_intact(place)
-    assert read == []
-    os.utime(place / "model.onnx", ns=(1, 1))
-    with pytest.raises(IrbenchError):
-        bundles.load_intact(place)
-    assert read
-
-
 def test_a_file_that_changed_at_the_time_that_it_had_is_noticed():
     place = put()
     bundles.load_intact(place)
@@ -187,6 +183,26 @@ def test_a_bundle_is_compared_where_nothing_can_be_remembered(monkeypatch):
     def full(path: Path, content: bytes) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(bundles, "write_atomically", full)
+    monkeypatch.setattr(bundle_integrity, "write_atomically", full)
     assert bundles.load_intact(place).name == "net"
     assert bundles.load_intact(place).name == "net"
+
+
+def test_a_bundle_in_a_folder_that_cannot_be_written_is_found_and_remembered_elsewhere(tmp_path, monkeypatch):
+    """As in an image with exported models, which is read-only for the user of its containers."""
+    first, second = put("net", "a" * 64), put("net", "b" * 64)
+    image, access = bundles.home(), os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != image and access(path, mode))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert bundles.find("net") == bundles.latest() == second
+    assert bundles.all() == (second,)
+    assert bundles.is_in_cache(second)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.warns(HomeWarning, match="cannot be written"):
+        bundles.point_to(first)
+    assert bundles.find("net") == bundles.latest() == first
+    added = put("other", "c" * 64)
+    assert added.is_relative_to(tmp_path)
+    assert bundles.all() == (first, added)
+    assert bundles.load_intact(first).name == "net"
+    assert not (image / "intact").exists()

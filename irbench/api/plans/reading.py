@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,17 +15,21 @@ from irbench.errors import IrbenchError
 from irbench.suggestions import did_you_mean
 from irbench.sweeps.cells import AXES, Expansion
 from irbench.sweeps.expansion import Doubling, Lists, Matrix, UnmatchedExclusion, expand
+from irbench.system.file_states import is_file
+from irbench.system.regular_files import read_regular
 
 if TYPE_CHECKING:
     from irbench.api.plans.document import MatrixDocument, PlanDocument, SettingsDocument
 
-__all__ = ["SHIPPED", "PlanSource", "SweepPlan", "plan_file", "read_plan", "shipped_plans", "summary"]
+__all__ = ["SHIPPED", "PlanSource", "SweepPlan", "plan_file", "plan_text", "read_plan", "shipped_plans", "summary"]
 
 PlanSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any]"
 
 SHIPPED = Path(__file__).parents[2] / "plans"
 """The folder of the plans that come with irbench."""
 
+_MOST_BYTES = 1 << 24
+_FIX = "Fix it, for example in an editor."
 _DOUBLING_KEYS = ("smallest_batch", "largest_batch", "stop_gain")
 
 
@@ -58,11 +63,9 @@ def read_plan(source: PlanSource) -> SweepPlan:
         return _plan(source, str(source.get("name") or "sweep"), Path.cwd(), "The plan")
     path = plan_file(str(source))
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise IrbenchError(f"{path} cannot be read: {error.strerror}.", hint="Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise IrbenchError(f"{path} is not valid TOML: {error}.", hint="Fix it, for example in an editor.") from error
+        document = tomllib.loads(plan_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise IrbenchError(f"{path} is not valid TOML: {error}.", hint=_FIX) from error
     folder = Path.cwd() if path.parent == SHIPPED else path.absolute().parent
     return _plan(document, path.stem, folder, str(path))
 
@@ -84,7 +87,7 @@ def plan_file(name: str) -> Path:
         IrbenchError: There is no such plan.
     """
     path = Path(name)
-    if path.is_file() or path.suffix == ".toml":
+    if is_file(path) or path.suffix == ".toml":
         return path
     known = shipped_plans()
     if name in known:
@@ -93,6 +96,21 @@ def plan_file(name: str) -> Path:
         f"There is no plan {name!r}.",
         hint=f"{did_you_mean(name, known)}Give a TOML file, or one of: {', '.join(known)}",
     )
+
+
+def plan_text(path: Path) -> str:
+    """Return what the file of a plan says.
+
+    Raises:
+        IrbenchError: It cannot be read, is no regular file, or not UTF-8.
+    """
+    try:
+        return read_regular(path, _MOST_BYTES).decode()
+    except OSError as error:
+        hint = "Save it to a file first." if error.errno == errno.EINVAL else "Check the path."
+        raise IrbenchError(f"{path} cannot be read: {error.strerror or error}.", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise IrbenchError(f"{path} is not valid TOML: {error}.", hint=_FIX) from error
 
 
 def _plan(document: Mapping[str, Any], name: str, folder: Path, called: str) -> SweepPlan:

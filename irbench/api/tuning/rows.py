@@ -184,7 +184,7 @@ def _advised_streams(asked: RunOptions, wanted: Mapping[str, str], scratch: Path
         cell = group.measured[0]
         load = replace(cell.load, options={**cell.load.options, **wanted})
         streams: int = call_in_worker(
-            "irbench.registry:advised_streams", cell.backend, cell.artifact, load, cell.device,
+            "irbench.worker.probing:advised_streams", cell.backend, cell.artifact, load, cell.device,
             deadline_s=_ADVICE_DEADLINE_S,
         )  # fmt: skip
     except IrbenchError:

@@ -102,7 +102,7 @@ def list_() -> None:
 @OUTPUT
 def show(plan: str, output: Path | None) -> None:
     """Print a plan that irbench brings, to change it."""
-    from irbench.api.plans.reading import plan_file
+    from irbench.api.plans.reading import plan_file, plan_text
     from irbench.cli.output.console import print_data
 
-    print_data(plan_file(plan).read_text(encoding="utf-8"), output)
+    print_data(plan_text(plan_file(plan)), output)

@@ -10,6 +10,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from irbench.errors import IrbenchError
+
 __all__ = [
     "BACKEND",
     "FAMILY",
@@ -48,9 +50,11 @@ class _Name(click.ParamType[str]):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's signature
         """Return the names that begin like this, or leave it to the shell to complete a path."""
         begun = incomplete.casefold()
-        fitting = [
-            CompletionItem(value) for value in self._known(ctx, incomplete) if value.casefold().startswith(begun)
-        ]
+        try:
+            known = list(self._known(ctx, incomplete))
+        except IrbenchError:  # the command itself says it
+            known = []
+        fitting = [CompletionItem(value) for value in known if value.casefold().startswith(begun)]
         return fitting or [CompletionItem(incomplete, type="file")]
 
 

@@ -14,6 +14,7 @@ import click
 
 from irbench.errors import IrbenchError
 from irbench.plain_text import plain, plain_lines
+from irbench.system.file_states import is_folder
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -94,13 +95,19 @@ def check_writable(output: Path) -> None:
         IrbenchError: Its folder is missing, or it may not be written.
     """
     folder = output.absolute().parent
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise IrbenchError(
             f"{output} cannot be written: {folder} is not a folder.", hint=f"Make it first: mkdir -p {folder}"
         )
-    if output.is_dir():
+    if is_folder(output):
         raise IrbenchError(f"{output} is a folder.", hint="Name a file in it with -o.")
-    if not os.access(output if output.exists() else folder, os.W_OK):
+    try:
+        is_there = output.exists()
+    except OSError as error:  # a name too long for any file
+        raise IrbenchError(
+            f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
+        ) from error
+    if not os.access(output if is_there else folder, os.W_OK):
         raise IrbenchError(
             f"You do not have permission to write {output}.",
             hint="Give another path with -o, or change its permissions.",

@@ -5,17 +5,37 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from irbench.plain_text import plain_lines
 
-__all__ = ["plugin_warnings_told", "say"]
+__all__ = ["home_warnings_told", "plugin_warnings_told", "say"]
 
 
 def say(text: str) -> None:
     """Write lines to stderr: nothing in them steers a terminal."""
     click.echo(plain_lines(text), err=True)
+
+
+@contextmanager
+def home_warnings_told() -> Iterator[None]:
+    """Have it be a line on stderr that models are kept in another folder than they should; others show as before."""
+    from irbench.system.home import HomeWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", HomeWarning)
+        show = warnings.showwarning
+
+        def tell(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, HomeWarning):
+                say(f"warning: {message}")
+            else:
+                show(message, category, *place)
+
+        setattr(warnings, "showwarning", tell)  # noqa: B010 - the documented way, of which type checkers know nothing
+        yield
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
 from irbench.spi import Array
+from irbench.system.regular_files import open_regular
 
 if TYPE_CHECKING:
     import onnx
@@ -26,7 +27,8 @@ def tensor_of_file(file: Path) -> Array:
 
     message = onnx.TensorProto()
     try:
-        message.ParseFromString(file.read_bytes())
+        with open_regular(file) as stored:
+            message.ParseFromString(stored.read())
         _refuse_external(message)
         return np.array(numpy_helper.to_array(message), order="C")
     except Exception as error:

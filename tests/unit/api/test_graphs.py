@@ -108,12 +108,12 @@ def test_graphs_of_one_name_and_size_are_named_by_path_with_their_settings(
 
 def exported(source: str, name: str, created: str = "2026-01-01") -> Path:
     """Put a bundle into the cache that was exported from a source."""
-    folder = bundles.staging()
-    made = models.mlp(folder)
-    graph = folder / made.path.name
-    bundle = Bundle(name, models.logical_inputs(made), (replace(made, path=Path(graph.name)),), source=source)
-    origin = Origin(source, str(Path.cwd()), Source(source).location, "tensorflow", {}, {})
-    return bundles.install(folder, Card(bundle, created, created, {graph.name: digest(graph)}, origin))
+    with bundles.staging() as folder:
+        made = models.mlp(folder)
+        graph = folder / made.path.name
+        bundle = Bundle(name, models.logical_inputs(made), (replace(made, path=Path(graph.name)),), source=source)
+        origin = Origin(source, str(Path.cwd()), Source(source).location, "tensorflow", {}, {})
+        return bundles.install(folder, Card(bundle, created, created, {graph.name: digest(graph)}, origin))
 
 
 def test_the_graph_of_a_function_is_found_by_what_it_was_exported_from(

@@ -71,7 +71,7 @@ def test_what_a_probe_found_is_shown_and_remembered(monkeypatch: pytest.MonkeyPa
     assert "cpu: fp32, bf16; native is bf16" in run("--probe").stdout
     assert "cpu: fp32, bf16; native is bf16" in run().stdout
     assert json.loads(run("--format", "json").stdout)["backends"][0]["found"]["precisions"] == {"cpu": ["fp32", "bf16"]}
-    assert asked == ["irbench.registry:probe quick"]
+    assert asked == ["irbench.worker.probing:probe quick"]
 
 
 @pytest.mark.usefixtures("two_backends")

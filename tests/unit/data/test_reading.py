@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -265,3 +266,17 @@ def test_arrays_in_fortran_order_are_read_as_they_are(tmp_path: Path) -> None:
     given = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3))
     np.save(tmp_path / "a.npy", given)
     assert arrays(read_files(tmp_path, target(X)), "x") == [given.tolist()]
+
+
+@pytest.mark.parametrize("name", ["s.npz", "s.npy", "s.png", "input_0.pb"])
+def test_a_pipe_among_the_samples_keeps_nobody_waiting(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    spec = tensor("x", "batch", 3, 8, 8)
+    for path in (tmp_path, tmp_path / name):
+        with pytest.raises(IrbenchError, match=r"not a regular file|contains no samples"):
+            read_files(path, target(spec))
+
+
+def test_a_name_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(IrbenchError, match="There is no file or folder"):
+        read_files(tmp_path / ("a" * 300), target(X))

@@ -184,9 +184,61 @@ def test_a_file_that_is_removed_while_we_measure_is_made_anew_at_the_next_look(l
         lock.unlink()
         assert first.others() == ()
         assert ": resnet50)" in str(who_measures())
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
+def test_a_second_is_refused_though_the_file_was_removed_while_the_first_measures(lock: Path, replaced: bool) -> None:
+    with measuring("resnet50") as first:
         lock.unlink()
-        with measuring("vgg16"):
+        if replaced:
+            lock.touch()
+        with pytest.raises(IrbenchError, match="already measuring"), measuring("vgg16"):
+            pass
+        assert first.others() == ()
+        assert ": resnet50)" in str(who_measures())
+    assert who_measures() is None
+
+
+def test_two_of_whom_one_insists_see_each_other_though_the_file_was_removed(lock: Path) -> None:
+    with measuring("resnet50") as first:
+        lock.unlink()
+        with measuring("vgg16", insist=True) as second:
+            assert len(second.others()) == 1
+            first.others()
+            second.others()
             assert [": vgg16)" in said(other) for other in first.others()] == [True]
+
+
+def test_without_names_the_file_alone_is_the_lock(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_name: str) -> int:
+        raise PermissionError
+
+    monkeypatch.setattr(locking, "hold_name", refuse)
+    with measuring("resnet50"):
+        assert ": resnet50)" in str(who_measures())
+
+
+@pytest.mark.parametrize("content", [b"export PATH\n", b'{"process"', b"\0" * 5000], ids=["text", "json", "zeros"])
+def test_a_file_of_another_kind_is_not_taken_for_the_lock(lock: Path, content: bytes) -> None:
+    lock.write_bytes(content)
+    with pytest.raises(IrbenchError, match="is not a lock file") as refused, measuring("resnet50"):
+        pass
+    assert "IRBENCH_LOCK" in refused.value.hint
+    assert lock.read_bytes() == content
+    with measuring("resnet50", insist=True) as company:
+        company.others()
+    assert lock.read_bytes() == content
+
+
+def test_a_pipe_or_a_file_with_a_second_name_is_not_taken_for_the_lock(lock: Path) -> None:
+    os.mkfifo(lock)
+    with pytest.raises(IrbenchError, match="is not a lock file"), measuring("resnet50"):
+        pass
+    lock.unlink()
+    lock.with_name("precious").touch()
+    lock.hardlink_to(lock.with_name("precious"))
+    with pytest.raises(IrbenchError, match="is not a lock file"), measuring("resnet50"):
+        pass
 
 
 def test_a_lock_that_cannot_be_opened_is_told_with_its_remedy(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:

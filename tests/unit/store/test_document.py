@@ -125,3 +125,18 @@ def test_fields_that_a_later_version_of_the_same_format_adds_are_passed_over():
     plain = json.loads(encode_document(document()))
     plain["groups"][0]["cells"][0]["energy_j"] = 1.5
     assert decode_document(json.dumps(plain).encode(), "run.json") == document()
+
+
+def test_whoever_leads_a_table_is_one_of_its_rows():
+    plain: Any = json.loads(encode_document(document(example())))
+    plain["groups"][0]["lead"] = plain["groups"][0]["winner"] | {"launches": 3, "reason": None, "cell": "nobody"}
+    with pytest.raises(IrbenchError, match="is none of its rows"):
+        decode_document(json.dumps(plain).encode(), "run.json")
+
+
+@pytest.mark.parametrize("value", [1 << 63, -(1 << 63) - 1, 10**300, json.loads("[" * 200 + "]" * 200)])
+def test_what_no_run_holds_is_refused_wherever_it_stands(value: object):
+    plain: Any = json.loads(encode_document(document()))
+    plain["plan"]["anything"] = {"deep": [value]}
+    with pytest.raises(IrbenchError, match=r"more than 64 bits|levels deep"):
+        decode_document(json.dumps(plain).encode(), "run.json")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from irbench.errors import IrbenchError
 from irbench.store import default_root
 
 
@@ -52,3 +54,12 @@ def make(root: Path, folders: tuple[str, ...]) -> None:
     root.mkdir()
     for folder in folders:
         (root / folder).mkdir(parents=True)
+
+
+def test_a_user_without_a_home_folder_is_told_to_name_a_folder(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.delenv("XDG_DATA_HOME")
+    with pytest.raises(IrbenchError, match="no home folder") as caught:
+        default_root()
+    assert "--results" in caught.value.hint
+    assert list(project.iterdir()) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -18,7 +20,8 @@ from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
 from irbench.render.samples import samples_of
 from irbench.store import RunWriter, Store, decode_launch, encode_launch
-from irbench.store.import_staging import stage
+from irbench.store.archives import pack
+from irbench.store.import_staging import Staged, stage
 from irbench.store.moving import Arrivals, import_runs, remove_runs
 
 ROWS = tuple(row.id for row in example().cells[:2])
@@ -204,3 +207,101 @@ def test_rebuilding_the_index_leaves_other_files_alone(there: Path):
 
     assert len(list_runs(there, anew=True).entries) == 1
     assert (there / "index.sqlite.bak").read_text() == "mine"
+
+
+def test_nothing_is_imported_through_a_link(tmp_path: Path, there: Path):
+    """What it points to would become part of the store, and be given away with the next export."""
+    secret = tmp_path / "secret.log"
+    secret.write_text("the key")
+    run = measured(tmp_path / "a")
+    for name in ("run.json", *run.document.launches):
+        path = run.folder / name
+        moved = path.rename(tmp_path / name)
+        path.symlink_to(moved)
+        with pytest.raises(IrbenchError, match="symbolic link"):
+            brought(there, tmp_path / "a")
+        path.unlink()
+        moved.rename(path)
+    (run.folder / "logs").symlink_to(tmp_path)
+    with pytest.raises(IrbenchError, match="symbolic link"):
+        brought(there, tmp_path / "a")
+    (run.folder / "logs").unlink()
+    (run.logs / "ort.log").symlink_to(secret)
+    with pytest.raises(IrbenchError, match="symbolic link"):
+        brought(there, tmp_path / "a")
+    assert Store(there).listing().entries == ()
+
+
+def test_folders_behind_links_are_not_searched(tmp_path: Path, there: Path):
+    measured(tmp_path / "elsewhere")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "runs").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(IrbenchError, match="contains no run"):
+        brought(there, tmp_path / "a")
+
+
+@pytest.mark.parametrize("name", ["run.json", "launch-00-00.bin", "logs/ort.log", "logs"])
+def test_a_pipe_in_a_folder_keeps_nobody_waiting(tmp_path: Path, there: Path, name: str):
+    run = measured(tmp_path / "a")
+    path = run.folder / name
+    path.unlink(missing_ok=True)
+    if "/" in name:
+        path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(IrbenchError, match=r"not a regular file|Not a directory"):
+        brought(there, tmp_path / "a")
+
+
+def test_a_link_in_a_run_is_not_exported(tmp_path: Path):
+    run = measured(tmp_path / "a")
+    (tmp_path / "secret").write_text("the key")
+    (run.logs / "ort.log").symlink_to(tmp_path / "secret")
+    with pytest.raises(IrbenchError, match="symbolic link"):
+        pack([run.folder], tmp_path / "runs.tar.gz")
+    assert not (tmp_path / "runs.tar.gz").exists()
+
+
+def test_of_two_imports_of_the_same_runs_at_once_the_second_finds_them(tmp_path: Path, there: Path):
+    run = measured(tmp_path / "a")
+    firsts: list[Arrivals] = []
+
+    def staged_late(*arguments: Any) -> Staged:
+        staged = stage(*arguments)
+        firsts.append(brought(there, tmp_path / "a"))
+        return staged
+
+    second = import_runs([tmp_path / "a"], there, staged_late)
+    assert [path.name for path in firsts[0].added] == [run.folder.name]
+    assert second == Arrivals((), firsts[0].added)
+    assert not list(there.glob(".import-*"))
+
+
+def test_of_two_imports_of_different_runs_of_one_id_at_once_the_second_fails(tmp_path: Path, there: Path):
+    run = measured(tmp_path / "a")
+
+    def staged_late(*arguments: Any) -> Staged:
+        staged = stage(*arguments)
+        change(run, irbench_version="9")
+        brought(there, tmp_path / "a")
+        return staged
+
+    with pytest.raises(IrbenchError, match="cannot be written"):
+        import_runs([tmp_path / "a"], there, staged_late)
+    (entry,) = Store(there).listing().entries
+    assert Store(there).load(Path(entry.folder)).irbench_version == "9"
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL])
+def test_runs_arrive_and_go_on_a_file_system_without_locks(
+    tmp_path: Path, there: Path, code: int, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(_descriptor: int, _how: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    (added,) = brought(there, measured(tmp_path / "a").folder).added
+    assert list(remove_runs([added], there)) == [added]
+    assert [path.name for path in there.iterdir()] == ["runs"]
+    being_measured = Store(there).begin(ENVIRONMENT, {})
+    with pytest.raises(IrbenchError, match="still being measured"):
+        list(remove_runs([being_measured.folder], there))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,9 @@ def test_two_processes_cannot_go_on_with_the_same_sweep(tmp_path: Path):
     opened(tmp_path)
 
 
-@pytest.mark.parametrize("line", [b"nonsense\n", b'{"type":"done"}\n', b'{"type":"other"}\n'])
+@pytest.mark.parametrize(
+    "line", [b"nonsense\n", b'{"type":"done"}\n', b'{"type":"other"}\n', b"[" * 100_000 + b"\n", b"\xff\n"]
+)
 def test_a_damaged_file_is_refused(tmp_path: Path, line: bytes):
     path = begun(tmp_path, DONE)
     path.write_bytes(path.read_bytes() + line)
@@ -126,3 +129,12 @@ def test_a_folder_that_cannot_be_written_is_an_error_with_a_remedy(tmp_path: Pat
     with pytest.raises(IrbenchError, match="cannot be written") as caught:
         StateFile.begin(tmp_path, HEADER)
     assert "--results" in caught.value.hint
+
+
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path):
+    path = begun(tmp_path, DONE)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(IrbenchError, match="not a regular file"):
+        StateFile.open(tmp_path, "night")
+    assert sweep_of_run(tmp_path, "01") is None

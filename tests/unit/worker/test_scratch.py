@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from irbench.errors import IrbenchError
 from irbench.worker.scratch import scratch_folder
 
 HOLDER = """
@@ -61,3 +62,13 @@ def test_other_folders_are_left_alone(tmp_path: Path):
     with scratch_folder():
         pass
     assert (tmp_path / "irbench-scratch-mine").is_dir()
+
+
+def test_without_any_folder_for_temporary_files_the_variable_that_names_one_is_told(monkeypatch: pytest.MonkeyPatch):
+    def refuse() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", refuse)
+    with pytest.raises(IrbenchError, match="No usable") as caught, scratch_folder():
+        pass
+    assert "TMPDIR" in caught.value.hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,22 @@ def test_what_is_no_plan_is_refused(name: str, said: str, hint: str, tmp_path: P
         read_plan(name)
     assert said in caught.value.message
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"[" * 100_000, b"a = " + b"[" * 100_000])
+def test_a_file_that_is_no_toml_is_one_clear_error(tmp_path: Path, content: bytes):
+    (tmp_path / "plan.toml").write_bytes(content)
+    with pytest.raises(IrbenchError, match="is not valid TOML"):
+        read_plan(tmp_path / "plan.toml")
+
+
+def test_a_pipe_keeps_nobody_waiting(tmp_path: Path):
+    os.mkfifo(tmp_path / "plan.toml")
+    with pytest.raises(IrbenchError, match="not a regular file") as caught:
+        read_plan(tmp_path / "plan.toml")
+    assert caught.value.hint == "Save it to a file first."
+
+
+def test_a_name_that_no_file_can_have_is_no_plan():
+    with pytest.raises(IrbenchError, match="There is no plan"):
+        plan_file("a" * 300)

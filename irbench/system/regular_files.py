@@ -1,0 +1,56 @@
+"""Opening files that somebody else put there: a link, a pipe that nobody writes to, a device."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["open_regular", "read_regular"]
+
+
+def open_regular(path: Path | str, *, follow: bool = True, folder: int | None = None) -> BinaryIO:
+    """Open a regular file to read it. Never waits: opening a pipe without a writer would take for ever.
+
+    Args:
+        path: The file.
+        follow: Whether it may be a symbolic link. Links among the folders above it are followed in any case.
+        folder: Descriptor of the folder that ``path`` is relative to; ``None`` for the present one.
+
+    Raises:
+        OSError: It cannot be opened, is no regular file, or is a link that is not to be followed.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow:
+            raise OSError(errno.ELOOP, "it is a symbolic link", str(path)) from error
+        raise
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
+def read_regular(path: Path, most_bytes: int, *, follow: bool = True) -> bytes:
+    """Return the content of a regular file.
+
+    Args:
+        path: The file.
+        most_bytes: How large it may be.
+        follow: As :func:`open_regular` takes it.
+
+    Raises:
+        OSError: As of :func:`open_regular`, or it is larger.
+    """
+    with open_regular(path, follow=follow) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, f"it has more than {most_bytes / 1e6:.0f} MB", str(path))
+    return content
