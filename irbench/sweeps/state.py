@@ -176,7 +176,7 @@ def _read(data: bytes, path: Path) -> tuple[Header, SweepProgress]:
         header = msgspec.json.decode(lines[0] if lines else b"", type=Header)
         for line in lines[1:] if header.format == FORMAT else ():
             progress.take(decode(line))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
             f"{path} is damaged: {error}",
             hint="Measure the plan under another name with --name; its runs are not affected.",
