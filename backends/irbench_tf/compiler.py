@@ -17,6 +17,7 @@ from irbench_tf.control_flow import lower
 from irbench_tf.devices import native_gpu_precision, pin_tensor_float_32, require_gpu
 from irbench_tf.options import TensorFlowOptions, parse_options
 from irbench_tf.placement import placement_facts
+from irbench_tf.pure_operators import require_pure_graph
 from irbench_tf.session import GraphSession, callable_options, import_graph
 from irbench_tf.threads import ThreadPlan, plan_threads
 
@@ -57,7 +58,7 @@ def load_graph(job: Job) -> LoadedGraph:
     """Read the file, bind its shapes and import it.
 
     Raises:
-        Refusal: The file is no graph, or it does not compute in the precision asked for.
+        Refusal: The file is no graph, it does more than compute, or it does not compute in the precision asked for.
     """
     from google.protobuf.message import DecodeError
     from tensorflow.core.framework import graph_pb2
@@ -66,6 +67,7 @@ def load_graph(job: Job) -> LoadedGraph:
         graph_def = graph_pb2.GraphDef.FromString(job.artifact.path.read_bytes())
     except DecodeError:
         raise Refusal(f"{job.artifact.path.name} is not a TensorFlow graph.", hint="Export the model again.") from None
+    require_pure_graph(graph_def, job.artifact.path.name)
     exported = precision.graph_precision(graph_def)
     wanted = job.load.precision
     if exported != "fp32" and wanted not in ("native", exported):

@@ -7,74 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from irbench.errors import IrbenchError
+from irbench_tf.pure_operators import RESTORING, is_known, is_pure
 
 __all__ = ["frozen_call", "has_pure_objects", "require_pure"]
-
-_HARMLESS = frozenset(
-    {
-        "Assert",
-        "AssignAddVariableOp",
-        "AssignSubVariableOp",
-        "AssignVariableOp",
-        "Case",
-        "DisableCopyOnRead",
-        "If",
-        "Multinomial",
-        "ParameterizedTruncatedNormal",
-        "PartitionedCall",
-        "RandomGamma",
-        "RandomPoissonV2",
-        "RandomShuffle",
-        "RandomStandardNormal",
-        "RandomUniform",
-        "RandomUniformInt",
-        "ReadVariableOp",
-        "ResourceGather",
-        "ResourceGatherNd",
-        "RestoreV2",
-        "RngReadAndSkip",
-        "StatefulPartitionedCall",
-        "StatefulStandardNormalV2",
-        "StatefulUniform",
-        "TensorArrayCloseV3",
-        "TensorArrayConcatV3",
-        "TensorArrayGatherV3",
-        "TensorArrayReadV3",
-        "TensorArrayScatterV3",
-        "TensorArraySizeV3",
-        "TensorArraySplitV3",
-        "TensorArrayV3",
-        "TensorArrayWriteV3",
-        "TruncatedNormal",
-        "VarHandleOp",
-        "VarIsInitializedOp",
-        "Variable",
-        "VariableShape",
-        "VariableV2",
-        "While",
-    }
-)
-"""Stateful operations that change nothing outside of the graph; every other may write files, or keep tables."""
-_HARMFUL = frozenset(
-    {
-        "DebugIdentity",
-        "DebugNanCount",
-        "DebugNumericSummary",
-        "DecodeProtoV2",
-        "EncodeProto",
-        "ImmutableConst",
-        "InitializeTableFromTextFile",
-        "MatchingFiles",
-        "PyFuncStateless",
-        "ReadFile",
-        "SnapshotChunkDataset",
-        "SnapshotDataset",
-        "SnapshotDatasetReader",
-        "SnapshotDatasetV2",
-        "SnapshotNestedDatasetReader",
-    }
-)
-"""Operations that read or write files or run Python, and that TensorFlow does not call stateful."""
 
 
 def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: Collection[str]) -> None:
@@ -187,11 +122,8 @@ def _restored_constants(path: Path, meta_graph: Any, outputs: Sequence[str]) -> 
 
 
 def _is_refused(operation: str) -> bool:
-    from tensorflow.python.framework import op_def_registry
-
-    definition = op_def_registry.get(operation)
-    stateful = definition is not None and definition.is_stateful
-    return operation in _HARMFUL or (stateful and operation not in _HARMLESS)
+    """Whether an operator does more than compute or restore; one that TensorFlow lacks is refused when it is loaded."""
+    return is_known(operation) and operation not in RESTORING and not is_pure(operation)
 
 
 def _reached(graph_def: Any, starts: Iterable[str], stops: Iterable[str] = ()) -> Iterator[Any]:

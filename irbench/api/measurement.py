@@ -192,7 +192,7 @@ def measure_planned(
     request = replace(request, notes=(*request.notes, *native))
     writer, so_far = destination.open(host.describe(registry.distributions()), request, groups)
     listener = GuardedListener(reporter.show)
-    with _telling_what_is_kept(writer):
+    with _ending(writer):
         document = _run(request, groups, scratch, writer, listener, _How(lock, so_far, schedule))
     if listener.error is not None:
         listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
@@ -262,8 +262,8 @@ def _what(options: RunOptions) -> str:
 
 
 @contextmanager
-def _telling_what_is_kept(writer: RunWriter) -> Iterator[None]:
-    """Have an error that ends a run say where the launches before it are."""
+def _ending(writer: RunWriter) -> Iterator[None]:
+    """Let the run's folder go when it ends, and have an error that ends it say where the launches before it are."""
     try:
         yield
     except IrbenchError as error:
@@ -271,6 +271,8 @@ def _telling_what_is_kept(writer: RunWriter) -> Iterator[None]:
         way = f"; irbench run --resume {document.run_id} continues it" if document.is_resumable else ""
         kept = f" What was measured before is kept in {writer.folder}{way}" if _has_figures(document) else ""
         raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error
+    finally:
+        writer.release()  # the traceback of an error would keep it, and the run could not be continued
 
 
 def _has_figures(document: RunDocument) -> bool:

@@ -142,7 +142,8 @@ def write_receipt(run: str, output: Path | None, results: Path | None) -> Receip
     """Return the receipt of a run, written to ``output``; raises as :func:`receipt` does."""
     read, problems = read_run(find_run(results or default_root(), run))
     if read is None:
-        raise IrbenchError(" ".join(map(problem_text, problems)), hint=str(problems[0].facts.get("hint") or ""))
+        remedy = problems[0].facts.get("hint") or "Name another run: irbench results lists them."
+        raise IrbenchError(" ".join(map(problem_text, problems)), hint=str(remedy))
     made = receipt_of(read)
     if output is not None:
         with explained(output, "name another file with -o"):

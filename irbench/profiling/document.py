@@ -6,6 +6,7 @@ import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.profiling.record import PROFILE_VERSION, LaunchLatencies, ProfiledCell, ProfileDocument
+from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.store.document import representable, schema_of
 
 __all__ = ["decode_profile", "encode_profile", "profile_schema"]
@@ -52,9 +53,11 @@ def _require_sense(document: ProfileDocument) -> None:
     """Refuse what the types allow and no irbench writes, so that readers may rely on it.
 
     Raises:
-        ValueError: Cells share an id, a cell's figures do not fit its launches, or counters are of
-            no operator or of no cell.
+        ValueError: There are too many launches for an interval, cells share an id, a cell's figures do not fit its
+            launches, or counters are of no operator or of no cell.
     """
+    if not 1 <= document.launches <= MOST_LAUNCHES:
+        raise ValueError(f"it has {document.launches} launches, and at most {MOST_LAUNCHES} are possible")
     if len({cell.id for cell in document.cells}) < len(document.cells):
         raise ValueError("two cells have the same id")
     for cell in document.cells:

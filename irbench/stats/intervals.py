@@ -31,10 +31,12 @@ from functools import cache
 
 from irbench.spec import Timing
 
-__all__ = ["FEWEST_LAUNCHES", "Bound", "Interval", "Looks", "bounds", "interval_at", "looks_of"]
+__all__ = ["FEWEST_LAUNCHES", "MOST_LAUNCHES", "Bound", "Interval", "Looks", "bounds", "interval_at", "looks_of"]
 
 FEWEST_LAUNCHES = 6
 """Of launches that are looked at once: the range of fewer misses their median in more than 5 % of cases."""
+MOST_LAUNCHES = 200
+"""The latest look: the bounds of all looks take seconds to compute then, and eight times as long with twice as many."""
 _FOR_RANKS = (0.9, 0.7, 0.5)
 """Shares of the allowed misses that order statistics may use where earlier looks need some too."""
 _WIDEST_STRETCH = 2.0

@@ -16,6 +16,7 @@ from irbench.result import Basis, CellResult, GroupResult, RunDocument
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.counters import derive_counter_table
+from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.stats.observed import Observed, observe
 from irbench.stats.soak import derive_soak_table
 from irbench.stats.standing import Admission
@@ -53,8 +54,34 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
 
 
 def planned_timing(plan: Mapping[str, Any]) -> Timing:
-    """Return the protocol's numbers of a stored plan; runs from before there was a burn-in counted every block."""
-    return msgspec.convert({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
+    """Return the protocol's numbers of a stored plan; runs from before there was a burn-in counted every block.
+
+    Raises:
+        IrbenchError: They are none with which anything can be measured.
+    """
+    try:
+        timing = msgspec.convert({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
+        _require_possible(timing)
+    except (TypeError, ValueError) as error:  # msgspec's are ValueErrors too
+        raise IrbenchError(
+            f"The run's plan says nothing of how it was measured that could be right: {error}.",
+            hint="Restore it from a copy, or measure again; other runs are not affected.",
+        ) from error
+    return timing
+
+
+def _require_possible(timing: Timing) -> None:
+    """Raise ValueError where a number is out of its range."""
+    if not 1 <= timing.min_launches <= timing.max_launches <= MOST_LAUNCHES:
+        raise ValueError(f"from {timing.min_launches} to {timing.max_launches} launches")
+    if not 0 < timing.confidence < 1:
+        raise ValueError(f"a confidence of {timing.confidence}")
+    blocks = (timing.blocks, timing.max_blocks, timing.min_blocks, timing.most_blocks)
+    if min(blocks) < 1 or timing.burn_in_blocks < 0:
+        raise ValueError(f"{blocks} blocks, {timing.burn_in_blocks} of them not counted")
+    numbers = (timing.target, timing.within, timing.dirty_foreign_share, timing.dirty_run_queue, timing.budget)
+    if min(numbers) < 0:
+        raise ValueError(f"limits of {numbers}")
 
 
 def observed_launches(

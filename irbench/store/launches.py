@@ -36,6 +36,7 @@ _INT64 = np.dtype("<i8")
 _LARGEST_BYTES = 1 << 28
 """Of all series of a launch together: 16 million samples, far more than any budget allows."""
 
+_NO_VALUES = (ValueError, IndexError, TypeError, RecursionError)
 _DAMAGED_HINT = "Restore it from a copy, or delete the run's folder; other runs are not affected."
 
 
@@ -68,9 +69,35 @@ def decode_launch(data: bytes, name: str) -> LaunchRecord:
     try:
         header, *series = _split(body)
         values = _unpack_all(series)
-        return msgspec.convert(json.loads(header), LaunchRecord, dec_hook=lambda _, number: values[number])
-    except (struct.error, zlib.error, msgspec.MsgspecError, ValueError, IndexError, TypeError) as error:
+        record = msgspec.convert(json.loads(header), LaunchRecord, dec_hook=lambda _, number: values[number])
+        _require_sense(record)
+    except (struct.error, zlib.error, msgspec.MsgspecError, *_NO_VALUES) as error:
         raise IrbenchError(f"{name} cannot be read: {error}.", hint=_DAMAGED_HINT) from error
+    return record
+
+
+def _require_sense(record: LaunchRecord) -> None:
+    """Refuse what the types allow and no launch has, so that readers may rely on it.
+
+    Raises:
+        ValueError: The series of a round do not go together, or something that is divided by is not positive.
+    """
+    for cell in record.cells:
+        paced = () if cell.paced is None else (cell.paced,)
+        for window in (*cell.rounds, *paced):
+            _require_window(window.issue_ns, window.completion_ns)
+        if min(cell.streams, cell.calls_per_sample) < 1:
+            raise ValueError(f"{cell.cell} has {cell.streams} streams and {cell.calls_per_sample} calls per sample")
+    for alone in record.sustained:
+        if min(alone.completions, alone.wall_ns) < 1:
+            raise ValueError(f"{alone.cell} made {alone.completions} inferences in {alone.wall_ns} ns")
+
+
+def _require_window(issue_ns: NDArray[np.int64], completion_ns: NDArray[np.int64]) -> None:
+    if not 0 < issue_ns.size == completion_ns.size:
+        raise ValueError("a round lacks times")
+    if completion_ns.max() < 1:
+        raise ValueError("a round took no time")
 
 
 def _checked_body(data: bytes, name: str) -> bytes:

@@ -25,7 +25,7 @@ __all__ = ["RunWriter"]
 class RunWriter:
     """Writes one run's folder. ``run.json`` is the commit point: the launches it names are part of the run.
 
-    The folder is held until the run is complete, so that nobody removes what is still being measured.
+    The folder is held until the run is complete or released, so that nobody removes what is still being measured.
 
     Attributes:
         folder: The run's own folder.
@@ -70,5 +70,9 @@ class RunWriter:
             write_atomically(self.folder / RUN_FILE, encode_document(document))
         self.document = document
         if document.complete:
-            self._let_go()
+            self.release()
         return document
+
+    def release(self) -> None:
+        """Let the folder go: nothing more is written, and others may continue or remove the run."""
+        self._let_go()

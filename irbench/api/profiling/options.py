@@ -15,6 +15,7 @@ from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.profiling import ProfilePlan
+from irbench.stats.intervals import MOST_LAUNCHES
 
 __all__ = ["TOP", "ProfileKeywords", "ProfileOptions", "profile_options", "profile_plan"]
 
@@ -126,7 +127,14 @@ def profile_plan(launches: int | None, inferences: int | None, budget_s: float |
         launches: Of each cell; of each model that is counted, too.
         inferences: That are profiled in each launch, at least.
         budget_s: For all launches.
+
+    Raises:
+        IrbenchError: These are more launches than intervals can be computed of.
     """
+    if launches is not None and launches > MOST_LAUNCHES:
+        raise IrbenchError(
+            f"A profile has at most {MOST_LAUNCHES} launches, not {launches}.", hint="Give fewer: --launches 20"
+        )
     usual = ProfilePlan()
     return ProfilePlan(
         launches=launches or usual.launches,

@@ -160,6 +160,15 @@ def test_a_damaged_run_has_no_receipt(tmp_path: Path):
     assert not (tmp_path / "claim.irb").exists()
 
 
+def test_a_run_that_claims_nothing_is_refused_with_a_remedy(tmp_path: Path):
+    run = store(default_root(), {"ort": ()}, plan={"name": "empty"})
+    for file in run.folder.glob("launch-*.bin"):
+        file.unlink()
+    with pytest.raises(IrbenchError) as caught:
+        api.receipt("empty")
+    assert "irbench results" in caught.value.hint
+
+
 def test_a_receipt_is_shown_where_no_file_is_named(claim: Path):
     called = irbench("receipt", "claimed")
     assert called.code == 0

@@ -13,6 +13,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.profiling.document import decode_profile, encode_profile, profile_schema
+from irbench.stats.intervals import MOST_LAUNCHES
 
 
 def shipped_schema() -> bytes:
@@ -67,6 +68,12 @@ def test_the_schema_refuses_what_is_no_profile(where: tuple[str | int, ...], val
 def test_what_is_no_profile_is_refused(data: bytes, wrong: str) -> None:
     with pytest.raises(IrbenchError, match=wrong):
         decode_profile(data, "it")
+
+
+@pytest.mark.parametrize("launches", [-1, 0, MOST_LAUNCHES + 1, 2**63 - 1])
+def test_more_launches_than_intervals_can_be_computed_of_are_refused(launches: int) -> None:
+    with pytest.raises(IrbenchError, match=f"it has {launches} launches"):
+        decode_profile(encode_profile(profiles.document(profiles.ort(), launches=launches)), "it")
 
 
 def test_figures_that_do_not_fit_the_launches_are_refused() -> None:

@@ -17,7 +17,7 @@ from irbench.result import GivenInputs, RunDocument
 from irbench.spec import Accuracy, AccuracyLimit, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.observed import log_level
-from irbench.stats.rederive import observed_launches, rederive
+from irbench.stats.rederive import observed_launches, planned_timing, rederive
 from irbench.store import decode_document, encode_document
 
 TIMING = Timing()
@@ -123,6 +123,19 @@ def test_a_run_from_before_there_was_a_burn_in_counts_its_first_blocks():
     plan = {**run.plan, "timing": {key: value for key, value in run.plan["timing"].items() if key != "burn_in_blocks"}}
     assert rederive(replace(run, plan=plan), records).groups[0].blocks_measured == 48
     assert rederive(run, records).groups[0].blocks_measured == 42
+
+
+IMPOSSIBLE = (
+    [], "fast", {"max_launches": 2**40}, {"min_launches": 0}, {"min_launches": 5, "max_launches": 4}, {"confidence": 1},
+    {"confidence": "high"}, {"max_blocks": -1}, {"burn_in_blocks": -1}, {"within": -0.5},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("timing", IMPOSSIBLE, ids=str)
+def test_a_plan_by_which_nothing_can_have_been_measured_is_refused(timing: object):
+    with pytest.raises(IrbenchError, match="nothing of how it was measured") as caught:
+        planned_timing({"timing": timing})
+    assert "other runs are not affected" in caught.value.hint
 
 
 def test_the_time_of_a_row_does_not_depend_on_the_other_rows_of_its_table():

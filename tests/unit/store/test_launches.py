@@ -29,6 +29,7 @@ from irbench.record import (
 )
 from irbench.store import decode_launch, encode_launch
 
+NESTED = (200_000).to_bytes(4, "little") + b"[" * 100_000 + b"]" * 100_000
 INT64 = st.integers(-(2**63), 2**63 - 1)
 SERIES = hnp.arrays(np.int64, st.integers(0, 40), elements=INT64)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -36,13 +37,15 @@ NUMBERS = st.floats(allow_nan=False)
 COUNTS = st.integers(0, 2**62)
 SCALARS = st.one_of(st.none(), st.booleans(), COUNTS, NUMBERS, TEXT)
 EVIDENCE = st.builds(Evidence, COUNTS, COUNTS, st.none() | COUNTS, *[COUNTS] * 4)
-ROUNDS = st.builds(Round, COUNTS, SERIES, SERIES, EVIDENCE)
+POSITIVE = st.integers(1, 2**62)
+TIMES = hnp.arrays(np.int64, st.shared(st.integers(1, 40), key="samples"), elements=INT64)
+ROUNDS = st.builds(Round, COUNTS, TIMES, TIMES.filter(lambda times: times.max() > 0), EVIDENCE)
 ERRORS = st.none() | st.builds(OutputError, NUMBERS, NUMBERS, NUMBERS, st.none() | NUMBERS)
 CELLS = st.builds(
     CellLaunch,
     cell=TEXT,
-    streams=COUNTS,
-    calls_per_sample=COUNTS,
+    streams=POSITIVE,
+    calls_per_sample=POSITIVE,
     rounds=st.lists(ROUNDS, max_size=3).map(tuple),
     phases_ns=st.dictionaries(TEXT, COUNTS, max_size=3),
     peak_memory_bytes=st.dictionaries(TEXT, COUNTS, max_size=3),
@@ -60,7 +63,7 @@ LAUNCHES = st.builds(
         TEXT, st.builds(Failure, st.sampled_from(get_args(Stage)), TEXT, st.none() | TEXT), max_size=2
     ),
     blocks=st.lists(BLOCKS, max_size=2).map(tuple),
-    sustained=st.lists(st.builds(Sustained, TEXT, COUNTS, COUNTS), max_size=2).map(tuple),
+    sustained=st.lists(st.builds(Sustained, TEXT, POSITIVE, POSITIVE), max_size=2).map(tuple),
     load_average=NUMBERS,
     frozen=st.booleans(),
     pressure=st.none() | NUMBERS,
@@ -135,10 +138,40 @@ def test_a_file_that_is_cut_short_is_one_clear_error(kept: int):
         decode_launch(encode_launch(launch())[:kept], "launch-00-00.bin")
 
 
-@pytest.mark.parametrize("body", [b"", b"\1\0\0\0{", b"\2\0\0\0{}", b"\xff\xff\xff\xff{}", b"\2\0\0\0[]\1\0\0\0x"])
+@pytest.mark.parametrize(
+    "body", [b"", b"\1\0\0\0{", b"\2\0\0\0{}", b"\xff\xff\xff\xff{}", b"\2\0\0\0[]\1\0\0\0x", NESTED]
+)
 def test_a_body_that_is_no_launch_is_one_clear_error_even_with_a_right_checksum(body: bytes):
     with pytest.raises(IrbenchError, match=r"x\.bin cannot be read"):
         decode_launch(b"IRBENCH1" + hashlib.sha256(body).digest() + body, "x.bin")
+
+
+def empty(count: int) -> np.ndarray:
+    return np.zeros(count, np.int64)
+
+
+LACKING = {
+    "fewer issues than completions": {"issue_ns": empty(3)},
+    "no samples": {"issue_ns": empty(0), "completion_ns": empty(0)},
+    "no time": {"issue_ns": empty(5), "completion_ns": empty(5)},
+}
+
+
+@pytest.mark.parametrize("kind", LACKING)
+def test_a_round_whose_times_cannot_be_is_one_clear_error_even_with_a_right_checksum(kind: str):
+    cell = cell_launch("a", 1)
+    rounds = (replace(cell.rounds[0], **LACKING[kind]),)
+    with pytest.raises(IrbenchError, match=r"x\.bin cannot be read: a round"):
+        decode_launch(encode_launch(replace(launch(), cells=(replace(cell, rounds=rounds),))), "x.bin")
+
+
+def test_counts_that_are_divided_by_are_positive():
+    for record in (
+        replace(launch(), cells=(replace(cell_launch("a", 1), calls_per_sample=0),)),
+        replace(launch(), sustained=(Sustained("a", 9, 0),)),
+    ):
+        with pytest.raises(IrbenchError, match=r"x\.bin cannot be read"):
+            decode_launch(encode_launch(record), "x.bin")
 
 
 def test_a_file_of_a_later_format_asks_for_an_update():

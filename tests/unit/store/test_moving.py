@@ -117,7 +117,7 @@ def test_a_bad_timing_is_refused_and_printed_as_an_error(tmp_path: Path, there: 
     change(run, plan={"timing": {"min_blocks": "four"}})
     with pytest.raises(IrbenchError, match="min_blocks"):
         brought(there, tmp_path / "a")
-    with pytest.raises(IrbenchError, match="do not match"):
+    with pytest.raises(IrbenchError, match="nothing of how it was measured"):
         list(samples_of(Store(tmp_path / "a").load(run.folder), []))
 
 

@@ -100,9 +100,10 @@ def test_two_processes_cannot_go_on_with_the_same_sweep(tmp_path: Path):
     opened(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "line", [b"nonsense\n", b'{"type":"done"}\n', b'{"type":"other"}\n', b"[" * 100_000 + b"\n", b"\xff\n"]
-)
+NESTED = b'{"type":"begun","table":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b'{"type":"done"}\n', b'{"type":"other"}\n', b"\xff\n", NESTED])
 def test_a_damaged_file_is_refused(tmp_path: Path, line: bytes):
     path = begun(tmp_path, DONE)
     path.write_bytes(path.read_bytes() + line)

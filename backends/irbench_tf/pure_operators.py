@@ -1,0 +1,118 @@
+"""Which operators of TensorFlow only compute: a graph is a program, and others use files, networks or Python.
+
+An operator is refused unless it is known to be harmless, so that one which TensorFlow adds is refused until somebody
+has looked at it. TensorFlow's registry says of each whether it is stateful. Most that read or write files are, but
+``ReadFile``, ``ImmutableConst`` and ``PyFuncStateless`` are not. All of these take text, though: a file's name, an
+address, or what is called. So an operator without state must take no text either. Those on the lists below may.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irbench.spi import Refusal
+
+__all__ = ["RESTORING", "STATEFUL", "WITH_TEXT", "is_known", "is_pure", "require_pure_graph"]
+
+STATEFUL = frozenset(
+    {
+        "Assert", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp", "Case", "CheckNumerics",
+        "CheckNumericsV2", "CudnnRNN", "CudnnRNNV2", "CudnnRNNV3", "DeviceIndex", "DisableCopyOnRead", "Empty",
+        "GuaranteeConst", "If", "Multinomial", "NonDeterministicInts", "ParameterizedTruncatedNormal", "RandomCrop",
+        "RandomGamma", "RandomPoisson", "RandomPoissonV2", "RandomShuffle", "RandomStandardNormal", "RandomUniform",
+        "RandomUniformInt", "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "RngReadAndSkip", "RngSkip",
+        "SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2", "StatefulPartitionedCall",
+        "StatefulRandomBinomial", "StatefulStandardNormal", "StatefulStandardNormalV2", "StatefulTruncatedNormal",
+        "StatefulUniform", "StatefulUniformFullInt", "StatefulUniformInt", "StatelessRandomGetAlg",
+        "TensorArrayCloseV3", "TensorArrayConcatV3", "TensorArrayGatherV3", "TensorArrayReadV3",
+        "TensorArrayScatterV3", "TensorArraySizeV3", "TensorArraySplitV3", "TensorArrayV3", "TensorArrayWriteV3",
+        "TruncatedNormal", "VarHandleOp", "Variable", "VariableShape", "VariableV2", "VarIsInitializedOp", "While",
+    }
+)  # fmt: skip
+"""Stateful operators that change nothing outside of the graph: random numbers, loops, tensor arrays, variables."""
+
+WITH_TEXT = frozenset(
+    {
+        "AsString", "DataFormatDimMap", "DataFormatVecPermute", "DecodeAndCropJpeg", "DecodeBase64", "DecodeBmp",
+        "DecodeCompressed", "DecodeCSV", "DecodeGif", "DecodeImage", "DecodeJpeg", "DecodeJSONExample",
+        "DecodePaddedRaw", "DecodePng", "DecodeRaw", "DecodeWav", "DecodeWebP", "DenseToDenseSetOperation",
+        "DenseToSparseSetOperation", "DeserializeManySparse", "Einsum", "EncodeBase64", "EncodeJpeg", "Enter",
+        "ExtractGlimpse", "ExtractGlimpseV2", "ExtractJpegShape", "Fingerprint", "_FusedBatchNormEx",
+        "_FusedConv2D", "_FusedConv3D", "_FusedDepthwiseConv2dNative", "_FusedMatMul", "GatherNd",
+        "ImageProjectiveTransformV2", "ImageProjectiveTransformV3", "ParseExample", "ParseExampleV2",
+        "ParseSequenceExample", "ParseSequenceExampleV2", "ParseSingleExample", "ParseSingleSequenceExample",
+        "ParseTensor", "PartitionedCall", "PreventGradient", "RaggedCross", "RaggedTensorToTensor", "ReduceJoin",
+        "RefEnter", "RegexFullMatch", "RegexReplace", "ScaleAndTranslate", "ScaleAndTranslateGrad", "ScatterNd",
+        "ScatterNdNonAliasingAdd", "SdcaFprint", "ShardedFilename", "ShardedFilespec", "SparseCrossV2",
+        "SparseToSparseSetOperation", "StaticRegexFullMatch", "StaticRegexReplace", "StringFormat", "StringJoin",
+        "StringLength", "StringLower", "StringNGrams", "StringSplit", "StringSplitV2", "StringStrip",
+        "StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong", "StringToNumber", "StringUpper",
+        "Substr", "TensorScatterAdd", "TensorScatterMax", "TensorScatterMin", "TensorScatterSub",
+        "TensorScatterUpdate", "_UnaryOpsComposition", "UnicodeDecode", "UnicodeDecodeWithOffsets",
+        "UnicodeTranscode", "UniformQuantizedConvolution", "UniformQuantizedConvolutionHybrid",
+        "UnsortedSegmentJoin", "XlaConv", "XlaConvV2", "XlaDot", "XlaDotV2", "XlaEinsum", "XlaGather", "XlaScatter",
+        "XlaSharding", "XlaSpmdFullToShardShape", "XlaSpmdShardToFullShape", "XlaSvd",
+    }
+)  # fmt: skip
+"""Operators whose text is an equation, a layout, a kernel's name, or what they compute with."""
+
+RESTORING = frozenset({"RestoreV2"})
+"""What restores the variables of a SavedModel: it reads the files that a text names."""
+
+_STRING = 7
+"""``DT_STRING`` in TensorFlow's types.proto."""
+_TEXTS = ("string", "list(string)")
+
+
+def is_pure(operation: str) -> bool:
+    """Whether an operator only computes; false for one that TensorFlow does not have."""
+    definition = _definition(operation)
+    if definition is None:
+        return False
+    if definition.is_stateful:
+        return operation in STATEFUL
+    return operation in WITH_TEXT or not _takes_text(definition)
+
+
+def require_pure_graph(graph_def: Any, name: str) -> None:
+    """Refuse a graph that does more than compute, before TensorFlow imports it.
+
+    Args:
+        graph_def: A frozen graph, all of which counts: its nodes, and those of every function in it.
+        name: Of its file.
+
+    Raises:
+        Refusal: It names the operators.
+    """
+    functions = {function.signature.name for function in graph_def.library.function}
+    # a function may be called by its name, which must not hide an operator's
+    calls = {name for name in functions if not is_known(name)}
+    impure = sorted(operation for operation in _operations(graph_def) - calls if not is_pure(operation))
+    if impure:
+        raise Refusal(
+            f"{name} contains operators that do more than compute: {', '.join(impure)}.",
+            hint="irbench exports no such graph: do not trust it, or export the model again.",
+        )
+
+
+def is_known(operation: str) -> bool:
+    """Whether TensorFlow has an operator of this name."""
+    return _definition(operation) is not None
+
+
+def _definition(operation: str) -> Any:
+    from tensorflow.python.framework import op_def_registry
+
+    return op_def_registry.get(operation)
+
+
+def _operations(graph_def: Any) -> set[str]:
+    inner = (node.op for function in graph_def.library.function for node in function.node_def)
+    return {*(node.op for node in graph_def.node), *inner}
+
+
+def _takes_text(definition: Any) -> bool:
+    """Whether an operator has an argument or an attribute of text; one with a list of allowed values is none."""
+    return any(argument.type == _STRING for argument in definition.input_arg) or any(
+        attribute.type in _TEXTS and not attribute.HasField("allowed_values") for attribute in definition.attr
+    )
