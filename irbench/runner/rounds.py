@@ -53,7 +53,7 @@ class Rounds:
         self.random = random.Random(self.seed)  # noqa: S311 - order, not secrecy
 
     def run(
-        self, turns: Callable[[], Sequence[Turn]], launch: Callable[[Turn], None], commit: Callable[[], None]
+        self, turns: Callable[[], Sequence[Turn]], launch: Callable[[Turn], None], commit: Callable[[], object]
     ) -> RoundsStop:
         """Launch, and return why it ended.
 
@@ -74,7 +74,7 @@ class Rounds:
             self._longest_s = max(self._longest_s, round_watch.elapsed_s)
         return "launches" if launched else "failures"
 
-    def end(self, commit: Callable[[], None]) -> None:
+    def end(self, commit: Callable[[], object]) -> None:
         """Count a round as over, and store it: a launch is told where and only where it is stored."""
         self.finished += 1
         with signals_deferred():
