@@ -214,7 +214,7 @@ def answers_of_openvino(content: bytes) -> Any:
     names = [port.get_any_name() for port in compiled.inputs]
 
     def run(arrays: Any) -> Answers:
-        found = compiled([arrays[name] for name in names])
+        found = compiled([np.array(arrays[name]) for name in names])  # OpenVINO writes into the inputs of some graphs
         return [np.array(found[port]) for port in compiled.outputs]
 
     return run
