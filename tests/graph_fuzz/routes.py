@@ -162,6 +162,7 @@ class _Traveller:
                 self._model = load(path)
                 self._content = self._bytes()
                 self._require_signature("raise_opset", self._judge.content)
+                self._signature = signature(onnx.load_from_string(self._content))
                 return [*outcomes, self._outcome("raise_opset", "equal")]
             outcomes.append(self._outcome("raise_opset", "refused", reason))
         return outcomes
