@@ -34,6 +34,7 @@ _FIRST = {
     "pack_attention": ("fold_shapes", "remove_redundant", "fuse_attention", "remove_redundant"),
     "fold_shapes": (),
     "fuse_attention": ("fold_shapes", "remove_redundant"),
+    "fuse_grouped_queries": ("fold_shapes", "remove_redundant", "fuse_attention"),
 }
 """Passes that go before one, so that it finds its patterns as it does in a level."""
 

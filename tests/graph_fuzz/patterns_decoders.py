@@ -8,7 +8,7 @@ import numpy as np
 
 from .building import FLOAT, INT64, Builder, Value
 from .patterns import pattern
-from .sources import chosen, reshape, source, squeeze, swapped, unsqueeze
+from .sources import chosen, reshape, source, squeeze, swapped, unknown, unsqueeze
 
 _WIDTH = 4
 
@@ -131,24 +131,25 @@ def sizes_of_two_tensors(b: Builder) -> list[Value]:
     """A table for each of two tensors, made for a size that both have."""
     c = b.choices
     x = source(b, ["batch", "tokens", _WIDTH])
-    y = source(
-        b,
-        c.exact(
-            "sizes of the other", ["batch", "tokens", _WIDTH], ["batch", "keys", _WIDTH], ["tokens", "batch", _WIDTH]
-        ),
-    )
+    hidden, sizes = c.exact("sizes of the other", (False, "tokens"), (False, "keys"), (True, "keys"))
+    y = source(b, ["batch", sizes, _WIDTH])
     axes = c.exact("axis of the other", (1, 1), (1, 0))
-    return [_with_table(b, value, axis) for value, axis in zip((x, y), axes, strict=True)]
+    values = [unknown(b, value) if hidden else value for value in (x, y)]
+    return [_with_table(b, value, axis) for value, axis in zip(values, axes, strict=True)]
 
 
 def _with_table(b: Builder, x: Value, axis: int) -> Value:
+    c = b.choices
     shape = b.op("Shape", x)
-    length = b.op("Gather", shape, b.constant(np.array(axis, np.int64)))
-    if b.choices.likely(0.3):
-        length = b.op("Mul", length, b.constant(np.array(2, np.int64)))
-    bounds = [b.constant(np.array(0, np.int64)), length, b.constant(np.array(1, np.int64))]
-    counted = b.op("Cast", b.op("Range", *bounds), to=FLOAT)
-    table = b.op("ReduceSum", counted, keepdims=0)
+    if c.likely(0.5):
+        length = b.op("Gather", shape, b.constant(np.array(axis, np.int64)))
+        bounds = [b.constant(np.array(0, np.int64)), length, b.constant(np.array(1, np.int64))]
+        filled = b.op("Cast", b.op("Range", *bounds), to=FLOAT)
+    else:
+        length = b.op("Gather", shape, b.constant(np.array([axis], np.int64)))
+        target = b.op("Concat", length, b.constant(np.array([2], np.int64)), axis=0)
+        filled = b.op("Expand", b.constant(np.ones((1, 1), np.float32)), target)
+    table = b.op("ReduceSum", filled, keepdims=0)
     made: Value = swapped(b, "Mul", x, table)
     return made
 

@@ -102,5 +102,5 @@ def slice_of_everything(b: Builder) -> list[Value]:
     positions = b.op("Slice", table, start, length, axis)
     whole = _slice(b, x, c.exact("first", 0, 1), c.exact("end", 2**31 - 1, -1))
     if c.exact("what is added", False, True) or whole.shape[-1] != _WIDTH or positions.shape[0] != x.shape[1]:
-        return [b.op("Relu", whole), positions]
+        return [b.op("Relu", whole), positions, *([whole] if c.likely(0.5) else [])]
     return [swapped(b, "Add", whole, positions)]

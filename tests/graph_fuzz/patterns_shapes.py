@@ -24,7 +24,8 @@ def reshape_by_arithmetic(b: Builder) -> list[Value]:
     parts.insert(c.any_of(*range(len(parts) + 1)), b.constant(np.array([-1], np.int64)))
     target = b.op("Concat", *parts, axis=0)
     attributes = {"allowzero": 1} if c.exact("allowzero", False, True) and b.opset >= 14 else {}
-    return [b.op("Reshape", x, target, **attributes)]
+    made = b.op("Reshape", x, target, **attributes)
+    return [made, shape] if c.exact("the shape is an output", False, True) else [made]
 
 
 def _ends(b: Builder) -> dict[str, Any]:

@@ -162,6 +162,7 @@ class _Traveller:
                 self._model = load(path)
                 self._content = self._bytes()
                 self._require_signature("raise_opset", self._judge.content)
+                self._signature = signature(onnx.load_from_string(self._content))
                 return [*outcomes, self._outcome("raise_opset", "equal")]
             outcomes.append(self._outcome("raise_opset", "refused", reason))
         return outcomes
@@ -200,6 +201,8 @@ class _Traveller:
         except IrbenchError as refusal:
             return self._outcome(conversion, "refused", _short(refusal))
         except Exception as problem:
+            if is_known_fault(str(problem)):
+                return self._outcome(conversion, "refused", _short(problem))
             raise _Failed(
                 self._outcome(conversion, "crash", f"{type(problem).__name__}: {_short(problem)}", self._content)
             ) from problem
@@ -257,7 +260,9 @@ class _Traveller:
 
     def _require_signature(self, name: str, before: bytes) -> None:
         found = signature(onnx.load_from_string(self._content))
-        if not keeps(self._signature, found) or (self._fits(self._signature) and not self._fits(found)):
+        if not keeps(self._signature, found, may_fix=name == "raise_opset") or (
+            self._fits(self._signature) and not self._fits(found)
+        ):
             raise _Failed(self._outcome(name, "other signature", changes(self._signature, found), before))
 
     def _fits(self, found: list[Entry]) -> bool:

@@ -16,15 +16,22 @@ def signature(model: onnx.ModelProto) -> list[Entry]:
     return [(value.name, value.type.tensor_type.elem_type, _sizes(value)) for value in (*fed, *model.graph.output)]
 
 
-def keeps(before: list[Entry], after: list[Entry]) -> bool:
-    """Whether a signature says all that another one did; sizes that were open may be known since."""
-    return len(before) == len(after) and all(map(_keeps, before, after))
+def keeps(before: list[Entry], after: list[Entry], *, may_fix: bool = False) -> bool:
+    """Whether a signature says all that another one did; sizes that were open may be known since.
+
+    Args:
+        before: The signature before.
+        after: The one after.
+        may_fix: Whether a dimension with a name may have become a number, as in what ONNX's converter infers.
+    """
+    return len(before) == len(after) and all(_keeps(*pair, may_fix) for pair in zip(before, after, strict=True))
 
 
-def _keeps(before: Entry, after: Entry) -> bool:
+def _keeps(before: Entry, after: Entry, may_fix: bool) -> bool:
     if before[:2] != after[:2] or before[2] is None or after[2] is None or len(before[2]) != len(after[2]):
         return before == after
-    return all(old in ("", new) for old, new in zip(before[2], after[2], strict=True))
+    pairs = zip(before[2], after[2], strict=True)
+    return all(old in ("", new) or (may_fix and not isinstance(old, int)) for old, new in pairs)
 
 
 def fits(entry: Entry, shape: tuple[int, ...]) -> bool:
