@@ -9,7 +9,7 @@ KNOWN_SPEED := build/known_speed
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-zoo picture bench bench-truth bench-fusions bench-real zoo zoo-keras-hub lint types pyright schema lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-zoo picture bench bench-truth bench-fusions bench-backbones bench-real zoo zoo-keras-hub lint types pyright schema lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
@@ -61,6 +61,9 @@ zoo-keras-hub: $(KERAS_HUB_STAMP) ## Install keras-hub, optimise its backbones o
 
 bench-fusions: $(STAMP) ## Measure what fusing gains beside graphs written by hand; leave the machine alone for 25 minutes
 	$(BIN)/python -m benchmarks.fusions $(ARGUMENTS)
+
+bench-backbones: $(KERAS_HUB_STAMP) ## Measure what each level gains on backbones of keras-hub at sizes in use; half an hour on a quiet machine
+	$(BIN)/python -m benchmarks.backbone_speeds $(ARGUMENTS)
 
 bench-real: $(STAMP) ## Measure trained models from pinned wheels, and what int8 changes on real inputs; an hour
 	$(BIN)/python -m benchmarks.real_models $(ARGUMENTS)

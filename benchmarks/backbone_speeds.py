@@ -1,6 +1,6 @@
 """What each level of optimisation gains on backbones of keras-hub at sizes that are used, and where it loses.
 
-``python -m benchmarks.backbone_speeds --models FOLDER --prepare`` exports and optimises them, which needs the extra
+``make bench-backbones``. With ``--models FOLDER --prepare`` they are exported and optimised, which needs the extra
 ``keras-hub``; without ``--prepare`` they are measured as well, by irbench itself: a table for each model and backend,
 with the graph as exported as baseline.
 """

@@ -97,9 +97,10 @@ def _counted(operators: Mapping[str, int], names: Sequence[str] | None = None) -
 
 _PAGE = """# Backbones that others wrote
 
-Written by `make zoo-keras-hub`. Small backbones of the package keras-hub with seeded random weights, exported from
-Keras and optimised at every level ([docs/optimizing.md](../../docs/optimizing.md)) for batch {batch} and {length}
-tokens. `irbench models --family keras-hub` lists them. Versions: {versions}.
+Written by `make zoo-keras-hub ARGUMENTS='-o results/reference/backbones.md'`. Small backbones of the package keras-hub
+with seeded random weights, exported from Keras and optimised at every level
+([docs/optimizing.md](../../docs/optimizing.md)) for batch {batch} and {length} tokens. `irbench models --family
+keras-hub` lists them. Versions: {versions}.
 
     pip install 'irbench[keras-hub]'
     irbench optimize keras_hub_bert --level extended --batch {batch} --shape sequence={length}

@@ -19,8 +19,10 @@ from benchmarks.zoo_table import Tour, as_table
 from irbench import bundles, registry
 from irbench.cli.output.console import print_data, to_text
 from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter import missing_distributions
 from irbench.measure.clock import Stopwatch
 from irbench.spec import shape_text
+from irbench.spi import install_command
 from irbench.store import decode_document
 
 __all__ = ["main", "visit"]
@@ -93,7 +95,14 @@ def _names(patterns: Sequence[str]) -> list[str]:
     chosen = [name for name in known if not patterns or any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
     if not chosen:
         raise IrbenchError(f"No model is called like {', '.join(patterns)}.", hint="See: irbench models")
-    return chosen
+    missing = {name: lacking for name in chosen if (lacking := missing_distributions(name))}
+    if missing:
+        parts = sorted(set().union(*missing.values()))
+        told = f"{len(missing)} of {len(chosen)} models are left out, because {', '.join(parts)} is not installed."
+        if len(missing) == len(chosen):
+            raise IrbenchError(told, hint=f"Install it: {install_command(*parts)}")
+        click.echo(told, err=True)
+    return [name for name in chosen if name not in missing]
 
 
 def _tours(names: Sequence[str], item: Callable[[str], Tour]) -> Iterator[Tour]:

@@ -27,7 +27,12 @@ SMALLEST = {source.family: source.name for source in sorted(SOURCES.values(), ke
 
 
 def models(names):
-    return [pytest.param(name, marks=skipped_without_its_parts(name)) for name in sorted(names)]
+    return [pytest.param(name, marks=marks_of(name)) for name in sorted(names)]
+
+
+def marks_of(name):
+    theirs = pytest.mark.filterwarnings("ignore::UserWarning:keras.*")  # of keras-hub's layers
+    return (*skipped_without_its_parts(name), *([theirs] if SOURCES[name].requires else []))
 
 
 def named_by_keras(tensor):

@@ -2,10 +2,12 @@ import json
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 from documents import cell, document, failed, group
 
+from benchmarks import zoo
 from benchmarks.workbench import CommandFailed, Finished
-from benchmarks.zoo import visit
+from benchmarks.zoo import main, visit
 from benchmarks.zoo_table import Tour, as_table
 from irbench import registry
 from irbench.errors import ExitCode
@@ -74,3 +76,30 @@ def test_a_model_is_optimised_at_the_shapes_that_it_is_measured_at(name, sizes):
             1,
             *sizes,
         )
+
+
+@pytest.fixture
+def without_keras_hub(monkeypatch):
+    """Have everything but keras-hub installed, and every visit end at once; return what was visited."""
+    visited = []
+
+    def note(_bench, name, _asked):
+        visited.append(name)
+        return Tour(name, failure="enough")
+
+    monkeypatch.setattr(zoo, "missing_distributions", lambda name: registry.model(name).requires)
+    monkeypatch.setattr(zoo, "visit", note)
+    return visited
+
+
+def test_models_that_are_built_with_something_missing_are_left_out_and_counted(without_keras_hub):
+    called = CliRunner().invoke(main, ["--only", "keras_hub_vit*", "--only", "vit_tiny"])
+    assert without_keras_hub == ["vit_tiny"]
+    assert "2 of 3 models are left out, because keras-hub is not installed." in called.stderr
+
+
+def test_where_nothing_is_left_the_call_is_refused(without_keras_hub):
+    called = CliRunner().invoke(main, ["--only", "keras_hub_vit*"])
+    assert called.exit_code == ExitCode.USAGE
+    assert "pip install" in called.stderr
+    assert not without_keras_hub
