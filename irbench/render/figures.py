@@ -15,8 +15,6 @@ NOT_MEASURED = "-"
 _FEWEST_DIGITS = 2
 _USUAL_DIGITS = 3
 _MOST_DIGITS = 4
-_MOST_PLACES = 15
-"""Before or behind the decimal point; a document from elsewhere may hold any figure."""
 
 
 def significant(value: float | None, relative_spread: float | None = None) -> str:
@@ -31,10 +29,8 @@ def significant(value: float | None, relative_spread: float | None = None) -> st
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     leading = math.floor(math.log10(abs(value)))
-    if abs(leading) > _MOST_PLACES:
-        return f"{value:.{_USUAL_DIGITS}g}"
     digits = _USUAL_DIGITS
-    if relative_spread is not None and math.isfinite(value * relative_spread):
+    if relative_spread is not None:
         supported = leading - math.floor(math.log10(abs(value) * max(relative_spread, 1e-9))) + 1
         digits = min(_MOST_DIGITS, max(_FEWEST_DIGITS, supported))
     return f"{value:.{max(0, digits - 1 - leading)}f}"
