@@ -48,8 +48,9 @@ def make(
         The bundle, and the files that were read.
     """
     os.chdir(folder)
+    recorder = ReadRecorder()  # first: it knows the usual folder for temporary files
     own_temporary_files()
-    with ReadRecorder() as recorder:
+    with recorder:
         bundle = registry.exporter(exporter).export(request, say)
     return bundle, recorder.reads(replace(counted, ignored=(*counted.ignored, request.directory)))
 

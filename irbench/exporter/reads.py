@@ -31,7 +31,6 @@ _METADATA = (".dist-info", ".egg-info")
 _KEPT = ("bundles", "intact", "probes")
 """What irbench stores in its own folder, which may be the user's too."""
 _SYSTEM = tuple(map(Path, ("/proc", "/sys", "/dev", "/etc", "/usr/share")))
-_TEMPORARY = Path(tempfile.gettempdir())
 _STANDARD_LIBRARY = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 
 
@@ -96,6 +95,7 @@ class ReadRecorder:
         self._unfound = _UnfoundModules()
         self._listed: set[str] = set()
         self._began_ns = 0
+        self._temporary = Path(tempfile.gettempdir())
 
     def __enter__(self) -> Self:
         with tempfile.TemporaryFile() as file:  # the clock of file systems is coarser than others, and behind them
@@ -126,7 +126,7 @@ class ReadRecorder:
         counted = {path for path in found if _counts(path, own, request.ignored)} | set(named)
         files = {str(path): file_state(path, self._began_ns) for path in sorted(counted) if path.is_file()}
         users = {name: str(file) for name, file in modules.items() if "." not in name and str(file) in files}
-        listed = (path for path in map(Path, sorted(self._listed)) if path.is_dir() and path != _TEMPORARY)
+        listed = (path for path in map(Path, sorted(self._listed)) if path.is_dir() and path != self._temporary)
         counted_folders = [path for path in listed if _counts(path, own, request.ignored)]
         listings = {str(path): names_digest(path, self._began_ns) for path in counted_folders}
         looked_for = map(Path, sorted(tried | self._listed))

@@ -22,6 +22,7 @@ from typing import Any
 
 from irbench.errors import IrbenchError, one_line
 from irbench.measure.clock import utc_now
+from irbench.system.locks import NO_LOCKS
 from irbench.system.name_locks import hold_name
 
 __all__ = ["Holder", "MeasurementLock", "holder_text", "measuring"]
@@ -86,18 +87,19 @@ class MeasurementLock:
         self._close_file()
         try:
             self._descriptor, taken = _taken(self._path)
+            if taken:
+                self._refuse_other_files(self._descriptor)
+                self.holds = self._holds_name()
         except OSError as error:
+            self._close_file()
             raise IrbenchError(
                 f"The lock file {self._path} cannot be opened: {error.strerror}.",
                 hint=f"Set {_VARIABLE} to another file, or use --no-lock.",
             ) from error
-        if taken:
-            self._refuse_other_files(self._descriptor)
-            self.holds = self._holds_name()
-        if self.holds:
+        if self.holds and self._descriptor is not None:
             _write(self._descriptor, [self._line])
-        elif taken:  # whoever holds the name gets the file, too, at the next look
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        elif taken and self._descriptor is not None:  # whoever holds the name gets the file, too, at the next look
+            _unlock(self._descriptor)
 
     def leave(self) -> None:
         """Give the lock back, if it is ours."""
@@ -118,8 +120,9 @@ class MeasurementLock:
                 self._name = hold_name(f"lock {self._path.resolve()}")
             except BlockingIOError:
                 return False
-            except OSError:  # the system has no names, and the file is all there is
-                pass
+            except OSError:  # the system has no names
+                assert self._descriptor is not None
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX)  # is ours already, unless nothing here knows locks
         return True
 
     def _refuse_other_files(self, descriptor: int) -> None:
@@ -213,12 +216,19 @@ def _taken(path: Path) -> tuple[int, bool]:
             taken = True
         except BlockingIOError:
             taken = False
-        except OSError:
-            os.close(descriptor)
-            raise
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                os.close(descriptor)
+                raise
+            taken = True  # as far as the file tells; the name does the rest
         if _is_at(path, descriptor):
             return descriptor, taken
         os.close(descriptor)  # removed between its opening and its taking
+
+
+def _unlock(descriptor: int) -> None:
+    with contextlib.suppress(OSError):  # some file systems know no locks
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def _open(path: Path) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from irbench.counters import Obstacle, obstacle_said
 from irbench.measure.clock import sleep
 from irbench.measure.perf_stat import CountingFailed, TopLev
+from irbench.system.locks import temporary_folder
 
 __all__ = ["toplev_obstacle"]
 
@@ -28,7 +29,7 @@ def toplev_obstacle(program: str, level: int, paranoid: int | None) -> Obstacle 
         paranoid: The kernel's level of perf_event_paranoid; ``None`` where it does not tell.
     """
     with (
-        tempfile.TemporaryDirectory(prefix="irbench-toplev-") as folder,
+        temporary_folder(Path(tempfile.gettempdir()), "irbench-toplev-") as folder,
         subprocess.Popen(
             [sys.executable, "-IS", "-c", _PROGRAM],
             stdin=subprocess.DEVNULL,
@@ -37,7 +38,7 @@ def toplev_obstacle(program: str, level: int, paranoid: int | None) -> Obstacle 
         ) as busy,
     ):
         try:
-            with TopLev(program, level, busy.pid, Path(folder) / "toplev") as toplev:
+            with TopLev(program, level, busy.pid, folder / "toplev") as toplev:
                 sleep(_COUNTED_S)
                 toplev.nodes()
         except CountingFailed as failed:

@@ -72,7 +72,7 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
         except IrbenchError as error:
             problems.append(error.message)
     index.update(changed, known.keys() - entries.keys())
-    found = (replace(entry, folder=f"{root}/{entry.folder}") for entry in entries.values())
+    found = (replace(entry, folder=f"{root}/{folder}") for folder, entry in entries.items())
     return Listing(tuple(sorted(found, key=lambda entry: entry.run_id, reverse=True)), tuple(sorted(problems)))
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 
 from irbench.system.name_locks import hold_name, wait_for_name
 
-__all__ = ["hold", "is_held", "temporary_folder", "waiting_for"]
+__all__ = ["NO_LOCKS", "hold", "is_held", "temporary_folder", "waiting_for"]
 
 _ALIVE = ".alive"
 """A file that the owner of a temporary folder keeps locked."""
 
-_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, errno.EBADF})
+NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, errno.EBADF})
 """What file systems without locks answer: NFS without its lock server, 9p, Lustre, some of FUSE. ``EBADF``: NFS locks
 nothing that was opened to read, and folders cannot be opened to write."""
 
@@ -100,7 +100,7 @@ def _locked(descriptor: int, *, wait: bool) -> int:
     except OSError as error:
         found = os.fstat(descriptor)
         os.close(descriptor)
-        if error.errno not in _NO_LOCKS:
+        if error.errno not in NO_LOCKS:
             raise
         name = f"file {found.st_dev}:{found.st_ino}"
         return wait_for_name(name) if wait else hold_name(name)

@@ -198,6 +198,20 @@ def test_an_index_with_anything_but_our_table_is_neither_used_nor_changed(root: 
     assert len(listed(root)) == 2
 
 
+def test_an_index_does_not_say_where_a_run_lies(root: Path, tmp_path: Path) -> None:
+    elsewhere, run = measured(tmp_path / "elsewhere"), measured(root)
+    before = listed(root)
+    with contextlib.closing(sqlite3.connect(root / "index.sqlite")) as connection:
+        (entry,) = connection.execute("select entry from runs").fetchone()
+        other = os.path.relpath(elsewhere.folder, root).encode()
+        connection.execute(
+            "update runs set entry = ?",
+            (entry.replace(f"runs/{run.folder.parent.name}/{run.folder.name}".encode(), other),),
+        )
+        connection.commit()
+    assert listed(root) == before
+
+
 @pytest.mark.parametrize("suffix", ["", "-wal", "-journal"])
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
 def test_an_index_that_is_no_file_keeps_nobody_waiting_and_writes_nowhere(root: Path, suffix: str, kind: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from front_door import irbench
 
 from irbench import backend_checks, registry
 from irbench.api import probes
@@ -72,6 +74,24 @@ def test_what_a_probe_found_is_shown_and_remembered(monkeypatch: pytest.MonkeyPa
     assert "cpu: fp32, bf16; native is bf16" in run().stdout
     assert json.loads(run("--format", "json").stdout)["backends"][0]["found"]["precisions"] == {"cpu": ["fp32", "bf16"]}
     assert asked == ["irbench.worker.probing:probe quick"]
+
+
+@pytest.mark.usefixtures("two_backends")
+@pytest.mark.parametrize("fallback", [True, False], ids=["another folder", "nowhere"])
+def test_where_the_folder_for_models_cannot_be_written_runtimes_are_probed_all_the_same(
+    own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fallback: bool
+):
+    monkeypatch.setattr("irbench.worker.call_in_worker", lambda *_arguments, **_options: HERE)
+    closed, access = own_home / "cache", os.access
+    closed.mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != closed and access(path, mode))
+    monkeypatch.setenv("TMPDIR", str(tmp_path if fallback else tmp_path / "missing"))
+    (closed / "probes").touch()  # root is not held back by permissions
+    probed = irbench("backends", "--probe")
+    assert probed.code == 0
+    assert "cpu: fp32, bf16; native is bf16" in probed.out
+    assert probed.err.count("cannot be written") == int(fallback)
+    assert ("not probed" in irbench("backends").out) is not fallback
 
 
 @pytest.mark.usefixtures("two_backends")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pytest
 
-from irbench.cli.output.stderr import plugin_warnings_told
+from irbench.cli.output.stderr import home_warnings_told, plugin_warnings_told
 from irbench.errors import IrbenchError
 from irbench.registry import PluginWarning
+from irbench.system.home import HomeWarning
 
 
 @plugin_warnings_told()
@@ -22,3 +24,14 @@ def test_a_broken_plugin_is_told_once_also_where_the_command_fails(capsys: pytes
     with pytest.raises(IrbenchError):
         failing_command()
     assert capsys.readouterr().err == "warning: irbench-shaky is broken.\n"
+
+
+def test_where_models_are_kept_is_told_and_other_warnings_show_as_before(capsys: pytest.CaptureFixture[str]):
+    before = warnings.showwarning
+    with home_warnings_told(), pytest.warns(UserWarning, match="another") as others:
+        warnings.warn("another", UserWarning, stacklevel=1)
+    assert len(others) == 1
+    with home_warnings_told():
+        warnings.warn(HomeWarning(Path("/image"), Path("/tmp/irbench-1")), stacklevel=1)
+    assert capsys.readouterr().err.startswith("warning: /image cannot be written: models are kept in /tmp/irbench-1.")
+    assert warnings.showwarning is before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -216,6 +217,30 @@ def test_without_names_the_file_alone_is_the_lock(lock: Path, monkeypatch: pytes
     monkeypatch.setattr(locking, "hold_name", refuse)
     with measuring("resnet50"):
         assert ": resnet50)" in str(who_measures())
+
+
+def test_without_locks_of_files_the_name_alone_is_the_lock(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_descriptor: int, _how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(locking.fcntl, "flock", refuse)
+    with measuring("resnet50"):
+        assert ": resnet50)" in str(who_measures())
+        with pytest.raises(IrbenchError, match="already measuring"), measuring("vgg16"):
+            pass
+    assert who_measures() is None
+
+
+def test_where_nothing_knows_locks_the_lock_is_refused(lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(locking.fcntl, "flock", refuse)
+    monkeypatch.setattr(locking, "hold_name", refuse)
+    with pytest.raises(IrbenchError, match="No locks available"), measuring("resnet50"):
+        pass
+    with measuring("resnet50", insist=True) as company:
+        assert company.others() == ()
 
 
 @pytest.mark.parametrize("content", [b"export PATH\n", b'{"process"', b"\0" * 5000], ids=["text", "json", "zeros"])
