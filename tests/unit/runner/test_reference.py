@@ -36,7 +36,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Answer for every reference and tell which were asked: group of the entry point, and kind of the artifact."""
     calls: list[tuple[str, str]] = []
 
-    def call(_target: str, _name: str, artifact: Artifact, *rest: Any, deadline_s: float) -> Any:
+    def call(_target: str, _name: str, artifact: Artifact, *rest: Any, **_: Any) -> Any:
         calls.append((rest[-1], artifact.kind))
         return ANSWERS
 
@@ -67,10 +67,10 @@ def test_a_framework_that_fails_leaves_it_to_the_references(
 ) -> None:
     answer = reference.call_in_worker
 
-    def call(target: str, name: str, *rest: Any, deadline_s: float) -> Any:
+    def call(target: str, name: str, *rest: Any, **options: Any) -> Any:
         if name == "tf":
             raise IrbenchError("no memory")
-        return answer(target, name, *rest, deadline_s=deadline_s)
+        return answer(target, name, *rest, **options)
 
     monkeypatch.setattr(reference, "call_in_worker", call)
     found = expected_of(workload(Feeding(values={"x": (1,)})), tmp_path)
@@ -97,3 +97,17 @@ def test_outputs_of_an_export_are_for_its_own_seed_alone(
     for other in (Feeding(1), Feeding(values={"x": (1,)})):
         expected_of(replace(stored, feeding=other), tmp_path)
     assert len(asked) == 2
+
+
+def test_a_reference_is_confined_as_rows_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+
+    def call(*_: Any, confinement: Any, **__: Any) -> Any:
+        told.append(confinement)
+        return ANSWERS
+
+    monkeypatch.setattr(reference, "call_in_worker", call)
+    monkeypatch.setattr(reference, "bound_shapes", lambda artifact, *_: artifact)
+    monkeypatch.setattr(reference, "confinement_to", lambda artifact, samples: (artifact.kind, samples))
+    expected_of(workload(Feeding(feedback={"x": "y"})), tmp_path)
+    assert told[-1][1] == ()
