@@ -113,7 +113,7 @@ class Laboratory:
             yield
 
     def _call(self, purpose: str) -> Callable[..., Any]:
-        def call(target: str, *args: Any, deadline_s: float) -> Any:
+        def call(target: str, *args: Any, deadline_s: float, **_: Any) -> Any:
             try:
                 return self._worker(purpose).ask(target, *args, deadline_s=min(deadline_s, _DEADLINE_S))
             except WorkerDied:

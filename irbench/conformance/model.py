@@ -19,6 +19,7 @@ from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
+from irbench.runner.confined_cells import confinement_of
 from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
@@ -224,7 +225,8 @@ def _answers(trial: Trial, cell: Cell) -> Answered:
     else:
         calls = ("irbench.conformance.trial:answer_calls", cell)
         arguments = (*calls, trial.bundle, dict(trial.sizes), trial.feeding)
-    answered: Answered = call_in_worker(*arguments, deadline_s=_DEADLINE_S, python=cell.python)
+    confinement = confinement_of(cell, trial.feeding.samples if trial.feeding is not None else ())
+    answered: Answered = call_in_worker(*arguments, deadline_s=_DEADLINE_S, python=cell.python, confinement=confinement)
     return answered
 
 

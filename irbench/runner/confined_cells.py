@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from irbench.system.confinement import Confinement, confinement_support
 from irbench.worker.interpreters import source_folder
 from irbench.worker.model_files import read_external_files
 
-__all__ = ["confinement_of", "require_confinement"]
+__all__ = ["confinement_of", "confinement_to", "require_confinement"]
 
 _VARIABLE = "IRBENCH_CONFINE"
 
@@ -44,13 +45,31 @@ def confinement_of(
         cell: What it runs.
         samples: Files of its inputs.
         environment: Its variables: folders that they name are for it to write.
+
+    Raises:
+        IrbenchError: As :func:`require_confinement`.
     """
-    if not _is_asked() or cell.program is not None or cell.artifact is None:
+    if cell.program is not None or cell.artifact is None:
+        return None
+    found = confinement_to(cell.artifact, samples)
+    if found is None:
         return None
     named = map(Path, (*(environment or {}).values(), *map(str, cell.load.options.values())))
     folders = tuple(path for path in named if path.is_absolute() and path.is_dir())
     code = () if cell.python is None else tuple(path.resolve() for path in source_folder().iterdir())
-    return Confinement((*_files_of(cell.artifact), *code, *samples), folders, for_runtime=True)
+    return replace(found, readable=(*found.readable, *code), writable=folders)
+
+
+def confinement_to(artifact: Artifact, samples: Iterable[Path] = ()) -> Confinement | None:
+    """Return what may be reached by who runs an artifact on inputs; ``None`` unless confinement is asked for.
+
+    Raises:
+        IrbenchError: As :func:`require_confinement`.
+    """
+    if not _is_asked():
+        return None
+    require_confinement()
+    return Confinement((*_files_of(artifact), *samples), for_runtime=True)
 
 
 def _is_asked() -> bool:

@@ -13,6 +13,7 @@ from irbench.feeds import POOL, holds_pool, logical_inputs, repeat_pool
 from irbench.notices import Reference, Warn
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.output_check import input_scale
+from irbench.runner.confined_cells import confinement_to
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
@@ -181,6 +182,7 @@ def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, de
         workload.feeding,
         kind,
         deadline_s=deadline_s,
+        confinement=confinement_to(artifact, workload.feeding.samples),
     )
     match answers:
         case str(message), str(hint):

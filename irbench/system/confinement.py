@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -70,21 +70,32 @@ def confine(allowed: Confinement) -> ConfinementSupport:
     Threads that run already stay free: call this while there is one, in a process that was just forked for example.
 
     Raises:
-        OSError: The kernel offers what it then refuses.
+        OSError: The kernel takes no filter though it said so, or a runtime cannot be restricted.
     """
     found = confinement_support()
     _limit(resource.RLIMIT_CORE, 0)
     if not allowed.writable:
         _limit(resource.RLIMIT_FSIZE, _LARGEST_LOG_BYTES)  # also where there is no Landlock
     if found.landlock:
-        of_runtime = _places_of_runtime() if allowed.for_runtime else ()
-        devices = _devices() if allowed.for_runtime else ()
-        own = (*map(Path, _OF_THE_SYSTEM), *_places_of_code(), *of_runtime, *allowed.readable)
-        landlock.restrict_files(own, (_SINK, *devices, *allowed.writable))
+        found = replace(found, landlock=_restrict(allowed, found.landlock))
     if found.seccomp:
         others = () if allowed.for_runtime else (*seccomp.PROGRAMS, *seccomp.OWNERSHIP)
         seccomp.refuse_calls((*seccomp.NETWORK, *others))
     return found
+
+
+def _restrict(allowed: Confinement, version: int) -> int:
+    """Restrict files, and return the version of Landlock; 0 where a reader goes on without: sandboxes nest 16 deep."""
+    of_runtime = _places_of_runtime() if allowed.for_runtime else ()
+    devices = _devices() if allowed.for_runtime else ()
+    own = (*map(Path, _OF_THE_SYSTEM), *_places_of_code(), *of_runtime, *allowed.readable)
+    try:
+        landlock.restrict_files(own, (_SINK, *devices, *allowed.writable))
+    except OSError:
+        if allowed.for_runtime:
+            raise
+        return 0
+    return version
 
 
 def _places_of_code() -> tuple[Path, ...]:

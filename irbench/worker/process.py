@@ -250,6 +250,7 @@ def call_in_worker(
     say: Callable[[Any], None] | None = None,
     environment: Mapping[str, str] | None = None,
     python: str | None = None,
+    confinement: Confinement | None = None,
 ) -> Any:
     """Run one function in a fresh process and return its result.
 
@@ -260,6 +261,7 @@ def call_in_worker(
         say: Hears progress; the function then gets something to speak with as its last argument.
         environment: Variables to set besides the present ones.
         python: Another interpreter than ours; ``None`` for ours.
+        confinement: As of :class:`Worker`.
 
     Raises:
         IrbenchError: What the function raised, with its message, hint and exit code.
@@ -267,7 +269,7 @@ def call_in_worker(
     """
     with (
         scratch_folder() as folder,
-        Worker(folder / "log", environment=environment, python=python) as worker,
+        Worker(folder / "log", environment=environment, python=python, confinement=confinement) as worker,
     ):
         try:
             return worker.ask(target, *args, deadline_s=deadline_s, say=say)

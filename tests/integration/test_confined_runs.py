@@ -67,6 +67,22 @@ def test_a_kernel_that_cannot_confine_refuses_who_asks_for_it(tmp_path: Path, mo
     assert "unset IRBENCH_CONFINE" in remedy
 
 
+@needs_both
+def test_verify_confines_its_backends_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Confinement | None] = []
+    started = Worker.__init__
+
+    def start(worker: Worker, *arguments: object, confinement: Confinement | None = None, **options: object) -> None:
+        asked.append(confinement)
+        started(worker, *arguments, confinement=confinement, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Worker, "__init__", start)
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    called = irbench_here("verify", models.mlp(tmp_path).path, "--backends", "ort")
+    assert called.code == 0, called.err
+    assert any(allowed is not None and allowed.for_runtime for allowed in asked)
+
+
 def test_only_backends_are_confined_and_only_where_that_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Answer for every reference and tell which were asked: group of the entry point, and kind of the artifact."""
     calls: list[tuple[str, str]] = []
 
-    def call(_target: str, _name: str, artifact: Artifact, *rest: Any, deadline_s: float) -> Any:
+    def call(_target: str, _name: str, artifact: Artifact, *rest: Any, **_: Any) -> Any:
         calls.append((rest[-1], artifact.kind))
         return ANSWERS
 
@@ -69,10 +69,10 @@ def test_a_framework_that_fails_leaves_it_to_the_references(
 ) -> None:
     answer = reference.call_in_worker
 
-    def call(target: str, name: str, *rest: Any, deadline_s: float) -> Any:
+    def call(target: str, name: str, *rest: Any, **options: Any) -> Any:
         if name == "tf":
             raise IrbenchError("no memory")
-        return answer(target, name, *rest, deadline_s=deadline_s)
+        return answer(target, name, *rest, **options)
 
     monkeypatch.setattr(reference, "call_in_worker", call)
     found = expected_of(workload(Feeding(values={"x": (1,)})), tmp_path)
@@ -110,3 +110,17 @@ def test_nothing_answers_for_a_model_that_draws_random_numbers(asked: list[tuple
     (warning,) = found.warnings
     words = warning_words(warning, Context())
     assert "It draws random numbers (RandomUniform in dropout)" in f"{words.brief} {words.more}"
+
+
+def test_a_reference_is_confined_as_rows_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+
+    def call(*_: Any, confinement: Any, **__: Any) -> Any:
+        told.append(confinement)
+        return ANSWERS
+
+    monkeypatch.setattr(reference, "call_in_worker", call)
+    monkeypatch.setattr(reference, "bound_shapes", lambda artifact, *_: artifact)
+    monkeypatch.setattr(reference, "confinement_to", lambda artifact, samples: (artifact.kind, samples))
+    expected_of(workload(Feeding(feedback={"x": "y"})), tmp_path)
+    assert told[-1][1] == ()

@@ -166,6 +166,16 @@ def test_a_kernel_without_landlock_is_told_as_such(monkeypatch: pytest.MonkeyPat
         landlock.restrict_files((), ())
 
 
+def test_a_reader_goes_on_where_landlock_refuses_and_a_runtime_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.E2BIG, "too many layers")
+
+    monkeypatch.setattr(landlock, "restrict_files", refuse)
+    monkeypatch.setattr(confinement, "confinement_support", lambda: ConfinementSupport(7, seccomp=False))
+    assert confined(Confinement(), os.getpid) == 0
+    assert confined(Confinement(for_runtime=True), os.getpid) == errno.E2BIG
+
+
 def test_an_unknown_architecture_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seccomp.platform, "machine", lambda: "vax")
     assert not seccomp.can_filter()
