@@ -19,6 +19,7 @@ __all__ = [
     "MODELS_FILE",
     "TRAINED_FILE",
     "conversions",
+    "joined_reshapes",
     "save_custom_layer",
     "save_keras_file",
     "save_saved_model",
@@ -141,6 +142,41 @@ def conversions(folder: Path) -> dict[str, Conversion | str]:
         except IrbenchError as error:
             found[case] = f"{error.message} {error.hint}"
     return found
+
+
+def joined_reshapes(shapes: tuple[tuple[int, ...], ...]) -> list[tuple[int, bool]]:
+    """Let tf2onnx optimise pairs of a Reshape from 4 x 6 to 2 x 2 x 6 and one to each of some shapes.
+
+    Returns:
+        Of each pair, how many are left, and whether the answer is the same.
+    """
+    return [_joined_reshapes(shape) for shape in shapes]
+
+
+def _joined_reshapes(second: tuple[int, ...]) -> tuple[int, bool]:
+    from onnx import TensorProto, helper, numpy_helper
+    from onnx.reference import ReferenceEvaluator
+    from tf2onnx.graph import GraphUtil
+    from tf2onnx.optimizer import back_to_back_optimizer
+
+    from irbench_tf.handlers import optimizers
+
+    shapes = {"first": (2, 2, 6), "second": second}
+    graph = helper.make_graph(
+        [helper.make_node("Reshape", ["x", "first"], ["y"]), helper.make_node("Reshape", ["y", "second"], ["z"])],
+        "reshapes",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 6])],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [None] * len(second))],
+        [numpy_helper.from_array(np.array(shape, np.int64), name) for name, shape in shapes.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    rules = dict(back_to_back_optimizer._func_map)
+    optimised = GraphUtil.optimize_model_proto(model, catch_errors=False, optimizers=optimizers())
+    assert rules == back_to_back_optimizer._func_map, "other conversions keep their rules"
+    feed = {"x": np.arange(24, dtype=np.float32).reshape(4, 6)}
+    expected, answer = (ReferenceEvaluator(each).run(None, feed)[0] for each in (model, optimised))
+    left = sum(node.op_type == "Reshape" for node in optimised.graph.node)
+    return left, answer.shape == expected.shape and bool((answer == expected).all())
 
 
 def _conversion(case: str, folder: Path) -> Conversion:

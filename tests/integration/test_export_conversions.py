@@ -53,6 +53,14 @@ def test_is_converted_to_the_operations_that_runtimes_are_fast_at(case, present,
 
 @pytest.mark.ci
 @pytest.mark.slow
+def test_a_reshape_is_kept_before_one_that_copies_a_size():
+    left = {(0, 12): 2, (0, -1): 2, (2, 12): 1, (-1, 3): 1}
+    found = call_in_worker("export_checks:joined_reshapes", tuple(left), deadline_s=120, environment=QUIET)
+    assert found == [(count, True) for count in left.values()]
+
+
+@pytest.mark.ci
+@pytest.mark.slow
 def test_an_operation_without_a_counterpart_is_named_with_what_to_do(converted):
     assert "Betainc" in converted["without counterpart"]
     assert "other operations" in converted["without counterpart"]
