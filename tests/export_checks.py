@@ -317,6 +317,22 @@ def _spectrogram() -> Any:
     return _fourier(lambda x: tf.abs(tf.signal.stft(x, 16, 8, 16)), 64)
 
 
+def _spectral_convolution() -> Any:
+    import tensorflow as tf
+
+    random = np.random.default_rng(0)
+    weights = tf.constant(random.normal(size=(9, 16, 16)) + 1j * random.normal(size=(9, 16, 16)), tf.complex64)
+
+    def mixed(x: Any) -> Any:
+        spectrum = tf.transpose(tf.signal.fft2d(tf.cast(x, tf.complex64)), (0, 2, 1))
+        product = tf.einsum("bkc,kcd->bkd", spectrum[:, :9], weights)
+        shifted = tf.signal.fftshift(tf.concat([product, tf.zeros_like(product)[:, :3]], axis=1), axes=1)
+        matrix = tf.linalg.matmul(shifted, shifted, adjoint_b=True)
+        return tf.math.real(tf.signal.ifft(matrix)) + tf.math.imag(tf.reduce_sum(matrix, axis=-1, keepdims=True))
+
+    return _fourier(mixed, 16, 12)
+
+
 def _turned_by_angles() -> Any:
     import tensorflow as tf
 
@@ -402,6 +418,7 @@ _CASES: dict[str, Callable[[], Any]] = {
     "spectrum and back": _spectrum_and_back,
     "spectrogram": _spectrogram,
     "complex output": _complex_output,
+    "spectral convolution": _spectral_convolution,
     "turned by angles": _turned_by_angles,
     "named outputs": _named_outputs,
     "outputs without leading batch": _outputs_without_leading_batch,

@@ -40,6 +40,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
         ("mixing tokens", {"DFT": 2}, {"Concat"}),
         ("spectrum and back", {"DFT": 2}, set()),
         ("spectrogram", {"DFT": 1}, set()),
+        ("spectral convolution", {"DFT": 3}, set()),
         ("turned by angles", {"Atan": 1}, set()),
         ("greatest length", {}, set()),
     ],
