@@ -19,6 +19,7 @@ __all__ = [
     "MODELS_FILE",
     "TRAINED_FILE",
     "conversions",
+    "joined_reshapes",
     "save_custom_layer",
     "save_keras_file",
     "save_saved_model",
@@ -141,6 +142,41 @@ def conversions(folder: Path) -> dict[str, Conversion | str]:
         except IrbenchError as error:
             found[case] = f"{error.message} {error.hint}"
     return found
+
+
+def joined_reshapes(shapes: tuple[tuple[int, ...], ...]) -> list[tuple[int, bool]]:
+    """Let tf2onnx optimise pairs of a Reshape from 4 x 6 to 2 x 2 x 6 and one to each of some shapes.
+
+    Returns:
+        Of each pair, how many are left, and whether the answer is the same.
+    """
+    return [_joined_reshapes(shape) for shape in shapes]
+
+
+def _joined_reshapes(second: tuple[int, ...]) -> tuple[int, bool]:
+    from onnx import TensorProto, helper, numpy_helper
+    from onnx.reference import ReferenceEvaluator
+    from tf2onnx.graph import GraphUtil
+    from tf2onnx.optimizer import back_to_back_optimizer
+
+    from irbench_tf.handlers import optimizers
+
+    shapes = {"first": (2, 2, 6), "second": second}
+    graph = helper.make_graph(
+        [helper.make_node("Reshape", ["x", "first"], ["y"]), helper.make_node("Reshape", ["y", "second"], ["z"])],
+        "reshapes",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 6])],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [None] * len(second))],
+        [numpy_helper.from_array(np.array(shape, np.int64), name) for name, shape in shapes.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    rules = dict(back_to_back_optimizer._func_map)
+    optimised = GraphUtil.optimize_model_proto(model, catch_errors=False, optimizers=optimizers())
+    assert rules == back_to_back_optimizer._func_map, "other conversions keep their rules"
+    feed = {"x": np.arange(24, dtype=np.float32).reshape(4, 6)}
+    expected, answer = (ReferenceEvaluator(each).run(None, feed)[0] for each in (model, optimised))
+    left = sum(node.op_type == "Reshape" for node in optimised.graph.node)
+    return left, answer.shape == expected.shape and bool((answer == expected).all())
 
 
 def _conversion(case: str, folder: Path) -> Conversion:
@@ -281,6 +317,22 @@ def _spectrogram() -> Any:
     return _fourier(lambda x: tf.abs(tf.signal.stft(x, 16, 8, 16)), 64)
 
 
+def _spectral_convolution() -> Any:
+    import tensorflow as tf
+
+    random = np.random.default_rng(0)
+    weights = tf.constant(random.normal(size=(9, 16, 16)) + 1j * random.normal(size=(9, 16, 16)), tf.complex64)
+
+    def mixed(x: Any) -> Any:
+        spectrum = tf.transpose(tf.signal.fft2d(tf.cast(x, tf.complex64)), (0, 2, 1))
+        product = tf.einsum("bkc,kcd->bkd", spectrum[:, :9], weights)
+        shifted = tf.signal.fftshift(tf.concat([product, tf.zeros_like(product)[:, :3]], axis=1), axes=1)
+        matrix = tf.linalg.matmul(shifted, shifted, adjoint_b=True)
+        return tf.math.real(tf.signal.ifft(matrix)) + tf.math.imag(tf.reduce_sum(matrix, axis=-1, keepdims=True))
+
+    return _fourier(mixed, 16, 12)
+
+
 def _turned_by_angles() -> Any:
     import tensorflow as tf
 
@@ -366,6 +418,7 @@ _CASES: dict[str, Callable[[], Any]] = {
     "spectrum and back": _spectrum_and_back,
     "spectrogram": _spectrogram,
     "complex output": _complex_output,
+    "spectral convolution": _spectral_convolution,
     "turned by angles": _turned_by_angles,
     "named outputs": _named_outputs,
     "outputs without leading batch": _outputs_without_leading_batch,

@@ -94,7 +94,8 @@ def _hint(error: Exception, sizes: Mapping[str, int], traces: bool) -> str:
             "" if batch else " --batch 1 exports it for one."
         )
     if free:
-        return f"If it takes no such size, export it with another: irbench export --shape {_smaller(free[0], sizes)}"
+        way = f"irbench export --shape {_smaller(free[0], sizes)}"
+        return f"If it takes no such size, export it with another, and run it by its name: {way}"
     return "Fix the model: calling it in Python on such inputs shows where it fails."
 
 

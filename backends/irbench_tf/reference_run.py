@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from irbench import feeds
+from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Shape, TensorSpec
 from irbench.spi import Array
 from irbench_tf.model_errors import blaming_model
@@ -20,6 +22,8 @@ from irbench_tf.tracing import Traced
 
 __all__ = ["ReferenceRun", "run_reference"]
 
+_LARGEST_DIFFERENCE = 1e-3
+"""Of the largest value of an output: the tolerance of fp32. Each batch may be computed in an order of its own."""
 _Pool: TypeAlias = Sequence[tuple[Array, ...]]
 """For each batch, one array per output."""
 
@@ -50,13 +54,13 @@ def run_reference(traced: Traced, loaded: Loaded, seed: int) -> ReferenceRun:
         seed: Of the generated inputs.
 
     Raises:
-        IrbenchError: It cannot be run.
+        IrbenchError: It cannot be run, or its answer to a sample depends on the others of the batch.
     """
     pool = _run_pool(traced, loaded, seed)
     found = _output_axes(traced, loaded, pool)
     tensors = traced.function.outputs
     draws = draws_of(traced.function)
-    return ReferenceRun(
+    run = ReferenceRun(
         specs=tuple(
             TensorSpec(name, tensor.dtype.name, axes.shape)
             for name, tensor, axes in zip(traced.output_names, tensors, found, strict=True)
@@ -65,6 +69,34 @@ def run_reference(traced: Traced, loaded: Loaded, seed: int) -> ReferenceRun:
         outputs=_first_samples(pool, found, traced.batch or feeds.POOL),
         draws=draws if draws and not _are_equal(pool, _run_pool(traced, loaded, seed)) else (),
     )
+    if traced.batch is None and not run.draws:
+        with blaming_model(loaded.name, {BATCH: 1, **loaded.defaults}):
+            alone = _answer(traced, loaded, {BATCH: 1}, seed)
+        _refuse_mixing(loaded.name, run, alone)
+    return run
+
+
+def _refuse_mixing(name: str, run: ReferenceRun, alone: Sequence[Array]) -> None:
+    """Refuse a model whose answers to one sample alone are not those to it among others."""
+    expected = feeds.repeat_pool(run.outputs, 1, run.axes)
+    for spec, answer, among_others in zip(run.specs, alone, expected, strict=True):
+        share = _difference(answer, among_others)
+        if share > _LARGEST_DIFFERENCE:
+            raise IrbenchError(
+                f"{name} mixes the samples of a batch: in TensorFlow, {spec.name} of a sample alone and of the same"
+                f" among {feeds.POOL} differ by {share:.2g} of the largest value.",
+                hint="Export it with a fixed batch: --batch 1. Or change what computes over the first axis.",
+            )
+
+
+def _difference(answer: Array, expected: Array) -> float:
+    """Return the largest difference relative to the largest value; infinity for another shape."""
+    if answer.shape != expected.shape:
+        return math.inf
+    if expected.dtype.kind in "OSU":
+        return 0.0
+    wide, right = answer.astype(np.float64), expected.astype(np.float64)
+    return float(np.abs(wide - right).max(initial=0.0)) / (float(np.abs(right).max(initial=0.0)) or 1.0)
 
 
 def _run_pool(traced: Traced, loaded: Loaded, seed: int) -> _Pool:
@@ -153,7 +185,11 @@ def _free_sizes(traced: Traced, loaded: Loaded) -> dict[str, int]:
 
 
 def _shapes_at(traced: Traced, loaded: Loaded, sizes: Mapping[str, int]) -> list[tuple[int, ...]]:
+    return [output.shape for output in _answer(traced, loaded, sizes, 0)]
+
+
+def _answer(traced: Traced, loaded: Loaded, sizes: Mapping[str, int], seed: int) -> list[Array]:
     import tensorflow as tf
 
-    arrays = feeds.generate(loaded.inputs, {BATCH: traced.batch or 1, **loaded.defaults, **sizes}, 0)
-    return [tuple(output.shape) for output in traced.function(*map(tf.constant, arrays))]
+    arrays = feeds.generate(loaded.inputs, {BATCH: traced.batch or 1, **loaded.defaults, **sizes}, seed)
+    return [output.numpy() for output in traced.function(*map(tf.constant, arrays))]

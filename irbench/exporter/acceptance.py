@@ -28,6 +28,8 @@ _AT_OPERATOR = re.compile(
     r"running (?P<operator>\w+) node\. Name:\s*'(?P<name>[^']*)'|Node \((?P<node>[^)]*)\) Op \((?P<kind>\w+)\)"
 )
 """How ONNX Runtime says which node it cannot run, or load."""
+_STATUS, _CONDITION = "Status Message: ", " was false. "
+"""What it writes before the reason, and before the reason in words."""
 _BATCHES = (1, 3)
 """One alone, and one that no kernel is written for."""
 
@@ -140,7 +142,8 @@ def _not_running(bundle: Bundle, error: Exception) -> IrbenchError:
     found = _AT_OPERATOR.search(reason)
     where = f" at the operator {found['operator'] or found['kind']} ({found['name'] or found['node']})" if found else ""
     return IrbenchError(
-        f"The conversion of {bundle.name} to ONNX went wrong: the graph does not run{where}: {reason}",
+        f"The conversion of {bundle.name} to ONNX went wrong: the graph does not run{where}:"
+        f" {reason.rpartition(_STATUS)[2].rpartition(_CONDITION)[2]}",
         hint="The model runs in its framework, so that this is an error of the conversion; nothing was kept. Another"
         " --opset may avoid it; or write that part of the model with other operations.",
     )

@@ -20,7 +20,7 @@ from irbench.exporter.tellings import Tell, bundle_facts, bundle_used
 from irbench.notices import ExportNotice, Facts
 from irbench.system.file_states import exists
 
-__all__ = ["find_outdated", "is_made_from", "refreshed"]
+__all__ = ["find_outdated", "is_made_from", "original_request", "refreshed"]
 
 
 def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None], tell: Tell) -> Path:
@@ -38,7 +38,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
     card = bundles.load_card(place)
     if card.origin is None:
         return _of_unknown_origin(place, card, say, tell)
-    source, options = _request(card.origin, imports)
+    source, options = original_request(card.origin, imports)
     if not _is_available(source, card.origin.exporter):
         tell(ExportNotice("source-missing", bundle_facts(card)))
         return place
@@ -65,7 +65,9 @@ def find_outdated(place: Path) -> ExportNotice | None:
     card, in_cache = bundles.load_card(place), bundles.is_in_cache(place)
     if card.origin is None or not any(exists(Path(name)) for name in card.origin.files):  # it is from another machine
         return None
-    changed = [*(changes(card.origin, _request(card.origin, ())[0]) if in_cache else changed_files(card.origin))]
+    changed = [
+        *(changes(card.origin, original_request(card.origin, ())[0]) if in_cache else changed_files(card.origin))
+    ]
     if not changed:
         return None
     facts = {**bundle_facts(card, changed), "folder": str(place), "in_cache": in_cache}
@@ -84,7 +86,16 @@ def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], tell
     return export(card.bundle.source, ExportOptions(), say, tell) if again else place
 
 
-def _request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, ExportOptions]:
+def original_request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, ExportOptions]:
+    """Return what was exported, and how.
+
+    Args:
+        origin: Of the bundle.
+        imports: Modules to import in place of those of that export; none for those.
+
+    Raises:
+        IrbenchError: The options are of another irbench.
+    """
     try:
         options = msgspec.convert(dict(origin.options), ExportOptions, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:

@@ -20,7 +20,7 @@ from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.samples import GENERATED, CheckInputs
 from irbench.optimizer.step_check import OriginalRefused
 from irbench.optimizer.tools import Tools, find_tools, require_operators
-from irbench.spec import BATCH, Artifact, Bundle
+from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
 from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.model_files import bound_shapes, read_signature
@@ -61,11 +61,10 @@ def optimize(
 
     Raises:
         OriginalRefused: The reference cannot run the graph.
-        IrbenchError: The bundle holds no ONNX graph, a tool is missing, or a pass fails or breaks the model.
+        IrbenchError: The bundle holds no ONNX graph or draws random numbers, a tool is missing, or a pass fails or
+            breaks the model.
     """
-    artifact = bundle.artifact(("onnx",))
-    if artifact is None:
-        raise IrbenchError(f"{bundle.name} contains no ONNX graph.", hint="Export it: irbench export MODEL")
+    artifact = _graph(bundle)
     tools = find_tools(asked)
     source = digest_of_source(artifact)
     given = given or GENERATED
@@ -80,6 +79,19 @@ def optimize(
     lineage = replace(lineage, data=given.feeding.source, data_sha256=given.feeding.sha256)
     path, lineage = _make(bundle, artifact, lineage, tools, report, given)
     return Optimized(_artifact(artifact, path, lineage), lineage)
+
+
+def _graph(bundle: Bundle) -> Artifact:
+    """Return the graph of a bundle, whose answers can be compared."""
+    artifact = bundle.artifact(("onnx",))
+    if artifact is None:
+        raise IrbenchError(f"{bundle.name} contains no ONNX graph.", hint="Export it: irbench export MODEL")
+    if RANDOM_DRAWS in bundle.details:
+        raise IrbenchError(
+            f"{bundle.name} draws random numbers, so that no pass can be checked: its answers always differ.",
+            hint="Measure it without --optimize, or export a model that draws only in training.",
+        )
+    return artifact
 
 
 def _make(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
+from irbench.errors import one_line
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice, ExportNoticeCode, Facts
 from irbench.render.figures import error_size
@@ -37,7 +38,7 @@ def export_problems(bundle: Bundle) -> tuple[str, ...]:
     """Return what is unusual in a model that was exported all the same, as sentences without a full stop."""
     draws, layers = bundle.details.get(RANDOM_DRAWS), bundle.details.get("activation_problems")
     drawn = f"it draws random numbers ({draws}), so that its outputs cannot be compared" if draws else ""
-    return tuple(filter(None, (drawn, str(layers or ""))))
+    return tuple(one_line(problem) for problem in (drawn, str(layers or "")) if problem)
 
 
 def agreement(bundle: Bundle) -> str:

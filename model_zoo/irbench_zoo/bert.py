@@ -1,7 +1,7 @@
 """Bidirectional encoders (Devlin et al., *BERT*, NAACL 2019).
 
-The smaller ones are those of Turc et al., *Well-Read Students Learn Better*, 2019. The generated mask keeps each token
-with a probability of one half; where it keeps none, every token counts alike.
+The smaller ones are those of Turc et al., *Well-Read Students Learn Better*, 2019. The generated mask keeps the first
+tokens of each sequence, between one and all but one.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ def build_bert(depth: int, width: int, name: str) -> Any:
 
 def _source(name: str, depth: int, width: int, parameters: int, macs: int) -> ModelSource:
     shape = (BATCH, "sequence")
-    choice = [InputSpec(TensorSpec(item, "int32", shape), 0, 2) for item in (MASK, SEGMENT_IDS)]
+    mask = InputSpec(TensorSpec(MASK, "int32", shape), 0, 2, is_mask=True)
+    segments = InputSpec(TensorSpec(SEGMENT_IDS, "int32", shape), 0, 2)
     return ModelSource(
         name=name,
         family="Transformer encoder",
         summary=f"{depth} layers of width {width} with {width // 64} heads, padding mask",
-        inputs=(*tokens("sequence", VOCABULARY), *choice),
+        inputs=(*tokens("sequence", VOCABULARY), mask, segments),
         build=partial(build_bert, depth, width, name),
         defaults={"sequence": 128},
         classifier=False,

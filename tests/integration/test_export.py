@@ -170,7 +170,7 @@ def test_a_fixed_batch_a_kept_layout_and_a_later_opset_are_honoured(models_file,
         ("fails", "the data set is gone"),
         ("nothing", "has no function nothing"),
         ("shapeless", "does not know the shapes of its inputs"),
-        ("mixes_samples", "differs from the original"),
+        ("mixes_samples", "mixes the samples of a batch: in TensorFlow, "),
     ],
 )
 def test_a_function_that_gives_no_usable_model_is_named_with_the_reason(function, message, models_file):

@@ -40,6 +40,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
         ("mixing tokens", {"DFT": 2}, {"Concat"}),
         ("spectrum and back", {"DFT": 2}, set()),
         ("spectrogram", {"DFT": 1}, set()),
+        ("spectral convolution", {"DFT": 3}, set()),
         ("turned by angles", {"Atan": 1}, set()),
         ("greatest length", {}, set()),
     ],
@@ -49,6 +50,14 @@ def test_is_converted_to_the_operations_that_runtimes_are_fast_at(case, present,
     assert {name: operations.get(name) for name in present} == present
     assert absent.isdisjoint(operations)
     assert error < 1e-5
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+def test_a_reshape_is_kept_before_one_that_copies_a_size():
+    left = {(0, 12): 2, (0, -1): 2, (2, 12): 1, (-1, 3): 1}
+    found = call_in_worker("export_checks:joined_reshapes", tuple(left), deadline_s=120, environment=QUIET)
+    assert found == [(count, True) for count in left.values()]
 
 
 @pytest.mark.ci

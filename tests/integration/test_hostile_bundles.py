@@ -80,10 +80,16 @@ def first_artifact(key: str, value: Any) -> Callable[[Path], None]:
 
 REFUSED = {
     "an empty card": (put("card.json", b""), "card.json is damaged", _AGAIN),
-    "a card cut short": (put("card.json", b'{"schema_version": 1, "bundle": {'), "card.json is damaged", _AGAIN),
+    "a card cut short": (put("card.json", b'{"schema_version": 2, "bundle": {'), "card.json is damaged", _AGAIN),
     "a card nested without end": (put("card.json", b"[" * 10**6), "card.json is damaged", _AGAIN),
     "a card that is no text": (put("card.json", b"\xff\xfe\x00"), "card.json is damaged", _AGAIN),
-    "a later card": (edited(lambda card: card.update(schema_version=2)), "written by a newer version", "Upgrade"),
+    "axes of other outputs": (edited(lambda card: card["bundle"].update(batch_axes=[0, 0, 0])), "is damaged: ", _AGAIN),
+    "a mask that is a number": (
+        edited(lambda card: card["bundle"]["inputs"][0].update(is_mask=7)),
+        "is damaged: Expected `bool`",
+        _AGAIN,
+    ),
+    "a later card": (edited(lambda card: card.update(schema_version=3)), "written by a newer version", "Upgrade"),
     "a later card with other fields": (put("card.json", b'{"schema_version": 9}'), "newer version", "Upgrade"),
     "a card without a bundle": (edited(lambda card: card.pop("bundle")), "is damaged: Object missing", _AGAIN),
     "a number for a name": (edited(lambda card: card["bundle"].update(name=7)), "is damaged: Expected `str`", _AGAIN),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from irbench import card
 from irbench.card import CARD, Card, Origin, load_card, write_card
 from irbench.errors import IrbenchError
-from irbench.spec import Artifact, Bundle, TensorSpec
+from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.system.file_states import FileState
 
 
@@ -44,3 +46,16 @@ def test_the_axes_of_outputs_come_back(tmp_path: Path):
     bundle = Bundle("net", (), (Artifact("onnx", Path("model.onnx"), (), outputs),), batch_axes=(1, None))
     write_card(Card(bundle, "key", "2026-01-31", {}), tmp_path)
     assert load_card(tmp_path).bundle.batch_axes == (1, None)
+
+
+def test_a_card_of_format_1_has_no_masks_so_that_its_inputs_are_those_of_its_reference(tmp_path: Path):
+    mask = InputSpec(TensorSpec("padding_mask", "int32", ("batch", 4)), 0, 2, is_mask=True)
+    write_card(Card(Bundle("net", (mask,), ()), "key", "2026-01-31", {}), tmp_path)
+    document = json.loads((tmp_path / CARD).read_text())
+    assert document["schema_version"] == 2, "an irbench that knows no masks must not read it"
+    document["schema_version"] = 1
+    del document["bundle"]["inputs"][0]["is_mask"], document["bundle"]["batch_axes"]
+    (tmp_path / CARD).write_text(json.dumps(document))
+    bundle = load_card(tmp_path).bundle
+    assert bundle.inputs == (replace(mask, is_mask=False),)
+    assert bundle.batch_axes == ()

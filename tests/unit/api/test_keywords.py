@@ -45,6 +45,8 @@ def test_no_keyword_is_taken_as_it_comes(function: Callable[..., Any], keyword: 
         (irbench.optimize, "precision", "fp8"),
         (irbench.optimize, "passes", []),
         (irbench.verify, "backends", []),
+        (irbench.export, "shape", 64),
+        (irbench.export, "shape", {"tokens": "1xmany"}),
     ],
 )
 def test_a_word_that_means_nothing_is_refused(function: Callable[..., Any], keyword: str, value: object):

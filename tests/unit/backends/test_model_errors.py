@@ -61,7 +61,7 @@ def test_the_cause_is_taken_out_of_what_is_wrapped_around_it(said: str, cause: s
         (
             InvalidArgumentError("no fit"),
             {"batch": 8, "sequence": 128},
-            "with another: irbench export --shape sequence=64",
+            "by its name: irbench export --shape sequence=64",
         ),
         (InvalidArgumentError("no fit"), {"batch": 8}, "calling it in Python"),
         (MemoryError(), {"batch": 8, "sequence": 128}, "smaller size: irbench export --shape sequence=64"),

@@ -7,9 +7,10 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench.errors import IrbenchError
-from irbench.exporter import ExportOptions, from_onnx_file, validate
+from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter import ExportOptions, build, from_onnx_file, validate
 from irbench.system import host
+from irbench.worker.failures import CallFailed, WorkerDied
 
 
 def test_a_foreign_file_larger_than_what_the_cgroup_leaves_is_refused(
@@ -37,3 +38,25 @@ def test_a_name_that_no_file_can_have_is_refused():
     with pytest.raises(IrbenchError, match="is no name of a model: File name too long") as caught:
         validate("x" * 5000, ExportOptions())
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("failure", "message", "code"),
+    [
+        (CallFailed("KeyError: 'x'", exit_code=ExitCode.FAILED_CELL), "The work failed. KeyError: 'x'", ExitCode.USAGE),
+        (CallFailed("It does not fit.", exit_code=ExitCode.DIFFERENT), "It does not fit.", ExitCode.DIFFERENT),
+        (WorkerDied("It crashed."), "The work failed. It crashed.", ExitCode.USAGE),
+    ],
+)
+def test_no_failure_of_an_export_is_one_of_a_cell(
+    failure: IrbenchError, message: str, code: ExitCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(build, "call_in_worker", fail)
+    with pytest.raises(IrbenchError) as caught:
+        build._ExportWorker("tensorflow")._call(
+            "module:work", deadline_s=1, what="The work failed.", say=lambda _: None
+        )
+    assert (caught.value.message, caught.value.exit_code) == (message, code)

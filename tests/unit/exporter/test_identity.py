@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from irbench.card import Origin
 from irbench.errors import IrbenchError
 from irbench.exporter import ExportOptions, Source
-from irbench.exporter.identity import identity
+from irbench.exporter.identity import identity, stored_options
+from irbench.exporter.refresh import original_request
 
 OPTIONS = ExportOptions()
 
@@ -30,6 +34,7 @@ def test_the_same_request_has_the_same_key(source):
         {"layout": "keep"},
         {"name": "mine"},
         {"imports": ("layers",)},
+        {"shape": {"sequence": (64,)}},
     ],
 )
 def test_everything_that_changes_the_result_changes_the_key(change):
@@ -99,3 +104,10 @@ def test_an_impossible_option_is_refused_with_a_remedy(change, message):
     with pytest.raises(IrbenchError, match=message) as caught:
         replace(OPTIONS, **change).validate()
     assert caught.value.hint
+
+
+def test_the_options_of_an_export_come_back_from_its_card():
+    options = replace(OPTIONS, shape={"tokens": (1, 64), "sequence": (64,)}, imports=("layers",))
+    stored = json.loads(json.dumps(stored_options(options, Path("/work"))))
+    origin = Origin("net.py:build", "/work", "/work/net.py:build", "tensorflow", stored, {})
+    assert original_request(origin, ()) == (Source("net.py:build", Path("/work")), options)

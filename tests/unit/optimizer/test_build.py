@@ -1,5 +1,6 @@
 """What was optimised once is kept by what went in, and found again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import models
@@ -11,7 +12,7 @@ from irbench.errors import IrbenchError
 from irbench.graph_record import Agreement, OptimizerActivity
 from irbench.optimizer import Conversion, Recipe, build, optimize
 from irbench.record import OutputError
-from irbench.spec import Artifact, Bundle, Disagreement
+from irbench.spec import RANDOM_DRAWS, Artifact, Bundle, Disagreement
 from irbench.worker import WorkerDied
 
 HARMLESS = Recipe("custom", ("fake-harmless",))
@@ -254,3 +255,10 @@ def test_a_conversion_that_answers_otherwise_is_a_fact_of_its_artifact(bundle, c
         "top1-agreement", 0.5, 0.9
     )
     assert optimize(bundle, {}, HARMLESS, silent).artifact.disagreement is None
+
+
+def test_a_model_that_draws_random_numbers_is_refused_as_no_answers_can_be_compared(bundle: Bundle) -> None:
+    drawing = replace(bundle, details={**bundle.details, RANDOM_DRAWS: "RandomUniform in noise"})
+    with pytest.raises(IrbenchError, match="draws random numbers, so that no pass can be checked") as caught:
+        optimize(drawing, {}, HARMLESS, silent)
+    assert "without --optimize" in caught.value.hint

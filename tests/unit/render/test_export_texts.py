@@ -7,7 +7,8 @@ from typing import Any, get_args
 import pytest
 
 from irbench.notices import ExportNotice, ExportNoticeCode
-from irbench.render.export_texts import EXPORT_NOTICES, export_notice_text
+from irbench.render.export_texts import EXPORT_NOTICES, agreement, export_notice_text, export_problems
+from irbench.spec import RANDOM_DRAWS, Bundle
 
 NOW = datetime(2026, 1, 31, 14, 5, tzinfo=UTC)
 NET = {
@@ -90,3 +91,20 @@ def test_paths_are_shown_as_they_are_typed_here_and_many_are_counted(tmp_path: P
 def test_a_zoo_model_is_named_once():
     words = export_notice_text(ExportNotice("bundle-used", {**NET, "location": "net"}), NOW)
     assert words == "using net, exported 2 h ago (2026-01-31 12:00 UTC)"
+
+
+def test_what_is_unusual_in_a_model_is_said_in_words():
+    assert export_problems(Bundle("net", (), ())) == ()
+    drawing = Bundle(
+        "net", (), (), details={RANDOM_DRAWS: "RandomUniform in noise", "activation_problems": "a is zero"}
+    )
+    assert export_problems(drawing) == (
+        "it draws random numbers (RandomUniform in noise), so that its outputs cannot be compared",
+        "a is zero",
+    )
+
+
+def test_the_agreement_of_an_export_is_that_of_its_outputs_where_they_can_be_compared():
+    assert agreement(Bundle("net", (), (), details={"max_rel_error": 2e-7})) == "agrees with the original to 2e-07"
+    drawing = Bundle("net", (), (), details={"max_rel_error": None, RANDOM_DRAWS: "RandomUniform in noise"})
+    assert agreement(drawing) == "draws random numbers: only shapes compared"
