@@ -65,7 +65,7 @@ def _model(folder: Path, chance: random.Random) -> Sequence[Call]:
     path = altered_model(chance).write(folder / "model")
     with contextlib.suppress(OSError):
         (path.parent / LINK).symlink_to(chance.choice(("../results", "/etc/passwd", "hostile.onnx", OUTSIDE)))
-    name = f"model/{path.name}"
+    name = str(path)  # the lent worker is in another folder
     ways: tuple[tuple[str, ...], ...] = (
         ("inspect", name),
         ("inspect", name, "--format", "json"),
@@ -124,9 +124,10 @@ def _archive(folder: Path, chance: random.Random) -> Sequence[Call]:
     if is_seldom(chance, 3):
         files["run.json"] = json_bytes(altered(json.loads(files["run.json"]), chance), chance)
     (folder / "runs.tar.gz").write_bytes(archive(documents.RUN_ID, files, chance))
-    importing = ("results", "import", "runs.tar.gz")
+    name = str(folder / "runs.tar.gz")  # the lent worker is in another folder
+    importing = ("results", "import", name)
     if is_seldom(chance, 4):
-        return [Call(("compare", "runs.tar.gz", "runs.tar.gz"), _COMPARED)]
+        return [Call(("compare", name, name), _COMPARED)]
     return [Call(importing), Call(("results",)), Call(importing)]
 
 
@@ -170,10 +171,10 @@ def _card(folder: Path, chance: random.Random) -> Sequence[Call]:
     plain["origin"] = ORIGIN if is_seldom(chance, 2) else None
     card.write_bytes(json_bytes(altered(plain, chance), chance))
     ways = (
-        ("inspect", "bundle"),
-        ("inspect", "bundle", "--format", "json"),
-        ("cost", "bundle"),
-        ("run", "bundle", "--backends", "fake-a", "--dry-run"),
+        ("inspect", str(place)),
+        ("inspect", str(place), "--format", "json"),
+        ("cost", str(place)),
+        ("run", str(place), "--backends", "fake-a", "--dry-run"),
     )
     return [Call(chance.choice(ways))]
 
