@@ -57,9 +57,10 @@ def main() -> None:
                 causes.add((finding.rule, finding.place))
                 click.echo(str(finding), err=True)
 
-        atheris.Setup([sys.argv[0], "-timeout=0", "-max_len=1000", *rest], examine)
+        atheris.Setup([sys.argv[0], "-timeout=0", "-max_len=1000", "-len_control=0", *rest], examine)
         atheris.Fuzz()
 
 
 if __name__ == "__main__":
-    main()
+    with atheris.instrument_imports(include=["irbench"]):  # commands are imported when they are first called
+        main()
