@@ -1,0 +1,39 @@
+"""docs/security.md names every kind of file that may come from elsewhere, and the limits as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from structural_fuzz.cases import KINDS
+
+from irbench.store import archive_limits
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "security.md").read_text()
+
+
+def table_below(heading: str) -> list[list[str]]:
+    """Return the rows of the first table below a heading, without its head."""
+    section = TEXT.partition(f"{heading}\n")[2]
+    (rows, *_) = re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)
+    return [[cell.strip() for cell in row.strip("|\n").split("|")] for row in rows.splitlines()[2:]]
+
+
+def test_every_kind_of_file_that_is_fuzzed_is_named_as_not_trusted_and_every_one_that_is_named_is_fuzzed() -> None:
+    named = [row[0] for row in table_below("## What is not trusted")]
+    assert sorted(named) == sorted([*KINDS, "TensorFlow graph"])  # these have tests/integration/test_hostile_graphs.py
+
+
+def test_the_limits_of_archives_are_those_of_the_code() -> None:
+    files, unpacked, ratio = (row[1] for row in table_below("### Processes and limits"))
+    assert files == f"{archive_limits._MOST_FILES:,}"
+    assert unpacked == f"{archive_limits._MOST_BYTES >> 30} GiB"
+    free = archive_limits._FREE_BYTES >> 20
+    assert ratio == f"{archive_limits._MOST_RATIO} times, of which {free} MiB are always allowed"
+
+
+def test_the_readme_and_the_way_to_report_lead_to_it() -> None:
+    assert "docs/security.md" in (ROOT / "README.md").read_text()
+    assert "docs/security.md" in (ROOT / "SECURITY.md").read_text()
+    assert "SECURITY.md" in TEXT
