@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from irbench.onnx.sizes import ONE, Size
 
-__all__ = ["ELEMENTWISE", "UNLIMITED", "broadcast", "end_of_slice"]
+__all__ = ["ELEMENTWISE", "UNLIMITED", "broadcast", "end_of_slice", "is_part"]
 
 UNLIMITED = 10**9
 """Ends that are as large mean the end of the axis: tf2onnx writes it, other exporters 2**31 - 1 or 2**63 - 1."""
@@ -58,11 +58,11 @@ def _together(column: Sequence[Size | None]) -> Size | None:
     if None in sizes:
         return None
     named = {size for size in sizes if size is not None}
-    longest = {size for size in named if not any(_is_part(size, other) for other in named)}
+    longest = {size for size in named if not any(is_part(size, other) for other in named)}
     return longest.pop() if len(longest) == 1 else ONE if not longest else None
 
 
-def _is_part(size: Size, whole: Size) -> bool:
+def is_part(size: Size, whole: Size) -> bool:
     """Whether a size is another one, or a limit if that is smaller."""
     name = size.names[0] if len(size.names) == 1 and size.factor == 1 else ""
     return whole.factor == 1 and len(whole.names) == 1 and name.startswith(f"{whole.names[0]}{_UP_TO}")

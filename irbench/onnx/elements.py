@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EVALUATED", "Elements"]
 
+_MOST = 64
+"""The longest tensor that is filled: shapes are shorter."""
+
 Elements = tuple[Size | None, ...]
 """What is known of the elements of an integer tensor with at most one axis."""
 
@@ -116,6 +119,14 @@ def _smaller(first: Size, second: Size) -> Size | None:
     return None if first.names or second.names else Size(min(first.factor, second.factor))
 
 
+def _constant_of_shape(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    count, filling = (known.get(node.inputs[0]) or (None,)) if node.inputs[0] else (None,), node.attributes.get("value")
+    length, number = count[0].number if len(count) == 1 and count[0] is not None else None, Size(0)
+    if filling is not None:
+        number = Size(int(filling.as_tensor().numpy().item()))
+    return (number,) * length if length is not None and 0 <= length <= _MOST else None
+
+
 def _where(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
     operands = [known.get(tensor) if tensor else None for tensor in node.inputs]
     condition, first, second = operands
@@ -142,6 +153,7 @@ EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
     "Gather": _gather,
     "Slice": _slice,
     "Concat": _concat,
+    "ConstantOfShape": _constant_of_shape,
     "ReduceProd": _reduce_product,
     "Add": _pairwise(_sum),
     "Sub": _pairwise(_difference),

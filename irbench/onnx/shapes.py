@@ -120,7 +120,9 @@ def reshape_target(source: Sequence[Size], sizes: Sequence[Size]) -> list[int] |
 
 def _constant(value: ir.Value) -> Elements | None:
     constant = value.const_value
-    if constant is None or len(constant.shape) > 1 or constant.size > _MAX_ELEMENTS or not constant.dtype.is_integer():
+    if constant is None or len(constant.shape) > 1 or constant.size > _MAX_ELEMENTS:
+        return None
+    if not constant.dtype.is_integer() and constant.dtype.name != "BOOL":
         return None
     return tuple(Size(int(number)) for number in constant.numpy().reshape(-1))
 

@@ -99,8 +99,8 @@ def _shaken(array: Array, generator: np.random.Generator) -> Array:
     import ml_dtypes
 
     step = _PERTURBATION * float(ml_dtypes.finfo(array.dtype).eps)  # type: ignore[no-untyped-call]
-    shaken: Array = (array * (1 + step * generator.uniform(-1, 1, array.shape))).astype(array.dtype)
-    return shaken
+    shaken = (array * (1 + step * generator.uniform(-1, 1, array.shape))).astype(array.dtype)
+    return np.asarray(shaken)  # of an array without axes NumPy makes a number
 
 
 def _edge(kind: InputKind, spec: InputSpec, drawn: Array) -> Array:

@@ -121,6 +121,23 @@ def product_of_merged_axes(b: Builder) -> list[Value]:
 
 
 @pattern("lift_reshapes", opset=13)
+def product_as_tf2onnx(b: Builder) -> list[Value]:
+    """What tf2onnx makes of an Einsum: leading axes merged to a computed shape, and axes of size one."""
+    c = b.choices
+    batch, tokens, heads = c.any_of("batch", 2), c.any_of("tokens", 3), c.any_of(2, 1)
+    left, right = (chosen(b, name, source(b, [batch, heads, tokens, 4])) for name in ("left", "right"))
+    shape = b.op("Shape", left)
+    first, length = (b.op("Gather", shape, b.constant(np.array([place], np.int64))) for place in (0, 2))
+    free, width, count, once = (b.constant(np.array([number], np.int64)) for number in (-1, 4, heads, 1))
+    target = b.op("Concat", free, length, width, axis=0)
+    a = b.op("Reshape", unsqueeze(b, left, [c.any_of(3, 2)]), target)
+    other = b.op("Reshape", unsqueeze(b, right, [3]), target)
+    made = b.op("MatMul", a, b.op("Transpose", other, perm=[0, 2, 1]))
+    leading = c.exact("leading axes", [first, count], [count, first])
+    return [b.op("Reshape", made, b.op("Concat", *leading, length, length, *c.any_of([], [once]), axis=0))]
+
+
+@pattern("lift_reshapes", opset=13)
 def scale_before_layout(b: Builder) -> list[Value]:
     """Transpose or Reshape of x * s, and a constant that is added behind a split."""
     c = b.choices

@@ -15,7 +15,7 @@ _CHANNELS = 6
 
 @pattern("fuse_layer_normalization", opset=13)
 def layer_normalization(b: Builder) -> list[Value]:
-    """Mean, variance, scale and bias, in the three forms of the pass."""
+    """Mean, variance, scale and bias, in the forms of the pass."""
     c = b.choices
     rank = c.any_of(2, 3, 3, 4)
     shape: list[Any] = [c.any_of("batch", 2), c.any_of("tokens", 3), 4, _CHANNELS][-rank:]
@@ -24,9 +24,12 @@ def layer_normalization(b: Builder) -> list[Value]:
     axes = c.exact("axes", c.any_of([-1], [rank - 1], [-1], [-2, -1]), [0], [-2], [0, -1])
     keep = 1
     difference, spread, middle = _moments(b, x, axes, keep)
-    form = c.any_of("divided", "multiplied", "power", "keras", "keras")
+    form = c.any_of("divided", "multiplied", "power", "scale first", "keras", "keras")
     if form == "keras":
         return [_as_keras(b, x, middle, spread)]
+    if form == "scale first":
+        inverse = b.op("Reciprocal", b.op("Sqrt", spread))
+        return [_affine(b, swapped(b, "Mul", difference, swapped(b, "Mul", inverse, _row(b, "scale", x))))]
     if form == "power":
         normal = swapped(b, "Mul", difference, b.op("Pow", spread, b.number(c.exact("exponent", -0.5, 0.5, -1.0), x)))
     else:

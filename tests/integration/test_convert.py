@@ -30,7 +30,7 @@ def test_what_a_conversion_costs_is_the_last_line_before_its_path(model: Path, t
     title, _, _, step, cost, _ = called.out.splitlines()
     assert title.startswith("mlp  none-int8: 6 to ")
     assert step.split()[0] == "quantize_static"
-    assert cost.startswith("  int8 compared with fp32 on 64 inputs, computed by ort: max abs ")
+    assert cost.startswith("  int8 compared with fp32 on 64 inputs and at 2 other sizes, computed by ort: max abs ")
     assert "warning" not in called.err
     assert onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"]).get_inputs()[0].name == "pixels"
     assert openvino.Core().read_model(made).inputs[0].get_any_name() == "pixels"

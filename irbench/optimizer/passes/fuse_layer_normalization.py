@@ -3,7 +3,7 @@
 With m = mean(x), d = x - m, v = mean(d * d), s = 1 / sqrt(v + epsilon):
 
 1. x * (s * scale) + (-m * (s * scale) + bias)   -> LayerNormalization(x, scale, bias)     (Keras; scale, bias optional)
-2. d / sqrt(v + epsilon), or d * s               -> LayerNormalization(x, 1)
+2. d / sqrt(v + epsilon), or d * s               -> LayerNormalization(x, 1), or (x, scale) of d * (s * scale)
 3. LayerNormalization(x, a[, b]) * c             -> LayerNormalization(x, a * c[, b * c])
 4. LayerNormalization(x, a[, b]) + c             -> LayerNormalization(x, a, b + c)
 5. Transpose(what rules 1 or 2 fuse), where it   -> rule 1 or 2 of Transpose(x)            (channels first, as tf2onnx

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irbench.onnx.shapes import infer, set_sizes
-from irbench.onnx.sizes import product, sizes_of
+from irbench.onnx.sizes import ONE, product, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.edit import (
@@ -111,26 +111,56 @@ def _merge_later(node: ir.Node) -> bool:
     if leading is None or any((sizes or ())[:-2] != result[:-2] for sizes in merged) or len(leading) <= len(result) - 2:
         return False
     sources = [
-        insert_reshape(node, operand, [*leading, *(sizes or ())[-2:]])
-        for operand, sizes in zip(operands, merged, strict=True)
+        _apart(node, operand, [*leading, *(sizes or ())[-2:]]) for operand, sizes in zip(operands, merged, strict=True)
     ]
+    if None in sources:
+        return False
     made = insert(node, "MatMul", sources)
     set_sizes(made, [*leading, *result[-2:]])
-    value = insert_reshape(node, made, result)
-    if None in sources or value is None:
+    return _replaced(node.outputs[0], made, node) or _replaced(_next(node), made, node)
+
+
+def _apart(before: ir.Node, value: ir.Value | None, sizes: Sequence[Size]) -> ir.Value | None:
+    """Reshape an operand to ``sizes``, from what it is made of by changes of layout where that is easier to say."""
+    found = insert_reshape(before, value, sizes)
+    source = _source(value)
+    if found is not None or source is None:
+        return found
+    if is_node(value, "Reshape"):
+        return insert_reshape(before, source, sizes)
+    node = value.producer() if value is not None and is_node(value, "Transpose") else None
+    axes = list(range(len(sizes_of(value) or ())))
+    if node is None or list(node.attributes.get_ints("perm", axes[::-1])) != [*axes[:-2], *axes[:-3:-1]]:
+        return None
+    inner, last = _apart(before, source, [*sizes[:-2], sizes[-1], sizes[-2]]), len(sizes) - 1
+    if inner is None:
+        return None
+    turned = insert(before, "Transpose", [inner], {"perm": [*range(last - 1), last, last - 1]})
+    set_sizes(turned, sizes)
+    return turned
+
+
+def _replaced(value: ir.Value | None, made: ir.Value, before: ir.Node) -> bool:
+    """Put a product, reshaped, in the place of a value that a Reshape gives, or of the product before; if possible."""
+    sizes = sizes_of(value)
+    is_reshaped = value is not None and (value is before.outputs[0] or is_node(value, "Reshape"))
+    shaped = insert_reshape(before, made, sizes) if is_reshaped and sizes is not None else None
+    if shaped is None or value is None:
         return False
-    replace(node.outputs[0], value)
+    replace(value, shaped)
     return True
 
 
 def _leading(value: ir.Value | None) -> Sequence[Size] | None:
-    """Return the leading axes on the wider side of a Reshape that leaves the last two alone."""
-    if not is_node(value, "Reshape"):
-        return None
+    """Return the leading axes on the wider side of a Reshape that leaves the last two alone, but for ones."""
     before, after = sizes_of(_source(value)), sizes_of(value)
-    if before is None or after is None or list(before[-2:]) != list(after[-2:]):
+    if not is_node(value, "Reshape") or before is None or after is None:
         return None
-    return max(before, after, key=len)[:-2]
+    few, many = sorted((before, after), key=len)
+    for wide in (list(many), [size for size in many if size != ONE]):
+        if wide[-2:] == list(few[-2:]) and len(wide) >= len(few) and product(wide[:-2]) == product(few[:-2]):
+            return wide[:-2]
+    return None
 
 
 def _next(node: ir.Node) -> ir.Value | None:

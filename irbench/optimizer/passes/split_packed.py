@@ -2,21 +2,23 @@
 
 1. Split(Transpose(Reshape(x, [..., n, h, d])), n parts)     -> Transpose(Reshape(part of Split(x))), for each part
 2. Gather(Transpose(Reshape(x, [..., n, h, d])), a number)   -> the same, for each number
+3. Slice(Transpose(Reshape(x, [..., n, h, d])), one part)    -> the same, for each part
 
-The Reshape cuts only the last axis of x, and n is the first axis that comes of it: queries, keys and values are packed
-so. Every reader of what is transposed takes such a part. Each part is then cut into heads by itself, as attention that
-joins its heads asks for.
+h may be missing. The Reshape cuts only the last axis of x, and n is the first axis that comes of it: queries, keys and
+values are packed so. Every reader of what is transposed takes such a part. Each part is then cut into heads by itself,
+as attention that joins its heads asks for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from irbench.onnx.rewriting.unique_names import take_name
-from irbench.onnx.shapes import infer, set_sizes
+from irbench.onnx.shapes import Elements, infer, set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.onnx.slices import axis_slices
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.edit import (
@@ -60,17 +62,17 @@ class _Packed:
 
 
 def _split_packed(model: ir.Model) -> bool:
-    infer(model)
-    changed = sum([_split(node) for node in list(model.graph) if is_node(node.outputs[0], "Transpose")]) > 0
+    known = infer(model)
+    changed = sum([_split(node, known) for node in list(model.graph) if is_node(node.outputs[0], "Transpose")]) > 0
     if changed:
         merge_layouts(model)
     clean(model)
     return changed
 
 
-def _split(node: ir.Node) -> bool:
+def _split(node: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
     packed = _packed(node)
-    taken = None if packed is None else _taken(node, packed)
+    taken = None if packed is None else _taken(node, packed, known)
     if packed is None or not taken:
         return False
     parts = _parts(node, packed)
@@ -101,7 +103,7 @@ def _packed(node: ir.Node) -> _Packed | None:
         return None
     place, reverse = len(before) - 1, list(range(len(after)))[::-1]
     perm = list(node.attributes.get_ints("perm", reverse))
-    if list(after[:place]) != list(before[:-1]) or product(after[place:]) != before[-1] or len(after) < len(before) + 2:
+    if list(after[:place]) != list(before[:-1]) or product(after[place:]) != before[-1] or len(after) < len(before) + 1:
         return None
     count = after[place].number
     rest = [axis - (axis > place) for axis in perm if axis != place]
@@ -112,7 +114,7 @@ def _packed(node: ir.Node) -> _Packed | None:
     )
 
 
-def _taken(node: ir.Node, packed: _Packed) -> list[tuple[ir.Value, int]]:
+def _taken(node: ir.Node, packed: _Packed, known: Mapping[ir.Value, Elements]) -> list[tuple[ir.Value, int]]:
     """Return what takes one part, and which; nothing where a reader takes something else."""
     turned = node.outputs[0]
     taken: list[tuple[ir.Value, int]] = []
@@ -121,9 +123,10 @@ def _taken(node: ir.Node, packed: _Packed) -> list[tuple[ir.Value, int]]:
         if use.idx != 0 or reader.domain or reader.graph is not node.graph:
             return []
         axis = reader.attributes.get_int("axis", 0) % (len(packed.part) + 1)
-        if axis != packed.axis or turned.is_graph_output() or reader.op_type not in ("Split", "Gather"):
+        is_along = reader.op_type == "Slice" or (axis == packed.axis and reader.op_type in ("Split", "Gather"))
+        if not is_along or turned.is_graph_output():
             return []
-        found = _of_split(reader, packed) if reader.op_type == "Split" else _of_gather(reader, packed)
+        found = _of_slice(reader, packed, known) if reader.op_type == "Slice" else _READ[reader.op_type](reader, packed)
         if not found:
             return []
         taken += found
@@ -143,6 +146,19 @@ def _of_gather(reader: ir.Node, packed: _Packed) -> list[tuple[ir.Value, int]]:
     if index is None or not -packed.count <= index < packed.count or sizes_of(reader.outputs[0]) is None:
         return []
     return [(reader.outputs[0], int(index) % packed.count)]
+
+
+def _of_slice(reader: ir.Node, packed: _Packed, known: Mapping[ir.Value, Elements]) -> list[tuple[ir.Value, int]]:
+    parts, sizes = axis_slices(reader, known) or [], sizes_of(reader.outputs[0])
+    part = parts[0] if len(parts) == 1 else None
+    start, end = (part.start.number, part.end.number) if part is not None else (None, None)
+    if part is None or start is None or end is None or sizes is None or (part.axis, part.step) != (packed.axis, 1):
+        return []
+    is_one = 0 <= start < packed.count and sizes[packed.axis] == ONE
+    return [(reader.outputs[0], start)] if is_one and end == start + 1 else []
+
+
+_READ = {"Split": _of_split, "Gather": _of_gather}
 
 
 def _parts(node: ir.Node, packed: _Packed) -> Sequence[ir.Value]:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from irbench.onnx.broadcasting import is_part
+from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
 from irbench.optimizer.rewrite.attention_chain import AttentionChain, Choice, Met
 from irbench.optimizer.rewrite.edit import weight
@@ -140,7 +142,7 @@ def _placed(met: Met, scores: Sequence[Size]) -> tuple[list[Size], list[Size]] |
     given, view = sizes_of(met.value), list(met.scores)
     if given is None or len(view) < 3 or len(given) > len(view):
         return None
-    sizes = [ONE] * (len(view) - len(given)) + list(given)
+    sizes = [ONE] * (len(view) - len(given)) + _settled(given, view)
     if any(size not in (ONE, whole) for size, whole in zip(sizes, view, strict=True)):
         return None
     last, whole = (sizes[-2:], view[-2:]) if not met.turned else (sizes[:-3:-1], view[:-3:-1])
@@ -154,6 +156,12 @@ def _placed(met: Met, scores: Sequence[Size]) -> tuple[list[Size], list[Size]] |
     return None
 
 
+def _settled(given: Sequence[Size], view: Sequence[Size]) -> list[Size]:
+    """Return the sizes of a tensor, those of a table that is cut to a dynamic length as long as what they meet."""
+    pairs = zip(given, view[len(view) - len(given) :], strict=True)
+    return [whole if is_part(size, whole) else size for size, whole in pairs]
+
+
 def _joined(sizes: list[Size], view: list[Size]) -> list[Size]:
     """Return the sizes with which axes can be joined: all of them one long, or none that is longer in the scores."""
     return sizes if all(size == ONE for size in sizes) else view
@@ -164,6 +172,8 @@ def _beside(inserter: Inserter, met: Met, scores: Sequence[Size]) -> ir.Value | 
     placed, given = _placed(met, scores), sizes_of(met.value)
     if placed is None or given is None:
         return None
+    given = _settled(given, met.scores)
+    set_sizes(met.value, given)
     if not met.turned and (len(given) == 2 or (len(given) > 2 and len(met.scores) == len(scores))):
         return met.value
     missing = len(met.scores) - len(given)

@@ -10,7 +10,7 @@ import numpy as np
 from irbench.onnx.body_shapes import bodies_of
 from irbench.onnx.rewriting.unique_names import take_name
 from irbench.onnx.shapes import reshape_target, set_sizes
-from irbench.onnx.sizes import Size, sizes_of
+from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "names_in",
     "only_reader",
     "replace",
+    "reshape_operation",
     "scalar",
     "weight",
 ]
@@ -81,14 +82,43 @@ def insert(
 
 
 def insert_reshape(before: ir.Node, value: ir.Value | None, sizes: Sequence[Size]) -> ir.Value | None:
-    """Reshape a value in front of a node, if a constant can say to what."""
+    """Reshape a value in front of a node, if a constant can say to what, or which axes of size one come or go."""
     source = sizes_of(value)
-    target = reshape_target(source, sizes) if source is not None else None
-    if target is None or before.graph is None or value is None:
+    found = reshape_operation(source, sizes) if source is not None else None
+    if found is None or before.graph is None or value is None:
         return None
-    made = insert(before, "Reshape", [value, add_constant(before.graph, np.array(target, np.int64), before.outputs[0])])
+    operation, numbers = found
+    constant = add_constant(before.graph, np.array(numbers, np.int64), before.outputs[0])
+    made = insert(before, operation, [value, constant])
     set_sizes(made, sizes)
     return made
+
+
+def reshape_operation(source: Sequence[Size], sizes: Sequence[Size]) -> tuple[str, list[int]] | None:
+    """Return the operation that reshapes ``source`` to ``sizes``, and its constant: a target, or axes of size one.
+
+    ``None`` where none does. Of two dynamic sizes that move to other places a target can say one only.
+    """
+    target = reshape_target(source, sizes)
+    if target is not None:
+        return "Reshape", target
+    added, dropped = _ones_between(source, sizes), _ones_between(sizes, source)
+    if added:
+        return "Unsqueeze", added
+    return ("Squeeze", dropped) if dropped else None
+
+
+def _ones_between(few: Sequence[Size], many: Sequence[Size]) -> list[int] | None:
+    """Return which axes of ``many`` are of size one and not in ``few``, if it has no others."""
+    axes, place = [], 0
+    for axis, size in enumerate(many):
+        if place < len(few) and size == few[place]:
+            place += 1
+        elif size == ONE:
+            axes.append(axis)
+        else:
+            return None
+    return axes if place == len(few) else None
 
 
 def replace(old: ir.Value, new: ir.Value) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.shapes import reshape_target, set_sizes
+from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.optimizer.rewrite.edit import add_constant, insert, insert_reshape, weight
 from irbench.spi import Array
@@ -82,8 +82,6 @@ class Inserter:
         array, before = weight(value), _sizes(value)
         if list(before) == list(sizes):
             return value
-        if reshape_target(before, sizes) is None:
-            return None
         if array is not None:
             return self.constant(array.reshape([size.factor for size in sizes]))
         made = insert_reshape(self.before, value, sizes)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.shapes import reshape_target, set_sizes
+from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import Size, sizes_of
-from irbench.optimizer.rewrite.edit import add_constant, insert
+from irbench.optimizer.rewrite.edit import add_constant, insert, reshape_operation
 from irbench.optimizer.rewrite.layout import Step
 
 if TYPE_CHECKING:
@@ -25,28 +25,29 @@ def write_steps(before: ir.Node, source: ir.Value, steps: Sequence[Step]) -> ir.
     if targets is None or graph is None:
         return None
     value = source
-    for (operation, _), (target, sizes) in zip(steps, targets, strict=True):
+    for operation, numbers, sizes in targets:
         if operation == "Transpose":
-            value = insert(before, operation, [value], {"perm": target})
+            value = insert(before, operation, [value], {"perm": numbers})
         else:
-            constant = add_constant(graph, np.array(target, np.int64), before.outputs[0])
+            constant = add_constant(graph, np.array(numbers, np.int64), before.outputs[0])
             value = insert(before, operation, [value, constant])
         set_sizes(value, sizes)
     return value
 
 
-def _targets(source: ir.Value, steps: Sequence[Step]) -> list[tuple[list[int], list[Size]]] | None:
-    """Return the permutation or target of each step, and the sizes after it."""
+def _targets(source: ir.Value, steps: Sequence[Step]) -> list[tuple[str, list[int], list[Size]]] | None:
+    """Return the operation of each step with its permutation, target or axes, and the sizes after it."""
     sizes = list(sizes_of(source) or ())
-    targets: list[tuple[list[int], list[Size]]] = []
+    targets: list[tuple[str, list[int], list[Size]]] = []
     for operation, wanted in steps:
         if operation == "Transpose":
-            target: list[int] | None = [place for place in wanted if isinstance(place, int)]
-            sizes = [sizes[place] for place in target or ()]
+            order = [place for place in wanted if isinstance(place, int)]
+            found: tuple[str, list[int]] | None = (operation, order)
+            sizes = [sizes[place] for place in order]
         else:
             after = [size for size in wanted if isinstance(size, Size)]
-            target, sizes = reshape_target(sizes, after), after
-        if target is None:
+            found, sizes = reshape_operation(sizes, after), after
+        if found is None:
             return None
-        targets.append((target, sizes))
+        targets.append((*found, sizes))
     return targets

@@ -1,8 +1,8 @@
 """Patterns of what subtracts a mean and divides by a standard deviation.
 
-With m = mean(x), d = x - m, v = mean(d * d) and s = 1 / sqrt(v + epsilon) these are d / sqrt(v + epsilon), d * s, and
-x * (s * scale) + (-m * (s * scale) + bias). Scale and bias are optional; d * d may be a power, s a Reciprocal or
-a power.
+With m = mean(x), d = x - m, v = mean(d * d) and s = 1 / sqrt(v + epsilon) these are d / sqrt(v + epsilon), d * s,
+d * (s * scale), and x * (s * scale) + (-m * (s * scale) + bias). Scale and bias are optional; d * d may be a power, s
+a Reciprocal or a power.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ Build = Callable[..., Any]
 def forms() -> list[Build]:
     """Return the patterns; in each ``mean`` and ``variance`` are bound, and other names to what they may be."""
     keras = [partial(_keras, is_scaled, pair) for is_scaled in (True, False) for pair in ORDERS]
-    return [_divided, *keras, *(partial(_multiplied, pair) for pair in ORDERS)]
+    multiplied = [partial(form, pair) for form in (_multiplied, _scaled_first) for pair in ORDERS]
+    return [_divided, *keras, *multiplied]
 
 
 def are_moments(x: ir.Value, epsilon: ir.Value, **optional: ir.Value | None) -> bool:
@@ -53,6 +54,12 @@ def _divided(op: Any, x: Any, epsilon: Any, two: Any) -> Any:
 def _multiplied(pair: Build, op: Any, x: Any, epsilon: Any, two: Any, exponent: Any) -> Any:
     _, difference, spread = _moments(op, x, epsilon, two)
     return op.Mul(*pair(difference, either(op.Reciprocal(op.Sqrt(spread)), op.Pow(spread, exponent))))
+
+
+def _scaled_first(pair: Build, op: Any, x: Any, epsilon: Any, two: Any, exponent: Any, scale: Any) -> Any:
+    _, difference, spread = _moments(op, x, epsilon, two)
+    inverse = either(op.Reciprocal(op.Sqrt(spread)), op.Pow(spread, exponent))
+    return op.Mul(*pair(difference, any_order(op.Mul, inverse, scale)))
 
 
 def _moments(op: Any, x: Any, epsilon: Any, two: Any) -> tuple[Any, Any, Any]:

@@ -104,6 +104,8 @@ def elements_of(body, **constants):
 
 
 COMPUTED = {
+    "a filled tensor": ("f = ConstantOfShape <value: tensor = int64[1] {3}> (three)  e = Mul (f, given)", [21, -3, -3]),
+    "a choice by constants": ("e = Where (yes_no, sh, given)", [Size(2, ("n",)), Size(-1), Size(6)]),
     "a quotient that is whole": ("e = Div (sh, two)", [Size(1, ("n",)), None, Size(3)]),
     "a difference": ("e = Sub (sh, six)", [None, None, Size(0)]),
     "a difference from nothing": ("e = Sub (sh, none)", [Size(2, ("n",)), Size(1, ("n",)), Size(6)]),
@@ -121,8 +123,10 @@ COMPUTED = {
 def test_elements_are_followed_through(case):
     body, expected = COMPUTED[case]
     numbers = {"two": 2, "six": 6, "none": 0, "one": 1}
-    arrays = {"minus": np.array([-1]), "given": np.array([7, -1, -1])}
-    assert list(elements_of(body, **{name: np.array(number) for name, number in numbers.items()}, **arrays)) == expected
+    arrays = {"minus": np.array([-1]), "given": np.array([7, -1, -1]), "three": np.array([3])}
+    arrays |= {name: np.array(number) for name, number in numbers.items()}
+    found = elements_of(body, yes_no=np.array([True, False, True]), **arrays)
+    assert list(found) == [Size(size) if isinstance(size, int) else size for size in expected]
 
 
 STRIDED = "c = Conv <strides: ints = [2]> (x, kernel)"

@@ -71,5 +71,10 @@ def test_perturbed_values_differ_by_some_roundings_and_integers_stay():
     assert 0 < np.abs(shaken - x).max() < 1e-5 * np.abs(x).max()
 
 
+def test_a_perturbed_number_is_still_an_array():
+    (found,) = perturbed((np.array(1.5, np.float32),)) or ()
+    assert isinstance(found, np.ndarray)
+
+
 def test_inputs_without_rounding_cannot_be_perturbed():
     assert perturbed(drawn("seeded", TOKENS, KEEP, WORDS)) is None

@@ -180,6 +180,23 @@ def test_rule_2_joins_heads_of_which_rows_are_put_to_zero(case):
     assert ("Transpose" in found) == (keep.shape[1] != 1)
 
 
+def test_a_table_that_is_cut_to_the_length_is_a_mask():
+    length = "sh = Shape <start: int = 2, end: int = 3> (q)"
+    cut = f"{length}  t1 = Slice (table, none, sh, last)  keep = Slice (t1, none, sh, third)"
+    inputs = "float[n,4,t,8] q, float[n,4,t,8] k, float[n,4,t,3] v"
+    model = make(
+        f"{cut}  {SCORES} a = Where (keep, m, low)  {END}",
+        inputs,
+        "float[n,4,t,3] y",
+        table=np.tri(9, dtype=bool)[None, None],
+        none=np.array([0]),
+        last=np.array([3]),
+        third=np.array([2]),
+    )
+    feed = {"q": random(2, 4, 5, 8), "k": random(2, 4, 5, 8), "v": random(2, 4, 5, 3)}
+    assert applied(fuse_attention, model, feed) == ["Shape", "Slice", "Slice", "Where", "Attention"]
+
+
 def test_a_mask_is_stretched_along_a_dynamic_length():
     body = f"{SCORES} a = Where (keep, m, low)  {END}"
     inputs = "float[n,4,t,8] q, float[n,4,t,8] k, float[n,4,t,3] v, bool[n,1,1,t] keep"

@@ -28,6 +28,8 @@ PLAIN = {
     "a quotient": "y = Div (d, root)",
     "a product with the reciprocal": "inv = Reciprocal (root)  y = Mul (inv, d)",
     "a product with a power": "inv = Pow (spread, exponent)  y = Mul (d, inv)",
+    "a product with the reciprocal and a scale": "inv = Reciprocal (root)  f = Mul (scale, inv)  y = Mul (d, f)",
+    "the same in another order": "inv = Reciprocal (root)  f = Mul (inv, scale)  y = Mul (f, d)",
 }
 FORMS = {
     name: f"inv = Reciprocal (root)  {'neg = Neg (mean)' * ('neg' in KERAS[name])}  {KERAS[name]}" for name in KERAS

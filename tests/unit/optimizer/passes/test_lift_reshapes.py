@@ -89,6 +89,31 @@ def test_rule_2_leaves_products_without_more_leading_axes():
     assert kept(lift_reshapes, make(body, "float[72,4] x, float[12,6,5] v", "float[12,4,5] y"))
 
 
+EINSUM = """
+    l = Shape <start: int = 2, end: int = 3> (x)  t = Concat <axis: int = 0> (free, l, width)
+    xu = Unsqueeze (x, third)  xm = Reshape (xu, t)
+    vu = Unsqueeze (v, third)  vm = Reshape (vu, t)  vt = Transpose <perm: ints = [0, 2, 1]> (vm)
+    m = MatMul (xm, vt)
+"""
+APART = """
+    n = Shape <start: int = 0, end: int = 1> (x)  o = Concat <axis: int = 0> (n, count, l, l, once)
+    p = Reshape (m, o)  y = Squeeze (p, fourth)
+"""
+PARTS = {"free": np.array([-1]), "width": np.array([5]), "third": np.array([3]), "count": np.array([4])}
+PARTS |= {"once": np.array([1]), "fourth": np.array([4])}
+
+
+def test_rule_2_multiplies_before_leading_axes_are_merged_that_two_dynamic_sizes_belong_to():
+    model = make(EINSUM + APART, "float[b,4,l,5] x, float[b,4,l,5] v", "float[b,4,l,l] y", **PARTS)
+    found = applied(lift_reshapes, model, {"x": random(2, 4, 3, 5), "v": random(2, 4, 3, 5)})
+    assert sorted(found) == ["MatMul", "Transpose"]
+
+
+def test_rule_2_leaves_products_of_which_no_constant_says_what_follows():
+    body = f"{EINSUM} y = Relu (m)"
+    assert kept(lift_reshapes, make(body, "float[b,4,l,5] x, float[b,4,l,5] v", "float[c,l,l] y", **PARTS))
+
+
 def test_rule_3_adds_before_the_last_axis_is_split():
     model = make("r = Reshape (x, heads)  y = Add (c, r)", output="float[2,6,4,2] y")
     assert applied(lift_reshapes, model, {"x": random(2, 6, 8)}) == ["Add", "Reshape"]

@@ -1,9 +1,11 @@
 import numpy as np
 import onnx
+import pytest
 from graphs import graph
 from onnx_ir import to_proto
 
-from irbench.optimizer.rewrite.edit import add_constant, clean, insert, only_reader, replace
+from irbench.onnx.sizes import Size
+from irbench.optimizer.rewrite.edit import add_constant, clean, insert, only_reader, replace, reshape_operation
 
 BRANCHES = """
     y = If (c) <
@@ -48,3 +50,23 @@ def test_a_loop_keeps_its_inputs_where_the_condition_is_omitted():
     clean(model)
     assert [node.op_type for node in model.graph] == ["Loop"]
     onnx.checker.check_model(to_proto(model), full_check=True)
+
+
+B, L = Size(1, ("b",)), Size(1, ("l",))
+FOUR, ONCE = Size(4), Size(1)
+
+
+@pytest.mark.parametrize(
+    ("source", "sizes", "found"),
+    [
+        ([B, L, FOUR], [B, L, Size(2), Size(2)], ("Reshape", [0, 0, 2, 2])),
+        ([B, L], [B, ONCE, L], ("Unsqueeze", [1])),
+        ([B, L], [ONCE, B, ONCE, L, ONCE], ("Unsqueeze", [0, 2, 4])),
+        ([B, ONCE, ONCE, L], [B, L], ("Squeeze", [1, 2])),
+        ([B, ONCE, L], [B, L, ONCE], None),
+        ([B, ONCE, L], [L, B], None),
+        ([B, FOUR, L], [B, L], None),
+    ],
+)
+def test_a_tensor_is_reshaped_by_a_constant_or_by_axes_of_size_one(source, sizes, found):
+    assert reshape_operation(source, sizes) == found
