@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +22,8 @@ from irbench.stats.standing import Admission
 from irbench.stats.summary import summarise
 
 __all__ = ["observed_launches", "planned_timing", "rederive", "stored_admission", "stored_group"]
+
+_Kind = TypeVar("_Kind")
 
 
 def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocument:
@@ -53,8 +55,22 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
 
 
 def planned_timing(plan: Mapping[str, Any]) -> Timing:
-    """Return the protocol's numbers of a stored plan; runs from before there was a burn-in counted every block."""
-    return msgspec.convert({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
+    """Return the protocol's numbers of a stored plan; runs from before there was a burn-in counted every block.
+
+    Raises:
+        IrbenchError: They are none that a protocol has.
+    """
+    return _converted({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
+
+
+def _converted(stored: Mapping[str, Any], kind: type[_Kind]) -> _Kind:
+    try:
+        return msgspec.convert(stored, kind)
+    except msgspec.ValidationError as error:
+        raise IrbenchError(
+            f"The run's document has settings that no run is measured with: {error}.",
+            hint="Restore it from a copy, or delete it: irbench results rm",
+        ) from error
 
 
 def observed_launches(
@@ -158,7 +174,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
         artifact=artifact if row.artifact else None,
         backend=row.backend,
         device=row.device,
-        load=msgspec.convert(
+        load=_converted(
             {
                 "batch": row.batch,
                 "threads": asked.threads,
