@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,6 +23,8 @@ from irbench.stats.standing import Admission
 from irbench.stats.summary import summarise
 
 __all__ = ["observed_launches", "planned_timing", "rederive", "stored_admission", "stored_group"]
+
+_Kind = TypeVar("_Kind")
 
 
 def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocument:
@@ -59,15 +61,26 @@ def planned_timing(plan: Mapping[str, Any]) -> Timing:
     Raises:
         IrbenchError: They are none with which anything can be measured.
     """
+    timing = _converted({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
     try:
-        timing = msgspec.convert({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
         _require_possible(timing)
-    except (TypeError, ValueError) as error:  # msgspec's are ValueErrors too
-        raise IrbenchError(
-            f"The run's plan says nothing of how it was measured that could be right: {error}.",
-            hint="Restore it from a copy, or measure again; other runs are not affected.",
-        ) from error
+    except (TypeError, ValueError) as error:
+        raise _impossible(error) from error
     return timing
+
+
+def _converted(stored: Mapping[str, Any], kind: type[_Kind]) -> _Kind:
+    try:
+        return msgspec.convert(stored, kind)
+    except (TypeError, ValueError) as error:  # msgspec's are ValueErrors too
+        raise _impossible(error) from error
+
+
+def _impossible(error: Exception) -> IrbenchError:
+    return IrbenchError(
+        f"The run's plan says nothing of how it was measured that could be right: {error}.",
+        hint="Restore it from a copy, or measure again; other runs are not affected.",
+    )
 
 
 def _require_possible(timing: Timing) -> None:
@@ -185,7 +198,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
         artifact=artifact if row.artifact else None,
         backend=row.backend,
         device=row.device,
-        load=msgspec.convert(
+        load=_converted(
             {
                 "batch": row.batch,
                 "threads": asked.threads,

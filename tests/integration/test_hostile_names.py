@@ -90,7 +90,7 @@ def test_names_in_a_model_are_harmless(arguments: tuple[str, ...], hostile_model
     assert harmless_on_a_terminal(called.err)
     assert CHECKS.get(arguments[-1], harmless_on_a_terminal)(called.out)
     if "json" in arguments:
-        assert NAMED in str(json.loads(called.out))
+        assert repr(NAMED)[1:-1] in str(json.loads(called.out))
 
 
 def _poisoned(writer: RunWriter) -> RunWriter:

@@ -130,10 +130,12 @@ def _files(begun: str) -> Iterator[str]:
     except OSError:
         return
     for entry in entries:
+        path = f"{folder}{slash}{entry.name}"
+        shown = f"./{path}" if path.startswith("-") else path  # a file is no option
         if entry.name.endswith(_MODEL_FILES):
-            yield f"{folder}{slash}{entry.name}"
+            yield shown
         elif begun and entry.is_dir() and (name or not entry.name.startswith(".")):
-            yield f"{folder}{slash}{entry.name}/"
+            yield f"{shown}/"
 
 
 def _runs(context: click.Context, _begun: str) -> list[str]:

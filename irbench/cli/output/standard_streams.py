@@ -115,6 +115,9 @@ def guarded_streams() -> Iterator[StandardOutput]:
 def send_nowhere(descriptor: int) -> None:
     """Have everything that is written to a descriptor go nowhere, also what child processes write."""
     nowhere = os.open(os.devnull, os.O_RDWR)
+    if nowhere == descriptor:  # it was closed, and the lowest that was free
+        os.set_inheritable(descriptor, True)
+        return
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
 

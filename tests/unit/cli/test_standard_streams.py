@@ -12,7 +12,7 @@ from typing import TextIO
 
 import pytest
 
-from irbench.cli.output.standard_streams import GuardedFile, OutputFailed, guarded_streams, is_unread
+from irbench.cli.output.standard_streams import GuardedFile, OutputFailed, guarded_streams, is_unread, send_nowhere
 
 
 @pytest.fixture
@@ -134,3 +134,14 @@ def test_a_stream_that_is_no_file_stays(monkeypatch: pytest.MonkeyPatch):
         output.stop_with_reader()
         assert output.finish() is None
     assert mine.getvalue() == "data\n"
+
+
+def test_a_closed_descriptor_is_opened_to_nowhere_and_for_children_too():
+    lowest = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest)  # the next file that is opened would have its number
+    send_nowhere(lowest)
+    try:
+        assert os.write(lowest, b"data") == 4
+        assert os.get_inheritable(lowest)
+    finally:
+        os.close(lowest)
