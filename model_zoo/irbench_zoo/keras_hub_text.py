@@ -70,6 +70,19 @@ electra = _text(
     _SEGMENTED,
 )
 esm = _text("esm", "ESM2Backbone", _ENCODER, (20_256, 294_912), (_TOKENS,))
+f_net = _text(
+    "f_net",
+    "FNetBackbone",
+    {
+        "vocabulary_size": VOCABULARY,
+        "num_layers": LAYERS,
+        "hidden_dim": WIDTH,
+        "intermediate_dim": HIDDEN,
+        "max_sequence_length": POSITIONS,
+    },
+    (22_240, 148_480),
+    (token_ids("segment_ids", 2), _TOKENS),
+)
 falcon = _text(
     "falcon",
     "FalconBackbone",
@@ -162,4 +175,3 @@ whisper = _text(
     _HEARD,
 )
 xlm_roberta = _text("xlm_roberta", "XLMRobertaBackbone", _WITH_POSITIONS, (28_448, 294_912))
-xlnet = _text("xlnet", "XLNetBackbone", _ENCODER, (22_336, 395_776), _SEGMENTED)
