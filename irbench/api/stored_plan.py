@@ -32,7 +32,7 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
 
     Raises:
         IrbenchError: The plan names no model, or the run's inputs were arrays in memory, or it compares versions, or
-            a process kept a processor busy meanwhile.
+            a process kept a processor busy meanwhile; or values have other types than those that irbench writes.
     """
     if not plan.get("models"):
         raise IrbenchError("The run does not record what was asked for.", hint="Choose another: irbench results")
@@ -51,6 +51,17 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
             "A process kept a processor busy during the run, which no option asks for.",
             hint="Search again with irbench tune --flip-map, or choose another run: irbench results",
         )
+    try:
+        return _options(plan)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # a plan has no types of its own
+        raise IrbenchError(
+            f"The run does not record what was asked for in a form that irbench writes: {error}.",
+            hint="Choose another: irbench results",
+        ) from error
+
+
+def _options(plan: Mapping[str, Any]) -> RunOptions:
+    """Return the options of a plan that can be asked for; raises what a value of another type leads to."""
     goal = plan.get("goal") or {}
     return replace(
         _with_accuracy(_with_timing(plan), plan.get("accuracy")),

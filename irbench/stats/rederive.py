@@ -159,6 +159,11 @@ def _basis(table: GroupResult) -> Basis:
             f"The table of {table.model} does not record what it was derived from.",
             hint="It was stored by an older version of irbench: measure it again.",
         )
+    if not {row.id for row in table.cells}.issuperset(table.basis.cells):
+        raise IrbenchError(
+            f"The table of {table.model} was derived from rows that it does not have.",
+            hint="Restore the run from a copy, or measure again; other runs are not affected.",
+        )
     return table.basis
 
 

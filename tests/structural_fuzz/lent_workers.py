@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
 
-from irbench.worker.process import Worker, WorkerDied
+from irbench.worker.process import CallFailed, Worker
 
 __all__ = ["lent_worker"]
 
 _MEMORY_BYTES = 3 << 30
-_DEADLINE_S = 20.0
+_DEADLINE_S = 12.0
+"""Below that of a call, so that a worker that hangs is reported by irbench itself."""
 
 
 class _Lender:
@@ -54,7 +55,9 @@ def lent_worker() -> Iterator[None]:
             def ask(self, target: str, *args: Any, deadline_s: float, **options: Any) -> Any:
                 try:
                     return lender.worker().ask(target, *args, deadline_s=min(deadline_s, _DEADLINE_S), **options)
-                except WorkerDied:
+                except CallFailed:
+                    raise
+                except BaseException:  # it died, or the call was given up and its answer is still to come
                     lender.drop()
                     raise
 

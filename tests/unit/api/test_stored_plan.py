@@ -120,3 +120,10 @@ def test_a_run_beside_a_busy_neighbour_cannot_be_asked_for_again():
     with pytest.raises(IrbenchError, match="kept a processor busy") as refused:
         stored_options(plan)
     assert "--flip-map" in refused.value.hint
+
+
+@pytest.mark.parametrize("models", [[{}], 7, [None], ["net", 3]], ids=str)
+def test_a_plan_whose_values_have_other_types_is_refused(models: object) -> None:
+    with pytest.raises(IrbenchError, match="in a form that irbench writes") as caught:
+        stored_options({"models": models, "timing": {}})
+    assert "irbench results" in caught.value.hint

@@ -125,6 +125,16 @@ def test_a_run_from_before_there_was_a_burn_in_counts_its_first_blocks():
     assert rederive(run, records).groups[0].blocks_measured == 42
 
 
+def test_a_table_that_was_made_from_rows_that_it_lacks_is_refused():
+    records = launches()
+    run = stored(records)
+    table = run.groups[0]
+    assert table.basis is not None
+    strange = replace(table, basis=replace(table.basis, cells=(*table.basis.cells, "/etc/passwd")))
+    with pytest.raises(IrbenchError, match="rows that it does not have"):
+        rederive(replace(run, groups=(strange,)), records)
+
+
 IMPOSSIBLE = (
     [], "fast", {"max_launches": 2**40}, {"min_launches": 0}, {"min_launches": 5, "max_launches": 4}, {"confidence": 1},
     {"confidence": "high"}, {"max_blocks": -1}, {"burn_in_blocks": -1}, {"within": -0.5},
