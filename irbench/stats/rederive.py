@@ -61,8 +61,8 @@ def planned_timing(plan: Mapping[str, Any]) -> Timing:
     Raises:
         IrbenchError: They are none with which anything can be measured.
     """
-    timing = _converted({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
     try:
+        timing = _converted({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
         _require_possible(timing)
     except (TypeError, ValueError) as error:
         raise _impossible(error) from error
