@@ -37,7 +37,7 @@ test-real: $(STAMP) ## Trained models from pinned wheels of the package registry
 test-laws: $(STAMP) ## The laws of hypothesis, tried on 1,000 examples each
 	$(PYTEST) --hypothesis-profile=explore -m "not slow"
 
-test-all: $(STAMP) lint types pyright ## Every test but those of test-real and test-zoo
+test-all: $(STAMP) lint types pyright ## Every test but those of test-real and test-zoo: 40 minutes
 	$(PYTEST) -m "not zoo and not real"
 
 test-zoo: $(STAMP) ## Every model of the zoo exported and answered by every backend; two hours
