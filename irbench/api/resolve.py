@@ -28,6 +28,7 @@ from irbench.notices import ExportNotice
 from irbench.onnx.reading.file_kind import require_model_file
 from irbench.render.export_texts import export_notice_text, export_problems
 from irbench.spec import Bundle
+from irbench.worker.model_files import require_sound_weights
 
 __all__ = [
     "FIRST_MODEL",
@@ -177,12 +178,21 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
         outdated = find_outdated(path)
         if outdated is not None:
             say(export_notice_text(outdated))
-        return bundles.load_intact(path)
+        return _load_sound(path)
     found = bundles.find(name)
     if found is not None and not _means_path(name, found, say):
         return _refreshed(found, imports, say)
     _refuse_variant(name)
     return _exported(name, imports, say)
+
+
+def _load_sound(folder: Path) -> Bundle:
+    """Return the bundle in a folder, whose ONNX graphs are held to the same rules as files without a card."""
+    bundle = bundles.load_intact(folder)
+    for artifact in bundle.artifacts:
+        if artifact.kind == "onnx":
+            require_sound_weights(artifact.path)
+    return bundle
 
 
 def _exported(source: str, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:

@@ -142,7 +142,7 @@ def digest_of_source(artifact: Artifact) -> str:
     """Return the digest of a graph, and of the weights that it keeps in other files."""
     path = artifact.path
     own = artifact.sha256 or bundles.digest(path)
-    others = [bundles.digest(path.parent / location) for location in read_external_files(path)]
+    others = [bundles.digest(path.parent / location, follow=False) for location in read_external_files(path)]
     return hashlib.sha256("".join((own, *others)).encode()).hexdigest() if others else own
 
 

@@ -31,9 +31,10 @@ def with_graph_files(artifact: Artifact) -> Artifact:
 def _graph_files(artifact: Artifact) -> GraphFiles:
     """Return the digest of the file alone where it is the only one: that of ``sha256sum``."""
     files = dict(_named_files(artifact))
-    digests = {name: digest(path) for name, path in files.items()}
+    is_folder = artifact.path.is_dir()
+    digests = {name: digest(path, follow=is_folder or not name) for name, path in files.items()}
     lines = "".join(f"{name} {sha256}\n" for name, sha256 in digests.items())
-    whole = next(iter(digests.values())) if artifact.path.is_file() and len(files) == 1 else _digest_of(lines)
+    whole = next(iter(digests.values())) if not is_folder and len(files) == 1 else _digest_of(lines)
     return GraphFiles(whole, sum(path.stat().st_size for path in files.values()))
 
 

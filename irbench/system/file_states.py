@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from irbench.system.regular_files import open_regular
+
 __all__ = [
     "FileState",
     "digest",
@@ -43,9 +45,17 @@ class FileState:
     inode_changed_ns: int
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
+def digest(path: Path, *, follow: bool = True) -> str:
+    """Return the SHA-256 of a file.
+
+    Args:
+        path: A regular file.
+        follow: Whether it may be a symbolic link.
+
+    Raises:
+        OSError: As of :func:`irbench.system.regular_files.open_regular`.
+    """
+    with open_regular(path, follow=follow) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 __all__ = ["open_regular", "read_regular"]
 
 
-def open_regular(path: Path | str, *, follow: bool = True, folder: int | None = None) -> BinaryIO:
+def open_regular(path: Path | str, *, follow: bool = True, folder: int | None = None) -> BufferedReader:
     """Open a regular file to read it. Never waits: opening a pipe without a writer would take for ever.
 
     Args:

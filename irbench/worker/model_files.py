@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irbench.onnx.reading.external_data import size_of_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, TensorSpec
 from irbench.worker.file_reader import read_file
@@ -32,6 +33,7 @@ __all__ = [
     "read_inventory",
     "read_signature",
     "read_value_shapes",
+    "require_sound_weights",
 ]
 
 _CHECK_DEADLINE_S = 300.0
@@ -71,9 +73,24 @@ def read_graph_precision(path: Path) -> GraphPrecision:
 
 
 def read_external_files(path: Path) -> tuple[str, ...]:
-    """Return where a file keeps weights, relative to its folder, sorted; raises as :func:`read_file` does."""
+    """Return where a file keeps weights, relative to its folder, sorted: regular files below it, without links.
+
+    Raises:
+        IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.external_data.size_of_file`.
+    """
     found: tuple[str, ...] = read_file("irbench.onnx.reading.external_data:files_of_model", path)
+    for location in found:
+        size_of_file(path.parent, location)
     return found
+
+
+def require_sound_weights(path: Path) -> None:
+    """Refuse a file whose weights in other files lie where they must not, or are too short.
+
+    Raises:
+        IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.external_data.require_sound`.
+    """
+    read_file("irbench.onnx.reading.external_data:require_sound", path)
 
 
 def bound_shapes(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifact:

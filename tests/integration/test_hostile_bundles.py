@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import hostile_files as hostile
 import models
 import numpy as np
 import onnx
@@ -196,3 +197,10 @@ def test_a_bundle_whose_weights_lie_beside_its_graph_is_measured(monkeypatch: py
 
 def run() -> Called:
     return irbench("run", "--backends", "ort", "--format", "json", *FASTEST)
+
+
+def test_a_bundle_whose_weights_lie_elsewhere_is_refused_before_anything_opens_them(tmp_path: Path) -> None:
+    path = hostile.with_external(location="/dev/zero")(tmp_path)
+    place = install(lambda folder: shutil.copyfile(path, folder / "model.onnx"))
+    problem, _ = refusal(irbench("run", place, "--backends", "fake-a", *FASTEST))
+    assert "weights at '/dev/zero', outside its own folder" in problem

@@ -18,7 +18,7 @@ from .altered_nodes import add_function, change_attribute, change_operator, nest
 from .hostile_values import OUTSIDE, TEXTS, is_seldom
 from .model_parts import ATTRIBUTES, DEPTHS, DOMAINS, SIZES, any_name, pick, representable
 
-__all__ = ["LINK", "altered_model"]
+__all__ = ["LINK", "altered_model", "model_with_weights_elsewhere"]
 
 LINK = "link.bin"
 """A file beside the model which is a link to what lies outside of its folder."""
@@ -62,6 +62,13 @@ def altered_model(chance: random.Random) -> Files:
         with contextlib.suppress(DecodeError):  # protobuf's own limit of depth, where bodies were nested twice
             CHANGES[chance.randrange(len(CHANGES))](model, chance)
     return replace(files, model=model.SerializePartialToString(deterministic=True))
+
+
+def model_with_weights_elsewhere(chance: random.Random) -> bytes:
+    """Return a small model that says of a weight that it lies in another file, mostly where none may lie."""
+    model = onnx.ModelProto.FromString(chance.choice(_known()).model)
+    _point_elsewhere(model, chance)
+    return model.SerializePartialToString(deterministic=True)
 
 
 @functools.cache

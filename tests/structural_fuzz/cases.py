@@ -24,7 +24,7 @@ from irbench.across_runs.receipt import Receipt, encode_receipt
 
 from .altered_archives import archive
 from .altered_documents import altered, json_bytes
-from .altered_models import LINK, altered_model
+from .altered_models import LINK, altered_model, model_with_weights_elsewhere
 from .hostile_values import OUTSIDE, TEXTS, is_seldom
 from .known_documents import (
     MAGIC,
@@ -165,7 +165,11 @@ def _without_nothing(value: Any) -> Any:
 
 
 def _card(folder: Path, chance: random.Random) -> Sequence[Call]:
-    place = small_bundles.put(target=folder / "bundle")
+    has_weights_elsewhere = is_seldom(chance, 2)
+    model = model_with_weights_elsewhere(chance) if has_weights_elsewhere else b"onnx"
+    place = small_bundles.put(content=model, target=folder / "bundle")
+    if has_weights_elsewhere and is_seldom(chance, 2):
+        return [Call(("run", str(place), "--backends", "fake-a", "--dry-run"))]
     card = place / "card.json"
     plain = json.loads(card.read_text())
     plain["origin"] = ORIGIN if is_seldom(chance, 2) else None

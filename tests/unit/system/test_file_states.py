@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irbench.system import file_states
-from irbench.system.file_states import file_state, files_below, is_unchanged, names_digest
+from irbench.system.file_states import digest, file_state, files_below, is_unchanged, names_digest
 
 
 @pytest.fixture
@@ -84,3 +84,13 @@ def test_a_listing_is_of_names_and_changes_with_them(tmp_path: Path):
     assert names_digest(tmp_path) not in (before, "")
     assert names_digest(tmp_path, tmp_path.stat().st_ctime_ns) == ""
     assert names_digest(tmp_path / "none") == ""
+
+
+def test_a_digest_waits_for_no_pipe_and_follows_no_link_where_none_may_be(tmp_path: Path, file: Path):
+    (tmp_path / "link").symlink_to(file)
+    os.mkfifo(tmp_path / "pipe")
+    assert digest(tmp_path / "link") == digest(file, follow=False)
+    with pytest.raises(OSError, match="symbolic link"):
+        digest(tmp_path / "link", follow=False)
+    with pytest.raises(OSError, match="not a regular file"):
+        digest(tmp_path / "pipe")
