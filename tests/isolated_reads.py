@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from pathlib import Path
 
@@ -62,6 +63,10 @@ def answer(_: Path, size_bytes: int) -> bytes:
 
 
 def break_out(_: Path) -> object:
+    """Answer with a pickle that runs a program, as a file could that has taken its reader over."""
+    from irbench.worker import isolated_call
+
+    isolated_call.plain_bytes = pickle.dumps
     return Harmful(os.system, "true")
 
 

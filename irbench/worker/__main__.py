@@ -9,9 +9,11 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
+from irbench.worker.confined_start import VARIABLE
 from irbench.worker.parent_death import die_with_parent
 from irbench.worker.problems import problem_of
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say
@@ -25,13 +27,22 @@ def main() -> None:
     die_with_parent()
     if cpus:
         os.sched_setaffinity(0, {int(cpu) for cpu in cpus.split(",")})
-    with closing(Channel(socket.socket(fileno=descriptor))) as channel:
+    with closing(Channel(socket.socket(fileno=descriptor), dump=_form_of_answers())) as channel:
         _serve(channel)
     # runtimes may hang in their exit handlers, and nothing of ours is left to do
     with contextlib.suppress(OSError):  # the log's disk may be full
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(0)
+
+
+def _form_of_answers() -> Callable[[object], bytes] | None:
+    """Return what makes bytes of answers: of a confined worker nobody takes a pickle."""
+    if VARIABLE not in os.environ:
+        return None
+    from irbench.worker.plain_values import plain_bytes  # needs NumPy, which others import with their runtime
+
+    return plain_bytes
 
 
 def _serve(channel: Channel) -> None:
@@ -55,7 +66,7 @@ def _serve(channel: Channel) -> None:
             channel.send(answer)
         except (BrokenPipeError, ConnectionResetError):
             return
-        except Exception as error:  # noqa: BLE001 - what cannot be pickled is a failure of the call
+        except Exception as error:  # noqa: BLE001 - what cannot be sent is a failure of the call
             channel.send(_problem(error))
 
 

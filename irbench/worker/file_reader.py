@@ -7,7 +7,6 @@ kernel holds as far as it can (:mod:`irbench.system.confinement`). What that pro
 from __future__ import annotations
 
 import atexit
-import pickle
 import signal
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,8 +21,9 @@ from irbench.onnx.reading.protobuf import DAMAGED
 from irbench.system import host
 from irbench.system.confinement import Confinement
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut, how_it_ended
+from irbench.worker.field_types import check_of
 from irbench.worker.isolated_call import Ended, IsolatedCall, OutOfMemory
-from irbench.worker.plain_values import load_plain
+from irbench.worker.plain_values import NotPlain, load_plain
 from irbench.worker.process import Worker
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.wire import Problem, Reply
@@ -69,7 +69,12 @@ _BOUNDED: set[_Version] = set()
 
 
 def read_file(
-    target: str, path: Path, *args: Any, imports: tuple[str, ...] = (), deadline_s: float = _DEADLINE_S
+    target: str,
+    path: Path,
+    *args: Any,
+    returns: Any = Any,
+    imports: tuple[str, ...] = (),
+    deadline_s: float = _DEADLINE_S,
 ) -> Any:
     """Return what a function says of an ONNX file, called in a process that can harm nobody.
 
@@ -77,6 +82,7 @@ def read_file(
         target: ``module:function``; it returns dataclasses of irbench and plain values.
         path: The file, its first argument.
         args: The others; of the user's files the process can read the paths among them, and no other.
+        returns: The type of what it returns; another answer is refused.
         imports: Modules that the call needs; they are imported once for all calls.
         deadline_s: For how long it may read.
 
@@ -90,7 +96,10 @@ def read_file(
     if version not in _BOUNDED:
         _read(_BOUNDS, (path,), version)
         _BOUNDED.add(version)
-    return _read(target, (path, *args), version, imports, deadline_s)
+    found = _read(target, (path, *args), version, imports, deadline_s)
+    if not check_of(returns)(found):
+        raise UnreadableFile(f"{path} could not be read: the answer is of another type.", "answer")
+    return found
 
 
 def _read(
@@ -106,7 +115,7 @@ def _read(
     try:
         asked = IsolatedCall(target, args, memory_bytes, Confinement(readable), imports)
         answer = _answer(_READER.call(asked, deadline_s), path, memory_bytes)
-    except (IrbenchError, pickle.UnpicklingError) as error:
+    except (IrbenchError, NotPlain) as error:
         _refuse_changed(path, version)  # which explains whatever else is wrong
         explained = _explained(error, path, deadline_s)
         if explained is error:
@@ -116,14 +125,14 @@ def _read(
     return answer
 
 
-def _explained(error: IrbenchError | pickle.UnpicklingError, path: Path, deadline_s: float) -> IrbenchError:
+def _explained(error: IrbenchError | NotPlain, path: Path, deadline_s: float) -> IrbenchError:
     """Return the error of a user's that a failure to read a file is."""
     if isinstance(error, WorkerTimedOut):
         return UnreadableFile(f"{path} could not be read within {deadline_s:.0f} s.", "deadline")
     if isinstance(error, WorkerDied):
         died = error.during(f"{path} could not be read.", _HARMFUL)
         return UnreadableFile(died.message, "crash", died.hint)
-    if isinstance(error, pickle.UnpicklingError):
+    if isinstance(error, NotPlain):
         return UnreadableFile(f"{path} could not be read: {error}", "answer")
     return error
 
@@ -194,7 +203,7 @@ def _answer(ended: Ended, path: Path, memory_bytes: int) -> Any:
 
     Raises:
         IrbenchError: It gave none.
-        UnpicklingError: It gave something that no reader gives.
+        NotPlain: It gave something that no reader gives.
     """
     if ended.is_too_long:
         raise UnreadableFile(f"{path} has more nodes, weights or names than irbench reads.", "answer")
@@ -205,7 +214,7 @@ def _answer(ended: Ended, path: Path, memory_bytes: int) -> Any:
         return answer.value
     if isinstance(answer, Problem):
         raise _refusal(path, answer)
-    raise _out_of_memory(path, memory_bytes) if isinstance(answer, OutOfMemory) else pickle.UnpicklingError("no answer")
+    raise _out_of_memory(path, memory_bytes) if isinstance(answer, OutOfMemory) else NotPlain("no answer")
 
 
 def _refusal(path: Path, problem: Problem) -> IrbenchError:

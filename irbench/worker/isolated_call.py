@@ -1,6 +1,6 @@
 """A call on a file of unknown origin, in a process forked for it alone: with little memory, and confined.
 
-The worker that forks has imported what the call needs, so that a call costs milliseconds. It never unpickles the
+The worker that forks has imported what the call needs, so that a call costs milliseconds. It never looks at the
 answer: these are bytes for the coordinator, which takes plain values from them and nothing else.
 """
 
@@ -18,8 +18,9 @@ from typing import Any, NoReturn
 from irbench.system.confinement import Confinement, confine
 from irbench.system.memory import limit_memory
 from irbench.worker.parent_death import die_with_parent
+from irbench.worker.plain_values import plain_bytes
 from irbench.worker.problems import problem_of
-from irbench.worker.wire import Problem, Reply, pickled
+from irbench.worker.wire import Problem, Reply
 
 __all__ = ["Ended", "IsolatedCall", "OutOfMemory", "isolated_call"]
 
@@ -61,8 +62,9 @@ class Ended:
     """How a call ended.
 
     Attributes:
-        answer: The pickle of a :class:`irbench.worker.wire.Reply`, a :class:`irbench.worker.wire.Problem` or an
-            :class:`OutOfMemory`; not to be trusted. Empty where the process ended without one.
+        answer: The bytes (:mod:`irbench.worker.plain_values`) of a :class:`irbench.worker.wire.Reply`, a
+            :class:`irbench.worker.wire.Problem` or an :class:`OutOfMemory`; not to be trusted. Empty where the process
+            ended without one.
         exit_code: What the process ended with; a negative one is a signal's.
         is_too_long: Whether the answer was longer than any that is expected.
     """
@@ -93,7 +95,7 @@ def isolated_call(asked: IsolatedCall) -> Ended:
 
 
 def _answer(function: Callable[..., Any], asked: IsolatedCall, writing: int) -> NoReturn:
-    """Write the pickle of what a function returns or raises into a pipe, and end; runs in the fork."""
+    """Write what a function returns or raises into a pipe, and end; runs in the fork."""
     code = 1
     try:
         die_with_parent()
@@ -112,11 +114,11 @@ def _outcome(function: Callable[..., Any], asked: IsolatedCall) -> bytes:
     try:
         limit_memory(asked.memory_bytes)
         confine(asked.confinement)
-        return pickled(Reply(function(*asked.args)))
+        return plain_bytes(Reply(function(*asked.args)))
     except MemoryError:
         outcome = OutOfMemory()
     except BaseException as error:  # noqa: BLE001 - every failure must reach the coordinator as a value
         with contextlib.suppress(OSError, MemoryError):  # the log's disk may be full
             traceback.print_exc()
         outcome = problem_of(error)
-    return pickled(outcome)
+    return plain_bytes(outcome)

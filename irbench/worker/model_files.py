@@ -43,9 +43,11 @@ _SHAPES = ("onnx", "onnx.shape_inference", "irbench.onnx.contributed")
 
 def examine_file(path: Path) -> tuple[Signature, int]:
     """Return what :func:`irbench.onnx.reading.check.examine` does; raises as it and :func:`read_file` do."""
-    target = "irbench.onnx.reading.check:examine"
+    from irbench.onnx.reading.signature import Signature
+
+    target, imports, returns = "irbench.onnx.reading.check:examine", (*_ONNX, "onnx.checker"), tuple[Signature, int]
     found: tuple[Signature, int] = read_file(
-        target, path, imports=(*_ONNX, "onnx.checker"), deadline_s=_CHECK_DEADLINE_S
+        target, path, returns=returns, imports=imports, deadline_s=_CHECK_DEADLINE_S
     )
     return found
 
@@ -56,19 +58,26 @@ def read_signature(path: Path) -> Signature:
     Raises:
         IrbenchError: As :func:`read_file`, or irbench cannot feed such a graph.
     """
-    found: Signature = read_file("irbench.onnx.reading.signature:read", path, imports=_ONNX)
+    from irbench.onnx.reading.signature import Signature
+
+    found: Signature = read_file("irbench.onnx.reading.signature:read", path, returns=Signature, imports=_ONNX)
     return found
 
 
 def read_inventory(path: Path) -> Inventory:
     """Return nodes and weights of a file; raises as :func:`read_file` does."""
-    found: Inventory = read_file("irbench.onnx.reading.inventory:take_inventory", path)
+    from irbench.onnx.reading.inventory import Inventory
+
+    found: Inventory = read_file("irbench.onnx.reading.inventory:take_inventory", path, returns=Inventory)
     return found
 
 
 def read_graph_precision(path: Path) -> GraphPrecision:
     """Return the precisions that a file holds; raises as :func:`read_file` does."""
-    found: GraphPrecision = read_file("irbench.onnx.reading.precision:read_precision", path)
+    from irbench.onnx.reading.precision import GraphPrecision
+
+    target = "irbench.onnx.reading.precision:read_precision"
+    found: GraphPrecision = read_file(target, path, returns=GraphPrecision)
     return found
 
 
@@ -78,7 +87,8 @@ def read_external_files(path: Path) -> tuple[str, ...]:
     Raises:
         IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.external_data.size_of_file`.
     """
-    found: tuple[str, ...] = read_file("irbench.onnx.reading.external_data:files_of_model", path)
+    target = "irbench.onnx.reading.external_data:files_of_model"
+    found: tuple[str, ...] = read_file(target, path, returns=tuple[str, ...])
     for location in found:
         size_of_file(path.parent, location)
     return found
@@ -100,24 +110,34 @@ def bound_shapes(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) ->
 
 def read_cost(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
     """Return the cost of a graph for inputs of these shapes; raises as :func:`read_file` does."""
-    found: ModelCost = read_file("irbench.cost_model.counting:cost_of_file", path, tuple(inputs), imports=_SHAPES)
+    from irbench.cost_model import ModelCost
+
+    target = "irbench.cost_model.counting:cost_of_file"
+    found: ModelCost = read_file(target, path, tuple(inputs), returns=ModelCost, imports=_SHAPES)
     return found
 
 
 def read_formulas(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:
     """Return the cost as formulas in the dimensions that have no size; raises as :func:`read_file` does."""
-    target = "irbench.cost_model.formulas:formulas_of_file"
-    found: ModelFormulas | NoFormulas = read_file(target, path, tuple(inputs), imports=_SHAPES)
+    from irbench.cost_model.formulas import ModelFormulas, NoFormulas
+
+    target, returns = "irbench.cost_model.formulas:formulas_of_file", ModelFormulas | NoFormulas
+    found: ModelFormulas | NoFormulas = read_file(target, path, tuple(inputs), returns=returns, imports=_SHAPES)
     return found
 
 
 def read_value_shapes(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueShape, ...]:
     """Return the shapes of all values for inputs of these shapes; raises as :func:`read_file` does."""
-    target = "irbench.onnx.reading.value_shapes:shapes_of_file"
-    found: tuple[ValueShape, ...] = read_file(target, path, tuple(inputs), imports=_SHAPES)
+    from irbench.onnx.reading.value_shapes import ValueShape
+
+    target, returns = "irbench.onnx.reading.value_shapes:shapes_of_file", tuple[ValueShape, ...]
+    found: tuple[ValueShape, ...] = read_file(target, path, tuple(inputs), returns=returns, imports=_SHAPES)
     return found
 
 
 def _plan(path: Path, bound: Artifact) -> BoundCopy:
-    found: BoundCopy = read_file("irbench.onnx.rewriting.bound_copy:plan_copy", path, bound)
+    from irbench.onnx.rewriting.bound_copy import BoundCopy
+
+    target = "irbench.onnx.rewriting.bound_copy:plan_copy"
+    found: BoundCopy = read_file(target, path, bound, returns=BoundCopy)
     return found

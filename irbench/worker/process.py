@@ -160,12 +160,13 @@ class Worker:
                 if say is not None:
                     say(message.progress)
             elif isinstance(message, Problem):
-                raise CallFailed(
-                    message.message, hint=message.hint, exit_code=ExitCode(message.exit_code or ExitCode.FAILED_CELL)
-                )
-            else:
-                assert isinstance(message, Reply)
+                code = message.exit_code
+                known = ExitCode(code) if code and code in set(ExitCode) else ExitCode.FAILED_CELL
+                raise CallFailed(message.message, hint=message.hint, exit_code=known)
+            elif isinstance(message, Reply):
                 return message.value
+            else:
+                raise CallFailed("Its answer cannot be read: it is none.", exit_code=ExitCode.FAILED_CELL)
 
     def freeze(self) -> None:
         """Stop the worker and everything it started; returns once it stands still.

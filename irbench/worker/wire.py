@@ -1,8 +1,8 @@
 """What travels between the coordinator and a worker, over a descriptor of its own and never over stdout.
 
 Messages are pickled: both ends are the same program started by the same user, and the arrays they carry need no other
-form. The two may run in different versions of Python, so the protocol is fixed, and what versions pickle differently
-has a form of its own.
+form. Only a worker that is confined answers in one (:mod:`irbench.worker.plain_values`). The two may run in different
+versions of Python, so the protocol is fixed, and what versions pickle differently has a form of its own.
 """
 
 from __future__ import annotations
@@ -36,16 +36,23 @@ class _Pickler(pickle.Pickler):
 
 
 class Channel:
-    """One end of a connection: whole messages, each its length and its pickle.
+    """One end of a connection: whole messages, each its length and its content.
 
     Args:
         end: A connected stream, which the channel owns.
-        load: Returns the message of a pickle; what is trusted may name any code.
+        load: Returns the message of what arrives; what is trusted may be a pickle, which may name any code.
+        dump: Returns what a message is sent as.
     """
 
-    def __init__(self, end: socket.socket, load: Callable[[bytes], Any] = pickle.loads) -> None:  # both ends are ours
+    def __init__(
+        self,
+        end: socket.socket,
+        load: Callable[[bytes], Any] = pickle.loads,  # both ends are ours
+        dump: Callable[[object], bytes] | None = None,
+    ) -> None:
         self._end = end
         self._load = load
+        self._dump = dump or pickled
         self._arrived = bytearray()
 
     @property
@@ -65,15 +72,15 @@ class Channel:
         """Send a message; waits until the other end has room for it.
 
         Args:
-            message: Anything that can be pickled.
+            message: Anything that ``dump`` takes.
             within_s: For how long to wait at most; ``None`` waits for as long as the other end is there.
 
         Raises:
             TimeoutError: The other end had no room for it in time; what was sent of it is no whole message.
             OSError: The other end has hung up.
-            Exception: The message cannot be pickled; nothing was sent.
+            Exception: ``dump`` does not take it; nothing was sent.
         """
-        content = pickled(message)
+        content = self._dump(message)
         self._end.settimeout(within_s)
         try:
             self._end.sendall(_LENGTH.pack(len(content)) + content)
@@ -106,7 +113,7 @@ class Channel:
         """Return a message that is complete.
 
         Raises:
-            Exception: It cannot be unpickled; the next one can be read.
+            Exception: It cannot be read; the next one can.
         """
         end = _LENGTH.size + self._length
         content = bytes(memoryview(self._arrived)[_LENGTH.size : end])

@@ -12,6 +12,7 @@ import models
 import pytest
 
 from irbench.errors import ExitCode, IrbenchError
+from irbench.onnx.reading.signature import Signature
 from irbench.system.confinement import confinement_support
 from irbench.worker import file_reader
 from irbench.worker.file_reader import UnreadableFile, most_memory_bytes, read_file
@@ -130,9 +131,16 @@ def test_no_other_file_of_the_users_can_be_read(model: Path) -> None:
 
 
 def test_an_answer_that_would_run_code_here_is_refused(model: Path) -> None:
-    with pytest.raises(UnreadableFile, match="no plain value") as caught:
+    with pytest.raises(UnreadableFile, match="could not be read") as caught:
         read_with("break_out", model)
     assert caught.value.cause == "answer"
+
+
+def test_an_answer_of_another_type_is_refused(model: Path) -> None:
+    assert read_file("isolated_reads:process_of", model, returns=tuple[int, int])
+    for returns in (tuple[int, str], tuple[int, int, int], list[int], str, Signature, int | None):
+        with pytest.raises(UnreadableFile, match="of another type"):
+            read_file("isolated_reads:process_of", model, returns=returns)
 
 
 def test_an_answer_that_is_too_long_is_refused_unread(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
