@@ -11,6 +11,7 @@ from irbench.errors import IrbenchError
 from irbench.feeds import generate, write_sample
 from irbench.notices import Note
 from irbench.record import Failure
+from irbench.runner.confined_cells import confinement_of, refuse_own_code_beside_models
 from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected, expected_outputs
@@ -74,8 +75,10 @@ def checked_group(
         hear: Hears what came out for each.
 
     Raises:
-        IrbenchError: The samples or the outputs do not suit the limit, or there is no reference to agree with.
+        IrbenchError: The samples or the outputs do not suit the limit, there is no reference to agree with, or the
+            measure is code of the user's where models are confined.
     """
+    refuse_own_code_beside_models(limit.function)
     first: dict[Hashable, Cell] = {}
     for cell in sorted(planned.measured, key=lambda cell: cell.load.batch):  # the smallest batch is the quickest
         first.setdefault(answers_key(cell, planned.group), cell)
@@ -124,7 +127,11 @@ def _asked(cell: Cell, limit: AccuracyLimit, answered: _Answered, deadline_s: fl
     alone = replace(cell, load=replace(cell.load, threads=None, streams=1, instances=1))
     task = AccuracyTask(alone, answered.workload, expected.outputs, expected.scale, limit)
     found: Accuracy = call_in_worker(
-        "irbench.worker.accuracy:measure_accuracy", task, deadline_s=deadline_s, python=cell.python
+        "irbench.worker.accuracy:measure_accuracy",
+        task,
+        deadline_s=deadline_s,
+        python=cell.python,
+        confinement=confinement_of(alone, answered.workload.feeding.samples),
     )
     return found
 

@@ -14,7 +14,7 @@ from irbench.system.confinement import Confinement, confinement_support
 from irbench.worker.interpreters import source_folder
 from irbench.worker.model_files import read_external_files
 
-__all__ = ["confinement_of", "confinement_to", "require_confinement"]
+__all__ = ["confinement_of", "confinement_to", "refuse_own_code_beside_models", "require_confinement"]
 
 _VARIABLE = "IRBENCH_CONFINE"
 
@@ -33,6 +33,22 @@ def require_confinement() -> None:
         raise IrbenchError(
             f"{_VARIABLE} is set, and {missing} is not available here.",
             hint=f"unset {_VARIABLE}, or use a kernel and a container that offer it: see irbench doctor.",
+        )
+
+
+def refuse_own_code_beside_models(function: str) -> None:
+    """Refuse to call a function of the user's in the process that runs a model, where models are confined.
+
+    Args:
+        function: ``FILE.py:FUNCTION``, which needs more than a model may reach; empty where there is none.
+
+    Raises:
+        IrbenchError: Confinement is asked for, and there is a function.
+    """
+    if function and _is_asked():
+        raise IrbenchError(
+            f"{_VARIABLE} is set, and {function} is called in the process that runs the model.",
+            hint=f"Use --min-accuracy, which is confined, or unset {_VARIABLE} if you trust the model.",
         )
 
 

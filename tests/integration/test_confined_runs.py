@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import hostile_files as hostile
@@ -81,6 +82,25 @@ def test_verify_confines_its_backends_too(tmp_path: Path, monkeypatch: pytest.Mo
     called = irbench_here("verify", models.mlp(tmp_path).path, "--backends", "ort")
     assert called.code == 0, called.err
     assert any(allowed is not None and allowed.for_runtime for allowed in asked)
+
+
+@needs_both
+def test_all_that_runs_a_model_of_a_run_with_a_limit_is_confined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unconfined: set[str] = set()
+    send = Worker.send
+
+    def record(worker: Worker, target: str, *arguments: object, **options: object) -> None:
+        if worker._channel._load is pickle.loads:
+            unconfined.add(target)
+        send(worker, target, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Worker, "send", record)
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    called = irbench_here("run", models.mlp(tmp_path).path, "--backends", "ort", "--min-accuracy", "50%", *FASTEST)
+    assert called.code == 0, called.err
+    assert unconfined <= {"irbench.worker.isolated_call:isolated_call", "irbench.worker.probing:probe"}
 
 
 def test_only_backends_are_confined_and_only_where_that_is_asked_for(

@@ -19,6 +19,7 @@ from irbench.api.values import Settings
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED
 from irbench.render.quantities import plural
+from irbench.runner.confined_cells import confinement_of
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import fixed_batch
@@ -185,7 +186,7 @@ def _advised_streams(asked: RunOptions, wanted: Mapping[str, str], scratch: Path
         load = replace(cell.load, options={**cell.load.options, **wanted})
         streams: int = call_in_worker(
             "irbench.worker.probing:advised_streams", cell.backend, cell.artifact, load, cell.device,
-            deadline_s=_ADVICE_DEADLINE_S,
+            deadline_s=_ADVICE_DEADLINE_S, confinement=confinement_of(replace(cell, load=load)),
         )  # fmt: skip
     except IrbenchError:
         return None

@@ -9,8 +9,12 @@ from typing import Any
 import launches
 import pytest
 
+from irbench.errors import IrbenchError
+from irbench.runner import accuracy, confined_cells
 from irbench.runner.accuracy import answers_key, is_classifier
-from irbench.spec import Artifact, Bundle, Cell, TensorSpec, Workload
+from irbench.runner.reference import Expected
+from irbench.spec import AccuracyLimit, Artifact, Bundle, Cell, TensorSpec, Workload
+from irbench.system.confinement import Confinement
 
 GROUP = launches.group("ort", batch=1)
 ROW = replace(GROUP.cells[0], artifact=Artifact("onnx", Path("net.onnx"), (), ()))
@@ -69,3 +73,26 @@ BOXES = TensorSpec("boxes", "float32", ("batch", 84, 8400))
 )
 def test_a_classifier_has_one_output_of_scores(workload: Workload, has_classes: bool) -> None:
     assert is_classifier(workload) is has_classes
+
+
+def test_the_worker_that_runs_a_model_for_its_accuracy_is_confined_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    monkeypatch.setattr(confined_cells, "require_confinement", lambda: None)
+    monkeypatch.setattr(accuracy, "call_in_worker", lambda *_, confinement=None, **__: asked.append(confinement))
+    row = replace(ROW, artifact=Artifact("tf-graph", tmp_path / "graph.pb", (), ()), program=None)
+    workload = replace(model(SCORES), feeding=replace(model(SCORES).feeding, samples=(tmp_path / "x.npz",)))
+    answered = accuracy._Answered(workload, Expected(None, None), 0)
+    accuracy._asked(row, AccuracyLimit(0.9), answered, 1.0)
+    assert asked == [Confinement((tmp_path / "graph.pb", tmp_path / "x.npz"), for_runtime=True)]
+
+
+def test_a_measure_of_the_users_is_not_called_beside_a_model_that_is_confined(monkeypatch: pytest.MonkeyPatch) -> None:
+    confined_cells.refuse_own_code_beside_models("metrics.py:f1")
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    confined_cells.refuse_own_code_beside_models("")
+    with pytest.raises(IrbenchError, match=r"metrics\.py:f1 is called in the process that runs the model") as refused:
+        confined_cells.refuse_own_code_beside_models("metrics.py:f1")
+    assert "--min-accuracy" in refused.value.hint
