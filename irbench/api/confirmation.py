@@ -20,7 +20,7 @@ from irbench.api.measurement import StoredRun, measure
 from irbench.api.options import RunOptions
 from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import Reporter
-from irbench.api.stored_code import own_code_obstacle
+from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.result import RunDocument
@@ -63,6 +63,7 @@ def confirm(
         return Confirmation("not-possible", obstacle=obstacle)
     try:
         repetition = _repetition(base, new, found)
+        refuse_stored_folders(repetition.options)
         refused = None if allow_own_code else own_code_obstacle(repetition.options)
         if refused is not None:
             return Confirmation("not-possible", obstacle=refused)

@@ -20,7 +20,7 @@ from irbench.api.measurement import measure
 from irbench.api.options import Readers, RunOptions, read_keywords
 from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import ProgressOption, Reporter, reporting
-from irbench.api.stored_code import own_code_obstacle
+from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.errors import ExitCode, IrbenchError
 from irbench.plain_text import plain
@@ -202,6 +202,7 @@ def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
         return Replay(ReplayResult(claimed, "not-comparable", obstacle=obstacle))
     try:
         planned = _plan(claimed, options)
+        refuse_stored_folders(planned)
         refused = _own_code(planned, options)
         if refused is not None:
             return _not_comparable(claimed, refused)

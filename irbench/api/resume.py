@@ -18,7 +18,7 @@ from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.results import Run
 from irbench.api.run import finished_run
 from irbench.api.run_destination import planned_run
-from irbench.api.stored_code import own_code_obstacle
+from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.environments import INSTALLED
 from irbench.errors import IrbenchError
@@ -179,6 +179,7 @@ def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> Ru
     _require_unchanged(document, changed_environment(document, host.describe(registry.distributions())))
     environments = document.plan.get("environments") or ()
     stored = stored_options({**document.plan, "environments": ()})
+    refuse_stored_folders(stored)
     obstacle = None if options.allow_own_code else own_code_obstacle(stored)
     if obstacle is not None:
         raise IrbenchError(

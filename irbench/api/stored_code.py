@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from irbench.across_runs.confirmation import Obstacle
 from irbench.api.options import RunOptions
+from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
+from irbench.runner.confined_cells import is_confinement_asked_for
 
-__all__ = ["own_code_obstacle"]
+__all__ = ["own_code_obstacle", "refuse_stored_folders"]
 
 
 def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
@@ -22,3 +26,20 @@ def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
     measures = [stored.metric.function] if stored.metric is not None else []
     code = [*rows, *functions, *measures]
     return Obstacle("own-code", {"code": code}) if code else None
+
+
+def refuse_stored_folders(stored: RunOptions) -> None:
+    """Refuse a stored plan whose options name folders, where models are confined: some of them models may write.
+
+    Raises:
+        IrbenchError: An option of a backend is the path of a folder or file.
+    """
+    settings = (text for options in stored.set.values() for text in options.values())
+    varied = (text for options in stored.vary.values() for texts in options.values() for text in texts)
+    named = next((text for text in (*settings, *varied) if Path(text).is_absolute()), None)
+    if named is not None and is_confinement_asked_for():
+        raise IrbenchError(
+            f"The stored plan names {named}, and IRBENCH_CONFINE is set: who stored it is not to choose what a model "
+            "may write.",
+            hint="Measure with irbench run and a folder of your own, or unset IRBENCH_CONFINE.",
+        )

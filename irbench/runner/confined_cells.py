@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Cell
 from irbench.system.confinement import Confinement, confinement_support
 from irbench.worker.interpreters import source_folder
 from irbench.worker.model_files import read_external_files
 
-__all__ = ["confinement_of", "confinement_to", "refuse_own_code_beside_models", "require_confinement"]
+__all__ = [
+    "confinement_of",
+    "confinement_to",
+    "is_confinement_asked_for",
+    "refuse_own_code_beside_models",
+    "require_confinement",
+]
 
 _VARIABLE = "IRBENCH_CONFINE"
 
@@ -26,7 +34,7 @@ def require_confinement() -> None:
         IrbenchError: It is asked for, and the kernel offers none.
     """
     found = confinement_support()
-    if _is_asked() and not (found.landlock and found.seccomp):
+    if is_confinement_asked_for() and not (found.landlock and found.seccomp):
         missing = " and ".join(
             name for name, there in (("Landlock", found.landlock), ("seccomp", found.seccomp)) if not there
         )
@@ -45,7 +53,7 @@ def refuse_own_code_beside_models(function: str) -> None:
     Raises:
         IrbenchError: Confinement is asked for, and there is a function.
     """
-    if function and _is_asked():
+    if function and is_confinement_asked_for():
         raise IrbenchError(
             f"{_VARIABLE} is set, and {function} is called in the process that runs the model.",
             hint=f"Use --min-accuracy, which is confined, or unset {_VARIABLE} if you trust the model.",
@@ -60,18 +68,18 @@ def confinement_of(
     Args:
         cell: What it runs.
         samples: Files of its inputs.
-        environment: Its variables: folders that they name are for it to write.
+        environment: Variables that irbench sets for it: folders that they name are for it to write.
 
     Raises:
-        IrbenchError: As :func:`require_confinement`.
+        IrbenchError: As :func:`require_confinement`, or an option names a folder for compiled code that is none to
+            give away.
     """
     if cell.program is not None or cell.artifact is None:
         return None
     found = confinement_to(cell.artifact, samples)
     if found is None:
         return None
-    named = map(Path, (*(environment or {}).values(), *map(str, cell.load.options.values())))
-    folders = tuple(path for path in named if path.is_absolute() and path.is_dir())
+    folders = (*_folders((environment or {}).values()), *_caches(cell, cell.artifact))
     code = () if cell.python is None else tuple(path.resolve() for path in source_folder().iterdir())
     return replace(found, readable=(*found.readable, *code), writable=folders)
 
@@ -82,14 +90,37 @@ def confinement_to(artifact: Artifact, samples: Iterable[Path] = ()) -> Confinem
     Raises:
         IrbenchError: As :func:`require_confinement`.
     """
-    if not _is_asked():
+    if not is_confinement_asked_for():
         return None
     require_confinement()
     return Confinement((*_files_of(artifact), *samples), for_runtime=True)
 
 
-def _is_asked() -> bool:
+def is_confinement_asked_for() -> bool:
+    """Return whether the user asks to confine what runs models."""
     return bool(os.environ.get(_VARIABLE))
+
+
+def _caches(cell: Cell, artifact: Artifact) -> tuple[Path, ...]:
+    """Return the folders of compiled code that options name; what runs the model writes them.
+
+    Raises:
+        IrbenchError: One holds the user's home, the model, or code.
+    """
+    keys = registry.describe(registry.BACKENDS, cell.backend).cache_folders
+    folders = _folders(str(cell.load.options[key]) for key in keys if key in cell.load.options)
+    for folder in folders:
+        kept = (Path.home(), artifact.path.parent, Path(sys.prefix), *map(Path, sys.path))
+        if any(place.resolve().is_relative_to(folder.resolve()) for place in kept):
+            raise IrbenchError(
+                f"{folder} holds more than compiled code, and a confined model could change all of it.",
+                hint="Make an empty folder for what the backend compiles, and name that one.",
+            )
+    return folders
+
+
+def _folders(named: Iterable[str]) -> tuple[Path, ...]:
+    return tuple(path for path in map(Path, named) if path.is_absolute() and path.is_dir())
 
 
 def _files_of(artifact: Artifact) -> tuple[Path, ...]:

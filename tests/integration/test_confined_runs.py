@@ -11,6 +11,7 @@ import pytest
 from fake_runs import FASTEST, cell
 from front_door import irbench_here
 
+from irbench.errors import IrbenchError
 from irbench.runner import confined_cells
 from irbench.spec import Artifact, Cell, Load, Program
 from irbench.system.confinement import Confinement, ConfinementSupport, confinement_support
@@ -107,11 +108,33 @@ def test_only_backends_are_confined_and_only_where_that_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     artifact = Artifact("tf-graph", tmp_path / "graph.pb", (), ())
-    row = Cell("a", artifact, "tf", "cpu", Load(options={"cache_dir": str(tmp_path)}))
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    row = Cell("a", artifact, "openvino", "cpu", Load(options={"CACHE_DIR": str(cache), "LOG_FILE": "/var"}))
     own = Cell("b", artifact, "own", "cpu", Load(), program=Program("callable", "nets:build"))
     monkeypatch.delenv("IRBENCH_CONFINE", raising=False)
     assert confined_cells.confinement_of(row) is None
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
     assert confined_cells.confinement_of(own) is None
     found = confined_cells.confinement_of(row, [tmp_path / "x.npz"])
-    assert found == Confinement((tmp_path / "graph.pb", tmp_path / "x.npz"), (tmp_path,), for_runtime=True)
+    assert found == Confinement((tmp_path / "graph.pb", tmp_path / "x.npz"), (cache,), for_runtime=True)
+
+
+@pytest.mark.parametrize("folder", ["/", "~", "~/..", "model", "link"])
+def test_no_folder_that_holds_more_than_a_cache_is_given_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home" / "user"))
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    monkeypatch.setattr(confined_cells, "require_confinement", lambda: None)
+    for name in ("home/user", "model", "cache"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "model")
+    artifact = Artifact("tf-graph", tmp_path / "model" / "graph.pb", (), ())
+    given = str(tmp_path / Path(folder).expanduser())
+    with pytest.raises(IrbenchError, match="holds more than compiled code"):
+        confined_cells.confinement_of(Cell("a", artifact, "openvino", "cpu", Load(options={"CACHE_DIR": given})))
+    given = str(tmp_path / "cache")
+    found = confined_cells.confinement_of(Cell("a", artifact, "openvino", "cpu", Load(options={"CACHE_DIR": given})))
+    assert found is not None
+    assert found.writable == (tmp_path / "cache",)
