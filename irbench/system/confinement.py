@@ -28,6 +28,7 @@ _DEVICES = ("nvidia*", "dri", "kfd", "accel", "shm")
 """Below ``/dev``: of graphics processors and accelerators, and memory that processes share."""
 _SINK = Path("/dev/null")
 _LARGEST_LOG_BYTES = 1 << 24
+_REFUSED_TO_READERS = (*seccomp.NETWORK, *seccomp.PROGRAMS, *seccomp.OWNERSHIP, *seccomp.ATTRIBUTES)
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Confinement:
     Attributes:
         readable: Files and folders that it may read besides Python, its packages and the system's libraries.
         writable: Those that it may also write; without any it writes no file at all.
-        for_runtime: Whether it may also start programs, use devices, and read what a runtime reads of the system.
+        for_runtime: Whether it may also start programs, use devices, read what a runtime reads of the system, and
+            change modes, owners, times and attributes of files.
     """
 
     readable: tuple[Path, ...] = ()
@@ -79,8 +81,7 @@ def confine(allowed: Confinement) -> ConfinementSupport:
     if found.landlock:
         found = replace(found, landlock=_restrict(allowed, found.landlock))
     if found.seccomp:
-        others = () if allowed.for_runtime else (*seccomp.PROGRAMS, *seccomp.OWNERSHIP)
-        seccomp.refuse_calls((*seccomp.NETWORK, *others))
+        seccomp.refuse_calls(seccomp.NETWORK if allowed.for_runtime else _REFUSED_TO_READERS)
     return found
 
 

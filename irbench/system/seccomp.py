@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["NETWORK", "OWNERSHIP", "PROGRAMS", "can_filter", "filter_program", "refuse_calls"]
+__all__ = ["ATTRIBUTES", "NETWORK", "OWNERSHIP", "PROGRAMS", "can_filter", "filter_program", "refuse_calls"]
 
 NETWORK = ("socket", "io_uring_setup")
 """What begins with a new connection: no socket can be made, and none by the other way into the kernel."""
@@ -21,6 +21,12 @@ PROGRAMS = ("execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writ
 """What starts other programs, or reaches into other processes."""
 OWNERSHIP = ("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat")
 """What changes who may do what with a file, which Landlock leaves alone."""
+ATTRIBUTES = (
+    *("truncate", "utime", "utimes", "futimesat", "utimensat", "file_setattr"),
+    *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
+    *("removexattr", "lremovexattr", "fremovexattr", "removexattrat"),
+)
+"""What changes a file without opening it: its times and attributes, and its length, which Landlock knows since 3."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,19 @@ class _Architecture:
     numbers: Mapping[str, int]
 
 
+_ON_ALL = {
+    "io_uring_setup": 425,
+    "fchmodat2": 452,
+    "setxattrat": 463,
+    "removexattrat": 466,
+    "file_setattr": 469,
+}
+"""Newer than the differences between architectures: one number on all of them."""
 _ARCHITECTURES: Mapping[str, _Architecture] = {
     "x86_64": _Architecture(
         0xC000003E,
         {
             "socket": 41,
-            "io_uring_setup": 425,
             "execve": 59,
             "execveat": 322,
             "ptrace": 101,
@@ -45,18 +58,28 @@ _ARCHITECTURES: Mapping[str, _Architecture] = {
             "chmod": 90,
             "fchmod": 91,
             "fchmodat": 268,
-            "fchmodat2": 452,
             "chown": 92,
             "fchown": 93,
             "lchown": 94,
             "fchownat": 260,
+            "truncate": 76,
+            "utime": 132,
+            "utimes": 235,
+            "futimesat": 261,
+            "utimensat": 280,
+            "setxattr": 188,
+            "lsetxattr": 189,
+            "fsetxattr": 190,
+            "removexattr": 197,
+            "lremovexattr": 198,
+            "fremovexattr": 199,
+            **_ON_ALL,
         },
     ),
     "aarch64": _Architecture(
         0xC00000B7,
         {
             "socket": 198,
-            "io_uring_setup": 425,
             "execve": 221,
             "execveat": 281,
             "ptrace": 117,
@@ -64,9 +87,17 @@ _ARCHITECTURES: Mapping[str, _Architecture] = {
             "process_vm_writev": 271,
             "fchmod": 52,
             "fchmodat": 53,
-            "fchmodat2": 452,
             "fchown": 55,
             "fchownat": 54,
+            "truncate": 45,
+            "utimensat": 88,
+            "setxattr": 5,
+            "lsetxattr": 6,
+            "fsetxattr": 7,
+            "removexattr": 14,
+            "lremovexattr": 15,
+            "fremovexattr": 16,
+            **_ON_ALL,
         },
     ),
 }
@@ -99,7 +130,7 @@ def refuse_calls(names: Iterable[str]) -> None:
     """Have these system calls fail with EACCES in this thread, and in what it starts, for ever.
 
     Args:
-        names: Of :data:`NETWORK`, :data:`PROGRAMS` and :data:`OWNERSHIP`; what the architecture lacks is left out.
+        names: Of the lists above; what the architecture lacks is left out.
 
     Raises:
         OSError: The kernel takes no filter, or the architecture is unknown here.

@@ -123,6 +123,22 @@ def test_no_mode_of_a_file_can_be_changed(files: tuple[Path, Path]) -> None:
 
 
 @needs_seccomp
+def test_no_time_attribute_or_length_of_a_file_can_be_changed_where_landlock_restricts_none(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confinement, "confinement_support", lambda: ConfinementSupport(0, seccomp=True))
+    secret = files[1]
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: os.utime(secret, (1, 1)),
+        lambda: os.setxattr(secret, "user.note", b"x"),
+        lambda: os.removexattr(secret, "user.note"),
+        lambda: os.truncate(secret, 0),
+    )
+    assert [confined(Confinement(), act) for act in acts] == [errno.EACCES] * len(acts)
+    assert confined(Confinement(for_runtime=True), acts[0]) == 0
+
+
+@needs_seccomp
 def test_calls_by_the_numbers_of_another_architecture_are_refused() -> None:
     """Those of x32 have another bit; on other architectures the number does not exist."""
 
