@@ -13,12 +13,23 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["ATTRIBUTES", "NETWORK", "OWNERSHIP", "PROGRAMS", "can_filter", "filter_program", "refuse_calls"]
+__all__ = [
+    "ATTRIBUTES",
+    "NETWORK",
+    "OWNERSHIP",
+    "PROCESSES",
+    "PROGRAMS",
+    "can_filter",
+    "filter_program",
+    "refuse_calls",
+]
 
 NETWORK = ("socket", "io_uring_setup")
 """What begins with a new connection: no socket can be made, and none by the other way into the kernel."""
 PROGRAMS = ("execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev")
 """What starts other programs, or reaches into other processes."""
+PROCESSES = ("fork", "vfork", "clone", "clone3", "setsid", "setpgid")
+"""What starts processes and threads, and what leaves the process group that is killed."""
 OWNERSHIP = ("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat")
 """What changes who may do what with a file, which Landlock leaves alone."""
 ATTRIBUTES = (
@@ -39,6 +50,7 @@ class _Architecture:
 
 _ON_ALL = {
     "io_uring_setup": 425,
+    "clone3": 435,
     "fchmodat2": 452,
     "setxattrat": 463,
     "removexattrat": 466,
@@ -55,6 +67,11 @@ _ARCHITECTURES: Mapping[str, _Architecture] = {
             "ptrace": 101,
             "process_vm_readv": 310,
             "process_vm_writev": 311,
+            "fork": 57,
+            "vfork": 58,
+            "clone": 56,
+            "setsid": 112,
+            "setpgid": 109,
             "chmod": 90,
             "fchmod": 91,
             "fchmodat": 268,
@@ -85,6 +102,9 @@ _ARCHITECTURES: Mapping[str, _Architecture] = {
             "ptrace": 117,
             "process_vm_readv": 270,
             "process_vm_writev": 271,
+            "clone": 220,
+            "setsid": 157,
+            "setpgid": 154,
             "fchmod": 52,
             "fchmodat": 53,
             "fchown": 55,

@@ -9,6 +9,7 @@ import resource
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,6 +119,19 @@ def test_no_program_can_be_started() -> None:
 
 
 @needs_seccomp
+def test_no_process_or_thread_can_be_started_and_the_process_group_not_be_left() -> None:
+    def start_thread() -> None:
+        try:
+            threading.Thread(target=int).start()
+        except RuntimeError as error:
+            raise OSError(errno.EACCES, str(error)) from error
+
+    for act in (os.fork, start_thread, os.setsid, lambda: os.setpgid(0, 0)):
+        assert confined(Confinement(), act) == errno.EACCES
+    assert confined(Confinement(for_runtime=True), os.setsid) == 0
+
+
+@needs_seccomp
 def test_no_mode_of_a_file_can_be_changed(files: tuple[Path, Path]) -> None:
     assert confined(Confinement(), lambda: files[1].chmod(0o777)) == errno.EACCES
 
@@ -165,7 +179,7 @@ def test_large_files_and_dumps_of_memory_are_limited_without_landlock(
     monkeypatch.setattr(confinement, "confinement_support", lambda: ConfinementSupport(0, seccomp=False))
 
     def act() -> None:
-        assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
+        assert resource.getrlimit(resource.RLIMIT_CORE) == resource.getrlimit(resource.RLIMIT_NPROC) == (0, 0)
         with (tmp_path / "large").open("wb") as file:
             file.truncate(1 << 40)
 
