@@ -128,6 +128,7 @@ _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _NUMBER_OFFSET, _ARCHITECTURE_OFFSET = 0, 4
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
 _INSTRUCTION = struct.Struct("=HBBI")
+_POINTER_BYTES = struct.calcsize("P")
 _PR_GET_SECCOMP, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _MODE_FILTER = 21, 22, 38, 2
 
 
@@ -137,13 +138,18 @@ class _Program(ctypes.Structure):
 
 def can_filter() -> bool:
     """Return whether the kernel takes filters, and we know the numbers of its calls."""
-    if platform.machine() not in _ARCHITECTURES or platform.system() != "Linux":
+    if _architecture() is None or platform.system() != "Linux":
         return False
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_GET_SECCOMP, 0, 0, 0, 0) < 0:
         return False
     # without a program the answer is EFAULT where filters are known, otherwise EINVAL: seccomp(2)
     return libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None, 0, 0) < 0 and ctypes.get_errno() == errno.EFAULT
+
+
+def _architecture() -> _Architecture | None:
+    """Return that of this process, if its numbers are known: a kernel of 64 bits also runs programs of 32 bits."""
+    return _ARCHITECTURES.get(platform.machine()) if _POINTER_BYTES == 8 else None
 
 
 def refuse_calls(names: Iterable[str]) -> None:
@@ -155,7 +161,7 @@ def refuse_calls(names: Iterable[str]) -> None:
     Raises:
         OSError: The kernel takes no filter, or the architecture is unknown here.
     """
-    architecture = _ARCHITECTURES.get(platform.machine())
+    architecture = _architecture()
     if architecture is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     numbers = architecture.numbers

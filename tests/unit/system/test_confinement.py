@@ -213,6 +213,13 @@ def test_an_unknown_architecture_has_no_filter(monkeypatch: pytest.MonkeyPatch) 
         seccomp.refuse_calls(seccomp.NETWORK)
 
 
+@needs_seccomp
+def test_a_program_of_32_bits_on_a_kernel_of_64_bits_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert seccomp.can_filter()
+    monkeypatch.setattr(seccomp, "_POINTER_BYTES", 4)
+    assert not seccomp.can_filter()
+
+
 @pytest.mark.parametrize(("version", "size"), [(1, 8), (3, 8), (4, 16), (5, 16), (6, 24), (9, 24)])
 def test_a_kernel_is_given_the_fields_that_its_version_knows(version: int, size: int) -> None:
     assert landlock._size_of_ruleset(version) == size
