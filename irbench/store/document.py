@@ -13,11 +13,11 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.result import SCHEMA_VERSION, RunDocument
 from irbench.store.format_1 import upgrade
+from irbench.store.json_bounds import require_bounded
 from irbench.store.ulid import is_ulid, seconds_of
 
 __all__ = ["decode_document", "encode_document", "json_schema", "representable", "schema_of"]
 
-_DEEPEST, _LARGEST = 100, 1 << 63
 _LAUNCH_FILE = re.compile(r"launch-\d+-\d+(-sustained)?\.bin", re.ASCII)
 
 
@@ -42,7 +42,7 @@ def decode_document(data: bytes, name: str) -> RunDocument:
     """
     try:
         version = msgspec.json.decode(data, type=_Version).schema_version
-        _require_bounded(msgspec.json.decode(data))
+        require_bounded(data)
         if version > SCHEMA_VERSION:
             raise IrbenchError(
                 f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
@@ -79,27 +79,6 @@ def schema_of(document: type[Any], title: str) -> bytes:
     schema = msgspec.json.schema(document)
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
     return msgspec.json.format(msgspec.json.encode(whole, order="sorted"), indent=1) + b"\n"
-
-
-def _require_bounded(value: Any) -> None:
-    """Refuse nesting and figures that no run has, and that what reads a document would fail on.
-
-    Raises:
-        ValueError: Lists or objects are nested too deeply, or an integer does not fit into 64 bits.
-    """
-    level, depth = [value], 0
-    while level:
-        if (depth := depth + 1) > _DEEPEST:
-            raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
-        for number in level:
-            if isinstance(number, int) and not -_LARGEST <= number < _LARGEST:
-                raise ValueError("it contains an integer of more than 64 bits")
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
 
 
 def _require_sense(document: RunDocument) -> None:

@@ -18,7 +18,7 @@ from irbench.result import RunDocument
 from irbench.spec import Timing
 from irbench.store.archives import unpack
 from irbench.store.document import decode_document
-from irbench.store.files import LARGEST_BYTES, explained, read_bytes
+from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, folders_of_runs, place_of
 from irbench.store.launches import decode_launch
 from irbench.store.logs import read_logs
@@ -105,7 +105,7 @@ def _runs_in(source: Path, scratch: Path) -> Iterator[Path]:
 def _checked(folder: Path) -> _Run:
     """Return a run whose every file is sound and fits the others."""
     at = folder / RUN_FILE
-    whole = read_bytes(at, follow=False)
+    whole = read_bytes(at, follow=False, most_bytes=LARGEST_DOCUMENT_BYTES)
     document = decode_document(whole, str(at))
     try:
         msgspec.convert(document.plan.get("timing", {}), Timing)
