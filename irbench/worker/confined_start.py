@@ -21,8 +21,16 @@ def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str
     Args:
         allowed: What it may reach.
         folder: A folder of its own for temporary files, which is made.
+
+    Raises:
+        IrbenchError: It cannot be made.
     """
-    folder.mkdir()
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        from irbench.worker.scratch import no_temporary_folder  # a worker that confines itself imports this module too
+
+        raise no_temporary_folder(error) from error
     told = {
         "readable": list(map(str, allowed.readable)),
         "writable": [str(folder), *map(str, allowed.writable)],
