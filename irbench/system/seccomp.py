@@ -13,6 +13,8 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from irbench.system.privileges import give_up_privileges, last_error
+
 __all__ = [
     "ATTRIBUTES",
     "NETWORK",
@@ -129,7 +131,7 @@ _NUMBER_OFFSET, _ARCHITECTURE_OFFSET = 0, 4
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
 _INSTRUCTION = struct.Struct("=HBBI")
 _POINTER_BYTES = struct.calcsize("P")
-_PR_GET_SECCOMP, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _MODE_FILTER = 21, 22, 38, 2
+_PR_GET_SECCOMP, _PR_SET_SECCOMP, _MODE_FILTER = 21, 22, 2
 
 
 class _Program(ctypes.Structure):
@@ -167,12 +169,9 @@ def refuse_calls(names: Iterable[str]) -> None:
     numbers = architecture.numbers
     code = filter_program(architecture.audit, [numbers[name] for name in names if name in numbers])
     program = _Program(len(code) // _INSTRUCTION.size, code)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(
-        _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(program), 0, 0
-    ):
-        problem = ctypes.get_errno()
-        raise OSError(problem, os.strerror(problem))
+    give_up_privileges()
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(program), 0, 0):
+        raise last_error()
 
 
 def filter_program(audit: int, numbers: Sequence[int]) -> bytes:
