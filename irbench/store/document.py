@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from irbench.errors import IrbenchError
-from irbench.result import SCHEMA_VERSION, RunDocument
+from irbench.result import SCHEMA_VERSION, GroupResult, RunDocument
 from irbench.store.format_1 import upgrade
 from irbench.store.json_bounds import require_bounded
 from irbench.store.ulid import is_ulid, seconds_of
@@ -85,7 +85,7 @@ def _require_sense(document: RunDocument) -> None:
     """Refuse what the types allow and no irbench writes, so that readers may rely on it.
 
     Raises:
-        ValueError: A name could lead out of the run's folder, the moment is not the name's, or who leads is no row.
+        ValueError: A name could lead out of the run's folder, the moment is not the name's, or a table makes no sense.
     """
     if not is_ulid(document.run_id):
         raise ValueError(f"{document.run_id!r} is no run's name")
@@ -98,10 +98,18 @@ def _require_sense(document: RunDocument) -> None:
         if _LAUNCH_FILE.fullmatch(name) is None:
             raise ValueError(f"{name!r} is no launch's name")
     for group in document.groups:
-        rows = {cell.id for cell in group.cells}
-        for what, found in (("winner", group.winner), ("leader", group.lead)):
-            if found is not None and not rows.issuperset((found.cell, found.rival)):
-                raise ValueError(f"the {what} of {group.model} is none of its rows")
+        _require_table(group)
+
+
+def _require_table(group: GroupResult) -> None:
+    """Raise ValueError where a row has an empty batch, or who leads is no row."""
+    for cell in group.cells:
+        if cell.batch < 1:
+            raise ValueError(f"{cell.id} has batches of {cell.batch}")
+    rows = {cell.id for cell in group.cells}
+    for what, found in (("winner", group.winner), ("leader", group.lead)):
+        if found is not None and not rows.issuperset((found.cell, found.rival)):
+            raise ValueError(f"the {what} of {group.model} is none of its rows")
 
 
 def representable(value: Any) -> Any:

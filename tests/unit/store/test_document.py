@@ -138,6 +138,13 @@ def test_whoever_leads_a_table_is_one_of_its_rows():
         decode_document(json.dumps(plain).encode(), "run.json")
 
 
+def test_no_row_has_an_empty_batch():
+    plain: Any = json.loads(encode_document(document()))
+    plain["groups"][0]["cells"][0]["batch"] = -1
+    with pytest.raises(IrbenchError, match="has batches of -1"):
+        decode_document(json.dumps(plain).encode(), "run.json")
+
+
 @pytest.mark.parametrize("value", [1 << 63, -(1 << 63) - 1, 10**300, json.loads("[" * 200 + "]" * 200)])
 def test_what_no_run_holds_is_refused_wherever_it_stands(value: object):
     plain: Any = json.loads(encode_document(document()))
