@@ -37,7 +37,7 @@ from irbench.system.file_states import is_file
 from irbench.system.files import move_folder, write_atomically
 from irbench.system.home import home, homes
 from irbench.system.locks import temporary_folder
-from irbench.system.regular_files import open_regular
+from irbench.system.regular_files import read_regular
 
 __all__ = [
     "CARD",
@@ -258,8 +258,8 @@ def _place(name: str, version: str) -> Path | None:
 def _pointer(path: Path) -> str:
     """Return the text of a small file below the folders of bundles; nothing where there is none."""
     for root in _roots():
-        with contextlib.suppress(OSError), open_regular(root / path) as file:
-            return file.read(_MOST_BYTES).decode(errors="replace").strip()
+        with contextlib.suppress(OSError):
+            return read_regular(root / path, _MOST_BYTES).decode(errors="replace").strip()
     return ""
 
 

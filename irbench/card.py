@@ -16,7 +16,7 @@ from irbench.spec import Artifact, Bundle, TensorSpec
 from irbench.system import host
 from irbench.system.file_states import FileState, digest, is_file
 from irbench.system.files import write_atomically
-from irbench.system.regular_files import open_regular
+from irbench.system.regular_files import read_regular
 
 if TYPE_CHECKING:
     from irbench.spi import Array
@@ -120,8 +120,7 @@ def load_card(directory: Path) -> Card:
     try:
         if not is_file(path):
             raise IrbenchError(f"{directory} is not a bundle: it contains no {CARD}.", hint="irbench export MODEL")
-        with open_regular(path) as file:
-            content = file.read(_MOST_BYTES)
+        content = read_regular(path, _MOST_BYTES)
         if msgspec.json.decode(content, type=_Version).schema_version > _SCHEMA_VERSION:
             raise IrbenchError(
                 f"{path} was written by a newer version of irbench.", hint="Upgrade irbench, or export it again."

@@ -39,8 +39,9 @@ _ONLY_PRINT = {
     "show", "results", "compare", "history", "models", "backends", "cost", "inspect", "completion",
     "plan list", "plan show", "plan expand", "plan schema", "plan from",
 }  # fmt: skip
-"""Commands that neither measure nor change anything: nothing is lost where they end with the reader of a pipe."""
-_CHANGE_RESULTS = {"rm", "import", "export"}
+"""Commands that do nothing but print, without the words below: nothing is lost where they end with a pipe's reader."""
+_DOES_MORE = {"rm", "import", "export", "--rebuild", "--confirm", "--fail-on", "--strict", "--output"}
+"""Words with which they measure, change or write something, or have an exit code that tells what was found."""
 
 _COMMANDS = {
     "export": "Export TensorFlow and Keras models to a form that every backend can run.",
@@ -200,7 +201,11 @@ def _explain(error: BaseException, arguments: Sequence[str]) -> int:
 
 def _only_prints(words: Sequence[str]) -> bool:
     path = _called_command(words).removeprefix("irbench").strip()
-    return not path or (path in _ONLY_PRINT and not (path == "results" and _CHANGE_RESULTS.intersection(words)))
+    return not path or (path in _ONLY_PRINT and not any(map(_does_more, words)))
+
+
+def _does_more(word: str) -> bool:
+    return word.partition("=")[0] in _DOES_MORE or word.startswith("-o")
 
 
 def _first_line(error: click.ClickException) -> str:

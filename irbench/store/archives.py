@@ -25,7 +25,7 @@ from irbench.errors import IrbenchError
 from irbench.result import RunDocument
 from irbench.store.archive_limits import excess
 from irbench.store.document import decode_document
-from irbench.store.files import LARGEST_BYTES, explained, read_bytes
+from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, place_of
 from irbench.store.logs import read_logs
 from irbench.store.reading import read_launch
@@ -117,7 +117,8 @@ def _is_named(path: PurePosixPath, launches: Mapping[str, Collection[str]]) -> b
 def _launches_of(folder: Path) -> Collection[str]:
     """Return the launches that a document names; none where it is damaged, which those find that check it."""
     try:
-        return msgspec.json.decode(read_bytes(folder / RUN_FILE), type=_Named).launches
+        whole = read_bytes(folder / RUN_FILE, most_bytes=LARGEST_DOCUMENT_BYTES)
+        return msgspec.json.decode(whole, type=_Named).launches
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return ()
 
@@ -143,7 +144,7 @@ def _require_unpackable(files: int, size_bytes: int, packed_bytes: int) -> None:
 
 
 def _pack(folder: Path, tar: tarfile.TarFile) -> None:
-    whole = read_bytes(folder / RUN_FILE, follow=False)
+    whole = read_bytes(folder / RUN_FILE, follow=False, most_bytes=LARGEST_DOCUMENT_BYTES)
     document = decode_document(whole, str(folder / RUN_FILE))
     _add(tar, document, RUN_FILE, whole)
     for name in sorted(document.launches):

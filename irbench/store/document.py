@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from irbench.errors import IrbenchError
-from irbench.result import SCHEMA_VERSION, RunDocument
+from irbench.result import SCHEMA_VERSION, GroupResult, RunDocument
 from irbench.store.format_1 import upgrade
+from irbench.store.json_bounds import require_bounded
 from irbench.store.ulid import is_ulid, seconds_of
 
 __all__ = ["decode_document", "encode_document", "json_schema", "representable", "schema_of"]
 
-_DEEPEST, _LARGEST = 100, 1 << 63
 _LAUNCH_FILE = re.compile(r"launch-\d+-\d+(-sustained)?\.bin", re.ASCII)
 
 
@@ -42,7 +42,7 @@ def decode_document(data: bytes, name: str) -> RunDocument:
     """
     try:
         version = msgspec.json.decode(data, type=_Version).schema_version
-        _require_bounded(msgspec.json.decode(data))
+        require_bounded(data)
         if version > SCHEMA_VERSION:
             raise IrbenchError(
                 f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
@@ -81,32 +81,11 @@ def schema_of(document: type[Any], title: str) -> bytes:
     return msgspec.json.format(msgspec.json.encode(whole, order="sorted"), indent=1) + b"\n"
 
 
-def _require_bounded(value: Any) -> None:
-    """Refuse nesting and figures that no run has, and that what reads a document would fail on.
-
-    Raises:
-        ValueError: Lists or objects are nested too deeply, or an integer does not fit into 64 bits.
-    """
-    level, depth = [value], 0
-    while level:
-        if (depth := depth + 1) > _DEEPEST:
-            raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
-        for number in level:
-            if isinstance(number, int) and not -_LARGEST <= number < _LARGEST:
-                raise ValueError("it contains an integer of more than 64 bits")
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-
-
 def _require_sense(document: RunDocument) -> None:
     """Refuse what the types allow and no irbench writes, so that readers may rely on it.
 
     Raises:
-        ValueError: A name could lead out of the run's folder, the moment is not the name's, or who leads is no row.
+        ValueError: A name could lead out of the run's folder, the moment is not the name's, or a table makes no sense.
     """
     if not is_ulid(document.run_id):
         raise ValueError(f"{document.run_id!r} is no run's name")
@@ -119,10 +98,18 @@ def _require_sense(document: RunDocument) -> None:
         if _LAUNCH_FILE.fullmatch(name) is None:
             raise ValueError(f"{name!r} is no launch's name")
     for group in document.groups:
-        rows = {cell.id for cell in group.cells}
-        for what, found in (("winner", group.winner), ("leader", group.lead)):
-            if found is not None and not rows.issuperset((found.cell, found.rival)):
-                raise ValueError(f"the {what} of {group.model} is none of its rows")
+        _require_table(group)
+
+
+def _require_table(group: GroupResult) -> None:
+    """Raise ValueError where a row has an empty batch, or who leads is no row."""
+    for cell in group.cells:
+        if cell.batch < 1:
+            raise ValueError(f"{cell.id} has batches of {cell.batch}")
+    rows = {cell.id for cell in group.cells}
+    for what, found in (("winner", group.winner), ("leader", group.lead)):
+        if found is not None and not rows.issuperset((found.cell, found.rival)):
+            raise ValueError(f"the {what} of {group.model} is none of its rows")
 
 
 def representable(value: Any) -> Any:

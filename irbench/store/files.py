@@ -11,10 +11,22 @@ from irbench.errors import IrbenchError
 from irbench.system.files import sync_folder, write_synced
 from irbench.system.regular_files import read_regular
 
-__all__ = ["LARGEST_BYTES", "explained", "make_folder", "prove_writable", "read_bytes", "readable", "unreadable"]
+__all__ = [
+    "LARGEST_BYTES",
+    "LARGEST_DOCUMENT_BYTES",
+    "explained",
+    "make_folder",
+    "prove_writable",
+    "read_bytes",
+    "readable",
+    "unreadable",
+]
 
 LARGEST_BYTES = 1 << 28
 """Of any file of a run, a profile or a receipt; larger ones are not read."""
+
+LARGEST_DOCUMENT_BYTES = 1 << 24
+"""Of a run's document, which is held as objects many times its size: some 4,000 rows, at 3 to 4 kB each."""
 
 _PROBE_BYTES = 1 << 20
 """More than a launch's file usually takes, so that a full disk shows before anything is measured."""
@@ -47,18 +59,19 @@ def prove_writable(folder: Path) -> None:
         probe.unlink()
 
 
-def read_bytes(path: Path, *, follow: bool = True) -> bytes:
+def read_bytes(path: Path, *, follow: bool = True, most_bytes: int = LARGEST_BYTES) -> bytes:
     """Return a file's content.
 
     Args:
         path: The file.
         follow: Whether it may be a symbolic link: not where its content becomes part of another run or archive.
+        most_bytes: How large it may be.
 
     Raises:
-        IrbenchError: It cannot be read, is no regular file, or is larger than any of ours.
+        IrbenchError: It cannot be read, is no regular file, or is larger than that.
     """
     with readable(path):
-        return read_regular(path, LARGEST_BYTES, follow=follow)
+        return read_regular(path, most_bytes, follow=follow)
 
 
 @contextmanager

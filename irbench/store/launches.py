@@ -96,6 +96,8 @@ def _require_sense(record: LaunchRecord) -> None:
 def _require_window(issue_ns: NDArray[np.int64], completion_ns: NDArray[np.int64]) -> None:
     if not 0 < issue_ns.size == completion_ns.size:
         raise ValueError("a round lacks times")
+    if (completion_ns < issue_ns).any():
+        raise ValueError("a round has calls that completed before they were issued")
     if completion_ns.max() < 1:
         raise ValueError("a round took no time")
 

@@ -10,7 +10,7 @@ from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.store.document import decode_document
-from irbench.store.files import read_bytes
+from irbench.store.files import LARGEST_DOCUMENT_BYTES, read_bytes
 from irbench.store.folders import RUN_FILE
 from irbench.store.launches import decode_launch
 
@@ -21,10 +21,10 @@ def load_document(folder: Path) -> RunDocument:
     """Return the document of the run in ``folder``.
 
     Raises:
-        IrbenchError: It is damaged or of a newer format.
+        IrbenchError: It is damaged, of a newer format, or larger than any.
     """
     path = folder / RUN_FILE
-    return decode_document(read_bytes(path), str(path))
+    return decode_document(read_bytes(path, most_bytes=LARGEST_DOCUMENT_BYTES), str(path))
 
 
 def check_launches(folder: Path, document: RunDocument) -> None:

@@ -28,6 +28,10 @@ _DEVICES = ("nvidia*", "dri", "kfd", "accel", "shm")
 """Below ``/dev``: of graphics processors and accelerators, and memory that processes share."""
 _SINK = Path("/dev/null")
 _LARGEST_LOG_BYTES = 1 << 24
+_REFUSED_TO_READERS = (
+    *(*seccomp.NETWORK, *seccomp.PROGRAMS, *seccomp.PROCESSES),
+    *(*seccomp.OWNERSHIP, *seccomp.ATTRIBUTES),
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,8 @@ class Confinement:
     Attributes:
         readable: Files and folders that it may read besides Python, its packages and the system's libraries.
         writable: Those that it may also write; without any it writes no file at all.
-        for_runtime: Whether it may also start programs, use devices, and read what a runtime reads of the system.
+        for_runtime: Whether it may also start processes, use devices, read what a runtime reads of the system, and
+            change modes, owners, times and attributes of files.
     """
 
     readable: tuple[Path, ...] = ()
@@ -74,13 +79,14 @@ def confine(allowed: Confinement) -> ConfinementSupport:
     """
     found = confinement_support()
     _limit(resource.RLIMIT_CORE, 0)
+    if not allowed.for_runtime:
+        _limit(resource.RLIMIT_NPROC, 0)  # no process or thread more; root is exempt, hence the filter besides
     if not allowed.writable:
         _limit(resource.RLIMIT_FSIZE, _LARGEST_LOG_BYTES)  # also where there is no Landlock
     if found.landlock:
         found = replace(found, landlock=_restrict(allowed, found.landlock))
     if found.seccomp:
-        others = () if allowed.for_runtime else (*seccomp.PROGRAMS, *seccomp.OWNERSHIP)
-        seccomp.refuse_calls((*seccomp.NETWORK, *others))
+        seccomp.refuse_calls(seccomp.NETWORK if allowed.for_runtime else _REFUSED_TO_READERS)
     return found
 
 
@@ -115,4 +121,5 @@ def _devices() -> tuple[Path, ...]:
 
 def _limit(kind: int, most: int) -> None:
     _, hard = resource.getrlimit(kind)
-    resource.setrlimit(kind, (most, hard) if hard < 0 else (min(most, hard), hard))
+    least = most if hard < 0 else min(most, hard)
+    resource.setrlimit(kind, (least, least))  # the hard limit too: the soft one can be raised up to it

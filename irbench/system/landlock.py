@@ -12,13 +12,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from irbench.system.privileges import give_up_privileges, last_error
+
 __all__ = ["abi_version", "restrict_files"]
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """System calls that are newer than the differences between architectures: one number on all of them."""
 _ASK_VERSION = 1
 _PATH_BENEATH = 1
-_PR_SET_NO_NEW_PRIVS = 38
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
@@ -73,7 +74,7 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
             _allow(descriptor, path, handled & _READING)
         for path in writable:
             _allow(descriptor, path, handled)
-        _give_up_privileges()
+        give_up_privileges()
         _call(_RESTRICT_SELF, descriptor, 0)
     finally:
         os.close(descriptor)
@@ -97,21 +98,9 @@ def _allow(ruleset: int, path: Path, rights: int) -> None:
             os.close(descriptor)
 
 
-def _give_up_privileges() -> None:
-    """Promise to gain no privileges by starting programs, without which the kernel refuses restrictions."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
-        raise _last_error()
-
-
 def _call(number: int, *arguments: object) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     answer = int(libc.syscall(ctypes.c_long(number), *arguments))
     if answer < 0:
-        raise _last_error()
+        raise last_error()
     return answer
-
-
-def _last_error() -> OSError:
-    code = ctypes.get_errno()
-    return OSError(code, os.strerror(code))

@@ -9,7 +9,9 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if "IRBENCH_WORKER_CONFINEMENT" in os.environ:  # before NumPy starts threads, which would stay free
+from irbench.worker.confinement_variable import CONFINEMENT
+
+if CONFINEMENT in os.environ:  # before NumPy starts threads, which would stay free
     from irbench.worker.confined_start import confine_as_told
 
     confine_as_told()

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from irbench.system.confinement import Confinement, confine
+from irbench.worker.confinement_variable import CONFINEMENT
 
-__all__ = ["VARIABLE", "confine_as_told", "confined_environment"]
-
-VARIABLE = "IRBENCH_WORKER_CONFINEMENT"
-"""The environment variable that tells a worker what it may reach; without it a worker is not confined."""
+__all__ = ["confine_as_told", "confined_environment"]
 
 
 def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str]:
@@ -21,14 +19,22 @@ def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str
     Args:
         allowed: What it may reach.
         folder: A folder of its own for temporary files, which is made.
+
+    Raises:
+        IrbenchError: It cannot be made.
     """
-    folder.mkdir()
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        from irbench.worker.scratch import no_temporary_folder  # a worker that confines itself imports this module too
+
+        raise no_temporary_folder(error) from error
     told = {
         "readable": list(map(str, allowed.readable)),
         "writable": [str(folder), *map(str, allowed.writable)],
         "for_runtime": allowed.for_runtime,
     }
-    return {VARIABLE: json.dumps(told), "TMPDIR": str(folder)}
+    return {CONFINEMENT: json.dumps(told), "TMPDIR": str(folder)}
 
 
 def confine_as_told() -> None:
@@ -37,6 +43,6 @@ def confine_as_told() -> None:
     Raises:
         OSError: The kernel refuses.
     """
-    told = json.loads(os.environ[VARIABLE])
+    told = json.loads(os.environ[CONFINEMENT])
     readable, writable = (tuple(map(Path, told[name])) for name in ("readable", "writable"))
     confine(Confinement(readable, writable, told["for_runtime"]))

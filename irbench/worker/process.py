@@ -49,7 +49,7 @@ class Worker:
         confinement: What it may reach, if it is not to be trusted: it then answers in plain values and arrays.
 
     Raises:
-        IrbenchError: The interpreter cannot be started.
+        IrbenchError: The interpreter cannot be started, or no folder for temporary files be made.
     """
 
     def __init__(
@@ -64,11 +64,12 @@ class Worker:
     ) -> None:
         self.log = log
         self._mark = uuid.uuid4().hex
+        folder = worker_folder(self._mark)
+        confined = {} if confinement is None else confined_environment(confinement, folder)
         ours, theirs = socket.socketpair()
         self._channel = Channel(ours) if confinement is None else Channel(ours, load_plain)
         arguments = [str(theirs.fileno()), ",".join(map(str, cpus or ()))]
-        with theirs, log.open("ab") as output, _started(python, self._channel):
-            confined = {} if confinement is None else confined_environment(confinement, worker_folder(self._mark))
+        with theirs, log.open("ab") as output, _started(python, self._channel, folder):
             self._process = subprocess.Popen(
                 [*interpreter_command(python), *arguments],
                 stdin=subprocess.DEVNULL,
@@ -282,12 +283,13 @@ def call_in_worker(
 
 
 @contextlib.contextmanager
-def _started(python: str | None, channel: Channel) -> Iterator[None]:
-    """Have an interpreter that is gone, or is none, be an error of the user's."""
+def _started(python: str | None, channel: Channel, folder: Path) -> Iterator[None]:
+    """Leave nothing where a worker does not start; an interpreter that is none is an error of the user's."""
     try:
         yield
     except OSError as error:
         channel.close()
+        shutil.rmtree(folder, ignore_errors=True)
         if python is None:
             raise
         raise IrbenchError(f"{python} cannot be started: {error.strerror}.", hint="Name a Python that runs.") from error

@@ -10,7 +10,7 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 from irbench.system.locks import temporary_folder
 
-__all__ = ["scratch_folder"]
+__all__ = ["no_temporary_folder", "scratch_folder"]
 
 
 @contextmanager
@@ -24,8 +24,13 @@ def scratch_folder() -> Iterator[Path]:
         try:
             folder = stack.enter_context(temporary_folder(Path(tempfile.gettempdir()), "irbench-scratch-"))
         except OSError as error:
-            raise IrbenchError(
-                f"There is no folder for temporary files: {error.strerror or error}.",
-                hint="Set TMPDIR to a folder that you can write.",
-            ) from error
+            raise no_temporary_folder(error) from error
         yield folder
+
+
+def no_temporary_folder(error: OSError) -> IrbenchError:
+    """Return what to say where no folder for temporary files can be made."""
+    return IrbenchError(
+        f"There is no folder for temporary files: {error.strerror or error}.",
+        hint="Set TMPDIR to a folder that you can write.",
+    )

@@ -42,7 +42,8 @@ def test_a_confined_worker_reads_what_it_may_and_answers(tmp_path: Path) -> None
 
 @needs_both
 def test_threads_that_numpy_starts_are_confined_too(tmp_path: Path) -> None:
-    with Worker(tmp_path / "log", environment={"OPENBLAS_NUM_THREADS": "4"}, confinement=Confinement()) as worker:
+    threads, allowed = {"OPENBLAS_NUM_THREADS": "4"}, Confinement(for_runtime=True)
+    with Worker(tmp_path / "log", environment=threads, confinement=allowed) as worker:
         states = worker.ask("isolated_reads:states_of_threads", deadline_s=30)
     assert all("Seccomp:\t2" in state for state in states)
 

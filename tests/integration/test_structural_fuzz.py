@@ -78,7 +78,7 @@ FAULTS = {
     "hung": Call(("read",), function=hangs),
     "written outside": Call(("read",), function=lambda: Path("../escaped").touch()),
     "exit code": Call(("--version",), codes={2}),
-    "control character": Call(("read",), function=lambda: click.echo("\x1b[2J", color=True)),
+    "control character": Call(("read", "--format", "json"), function=lambda: click.echo("\x1b[2J", color=True)),
     "traceback": Call(("read",), function=lambda: click.echo("Traceback (most recent call last):")),
 }
 

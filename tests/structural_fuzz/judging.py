@@ -30,8 +30,6 @@ _MEMORY_BYTES = 2 << 30
 """More than what a process of tests has, a call may not allocate."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What a terminal takes for a command; a line feed and a tab are none."""
-_DATA = frozenset({"csv", "json", "openmetrics"})
-"""Formats for programs, in which a field may hold any text."""
 _SHOWN = 300
 
 
@@ -101,7 +99,7 @@ def _said_badly(call: Call, code: int, out: str, err: str) -> Finding | None:
     is_unexplained = call.function is None and not out and ("error" not in ends or "hint" not in ends)
     if code == 2 and is_unexplained:
         return Finding("no remedy", err, name, call)
-    whole = err if _DATA & set(call.words) else err + out
+    whole = err + out
     control = _CONTROL.search(whole)
     if control is not None:
         return Finding("control character", whole[max(0, control.start() - 40) : control.end() + 40], name, call)

@@ -43,7 +43,10 @@ class _Lender:
 
 @contextlib.contextmanager
 def lent_worker() -> Iterator[None]:
-    """Let every worker of the body's that is started for one call be the same one, with its memory limited."""
+    """Let every worker of the body's that is started for one call be the same one, with its memory limited.
+
+    The worker that reads model files stays as it is: it lives on by itself, and forks, which needs one thread.
+    """
     with tempfile.TemporaryDirectory(prefix="irbench-fuzz-") as folder:
         lender = _Lender(Path(folder))
 

@@ -31,6 +31,13 @@ def test_a_card_that_is_too_long_to_be_read_is_not_written(tmp_path: Path, monke
     assert not (tmp_path / CARD).exists()
 
 
+def test_a_card_that_is_too_long_says_so_instead_of_being_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_card(card_of(10), tmp_path)
+    monkeypatch.setattr(card, "_MOST_BYTES", 100)
+    with pytest.raises(IrbenchError, match="cannot be read: it has more than"):
+        load_card(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("axes", "reason"), [((0, 1), "1 outputs, and 2 axes"), ((-1,), "axis of an output is negative")]
 )

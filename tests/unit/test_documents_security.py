@@ -7,6 +7,7 @@ from pathlib import Path
 
 from structural_fuzz.cases import KINDS
 
+from irbench.runner import confined_cells
 from irbench.store import archive_limits
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +24,19 @@ def table_below(heading: str) -> list[list[str]]:
 def test_every_kind_of_file_that_is_fuzzed_is_named_as_not_trusted_and_every_one_that_is_named_is_fuzzed() -> None:
     named = [row[0] for row in table_below("## What is not trusted")]
     assert sorted(named) == sorted([*KINDS, "TensorFlow graph"])  # these have tests/integration/test_hostile_graphs.py
+    assert "each kind in the table above but TensorFlow graphs" in TEXT
+
+
+def test_every_test_that_is_named_is_there() -> None:
+    named = re.findall(r"tests/[\w/]+\.py", TEXT)
+    assert "tests/integration/test_hostile_graphs.py" in named
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_who_is_confined_is_said() -> None:
+    confined = {row[0].partition(" ")[0]: row[1] for row in table_below("### Confinement")}
+    assert confined["reads"] == "always"
+    assert confined["runs"] == f"with `{confined_cells._VARIABLE}=1`"
 
 
 def test_the_limits_of_archives_are_those_of_the_code() -> None:

@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import select
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GuardedFile", "OutputFailed", "StandardOutput", "guarded_streams", "is_unread", "send_nowhere"]
 
-_READER_GONE = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
+_READER_GONE = (errno.EPIPE, errno.ECONNRESET)
 
 
 class OutputFailed(Exception):
@@ -31,13 +32,14 @@ class GuardedFile(io.FileIO):
         descriptor: It; left open.
 
     Attributes:
-        failure: The first error of a write; ``None`` if there was none.
+        failure: The first error of a write; ``None`` if there was none. Of a terminal that was closed it is EPIPE.
         only_prints: Whether the command that writes does nothing else, so that going on would be of no use.
     """
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
         self.failure: OSError | None = None
+        self._is_device = stat.S_ISCHR(os.fstat(descriptor).st_mode)
         self.only_prints = False
 
     def write(self, data: ReadableBuffer, /) -> int:
@@ -50,11 +52,16 @@ class GuardedFile(io.FileIO):
             try:
                 return self._write(data)
             except OSError as error:
-                self.failure = error
+                self.failure = self._explained(error)
                 send_nowhere(self.fileno())
         if self.only_prints:
             raise OutputFailed from self.failure
         return memoryview(data).nbytes
+
+    def _explained(self, error: OSError) -> OSError:
+        """Tell a terminal that was closed, of which the kernel says EIO as well, from a disk that fails."""
+        is_closed_terminal = self._is_device and error.errno == errno.EIO
+        return BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) if is_closed_terminal else error
 
     def _write(self, data: ReadableBuffer) -> int:
         # None: another program that shares the terminal or pipe has made it non-blocking

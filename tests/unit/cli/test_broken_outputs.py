@@ -76,6 +76,25 @@ def test_a_command_that_only_prints_ends_quietly_with_its_reader(arguments: list
     assert "error" not in said
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare", "latest", "latest", "--fail-on", "p50>5%"],
+        ["compare", "latest", "latest", "--fail-on=p50>5%"],
+        ["history", "--fail-on", "p50>5%"],
+        ["results", "--rebuild"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("stored")
+def test_an_exit_code_that_tells_something_does_not_depend_on_the_reader(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    expected = called(monkeypatch, *arguments)[0]
+    with unread() as out:
+        assert called(monkeypatch, *arguments, out=out)[0] == expected != ExitCode.UNREAD
+
+
 @pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
 @pytest.mark.usefixtures("stored")
 def test_output_that_has_no_room_is_an_error(arguments: list[str], monkeypatch: pytest.MonkeyPatch):

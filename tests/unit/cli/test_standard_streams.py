@@ -61,6 +61,28 @@ def test_a_device_without_room_is_another_failure(full: int):
     assert (file.failure.errno, is_unread(file.failure)) == (errno.ENOSPC, False)
 
 
+def test_a_terminal_that_was_closed_is_unread():
+    ours, theirs = os.openpty()
+    file = GuardedFile(theirs)
+    os.close(ours)
+    assert file.write(b"data") == 4
+    os.close(theirs)
+    assert file.failure is not None
+    assert is_unread(file.failure)
+
+
+def test_a_disk_that_fails_loses_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(GuardedFile, "_write", fail)
+    with (tmp_path / "out").open("wb") as out:
+        file = GuardedFile(out.fileno())
+        file.write(b"data")
+    assert file.failure is not None
+    assert (file.failure.errno, is_unread(file.failure)) == (errno.EIO, False)
+
+
 def test_a_command_that_only_prints_ends_with_its_output(unread: int):
     file = GuardedFile(unread)
     file.only_prints = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from irbench.render.markdown import bullets, code_block, heading, markdown_cell,
 from irbench.render.table import Column, Row, TextTable
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-ACTIVE = "#<>[]()!*_`~|\\&;:+-=.1 a\n"
+ACTIVE = "#<>[]()!*_`~|\\&;:/@w+-=.1 a\n"
 
 
 def shown(markdown: str) -> list[tuple[str, str]]:
@@ -29,7 +30,7 @@ def shown(markdown: str) -> list[tuple[str, str]]:
 
 def _text(token: Any) -> str:
     assert token.type in {"text", "softbreak", "hardbreak"}, token
-    return str(token.content)
+    return str(token.content).replace("\u200b", "")
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,24 @@ def test_whatever_a_cell_holds_a_table_has_its_columns(text: str):
     table = TextTable((Column("a", words=True), Column("b")), (Row((text, "2")),))
     cells = [said for kind, said in shown(table.as_markdown()) if kind == "td_open"]
     assert cells == [text.replace("\n", " ").strip(), "2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["https://evil.example/x", "see www.evil.example", "WWW.evil.example", "@name", "(@name)", "a@b.example", "#12",
+     "owner/net#12", "GH-12", "\\@name", "&#12;"],
+)  # fmt: skip
+def test_a_text_is_nothing_that_github_would_link(text: str):
+    written = markdown_text(text)
+    assert shown(written) == [("paragraph_open", text)]
+    assert not re.search(r"://|(?i:www)\.", written)
+    (_, inline, _) = READER.parse(written)
+    visible = "".join(child.content for child in inline.children or ())
+    assert not re.search(r"(?<!\w)@\w|@[\w-]+\.|#\d|GH-\d", visible)
+
+
+def test_settings_of_a_backend_need_no_escapes():
+    assert markdown_cell("ort@streams=4, 1.5 img/s") == "ort@streams=4, 1.5 img/s"
 
 
 def test_intervals_and_names_with_underscores_need_no_escapes():

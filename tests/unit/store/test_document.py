@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -18,6 +20,8 @@ from irbench.record import OutputError
 from irbench.result import SCHEMA_VERSION, RunDocument
 from irbench.store import decode_document, encode_document
 from irbench.store.document import json_schema
+from irbench.store.files import LARGEST_DOCUMENT_BYTES
+from irbench.store.reading import load_document
 
 
 def shipped_schema() -> bytes:
@@ -134,9 +138,40 @@ def test_whoever_leads_a_table_is_one_of_its_rows():
         decode_document(json.dumps(plain).encode(), "run.json")
 
 
+def test_no_row_has_an_empty_batch():
+    plain: Any = json.loads(encode_document(document()))
+    plain["groups"][0]["cells"][0]["batch"] = -1
+    with pytest.raises(IrbenchError, match="has batches of -1"):
+        decode_document(json.dumps(plain).encode(), "run.json")
+
+
 @pytest.mark.parametrize("value", [1 << 63, -(1 << 63) - 1, 10**300, json.loads("[" * 200 + "]" * 200)])
 def test_what_no_run_holds_is_refused_wherever_it_stands(value: object):
     plain: Any = json.loads(encode_document(document()))
     plain["plan"]["anything"] = {"deep": [value]}
     with pytest.raises(IrbenchError, match=r"more than 64 bits|levels deep"):
         decode_document(json.dumps(plain).encode(), "run.json")
+
+
+def test_text_and_fractions_may_look_like_what_is_refused():
+    plain: Any = json.loads(encode_document(document()))
+    plain["plan"]["anything"] = ["[" * 200, '\\"' + "9" * 30, -1.2345678901234567e-300, (1 << 63) - 1, -(1 << 63)]
+    assert decode_document(json.dumps(plain).encode(), "run.json").plan["anything"] == plain["plan"]["anything"]
+
+
+def test_what_no_run_has_takes_memory_in_proportion_to_its_bytes():
+    data = b'{"schema_version": %d, "unknown": [%s[]]}' % (SCHEMA_VERSION, b"[]," * 100_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(IrbenchError, match="damaged"):
+            decode_document(data, "run.json")
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_document_that_is_larger_than_any_is_not_read(tmp_path: Path):
+    with (tmp_path / "run.json").open("wb") as file:
+        file.truncate(LARGEST_DOCUMENT_BYTES + 1)
+    with pytest.raises(IrbenchError, match="has more than 17 MB"):
+        load_document(tmp_path)

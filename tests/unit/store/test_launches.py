@@ -38,8 +38,16 @@ COUNTS = st.integers(0, 2**62)
 SCALARS = st.one_of(st.none(), st.booleans(), COUNTS, NUMBERS, TEXT)
 EVIDENCE = st.builds(Evidence, COUNTS, COUNTS, st.none() | COUNTS, *[COUNTS] * 4)
 POSITIVE = st.integers(1, 2**62)
-TIMES = hnp.arrays(np.int64, st.shared(st.integers(1, 40), key="samples"), elements=INT64)
-ROUNDS = st.builds(Round, COUNTS, TIMES, TIMES.filter(lambda times: times.max() > 0), EVIDENCE)
+SAMPLES = st.shared(st.integers(1, 40), key="samples")
+TIMES = hnp.arrays(np.int64, SAMPLES, elements=st.integers(-(2**62), 2**62 - 1))
+LATENCIES = hnp.arrays(np.int64, SAMPLES, elements=st.integers(0, 2**62))
+
+
+def round_of_calls(block: int, issue_ns: np.ndarray, latency_ns: np.ndarray, evidence: Evidence) -> Round:
+    return Round(block, issue_ns, np.maximum(issue_ns + latency_ns, 1), evidence)
+
+
+ROUNDS = st.builds(round_of_calls, COUNTS, TIMES, LATENCIES, EVIDENCE)
 ERRORS = st.none() | st.builds(OutputError, NUMBERS, NUMBERS, NUMBERS, st.none() | NUMBERS)
 CELLS = st.builds(
     CellLaunch,
@@ -153,6 +161,7 @@ def empty(count: int) -> np.ndarray:
 LACKING = {
     "fewer issues than completions": {"issue_ns": empty(3)},
     "no samples": {"issue_ns": empty(0), "completion_ns": empty(0)},
+    "answers before calls": {"issue_ns": np.full(5, 2), "completion_ns": np.ones(5, np.int64)},
     "no time": {"issue_ns": empty(5), "completion_ns": empty(5)},
 }
 

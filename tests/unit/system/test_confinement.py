@@ -9,6 +9,7 @@ import resource
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,8 +119,37 @@ def test_no_program_can_be_started() -> None:
 
 
 @needs_seccomp
+def test_no_process_or_thread_can_be_started_and_the_process_group_not_be_left() -> None:
+    def start_thread() -> None:
+        try:
+            threading.Thread(target=int).start()
+        except RuntimeError as error:
+            raise OSError(errno.EACCES, str(error)) from error
+
+    for act in (os.fork, start_thread, os.setsid, lambda: os.setpgid(0, 0)):
+        assert confined(Confinement(), act) == errno.EACCES
+    assert confined(Confinement(for_runtime=True), os.setsid) == 0
+
+
+@needs_seccomp
 def test_no_mode_of_a_file_can_be_changed(files: tuple[Path, Path]) -> None:
     assert confined(Confinement(), lambda: files[1].chmod(0o777)) == errno.EACCES
+
+
+@needs_seccomp
+def test_no_time_attribute_or_length_of_a_file_can_be_changed_where_landlock_restricts_none(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confinement, "confinement_support", lambda: ConfinementSupport(0, seccomp=True))
+    secret = files[1]
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: os.utime(secret, (1, 1)),
+        lambda: os.setxattr(secret, "user.note", b"x"),
+        lambda: os.removexattr(secret, "user.note"),
+        lambda: os.truncate(secret, 0),
+    )
+    assert [confined(Confinement(), act) for act in acts] == [errno.EACCES] * len(acts)
+    assert confined(Confinement(for_runtime=True), acts[0]) == 0
 
 
 @needs_seccomp
@@ -149,7 +179,7 @@ def test_large_files_and_dumps_of_memory_are_limited_without_landlock(
     monkeypatch.setattr(confinement, "confinement_support", lambda: ConfinementSupport(0, seccomp=False))
 
     def act() -> None:
-        assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
+        assert resource.getrlimit(resource.RLIMIT_CORE) == resource.getrlimit(resource.RLIMIT_NPROC) == (0, 0)
         with (tmp_path / "large").open("wb") as file:
             file.truncate(1 << 40)
 
@@ -181,6 +211,13 @@ def test_an_unknown_architecture_has_no_filter(monkeypatch: pytest.MonkeyPatch) 
     assert not seccomp.can_filter()
     with pytest.raises(OSError, match=os.strerror(errno.ENOSYS)):
         seccomp.refuse_calls(seccomp.NETWORK)
+
+
+@needs_seccomp
+def test_a_program_of_32_bits_on_a_kernel_of_64_bits_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert seccomp.can_filter()
+    monkeypatch.setattr(seccomp, "_POINTER_BYTES", 4)
+    assert not seccomp.can_filter()
 
 
 @pytest.mark.parametrize(("version", "size"), [(1, 8), (3, 8), (4, 16), (5, 16), (6, 24), (9, 24)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -12,7 +13,9 @@ import tests_support
 
 from irbench.errors import IrbenchError
 from irbench.measure import clock, freeze
+from irbench.system.confinement import Confinement
 from irbench.worker import Worker, WorkerDied, call_in_worker, process
+from irbench.worker.confined_start import confined_environment
 from irbench.worker.process import CallFailed, WorkerTimedOut
 from irbench.worker.watchdog import kill_all
 
@@ -236,3 +239,34 @@ def test_the_last_words_in_a_hint_are_few() -> None:
     with pytest.raises(WorkerDied) as caught:
         call_in_worker("tests_support:say_and_die", "x" * 4000, signal.SIGKILL, deadline_s=PATIENCE_S)
     assert caught.value.hint.endswith(": " + "x" * 200)
+
+
+def test_the_temporary_files_of_a_confined_worker_are_private(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        confined_environment(Confinement(), tmp_path / "own")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "own").stat().st_mode & 0o077 == 0
+
+
+def test_a_confined_worker_that_does_not_start_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **_options: object) -> None:
+        raise OSError("no process")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(process.subprocess, "Popen", fail)
+    with pytest.raises(OSError, match="no process"):
+        Worker(tmp_path / "log", confinement=Confinement())
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
+
+
+def test_a_confined_worker_without_room_for_temporary_files_is_an_error_with_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(IrbenchError, match="no folder for temporary files") as caught:
+        Worker(tmp_path / "log", confinement=Confinement())
+    assert "TMPDIR" in caught.value.hint
