@@ -10,10 +10,10 @@ from irbench.onnx.sizes import ONE, Size, parse, product, quotient
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["EVALUATED", "Elements"]
+__all__ = ["EVALUATED", "Elements", "elements_of"]
 
 _MOST = 64
-"""The longest tensor that is filled: shapes are shorter."""
+"""Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
 
 Elements = tuple[Size | None, ...]
 """What is known of the elements of an integer tensor with at most one axis."""
@@ -119,12 +119,20 @@ def _smaller(first: Size, second: Size) -> Size | None:
     return None if first.names or second.names else Size(min(first.factor, second.factor))
 
 
+def elements_of(tensor: ir.TensorProtocol) -> Elements | None:
+    """Return the elements of a small constant of integers or booleans with at most one axis; ``None`` of others."""
+    if len(tensor.shape) > 1 or tensor.size > _MOST or not (tensor.dtype.is_integer() or tensor.dtype.name == "BOOL"):
+        return None
+    return tuple(Size(int(number)) for number in tensor.numpy().reshape(-1))
+
+
 def _constant_of_shape(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
     count, filling = (known.get(node.inputs[0]) or (None,)) if node.inputs[0] else (None,), node.attributes.get("value")
-    length, number = count[0].number if len(count) == 1 and count[0] is not None else None, Size(0)
-    if filling is not None:
-        number = Size(int(filling.as_tensor().numpy().item()))
-    return (number,) * length if length is not None and 0 <= length <= _MOST else None
+    length = count[0].number if len(count) == 1 and count[0] is not None else None
+    if filling is None or length is None or not 0 <= length <= _MOST:
+        return None  # without a value it is filled with floats
+    element = elements_of(filling.as_tensor())
+    return element * length if element is not None and len(element) == 1 else None
 
 
 def _where(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:

@@ -129,6 +129,14 @@ def test_elements_are_followed_through(case):
     assert list(found) == [Size(size) if isinstance(size, int) else size for size in expected]
 
 
+@pytest.mark.parametrize("filling", [np.float32("-inf"), np.float32("nan"), np.float32(0.5)])
+def test_a_tensor_that_is_filled_with_no_integer_is_not_followed(filling):
+    model = graph("(float[2,3] x) => (float[2,3] y) { sh = Shape (x)  f = ConstantOfShape (sh)  y = Add (x, f) }")
+    fill = next(node for node in model.graph if node.op_type == "ConstantOfShape")
+    fill.attributes["value"] = ir.AttrTensor("value", ir.tensor(np.array([filling])))
+    assert [value.name for value in infer(model)] == ["sh"]
+
+
 STRIDED = "c = Conv <strides: ints = [2]> (x, kernel)"
 KERNEL = {"kernel": np.ones((4, 4, 3), np.float32), "four": np.array(4), "many": np.array([0, 2, 2, -1])}
 
