@@ -14,6 +14,8 @@ __all__ = ["EVALUATED", "Elements", "elements_of"]
 
 _MOST = 64
 """Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
+_BOOL = 9
+"""ONNX's number of the type."""
 
 Elements = tuple[Size | None, ...]
 """What is known of the elements of an integer tensor with at most one axis."""
@@ -31,6 +33,14 @@ def _shape(node: ir.Node, _: dict[ir.Value, Elements]) -> Elements | None:
 def _same(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
     source = node.inputs[0]
     return known.get(source) if source is not None and _is_scalar_or_vector(node.outputs[0]) else None
+
+
+def _cast(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    """Return the same elements, or as booleans whether each is not zero: a dynamic size may be."""
+    elements = _same(node, known)
+    if elements is None or node.attributes.get_int("to", 0) != _BOOL:
+        return elements
+    return tuple(None if size is None or size.number is None else Size(int(size.number != 0)) for size in elements)
 
 
 def _is_scalar_or_vector(value: ir.Value | None) -> bool:
@@ -99,12 +109,12 @@ def _difference(first: Size, second: Size) -> Size | None:
 
 
 def _equality(first: Size, second: Size) -> Size | None:
-    """Return one for equal elements, zero for those that differ: no size is negative."""
+    """Return one for equal elements, zero for those that differ: no product of sizes is negative by itself."""
     if first == second:
         return ONE
-    numbers = [first.number, second.number]
-    known = None not in numbers or any(number is not None and number < 0 for number in numbers)
-    return Size(0) if known else None
+    lower, higher = sorted((first, second))
+    differ = (not lower.names and not higher.names) or (not lower.names and lower.factor < 0 <= higher.factor)
+    return Size(0) if differ else None
 
 
 def _larger(first: Size, second: Size) -> Size | None:
@@ -153,7 +163,7 @@ def _chosen(condition: Size | None, first: Size | None, second: Size | None) -> 
 
 EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
     "Shape": _shape,
-    "Cast": _same,
+    "Cast": _cast,
     "Identity": _same,
     "Reshape": _same,
     "Squeeze": _same,

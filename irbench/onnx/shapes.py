@@ -90,11 +90,11 @@ def _describe_constants(graph: ir.Graph) -> None:
 
 
 def _fit(elements: Elements, value: ir.Value) -> bool:
-    """Whether an integer tensor can hold these elements; where it cannot, they overflow."""
+    """Whether a tensor of integers or booleans can hold these elements; where it cannot, they overflow."""
     dtype = value.dtype
     numbers = [_LARGEST_DYNAMIC if element.names else element.factor for element in elements if element is not None]
     if dtype is not None and dtype.name == "BOOL":
-        return True
+        return set(numbers) <= {0, 1}
     return dtype is not None and dtype.is_integer() and all(dtype.min <= number <= dtype.max for number in numbers)
 
 

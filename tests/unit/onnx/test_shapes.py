@@ -112,6 +112,10 @@ COMPUTED = {
     "the smaller of two": ("e = Min (sh, six)", [None, None, Size(6)]),
     "a choice": ("q = Equal (given, minus)  e = Where (q, sh, given)", [Size(7), Size(1, ("n",)), Size(6)]),
     "the same with another number of axes": ("r = Gather (sh, one)  e = Reshape (r, minus)", [Size(1, ("n",))]),
+    "numbers as booleans": ("q = Cast <to: int = 9> (given)  e = Cast <to: int = 7> (q)", [1, 1, 1]),
+    "sizes as booleans": ("q = Cast <to: int = 9> (sh)  e = Cast <to: int = 7> (q)", [None, None, 1]),
+    "a comparison that holds for one size": ("m = Mul (sh, minus)  e = Equal (m, minus)", [None, None, 0]),
+    "a comparison that holds for no size": ("e = Equal (sh, minus)", [0, 0, 0]),
     "a choice by what may be zero or not": (
         "q = Cast <to: int = 9> (sh)  e = Where (q, sh, given)",
         [None, None, Size(6)],
