@@ -64,11 +64,11 @@ class GraphError:
 def feeds_of(inputs: Sequence[InputSpec], sizes: Mapping[str, int], seed: int) -> dict[str, tuple[Array, ...]]:
     """Return logical inputs for each of :data:`MASKS`; for a model without masks, one that is called ``random``.
 
-    Masks are the inputs with ``mask`` in their names. ``half`` keeps the first half of each text, ``random`` keeps each
+    ``half`` keeps the first half of each text, ``random`` keeps each
     token by chance. All else is drawn, and the same for every mask.
     """
     drawn = generate(inputs, sizes, seed)
-    are_masks = ["mask" in spec.tensor.name for spec in inputs]
+    are_masks = [spec.is_mask for spec in inputs]
     kinds = MASKS if any(are_masks) else ("random",)
     return {
         kind: tuple(

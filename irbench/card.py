@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from irbench.errors import IrbenchError
-from irbench.spec import Artifact, Bundle, TensorSpec
+from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.system import host
 from irbench.system.file_states import FileState, digest, is_file
 from irbench.system.files import write_atomically
@@ -37,7 +37,8 @@ CARD = "card.json"
 # 1: every output of a reference has the batch as its first axis, and no input is a mask
 # 2: ``batch_axes`` of a bundle, and ``is_mask`` of an input: an irbench before would draw other inputs than those
 #    that the reference was computed for
-_SCHEMA_VERSION = 2
+# 3: masks with a last axis of one element have zeros too
+_SCHEMA_VERSION = 3
 _MOST_BYTES = 1 << 24
 _DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|bfloat16")
 
@@ -127,6 +128,8 @@ def load_card(directory: Path) -> Card:
             )
         card = msgspec.json.decode(content, type=Card, dec_hook=_decode)
         _require_sense(card.bundle)
+        if card.schema_version == 2 and any(map(_had_no_zeros, card.bundle.inputs)):
+            raise IrbenchError(f"{path} was written when masks were generated in another way.", hint=remedy)
     except OSError as error:
         raise IrbenchError(f"{path} cannot be read: {error.strerror or error}.", hint=remedy) from error
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
@@ -149,6 +152,11 @@ def _require_sense(bundle: Bundle) -> None:
     for name, size in bundle.defaults.items():
         if size < 1:
             raise ValueError(f"the size of {name} must be at least 1, not {size}")
+
+
+def _had_no_zeros(spec: InputSpec) -> bool:
+    """Whether an input is a mask that format 2 generated as all ones; the reference was computed for that."""
+    return spec.is_mask and len(spec.tensor.shape) > 2 and spec.tensor.shape[-1] == 1
 
 
 def _require_possible(spec: TensorSpec) -> None:

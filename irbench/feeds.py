@@ -27,6 +27,7 @@ __all__ = [
     "holds_pool",
     "lay_out",
     "logical_inputs",
+    "mask_axis",
     "read_sample",
     "repeat_pool",
     "write_sample",
@@ -105,6 +106,17 @@ def _elements(element_type: str, values: Sequence[Number]) -> Array:
     if dtype.kind in "biu" and not np.array_equal(array, given):
         raise ValueError(f"{element_type} cannot hold {', '.join(map(str, values))}")
     return array
+
+
+def mask_axis(shape: Sequence[int]) -> int:
+    """Return the axis along which a mask keeps some positions and drops others, counted from the end as -1.
+
+    It is the last one with several elements: ``(4, 7, 1)`` is broadcast over channels.
+
+    Args:
+        shape: Of the mask of one sample.
+    """
+    return next((axis for axis in range(-1, -len(shape) - 1, -1) if shape[axis] > 1), -1)
 
 
 def write_sample(path: Path, inputs: Sequence[InputSpec], arrays: Mapping[str, Array]) -> None:
@@ -224,12 +236,12 @@ def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...]) -> 
 
 
 def _mask(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Return rows along the last axis that are true at first and false from some position on.
+    """Return ones that are followed by zeros from some position on, along :func:`mask_axis`.
 
     Rows of more than one element hold both. In some models true is a position that counts and in others one that does
     not, and a softmax over none is NaN.
     """
-    *rows, length = shape
+    *rows, length = shape[: len(shape) + 1 + mask_axis(shape)]
     kept = generator.integers(1, max(length, 2), tuple(rows))
     mask: Array = np.arange(length) < np.expand_dims(kept, -1)
-    return mask
+    return np.broadcast_to(mask.reshape(*mask.shape, *(1,) * (len(shape) - mask.ndim)), shape)

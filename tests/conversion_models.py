@@ -82,6 +82,26 @@ def _noise() -> Any:
     return keras.Model(rows, draw(rows))
 
 
+def _seeded_noise() -> Any:
+    import keras
+    import tensorflow as tf
+
+    def noisy(x: Any) -> Any:
+        return x + keras.random.normal((6,), seed=42) + tf.random.stateless_uniform((6,), seed=[1, 2])
+
+    rows = keras.Input((6,), name="rows")
+    return keras.Model(rows, keras.layers.Lambda(noisy)(rows))
+
+
+def _gamma_noise() -> Any:
+    import keras
+
+    generator = keras.random.SeedGenerator(1)
+    rows = keras.Input((6,), name="rows")
+    draw = keras.layers.Lambda(lambda x: x + keras.random.gamma((6,), 2.0, seed=generator), name="noise")
+    return keras.Model(rows, draw(rows))
+
+
 def _fourier(transform: Callable[[Any], Any], *shape: int | None) -> Any:
     import keras
 
@@ -209,6 +229,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "without counterpart": _without_counterpart,
     "noise": _noise,
     "noisy dropout": _noisy_dropout,
+    "seeded noise": _seeded_noise,
+    "gamma noise": _gamma_noise,
     "mixing tokens": _mixing_tokens,
     "spectrum and back": _spectrum_and_back,
     "spectrogram": _spectrogram,

@@ -41,7 +41,8 @@ _LINEAR = frozenset(
 _JOINING = frozenset({"Add", "AddN", "AddV2", "ConcatV2", "Pack", "Select", "SelectV2", "Sub"})
 """Operations on several complex inputs that treat both parts alike."""
 _PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "MatMul", "Mul"})
-"""Operations that are linear in each of their two inputs."""
+"""Operations that are linear in each of their inputs; an Einsum may have other than two."""
+_FACTORS = 2
 _QUOTIENTS = frozenset({"Div", "RealDiv"})
 
 
@@ -111,7 +112,7 @@ class _Rewriter:
         emit, kind = self._emit, node.type
         if node.is_const():
             return self._constant(node)
-        if kind in _LINEAR:
+        if kind in _LINEAR or (kind == "Einsum" and len(node.input) == 1):
             return self._each(node, [self._parts(node.input[0])])
         if kind in _JOINING:
             return self._each(node, [self._parts(name) for name in node.input if _is_complex(self._graph, name)])
@@ -119,7 +120,7 @@ class _Rewriter:
             return fourier.transform(emit, node, self._parts(node.input[0]))
         if kind in fourier.TO_HALF:
             return fourier.forward_of_real(emit, node)
-        if kind in _PRODUCTS:
+        if kind in _PRODUCTS and len(node.input) == _FACTORS:
             return self._product(node, *map(self._parts, node.input))
         if kind in _QUOTIENTS:
             return self._quotient(node)

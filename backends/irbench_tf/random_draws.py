@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from irbench.errors import IrbenchError
+from irbench_tf.stateful_draws import SEED
 
 __all__ = ["blaming_draws", "draws_of", "refuse_draws"]
 
@@ -62,9 +63,14 @@ def blaming_draws(name: str, function: Any) -> Iterator[None]:
 def _draws(function: Any) -> Iterator[str]:
     """Yield the operations that draw, each with its place in the model."""
     for operation in function.graph.get_operations():
-        if _DRAWS.fullmatch(operation.type):
+        if _is_draw(operation.type, operation.name):
             yield f"{operation.type} in {operation.name.rpartition('/')[0] or operation.name}"
     for inner in function.graph.as_graph_def().library.function:
         for node in inner.node_def:
-            if _DRAWS.fullmatch(node.op):
+            if _is_draw(node.op, node.name):
                 yield f"{node.op} in {node.name.rpartition('/')[0] or node.name}"
+
+
+def _is_draw(kind: str, name: str) -> bool:
+    """Whether an operation draws numbers for the model, and not a seed of what is drawn."""
+    return bool(_DRAWS.fullmatch(kind)) and not name.rpartition("/")[2].startswith(SEED)

@@ -10,10 +10,12 @@ from irbench.onnx.sizes import ONE, Size, parse, product, quotient
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["EVALUATED", "Elements"]
+__all__ = ["EVALUATED", "Elements", "elements_of"]
 
 _MOST = 64
-"""The longest tensor that is filled: shapes are shorter."""
+"""Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
+_BOOL = 9
+"""ONNX's number of the type."""
 
 Elements = tuple[Size | None, ...]
 """What is known of the elements of an integer tensor with at most one axis."""
@@ -31,6 +33,14 @@ def _shape(node: ir.Node, _: dict[ir.Value, Elements]) -> Elements | None:
 def _same(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
     source = node.inputs[0]
     return known.get(source) if source is not None and _is_scalar_or_vector(node.outputs[0]) else None
+
+
+def _cast(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    """Return the same elements, or as booleans whether each is not zero: a dynamic size may be."""
+    elements = _same(node, known)
+    if elements is None or node.attributes.get_int("to", 0) != _BOOL:
+        return elements
+    return tuple(None if size is None or size.number is None else Size(int(size.number != 0)) for size in elements)
 
 
 def _is_scalar_or_vector(value: ir.Value | None) -> bool:
@@ -99,12 +109,12 @@ def _difference(first: Size, second: Size) -> Size | None:
 
 
 def _equality(first: Size, second: Size) -> Size | None:
-    """Return one for equal elements, zero for those that differ: no size is negative."""
+    """Return one for equal elements, zero for those that differ: no product of sizes is negative by itself."""
     if first == second:
         return ONE
-    numbers = [first.number, second.number]
-    known = None not in numbers or any(number is not None and number < 0 for number in numbers)
-    return Size(0) if known else None
+    lower, higher = sorted((first, second))
+    differ = (not lower.names and not higher.names) or (not lower.names and lower.factor < 0 <= higher.factor)
+    return Size(0) if differ else None
 
 
 def _larger(first: Size, second: Size) -> Size | None:
@@ -119,12 +129,20 @@ def _smaller(first: Size, second: Size) -> Size | None:
     return None if first.names or second.names else Size(min(first.factor, second.factor))
 
 
+def elements_of(tensor: ir.TensorProtocol) -> Elements | None:
+    """Return the elements of a small constant of integers or booleans with at most one axis; ``None`` of others."""
+    if len(tensor.shape) > 1 or tensor.size > _MOST or not (tensor.dtype.is_integer() or tensor.dtype.name == "BOOL"):
+        return None
+    return tuple(Size(int(number)) for number in tensor.numpy().reshape(-1))
+
+
 def _constant_of_shape(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
     count, filling = (known.get(node.inputs[0]) or (None,)) if node.inputs[0] else (None,), node.attributes.get("value")
-    length, number = count[0].number if len(count) == 1 and count[0] is not None else None, Size(0)
-    if filling is not None:
-        number = Size(int(filling.as_tensor().numpy().item()))
-    return (number,) * length if length is not None and 0 <= length <= _MOST else None
+    length = count[0].number if len(count) == 1 and count[0] is not None else None
+    if filling is None or length is None or not 0 <= length <= _MOST:
+        return None  # without a value it is filled with floats
+    element = elements_of(filling.as_tensor())
+    return element * length if element is not None and len(element) == 1 else None
 
 
 def _where(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
@@ -145,7 +163,7 @@ def _chosen(condition: Size | None, first: Size | None, second: Size | None) -> 
 
 EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
     "Shape": _shape,
-    "Cast": _same,
+    "Cast": _cast,
     "Identity": _same,
     "Reshape": _same,
     "Squeeze": _same,

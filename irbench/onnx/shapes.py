@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.body_shapes import bodies_of, infer_bodies
 from irbench.onnx.broadcasting import ELEMENTWISE, broadcast, end_of_slice
-from irbench.onnx.elements import EVALUATED, Elements
+from irbench.onnx.elements import EVALUATED, Elements, elements_of
 from irbench.onnx.sizes import ONE, Size, partial_sizes, product, quotient, sizes_of, text
 from irbench.onnx.slices import axis_slices
 from irbench.onnx.unnamed_sizes import UnnamedSizes, forget_names
@@ -90,11 +90,11 @@ def _describe_constants(graph: ir.Graph) -> None:
 
 
 def _fit(elements: Elements, value: ir.Value) -> bool:
-    """Whether an integer tensor can hold these elements; where it cannot, they overflow."""
+    """Whether a tensor of integers or booleans can hold these elements; where it cannot, they overflow."""
     dtype = value.dtype
     numbers = [_LARGEST_DYNAMIC if element.names else element.factor for element in elements if element is not None]
     if dtype is not None and dtype.name == "BOOL":
-        return True
+        return set(numbers) <= {0, 1}
     return dtype is not None and dtype.is_integer() and all(dtype.min <= number <= dtype.max for number in numbers)
 
 
@@ -119,12 +119,7 @@ def reshape_target(source: Sequence[Size], sizes: Sequence[Size]) -> list[int] |
 
 
 def _constant(value: ir.Value) -> Elements | None:
-    constant = value.const_value
-    if constant is None or len(constant.shape) > 1 or constant.size > _MAX_ELEMENTS:
-        return None
-    if not constant.dtype.is_integer() and constant.dtype.name != "BOOL":
-        return None
-    return tuple(Size(int(number)) for number in constant.numpy().reshape(-1))
+    return elements_of(value.const_value) if value.const_value is not None else None
 
 
 def _infer_types(node: ir.Node, opsets: dict[str, int]) -> None:

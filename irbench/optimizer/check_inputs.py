@@ -8,7 +8,7 @@ Kinds, in all of which constants that the user gave stay:
 - ``zeros``: zeros, or the least that integers are drawn from
 - ``mask-half``, ``mask-none``, ``mask-ones``: masks keep the first half, nothing, everything
 
-An input is a mask if it is boolean or its name says so.
+An input is a mask if it is boolean or its spec says so. It is cut along :func:`irbench.feeds.mask_axis`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from irbench.feeds import logical_inputs
+from irbench.feeds import logical_inputs, mask_axis
 from irbench.graph_record import InputKind
 from irbench.onnx.reading.element_types import numpy_dtype
-from irbench.spec import Feeding, InputSpec
+from irbench.spec import BATCH, Feeding, InputSpec
 from irbench.spi import Array
 
 __all__ = ["DRAWN", "Case", "arrays_of", "edge_kinds", "perturbed"]
@@ -105,7 +105,7 @@ def _shaken(array: Array, generator: np.random.Generator) -> Array:
 
 def _edge(kind: InputKind, spec: InputSpec, drawn: Array) -> Array:
     if _is_mask(spec):
-        return _mask(kind, drawn)
+        return _mask(kind, spec, drawn)
     if drawn.dtype.kind == "O" or not drawn.size or kind.startswith("mask"):
         return drawn
     if kind == "constant-rows":
@@ -125,17 +125,19 @@ def _filled(kind: InputKind, spec: InputSpec, drawn: Array) -> Array:
     return np.full_like(drawn, highest if kind == "large" else int(spec.low))
 
 
-def _mask(kind: InputKind, drawn: Array) -> Array:
+def _mask(kind: InputKind, spec: InputSpec, drawn: Array) -> Array:
     if kind not in ("mask-half", "mask-none", "mask-ones") or drawn.dtype.kind == "O":
         return drawn
-    mask = np.zeros_like(drawn)
-    kept = {"mask-none": 0, "mask-ones": None, "mask-half": -(-drawn.shape[-1] // 2) if drawn.ndim else None}[kind]
-    mask[..., :kept] = 1
+    mask = np.full_like(drawn, int(kind != "mask-none"))
+    if kind == "mask-half" and drawn.ndim:
+        sample = drawn.shape[1:] if spec.tensor.shape[0] == BATCH else drawn.shape
+        rows = np.moveaxis(mask, mask_axis(sample), -1)
+        rows[..., -(-rows.shape[-1] // 2) :] = 0
     return mask
 
 
 def _is_mask(spec: InputSpec) -> bool:
-    return spec.tensor.dtype == "bool" or "mask" in spec.tensor.name.lower()
+    return spec.is_mask or spec.tensor.dtype == "bool"
 
 
 def _is_float(array: Array) -> bool:

@@ -68,7 +68,8 @@ class InputSpec:
         tensor: Name, dtype and shape.
         low: The least value.
         high: Above the largest value.
-        is_mask: Whether each row along the last axis is ones followed by zeros instead, as of a padded sequence.
+        is_mask: Whether each row is ones followed by zeros instead, as of a padded sequence; rows are along the last
+            axis that is longer than one.
     """
 
     tensor: TensorSpec

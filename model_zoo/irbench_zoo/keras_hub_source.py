@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from irbench.spec import BATCH, InputSpec, TensorSpec
+from irbench.spec import BATCH, InputSpec, TensorSpec, is_named_as_mask
 from irbench.spi import ModelSource
 
 __all__ = ["DISTRIBUTION", "LENGTH", "Settings", "build_backbone", "source", "token_ids"]
@@ -65,5 +65,5 @@ def build_backbone(constructor: str, settings: Settings) -> Any:
 
 
 def token_ids(name: str, high: int) -> InputSpec:
-    """Return an int32 input of shape ``(batch, sequence)`` with values in ``[0, high)``."""
-    return InputSpec(TensorSpec(name, "int32", (BATCH, SEQUENCE)), 0, high)
+    """Return an int32 input of shape ``(batch, sequence)``: a mask if it is named so, or values in ``[0, high)``."""
+    return InputSpec(TensorSpec(name, "int32", (BATCH, SEQUENCE)), 0, high, is_named_as_mask(name))

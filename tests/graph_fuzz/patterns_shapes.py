@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from .building import BOOL, FLOAT, INT64, Builder, Unbuildable, Value
 from .patterns import pattern
-from .sources import source
+from .sources import filled, source
 
 _MOST_ELEMENTS = 400
 
@@ -72,8 +72,7 @@ def filled_by_shape(b: Builder) -> list[Value]:
     shape = b.op("Shape", x)
     form = c.any_of("fill", "expand", "range", "tile", "slice")
     if form == "fill":
-        filled = b.op("ConstantOfShape", shape)
-        return [b.op("Add", b.op("Cast", filled, to=FLOAT), x)]
+        return [b.op("Add", b.op("Cast", filled(b, shape), to=FLOAT), x)]
     if form == "expand":
         start = b.input(c.exact("shape of what is stretched", list(x.shape[-1:]), [1], [1, 1, 1]))
         return [b.op("Expand", start, shape), b.op("Expand", x, b.constant(np.array([1, 1, 1], np.int64)))]

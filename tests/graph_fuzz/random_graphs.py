@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from .building import BOOL, FLOAT, INT64, Builder, Unbuildable, Value
 from .patterns import PATTERNS
-from .sources import mean, reduce, reshape, squeeze, swapped, unsqueeze
+from .sources import filled, mean, reduce, reshape, squeeze, swapped, unsqueeze
 
 __all__ = ["random_graph"]
 
@@ -172,7 +172,7 @@ def _of_shape(b: Builder, pool: list[Value]) -> Any:
     shape = b.op("Shape", value)
     form = b.choices.any_of("fill", "expand", "size", "reshape")
     if form == "fill":
-        return b.op("Cast", b.op("ConstantOfShape", shape), to=FLOAT)
+        return b.op("Cast", filled(b, shape), to=FLOAT)
     if form == "expand":
         return b.op("Expand", b.number(1.0, value), shape)
     if form == "size":

@@ -6,11 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from .building import BOOL, FLOAT, INT64, Builder, Value
 
-__all__ = ["chosen", "indices", "mean", "reduce", "reshape", "source", "squeeze", "swapped", "unknown", "unsqueeze"]
+__all__ = [
+    "chosen",
+    "filled",
+    "indices",
+    "mean",
+    "reduce",
+    "reshape",
+    "source",
+    "squeeze",
+    "swapped",
+    "unknown",
+    "unsqueeze",
+]
 
 
 def source(b: Builder, shape: Sequence[int | str], dtype: int = FLOAT) -> Value:
@@ -22,6 +34,13 @@ def source(b: Builder, shape: Sequence[int | str], dtype: int = FLOAT) -> Value:
     if form == "scaled":
         return b.op("Mul", value, b.number(0.5, value))
     return b.op("Identity", value) if form == "identity" else value
+
+
+def filled(b: Builder, shape: Value) -> Value:
+    """Return a tensor of a shape that is computed: of zeros, or of a number that need be neither whole nor finite."""
+    number = b.choices.any_of(None, None, np.int64(2), *map(np.float32, (0.5, -np.inf, np.nan)))
+    attributes = {} if number is None else {"value": numpy_helper.from_array(np.array([number]))}
+    return b.op("ConstantOfShape", shape, **attributes)
 
 
 def indices(b: Builder, shape: Sequence[int | str], below: int) -> Value:

@@ -43,6 +43,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
         ("spectral convolution", {"DFT": 3}, set()),
         ("turned by angles", {"Atan": 1}, set()),
         ("greatest length", {}, set()),
+        ("seeded noise", {}, {"RandomNormal", "RandomUniform"}),
     ],
 )
 def test_is_converted_to_the_operations_that_runtimes_are_fast_at(case, present, absent, converted):
@@ -76,6 +77,12 @@ def test_random_numbers_of_keras_are_drawn_by_the_graph(case: str, drawing: str,
     operations, error, _ = converted[case]
     assert operations[drawing] == 1
     assert math.isnan(error), "answers differ, so that none were compared"
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+def test_a_draw_without_a_counterpart_is_no_constant(converted: Mapping[str, Any]):
+    assert "StatelessRandomGamma" in converted["gamma noise"]
 
 
 @pytest.mark.ci

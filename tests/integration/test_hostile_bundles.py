@@ -90,7 +90,7 @@ REFUSED = {
         "is damaged: Expected `bool`",
         _AGAIN,
     ),
-    "a later card": (edited(lambda card: card.update(schema_version=3)), "written by a newer version", "Upgrade"),
+    "a later card": (edited(lambda card: card.update(schema_version=4)), "written by a newer version", "Upgrade"),
     "a later card with other fields": (put("card.json", b'{"schema_version": 9}'), "newer version", "Upgrade"),
     "a card without a bundle": (edited(lambda card: card.pop("bundle")), "is damaged: Object missing", _AGAIN),
     "a number for a name": (edited(lambda card: card["bundle"].update(name=7)), "is damaged: Expected `str`", _AGAIN),

@@ -166,6 +166,16 @@ def test_rows_of_a_mask_are_ones_followed_by_zeros(dtype: str, shape: tuple[int 
     assert len(set(rows.sum(axis=1).tolist())) > 1, "lengths differ"
 
 
+@pytest.mark.parametrize("shape", [("batch", 64, 1), ("batch", 4, 64, 1), ("batch", 64, 1, 1), (3, 64, 1)])
+def test_a_mask_that_is_broadcast_over_channels_is_cut_along_the_axis_before(shape: tuple[int | str, ...]) -> None:
+    (mask,) = generate([InputSpec(TensorSpec("mask", "int32", shape), 0, 2, is_mask=True)], {"batch": POOL}, 0)
+    assert mask.shape == tuple(POOL if size == "batch" else size for size in shape)
+    rows = mask.reshape(-1, 64)
+    assert (np.diff(rows) <= 0).all()
+    assert (rows[:, 0] == 1).all()
+    assert (rows[:, -1] == 0).all()
+
+
 @pytest.mark.parametrize("length", [0, 1])
 def test_a_mask_of_at_most_one_position_keeps_it(length: int) -> None:
     spec = InputSpec(TensorSpec("mask", "int32", ("batch", length)), 0, 2, is_mask=True)

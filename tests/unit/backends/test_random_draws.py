@@ -40,6 +40,13 @@ def test_what_draws_inside_a_function_is_found():
         refuse_draws("net", function(inside=(("RandomUniform", "noise"),)))
 
 
+def test_a_seed_is_not_what_a_model_draws():
+    seed = ("RandomUniformInt", "net/noise/irbench_seed_1")
+    refuse_draws("net", function(seed, inside=(seed,)))
+    with pytest.raises(IrbenchError, match="StatelessRandomGammaV3 in net/noise"):
+        refuse_draws("net", function(seed, ("StatelessRandomGammaV3", "net/noise/gamma")))
+
+
 def refusal_of(*kinds: str) -> str | None:
     try:
         refuse_draws("net", function(*((kind, kind) for kind in kinds)))

@@ -17,7 +17,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import InputSpec, TensorSpec
 
-MASK = InputSpec(TensorSpec("padding_mask", "int32", ("batch", 6)), 0, 2)
+MASK = InputSpec(TensorSpec("padding_mask", "int32", ("batch", 6)), 0, 2, is_mask=True)
 TOKENS = InputSpec(TensorSpec("token_ids", "int32", ("batch", 6)), 0, 50)
 BACKENDS = ("ort", "openvino")
 OPERATORS = {
@@ -46,7 +46,8 @@ def test_masks_keep_everything_nothing_half_and_some_and_other_inputs_stay_the_s
 
 
 def test_a_model_without_masks_is_fed_once():
-    assert tuple(feeds_of((TOKENS,), {"batch": 2}, seed=0)) == ("random",)
+    positions = InputSpec(TensorSpec("masked_positions", "int32", ("batch", 6)), 0, 50)
+    assert tuple(feeds_of((TOKENS, positions), {"batch": 2}, seed=0)) == ("random",)
 
 
 def test_graphs_are_compared_with_the_exported_one_on_every_runtime(tmp_path: Path):

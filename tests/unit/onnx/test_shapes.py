@@ -112,6 +112,10 @@ COMPUTED = {
     "the smaller of two": ("e = Min (sh, six)", [None, None, Size(6)]),
     "a choice": ("q = Equal (given, minus)  e = Where (q, sh, given)", [Size(7), Size(1, ("n",)), Size(6)]),
     "the same with another number of axes": ("r = Gather (sh, one)  e = Reshape (r, minus)", [Size(1, ("n",))]),
+    "numbers as booleans": ("q = Cast <to: int = 9> (given)  e = Cast <to: int = 7> (q)", [1, 1, 1]),
+    "sizes as booleans": ("q = Cast <to: int = 9> (sh)  e = Cast <to: int = 7> (q)", [None, None, 1]),
+    "a comparison that holds for one size": ("m = Mul (sh, minus)  e = Equal (m, minus)", [None, None, 0]),
+    "a comparison that holds for no size": ("e = Equal (sh, minus)", [0, 0, 0]),
     "a choice by what may be zero or not": (
         "q = Cast <to: int = 9> (sh)  e = Where (q, sh, given)",
         [None, None, Size(6)],
@@ -127,6 +131,14 @@ def test_elements_are_followed_through(case):
     arrays |= {name: np.array(number) for name, number in numbers.items()}
     found = elements_of(body, yes_no=np.array([True, False, True]), **arrays)
     assert list(found) == [Size(size) if isinstance(size, int) else size for size in expected]
+
+
+@pytest.mark.parametrize("filling", [np.float32("-inf"), np.float32("nan"), np.float32(0.5)])
+def test_a_tensor_that_is_filled_with_no_integer_is_not_followed(filling):
+    model = graph("(float[2,3] x) => (float[2,3] y) { sh = Shape (x)  f = ConstantOfShape (sh)  y = Add (x, f) }")
+    fill = next(node for node in model.graph if node.op_type == "ConstantOfShape")
+    fill.attributes["value"] = ir.AttrTensor("value", ir.tensor(np.array([filling])))
+    assert [value.name for value in infer(model)] == ["sh"]
 
 
 STRIDED = "c = Conv <strides: ints = [2]> (x, kernel)"

@@ -8,7 +8,8 @@ from irbench.spec import Feeding, InputSpec, TensorSpec
 
 X = InputSpec(TensorSpec("x", "float32", ("batch", 3, 4)), -1.0, 1.0)
 TOKENS = InputSpec(TensorSpec("tokens", "int64", ("batch", 5)), 2, 100)
-MASK = InputSpec(TensorSpec("attention_mask", "int64", ("batch", 5)), 0, 2)
+MASK = InputSpec(TensorSpec("attention_mask", "int64", ("batch", 5)), 0, 2, is_mask=True)
+POSITIONS = InputSpec(TensorSpec("masked_positions", "int64", ("batch", 5)), 2, 100)
 KEEP = InputSpec(TensorSpec("keep", "bool", ("batch", 5)))
 WORDS = InputSpec(TensorSpec("words", "string", ("batch", 2)))
 SIZES = {"batch": 2}
@@ -23,6 +24,7 @@ def drawn(kind, *specs, feeding=None):
     [
         ([X], {"constant-rows", "large", "zeros"}),
         ([TOKENS], {"constant-rows", "large", "zeros"}),
+        ([POSITIONS], {"constant-rows", "large", "zeros"}),
         ([TOKENS, MASK], {"constant-rows", "large", "zeros", "mask-half", "mask-none", "mask-ones"}),
         ([KEEP], {"mask-half", "mask-none", "mask-ones"}),
         ([WORDS], set()),
@@ -53,6 +55,16 @@ def test_a_mask_keeps_the_first_half_nothing_or_everything_and_other_inputs_stay
     mask, x = drawn(kind, spec, X)
     assert mask.astype(int).tolist() == [[1] * kept + [0] * (5 - kept)] * 2
     assert (x == drawn("seeded", spec, X)[1]).all()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool"])
+def test_a_mask_that_is_broadcast_over_channels_is_cut_along_the_axis_before(dtype):
+    spec = InputSpec(TensorSpec("mask", dtype, ("batch", 4, 1)), 0, 2, is_mask=True)
+    assert drawn("mask-half", spec)[0].tolist() == [[[1], [1], [0], [0]]] * 2
+
+
+def test_positions_of_masked_tokens_are_no_mask():
+    assert drawn("mask-ones", POSITIONS, MASK)[0].max() > 2
 
 
 def test_a_constant_of_the_user_stays_at_every_edge():

@@ -8,7 +8,7 @@ from irbench.optimizer.check_plan import Question, plan_check
 from irbench.spec import Feeding, InputSpec, TensorSpec
 
 X = InputSpec(TensorSpec("x", "float32", ("batch", "length", 4)), -1.0, 1.0)
-MASK = InputSpec(TensorSpec("mask", "int64", ("batch", "length")), 0, 2)
+MASK = InputSpec(TensorSpec("mask", "int64", ("batch", "length")), 0, 2, is_mask=True)
 SIZES = {"batch": 2, "length": 8}
 DYNAMIC = ("batch", "length")
 

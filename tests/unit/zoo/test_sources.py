@@ -11,7 +11,7 @@ from irbench import registry
 from irbench.cli.commands.models import command
 from irbench.errors import IrbenchError
 from irbench.feeds import generate
-from irbench.spec import BATCH
+from irbench.spec import BATCH, is_named_as_mask
 from irbench.spi import ModelSource
 
 ASKED_FOR = {
@@ -58,6 +58,7 @@ def test_the_inputs_of_a_source_can_be_generated_from_its_defaults(point):
         assert array.shape[0] == 2
         assert array.dtype == spec.tensor.dtype
         assert spec.low <= array.min() < array.max() <= spec.high
+        assert spec.is_mask == is_named_as_mask(spec.tensor.name)
 
 
 def test_listing_imports_no_runtime():

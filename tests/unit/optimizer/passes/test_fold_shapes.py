@@ -17,6 +17,7 @@ ELEMENTS = {
     "a slice": "s = Shape (x)  t = Slice (s, zero, two, zero)",
     "a gathering": "s = Shape (x)  t = Gather (s, first)",
     "a cast": "s = Shape (x)  i = Cast <to: int = 6> (s)  g = Gather (i, first)  t = Cast <to: int = 7> (g)",
+    "a truth": "s = Shape (x)  q = Cast <to: int = 9> (s)  i = Cast <to: int = 7> (q)  t = Gather (i, first)",
     "a product": "s = Shape (x)  g = Gather (s, first)  t = ReduceProd (g)",
     "a part of a shape": "t = Shape <start: int = 1, end: int = -1> (x)",
     "a squeezed number": "s = Shape (x)  g = Gather (s, one)  q = Squeeze (g)  t = Unsqueeze (q, zero)",
