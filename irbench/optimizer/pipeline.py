@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade
 from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
 from irbench.optimizer.blame import Change, blamed_pass
 from irbench.optimizer.bodies import Body, number_bodies
+from irbench.optimizer.check_plan import ExpectedAnswer
 from irbench.optimizer.comparison import Graph, WrongAnswer
 from irbench.optimizer.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
 from irbench.optimizer.inputs_to_nchw import inputs_to_nchw
@@ -206,7 +207,7 @@ class _Pipeline:
         require_opset(self._opset, conversion, self._job.bundle.name)
         self._report(OptimizerActivity("convert", conversion.precision))
         last = Graph(self._model, self._artifact)
-        step, agreement = _convert(last, self._job, conversion, self._scratch, self._check.other_sizes)
+        step, agreement = _convert(last, self._job, conversion, self._scratch, self._check.at_other_sizes)
         return OptimizationOutcome((*self._steps, step), self._nchw_inputs, agreement, checked=self._checked)
 
     def _check_all(self) -> None:
@@ -260,7 +261,7 @@ def _convert(
     job: OptimizationJob,
     conversion: Conversion,
     scratch: Path,
-    other_sizes: Sequence[Mapping[str, int]],
+    at_other_sizes: Sequence[ExpectedAnswer],
 ) -> tuple[GraphStep, Agreement]:
     """Convert a graph and measure what that costs, also at other sizes."""
     source, path = scratch / "in_fp32.onnx", job.folder / MODEL_FILE
@@ -276,7 +277,7 @@ def _convert(
         vendors = sorted(vendors_of(made))
         check_file(path, shapes=not vendors)
         converted = replace(graph.artifact, path=path, sha256="")
-        agreement = measure_agreement(evaluation, converted, job.reference, scratch, other_sizes)
+        agreement = measure_agreement(evaluation, converted, job.reference, scratch, at_other_sizes)
     except (NothingToConvert, FailsAtSizes):
         raise
     except Exception as problem:  # tools and runtimes report failures in ways of their own
