@@ -102,8 +102,10 @@ class Agreement:
         by: The backend that computed the converted graph's answers.
         error: How far these are from those in fp32: the worst over all inputs, top-1 agreement their mean.
         degenerate: Whether every answer in fp32 is all zero, constant or tiny, so that nearly any would agree.
-        sizes: Other sizes of dynamic dimensions, at each of which both answered one more input. These count for the
-            error, but not for the top-1 agreement.
+        sizes: Other sizes of dynamic dimensions, at each of which both answered one more seeded input. These count for
+            the error, but not for the top-1 agreement.
+        runs_at: Other sizes at which the converted graph runs, and is not compared: samples were given, and a seeded
+            input would tell nothing about them.
     """
 
     samples: int
@@ -111,6 +113,7 @@ class Agreement:
     error: OutputError
     degenerate: bool = False
     sizes: tuple[Mapping[str, int], ...] = ()
+    runs_at: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

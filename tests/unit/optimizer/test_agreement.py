@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.feeds import lay_out
+from irbench.feeds import lay_out, write_sample
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.optimizer import agreement
 from irbench.optimizer.agreement import LEAST_AGREEMENT, FailsAtSizes, disagreement, measure_agreement
@@ -138,6 +138,25 @@ def test_an_error_at_other_sizes_only_counts(samples: Samples, tmp_path: Path):
     wrong = only_at_batch_8(samples, "differs")
     assert measure_agreement(samples, wrong, "ort", tmp_path).error.max_rel == 0
     assert measure_agreement(samples, wrong, "ort", tmp_path, answered(samples, {"batch": 1})).error.max_rel > 0
+
+
+def of_a_user(samples: Samples, folder: Path) -> Samples:
+    """Return one sample with a batch of 8, as ``--data`` gives it."""
+    spec, path = samples.bundle.inputs[0], folder / "0.npz"
+    write_sample(path, [spec], {spec.tensor.name: np.full((8, 3, 8, 8), 0.5, np.float32)})
+    return replace(samples, bound={"batch": 8}, feeding=Feeding(samples=(path,)))
+
+
+def test_where_samples_are_given_a_seeded_input_at_another_size_counts_for_nothing(samples: Samples, tmp_path: Path):
+    wrong, expected = only_at_batch_8(samples, "differs"), answered(samples, {"batch": 3})
+    found = measure_agreement(of_a_user(samples, tmp_path), wrong, "ort", tmp_path, expected)
+    assert (found.error.max_rel, found.sizes, found.runs_at) == (0, (), ({"batch": 3},))
+
+
+def test_where_samples_are_given_a_converted_graph_runs_at_other_sizes_all_the_same(samples: Samples, tmp_path: Path):
+    graph, expected = only_at_batch_8(samples, "fails"), answered(samples, {"batch": 3})
+    with pytest.raises(FailsAtSizes, match="does not run at batch 3: "):
+        measure_agreement(of_a_user(samples, tmp_path), graph, "ort", tmp_path, expected)
 
 
 def test_a_converted_graph_that_does_not_run_at_other_sizes_is_refused_with_them(samples: Samples, tmp_path: Path):
