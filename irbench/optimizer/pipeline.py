@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench import registry
-from irbench.errors import IrbenchError, first_line
+from irbench.errors import first_line
 from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, OptimizerActivity
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade
@@ -19,10 +18,17 @@ from irbench.optimizer.blame import Change, blamed_pass
 from irbench.optimizer.bodies import Body, number_bodies
 from irbench.optimizer.check_plan import ExpectedAnswer
 from irbench.optimizer.comparison import Graph, WrongAnswer
-from irbench.optimizer.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
+from irbench.optimizer.conversion import (
+    CannotConvert,
+    NothingToConvert,
+    convert,
+    least_opset,
+    require_fp32,
+    require_opset,
+)
 from irbench.optimizer.inputs_to_nchw import inputs_to_nchw
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
-from irbench.optimizer.model_files import load, vendors_of, weights_beside, write
+from irbench.optimizer.model_files import load, step_of, vendors_of, weights_beside, write
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.preparation import inlined, raised
 from irbench.optimizer.recipe import Conversion
@@ -114,7 +120,7 @@ class _Pipeline:
         self._model = load(self._source)
         self._artifact = job.artifact  # its inputs follow the graph, its path stays that of the original
         self._nchw_inputs: tuple[str, ...] = ()
-        self._steps = [_step("original", self._model)]
+        self._steps = [step_of("original", self._model)]
         self._vendors = vendors_of(self._model)
         self._bodies: tuple[Body, ...] = ()
         self._changes: list[Change] = []
@@ -175,7 +181,7 @@ class _Pipeline:
             self._add_obstacle(name, too_low if crash is None else Obstacle("crashed", self._opset, crash))
             return
         modified = self._change(name, graph_pass)
-        changed_silently = _step(name, self._model).operators != self._steps[-1].operators
+        changed_silently = step_of(name, self._model).operators != self._steps[-1].operators
         self._add(name, graph_pass, modified=modified or changed_silently)
 
     def check_at_the_end(self) -> None:
@@ -223,10 +229,10 @@ class _Pipeline:
             raise BrokenModel(name, self._job, f"{type(error).__name__}: {first_line(error)}") from error
 
     def _add_obstacle(self, name: str, obstacle: Obstacle) -> None:
-        self._steps.append(replace(_step(name, self._model), obstacle=obstacle))
+        self._steps.append(replace(step_of(name, self._model), obstacle=obstacle))
 
     def _add(self, name: str, change: Callable[[onnx_ir.Model], object], *, modified: bool) -> None:
-        step = _step(name, self._model, modified=modified)
+        step = step_of(name, self._model, modified=modified)
         self._changes.append(Change(name, change, self._artifact, modified))
         if modified:
             vendors = vendors_of(self._model)
@@ -245,7 +251,7 @@ class _Pipeline:
             BrokenModel: It does not answer what the original does.
         """
         model = load(path)
-        step = self._check.check(Graph(model, self._artifact), _step(name, model, modified=True))
+        step = self._check.check(Graph(model, self._artifact), step_of(name, model, modified=True))
         self._source, self._model, self._vendors = path, model, vendors_of(model)
         self._steps.append(step)
 
@@ -281,25 +287,6 @@ def _convert(
     except (NothingToConvert, FailsAtSizes):
         raise
     except Exception as problem:  # tools and runtimes report failures in ways of their own
-        raise _unconvertible(job, conversion, first_line(problem)) from problem
-    step = replace(_step(name, made, modified=True), vendor=vendors[0] if vendors else None)
+        raise CannotConvert(job.bundle.name, conversion.precision, first_line(problem)) from problem
+    step = replace(step_of(name, made, modified=True), vendor=vendors[0] if vendors else None)
     return replace(step, max_rel_error=agreement.error.max_rel), agreement
-
-
-def _unconvertible(job: OptimizationJob, conversion: Conversion, reason: str) -> IrbenchError:
-    others = {
-        "fp16": "bf16, whose range is that of fp32",
-        "bf16": "fp16, in which more runtimes compute",
-        "int8": "the other method (--quantize)",
-    }
-    return IrbenchError(
-        f"{job.bundle.name} cannot be converted to {conversion.precision}: {reason.rstrip('.')}.",
-        hint=f"Try {others[conversion.precision]}; if that fails too, leave --precision out.",
-    )
-
-
-def _step(name: str, model: onnx_ir.Model, *, modified: bool = False) -> GraphStep:
-    operators = Counter(
-        f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in model.graph.all_nodes()
-    )
-    return GraphStep(name, modified, dict(sorted(operators.items())))
