@@ -12,7 +12,7 @@ from irbench import registry
 from irbench.errors import first_line
 from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, OptimizerActivity
 from irbench.onnx.reading.check import check_file
-from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade
+from irbench.onnx.rewriting.upgrade_opset import AxisOfDft, CannotUpgrade
 from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
 from irbench.optimizer.blame import Change, blamed_pass
 from irbench.optimizer.bodies import Body, number_bodies
@@ -145,19 +145,21 @@ class _Pipeline:
 
     def raise_opset(self, wanted: Sequence[int]) -> None:
         """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
-        reasons: list[str] = []
+        obstacle: Obstacle | None = None
         if not self._opset:
             return  # nothing in the graph is of ONNX's own set
         for opset in sorted({needed for needed in wanted if needed > self._opset}, reverse=True):
             self._report(OptimizerActivity("raise-opset", str(opset)))
             try:
                 self._begin_with(raised(self._source, opset, self._scratch), "raise_opset")
+            except AxisOfDft:
+                obstacle = Obstacle("axis-of-dft", self._opset)
             except (CannotUpgrade, BrokenModel) as problem:
-                reasons.append(problem.reason)
-                continue
-            return
-        if reasons:
-            self._add_obstacle("raise_opset", Obstacle("opset-not-raised", self._opset, reasons[-1]))
+                obstacle = Obstacle("opset-not-raised", self._opset, problem.reason)
+            else:
+                return
+        if obstacle is not None:
+            self._add_obstacle("raise_opset", obstacle)
 
     def number_bodies(self) -> None:
         """Number the bodies of the graph, so that the check at the end finds again what passes have left of them."""
