@@ -38,14 +38,15 @@ class Obstacle:
     """Why a pass could do nothing, where that is not for want of anything to do.
 
     Attributes:
-        code: ``opset-too-low`` for the pass, or the operator set could not be raised, or functions not be inlined, or
-            the process ended in the pass or in the check of its graph (``crashed``).
+        code: ``opset-too-low`` for the pass, or the operator set could not be raised, or not without a runtime that
+            misses the axis of DFT (``axis-of-dft``), or functions not be inlined, or the process ended in the pass or
+            in the check of its graph (``crashed``).
         opset: The least that the pass needs, or the one that stays.
         reason: What kept it from being raised or inlined, as the tool or the check reported it; the signal that ended
             the process; empty otherwise.
     """
 
-    code: Literal["opset-too-low", "opset-not-raised", "functions-not-inlined", "crashed"]
+    code: Literal["opset-too-low", "opset-not-raised", "axis-of-dft", "functions-not-inlined", "crashed"]
     opset: int
     reason: str = ""
 
@@ -102,8 +103,10 @@ class Agreement:
         by: The backend that computed the converted graph's answers.
         error: How far these are from those in fp32: the worst over all inputs, top-1 agreement their mean.
         degenerate: Whether every answer in fp32 is all zero, constant or tiny, so that nearly any would agree.
-        sizes: Other sizes of dynamic dimensions, at each of which both answered one more input. These count for the
-            error, but not for the top-1 agreement.
+        sizes: Other sizes of dynamic dimensions, at each of which both answered one more seeded input. These count for
+            the error, but not for the top-1 agreement.
+        runs_at: Other sizes at which the converted graph runs, and is not compared: samples were given, and a seeded
+            input would tell nothing about them.
     """
 
     samples: int
@@ -111,6 +114,7 @@ class Agreement:
     error: OutputError
     degenerate: bool = False
     sizes: tuple[Mapping[str, int], ...] = ()
+    runs_at: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,11 @@ import numpy as np
 from irbench import registry
 from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError, first_line
-from irbench.feeds import lay_out, logical_inputs
+from irbench.feeds import lay_out
 from irbench.graph_record import Agreement
 from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
+from irbench.optimizer.check_inputs import arrays_of
+from irbench.optimizer.check_plan import ExpectedAnswer
 from irbench.optimizer.samples import Samples
 from irbench.output_check import compare, input_scale, is_exact, judge, tolerance
 from irbench.record import OutputError
@@ -62,7 +64,7 @@ def measure_agreement(
     converted: Artifact,
     reference: str,
     scratch: Path,
-    other_sizes: Sequence[Mapping[str, int]] = (),
+    at_other_sizes: Sequence[ExpectedAnswer] = (),
 ) -> Agreement:
     """Return how closely the outputs of ``converted`` follow those of ``samples.artifact``.
 
@@ -72,7 +74,8 @@ def measure_agreement(
         reference: The backend that answers for fp32, and for the other precision if it has kernels for it; otherwise
             the first installed backend that has does.
         scratch: Where copies with bound shapes are written.
-        other_sizes: Sizes at which both are asked once more, their shapes dynamic.
+        at_other_sizes: What the graph in fp32 answers at other sizes; the converted one is asked the same, its shapes
+            dynamic. Where samples are given, it only has to run there.
 
     Raises:
         FailsAtSizes: The converted graph does not run at one of them.
@@ -93,43 +96,56 @@ def measure_agreement(
         scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
         classifier = samples.bundle.classifier
         errors = [compare(outputs, right, classifier, scale) for outputs, right in zip(answers, expected, strict=True)]
-        further = [
-            _error_at(sizes, samples, converted, (registry.reference(reference), backend)) for sizes in other_sizes
-        ]
-        worst = _worst(errors, further)
-        return Agreement(samples.count, name, worst, _says_little(expected, scale), tuple(other_sizes))
+        further = _errors_at_other_sizes(at_other_sizes, samples, converted, backend)
+        sizes, compared = tuple(other.case.sizes for other in at_other_sizes), len(further)
+        found = Agreement(samples.count, name, _worst(errors, further), _says_little(expected, scale))
+        return replace(found, sizes=sizes[:compared], runs_at=sizes[compared:])
     raise IrbenchError(
         f"No backend here can run the converted graph: {'; '.join(reasons)}.",
         hint="Try another precision, or install a runtime that supports this one.",
     )
 
 
-def _error_at(
-    sizes: Mapping[str, int], samples: Samples, converted: Artifact, backends: tuple[Backend, Backend]
-) -> OutputError:
-    """Return the error of a seeded input at other sizes.
+def _errors_at_other_sizes(
+    at_other_sizes: Sequence[ExpectedAnswer], samples: Samples, converted: Artifact, backend: Backend
+) -> list[OutputError]:
+    """Return the errors at other sizes, all answered by one session; none where samples are given.
+
+    Their inputs are seeded ones, on which a graph that was calibrated on real data may err by anything.
 
     Args:
-        sizes: A size for every dynamic dimension.
-        samples: The graph in fp32, its model and constants.
+        at_other_sizes: What the graph in fp32 answers.
+        samples: Its model and constants.
         converted: The same graph in another precision.
-        backends: What answers for each.
+        backend: What answers for it.
 
     Raises:
-        FailsAtSizes: The converted graph does not run at these sizes.
+        FailsAtSizes: The converted graph does not run at some of these sizes.
     """
-    feeding = replace(samples.feeding, seed=samples.bundle.seed, samples=())
-    inputs = logical_inputs(samples.bundle.inputs, sizes, feeding)
-    wide, narrow = (with_sizes(artifact, sizes) for artifact in (samples.artifact, converted))
-    load = Load(batch=sizes[BATCH], threads=None, precision="native")
-    with OpenSession(backends[0], wide, load) as session:
-        expected = session.answer(lay_out(inputs, wide))
+    answers = _answers_at_other_sizes(at_other_sizes, samples, converted, backend) if at_other_sizes else []
+    if samples.feeding.samples:
+        return []
+    return [
+        compare(answer, expected.outputs, samples.bundle.classifier, expected.scale)
+        for answer, expected in zip(answers, at_other_sizes, strict=True)
+    ]
+
+
+def _answers_at_other_sizes(
+    at_other_sizes: Sequence[ExpectedAnswer], samples: Samples, converted: Artifact, backend: Backend
+) -> list[tuple[Array, ...]]:
+    feeding = replace(samples.feeding, seed=samples.bundle.seed)
+    sizes = at_other_sizes[0].case.sizes
+    answers: list[tuple[Array, ...]] = []
     try:
-        with OpenSession(backends[1], narrow, load) as session:
-            answers = session.answer(lay_out(inputs, narrow))
+        with OpenSession(backend, with_sizes(converted, sizes), _load(sizes)) as session:
+            for expected in at_other_sizes:
+                sizes = expected.case.sizes
+                inputs = arrays_of(expected.case, samples.bundle.inputs, feeding)
+                answers.append(session.answer(lay_out(inputs, converted)))
     except Exception as problem:  # each runtime reports in a way of its own that it cannot run a graph
         raise FailsAtSizes(sizes, first_line(problem)) from problem
-    return compare(answers, expected, samples.bundle.classifier, input_scale(inputs))
+    return answers
 
 
 def _sized(samples: Samples, converted: Artifact, reference: str, scratch: Path) -> tuple[Artifact, ...]:
@@ -143,14 +159,14 @@ def _sized(samples: Samples, converted: Artifact, reference: str, scratch: Path)
 
 def _loads(backend: Backend, artifact: Artifact, samples: Samples) -> bool:
     try:
-        with OpenSession(backend, artifact, _load(samples)):
+        with OpenSession(backend, artifact, _load(samples.sizes)):
             return True
     except Exception:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot load a graph
         return False
 
 
-def _load(samples: Samples) -> Load:
-    return Load(batch=samples.sizes[BATCH], threads=None, precision="native")
+def _load(sizes: Mapping[str, int]) -> Load:
+    return Load(batch=sizes[BATCH], threads=None, precision="native")
 
 
 def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
@@ -162,7 +178,7 @@ def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
 
 
 def _answers(backend: Backend, artifact: Artifact, samples: Samples) -> Iterator[tuple[Array, ...]]:
-    with OpenSession(backend, artifact, _load(samples)) as session:
+    with OpenSession(backend, artifact, _load(samples.sizes)) as session:
         for feed in samples.feeds(artifact):
             yield session.answer(feed)
 

@@ -52,6 +52,8 @@ def optimize(
 ) -> Optimized:
     """Return the bundle's graph after the recipe's passes, made now unless it was made before from the same things.
 
+    One from which a pass was left out is made again: not every crash would be repeated.
+
     Args:
         bundle: Its paths are absolute.
         sizes: Dynamic dimensions to bind before anything is done; the others stay dynamic.
@@ -71,7 +73,7 @@ def optimize(
     key = key_of(source, bundle, sizes, asked, tools, given)
     for folder in folders_for(artifact):
         found = read_intact(folder / key[:32], key)
-        if found is not None:
+        if found is not None and not found.left_out:
             return Optimized(_artifact(artifact, folder / key[:32] / MODEL_FILE, found), found)
     require_operators(asked, tools.reference)
     created = utc_now().isoformat(timespec="milliseconds")  # several may be made within a second
@@ -138,7 +140,7 @@ def _sizes_of_check(bound: Artifact, bundle: Bundle, sizes: Mapping[str, int]) -
 
 
 def _keep(folder: Path, target: Path, lineage: Lineage) -> Lineage:
-    """Move a result to ``target`` and return its lineage, or that of the same result if another process was first.
+    """Move a result to ``target`` and return its lineage, or that of one as good if another process was first.
 
     Raises:
         OSError: It cannot be moved there.
@@ -146,17 +148,23 @@ def _keep(folder: Path, target: Path, lineage: Lineage) -> Lineage:
     try:
         move_folder(folder, target)
     except OSError:  # a folder that holds files is not replaced by a rename
-        return read_intact(target, lineage.key) or _replace_damaged(folder, target, lineage)
+        return _as_good(target, lineage) or _replace(folder, target, lineage)
     return lineage
 
 
-def _replace_damaged(folder: Path, target: Path, lineage: Lineage) -> Lineage:
-    """Do as :func:`_keep` where a damaged result lies, which another process may be replacing too."""
+def _as_good(folder: Path, lineage: Lineage) -> Lineage | None:
+    """Return the lineage of a graph in a folder if it is intact, and no pass was left out that another one has."""
+    found = read_intact(folder, lineage.key)
+    return found if found is not None and found.left_out <= lineage.left_out else None
+
+
+def _replace(folder: Path, target: Path, lineage: Lineage) -> Lineage:
+    """Do as :func:`_keep` where a damaged result lies, or a worse one, which another process may be replacing too."""
     with bundles.staging(target) as aside:
         try:
             with contextlib.suppress(FileNotFoundError):  # the other one has put it aside
                 target.rename(aside)
-            found = read_intact(aside, lineage.key)  # the other one has replaced it, and may have handed it out
+            found = _as_good(aside, lineage)  # the other one has replaced it, and may have handed it out
             move_folder(folder if found is None else aside, target)
         except OSError:
             found = read_intact(target, lineage.key)

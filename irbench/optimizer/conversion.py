@@ -15,12 +15,17 @@ from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import Samples
 from irbench.spi import Array, QuantizationRequest, Quantizer
 
-__all__ = ["NothingToConvert", "convert", "least_opset", "require_fp32", "require_opset"]
+__all__ = ["CannotConvert", "NothingToConvert", "convert", "least_opset", "require_fp32", "require_opset"]
 
 _LEAST_OPSET_OF_INT8 = 13
 """The first one in which QuantizeLinear takes a scale for each channel."""
 
 
+_ALTERNATIVES = {
+    "fp16": "bf16, whose range is that of fp32",
+    "bf16": "fp16, in which more runtimes compute",
+    "int8": "the other method (--quantize)",
+}
 _QUANTISED = "multiplies by constant weights outside of If, Loop and Scan, as Conv, Gemm, MatMul and LSTM do"
 
 
@@ -31,6 +36,22 @@ class NothingToConvert(IrbenchError):
         super().__init__(
             f"There is nothing to convert to {precision}: no operation of the graph {what}.",
             hint="Leave --precision out, or use another model.",
+        )
+
+
+class CannotConvert(IrbenchError):
+    """A tool or a runtime fails at the conversion.
+
+    Args:
+        name: The model.
+        precision: What it was to be converted to.
+        reason: What they report.
+    """
+
+    def __init__(self, name: str, precision: str, reason: str) -> None:
+        super().__init__(
+            f"{name} cannot be converted to {precision}: {reason.rstrip('.')}.",
+            hint=f"Try {_ALTERNATIVES[precision]}; if that fails too, leave --precision out.",
         )
 
 

@@ -80,6 +80,12 @@ class Lineage:
         return disagreement(self.agreement.error, conversion.precision)
 
     @property
+    def left_out(self) -> frozenset[str]:
+        """Passes that were not applied because the process that tried them crashed, in which memory may have failed."""
+        crashed = (step.name for step in self.steps if step.obstacle is not None and step.obstacle.code == "crashed")
+        return frozenset(crashed)
+
+    @property
     def domains(self) -> tuple[str, ...]:
         """Operator sets of vendors from which steps took operators."""
         return tuple(sorted({step.vendor for step in self.steps if step.vendor}))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irbench.graph_record import GraphStep
 from irbench.onnx.reading import external_data
 from irbench.system.locks import temporary_folder
 
 if TYPE_CHECKING:
     import onnx_ir
 
-__all__ = ["copy_model", "load", "vendors_of", "weights_beside", "write"]
+__all__ = ["copy_model", "load", "step_of", "vendors_of", "weights_beside", "write"]
 
 _MAX_BYTES = 2_000_000_000
 """Of weights within a file: a protobuf message holds 2 GiB, the graph included."""
@@ -46,6 +48,14 @@ def write(model: onnx_ir.Model, path: Path) -> None:
 
     large = _weights_bytes(model) >= _MAX_BYTES
     onnx_ir.save(model, path, external_data=weights_beside(path).name if large else None)
+
+
+def step_of(name: str, model: onnx_ir.Model, *, modified: bool = False) -> GraphStep:
+    """Return a step after which the graph is that of ``model``, with the operators that it has then."""
+    operators = Counter(
+        f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in model.graph.all_nodes()
+    )
+    return GraphStep(name, modified, dict(sorted(operators.items())))
 
 
 def weights_beside(path: Path) -> Path:

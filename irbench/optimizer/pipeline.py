@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench import registry
-from irbench.errors import IrbenchError, first_line
+from irbench.errors import first_line
 from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, OptimizerActivity
 from irbench.onnx.reading.check import check_file
-from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade
+from irbench.onnx.rewriting.upgrade_opset import AxisOfDft, CannotUpgrade
 from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
 from irbench.optimizer.blame import Change, blamed_pass
 from irbench.optimizer.bodies import Body, number_bodies
+from irbench.optimizer.check_plan import ExpectedAnswer
 from irbench.optimizer.comparison import Graph, WrongAnswer
-from irbench.optimizer.conversion import NothingToConvert, convert, least_opset, require_fp32, require_opset
+from irbench.optimizer.conversion import (
+    CannotConvert,
+    NothingToConvert,
+    convert,
+    least_opset,
+    require_fp32,
+    require_opset,
+)
 from irbench.optimizer.inputs_to_nchw import inputs_to_nchw
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
-from irbench.optimizer.model_files import load, vendors_of, weights_beside, write
+from irbench.optimizer.model_files import load, step_of, vendors_of, weights_beside, write
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.preparation import inlined, raised
 from irbench.optimizer.recipe import Conversion
@@ -113,7 +120,7 @@ class _Pipeline:
         self._model = load(self._source)
         self._artifact = job.artifact  # its inputs follow the graph, its path stays that of the original
         self._nchw_inputs: tuple[str, ...] = ()
-        self._steps = [_step("original", self._model)]
+        self._steps = [step_of("original", self._model)]
         self._vendors = vendors_of(self._model)
         self._bodies: tuple[Body, ...] = ()
         self._changes: list[Change] = []
@@ -138,19 +145,21 @@ class _Pipeline:
 
     def raise_opset(self, wanted: Sequence[int]) -> None:
         """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
-        reasons: list[str] = []
+        obstacle: Obstacle | None = None
         if not self._opset:
             return  # nothing in the graph is of ONNX's own set
         for opset in sorted({needed for needed in wanted if needed > self._opset}, reverse=True):
             self._report(OptimizerActivity("raise-opset", str(opset)))
             try:
                 self._begin_with(raised(self._source, opset, self._scratch), "raise_opset")
+            except AxisOfDft:
+                obstacle = Obstacle("axis-of-dft", self._opset)
             except (CannotUpgrade, BrokenModel) as problem:
-                reasons.append(problem.reason)
-                continue
-            return
-        if reasons:
-            self._add_obstacle("raise_opset", Obstacle("opset-not-raised", self._opset, reasons[-1]))
+                obstacle = Obstacle("opset-not-raised", self._opset, problem.reason)
+            else:
+                return
+        if obstacle is not None:
+            self._add_obstacle("raise_opset", obstacle)
 
     def number_bodies(self) -> None:
         """Number the bodies of the graph, so that the check at the end finds again what passes have left of them."""
@@ -174,7 +183,7 @@ class _Pipeline:
             self._add_obstacle(name, too_low if crash is None else Obstacle("crashed", self._opset, crash))
             return
         modified = self._change(name, graph_pass)
-        changed_silently = _step(name, self._model).operators != self._steps[-1].operators
+        changed_silently = step_of(name, self._model).operators != self._steps[-1].operators
         self._add(name, graph_pass, modified=modified or changed_silently)
 
     def check_at_the_end(self) -> None:
@@ -206,7 +215,7 @@ class _Pipeline:
         require_opset(self._opset, conversion, self._job.bundle.name)
         self._report(OptimizerActivity("convert", conversion.precision))
         last = Graph(self._model, self._artifact)
-        step, agreement = _convert(last, self._job, conversion, self._scratch, self._check.other_sizes)
+        step, agreement = _convert(last, self._job, conversion, self._scratch, self._check.at_other_sizes)
         return OptimizationOutcome((*self._steps, step), self._nchw_inputs, agreement, checked=self._checked)
 
     def _check_all(self) -> None:
@@ -222,10 +231,10 @@ class _Pipeline:
             raise BrokenModel(name, self._job, f"{type(error).__name__}: {first_line(error)}") from error
 
     def _add_obstacle(self, name: str, obstacle: Obstacle) -> None:
-        self._steps.append(replace(_step(name, self._model), obstacle=obstacle))
+        self._steps.append(replace(step_of(name, self._model), obstacle=obstacle))
 
     def _add(self, name: str, change: Callable[[onnx_ir.Model], object], *, modified: bool) -> None:
-        step = _step(name, self._model, modified=modified)
+        step = step_of(name, self._model, modified=modified)
         self._changes.append(Change(name, change, self._artifact, modified))
         if modified:
             vendors = vendors_of(self._model)
@@ -244,7 +253,7 @@ class _Pipeline:
             BrokenModel: It does not answer what the original does.
         """
         model = load(path)
-        step = self._check.check(Graph(model, self._artifact), _step(name, model, modified=True))
+        step = self._check.check(Graph(model, self._artifact), step_of(name, model, modified=True))
         self._source, self._model, self._vendors = path, model, vendors_of(model)
         self._steps.append(step)
 
@@ -260,7 +269,7 @@ def _convert(
     job: OptimizationJob,
     conversion: Conversion,
     scratch: Path,
-    other_sizes: Sequence[Mapping[str, int]],
+    at_other_sizes: Sequence[ExpectedAnswer],
 ) -> tuple[GraphStep, Agreement]:
     """Convert a graph and measure what that costs, also at other sizes."""
     source, path = scratch / "in_fp32.onnx", job.folder / MODEL_FILE
@@ -276,29 +285,10 @@ def _convert(
         vendors = sorted(vendors_of(made))
         check_file(path, shapes=not vendors)
         converted = replace(graph.artifact, path=path, sha256="")
-        agreement = measure_agreement(evaluation, converted, job.reference, scratch, other_sizes)
+        agreement = measure_agreement(evaluation, converted, job.reference, scratch, at_other_sizes)
     except (NothingToConvert, FailsAtSizes):
         raise
     except Exception as problem:  # tools and runtimes report failures in ways of their own
-        raise _unconvertible(job, conversion, first_line(problem)) from problem
-    step = replace(_step(name, made, modified=True), vendor=vendors[0] if vendors else None)
+        raise CannotConvert(job.bundle.name, conversion.precision, first_line(problem)) from problem
+    step = replace(step_of(name, made, modified=True), vendor=vendors[0] if vendors else None)
     return replace(step, max_rel_error=agreement.error.max_rel), agreement
-
-
-def _unconvertible(job: OptimizationJob, conversion: Conversion, reason: str) -> IrbenchError:
-    others = {
-        "fp16": "bf16, whose range is that of fp32",
-        "bf16": "fp16, in which more runtimes compute",
-        "int8": "the other method (--quantize)",
-    }
-    return IrbenchError(
-        f"{job.bundle.name} cannot be converted to {conversion.precision}: {reason.rstrip('.')}.",
-        hint=f"Try {others[conversion.precision]}; if that fails too, leave --precision out.",
-    )
-
-
-def _step(name: str, model: onnx_ir.Model, *, modified: bool = False) -> GraphStep:
-    operators = Counter(
-        f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in model.graph.all_nodes()
-    )
-    return GraphStep(name, modified, dict(sorted(operators.items())))

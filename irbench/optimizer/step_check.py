@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,14 +141,18 @@ class StepCheck:
         return BrokenModel(name, self._job, f"{wrong.reason.rstrip('.')}{where}{way}")
 
     @property
-    def other_sizes(self) -> Sequence[Mapping[str, int]]:
-        """Sizes other than the job's at which the original answers a seeded input."""
-        seeded = [case.sizes for case in self._cases if case.kind == "seeded"]
-        return [sizes for sizes in seeded if sizes != self._comparison.question.base]
+    def at_other_sizes(self) -> Sequence[ExpectedAnswer]:
+        """What the original answers to seeded inputs at sizes other than the job's."""
+        base = self._comparison.question.base
+        return [expected for expected in self._asked if expected.case.kind == "seeded" and expected.case.sizes != base]
+
+    @property
+    def _asked(self) -> Sequence[ExpectedAnswer]:
+        return (*self._plan.each_step, *self._plan.at_the_end)
 
     @property
     def _cases(self) -> Sequence[Case]:
-        return [expected.case for expected in (*self._plan.each_step, *self._plan.at_the_end)]
+        return [expected.case for expected in self._asked]
 
     def _words(self, case: Case) -> str:
         """Return what an input is, as a user reads it: ``constant-rows, batch 3``."""

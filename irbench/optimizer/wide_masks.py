@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.optimizer.rewrite.edit import scalar, weight
+from irbench.optimizer.rewrite.edit import MOVING, scalar, weight
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -36,10 +36,7 @@ _NORMALIZING = frozenset({"LogSoftmax", "Softmax"})
 _APPLYING = frozenset({"Add", "Max", "Min", "Sub", "Where"})
 """What brings scores and their mask together."""
 
-_MOVING = frozenset(
-    {"Cast", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape", "Slice", "Squeeze"}
-    | {"Tile", "Transpose", "Trilu", "Unsqueeze"}
-)
+_FORWARDING = MOVING | {"Cast"}
 """What gives numbers of its first input alone."""
 
 _COMPUTING = frozenset({"Concat", "Div", "Mul", "Neg"}) | _APPLYING
@@ -108,7 +105,7 @@ class _Values:
             if node is not None and node not in seen and not value.is_graph_input():
                 seen.add(node)
                 yield node
-                waiting += [source for source in _sources(node) if source in self.exceeding | self._flags]
+                waiting += [source for source in _sources(node) if source in self.exceeding or source in self._flags]
 
     def _add(self, node: ir.Node) -> None:
         sources = _sources(node)
@@ -155,7 +152,7 @@ def _holds_beyond(array: Array | None, largest: float) -> bool:
 
 def _sources(node: ir.Node) -> list[ir.Value]:
     """Return the inputs whose numbers an operation gives on, larger or smaller; none for any other operation."""
-    if _is_one_of(node, _MOVING):
+    if _is_one_of(node, _FORWARDING):
         inputs = node.inputs[:1]
     elif _is_one_of(node, _COMPUTING):
         inputs = node.inputs[1:] if node.op_type == "Where" else node.inputs

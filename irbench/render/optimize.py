@@ -63,9 +63,10 @@ def agreement_line(precision: str, agreement: Agreement) -> str:
     """Return what a conversion costs: ``int8 compared with fp32 on 64 inputs, computed by ort: max err 0.04, ...``."""
     error = agreement.error
     sizes = f" and at {plural(len(agreement.sizes), 'other size')}" if agreement.sizes else ""
+    runs = f", runs at {plural(len(agreement.runs_at), 'other size')}" if agreement.runs_at else ""
     top1 = f", top-1 agreement {error.top1_agreement * 100:.3g} %" if error.top1_agreement is not None else ""
     return (
-        f"{precision} compared with fp32 on {agreement.samples} inputs{sizes}, computed by {agreement.by}: "
+        f"{precision} compared with fp32 on {agreement.samples} inputs{sizes}{runs}, computed by {agreement.by}: "
         f"max abs {error_size(error.max_abs)}, max err {error_size(error.max_rel)}, cosine {error.cosine:.5f}{top1}"
     )
 
@@ -76,6 +77,8 @@ def obstacle_text(obstacle: Obstacle) -> str:
         return f"needs opset {obstacle.opset}"
     if obstacle.code == "functions-not-inlined":
         return f"functions stay as they are: {obstacle.reason.rstrip('.!')}"
+    if obstacle.code == "axis-of-dft":
+        return f"opset {obstacle.opset} stays below 20: OpenVINO ignores the axis of DFT from there on"
     if obstacle.code == "crashed":
         return f"the runtime that checks its graph crashed with {obstacle.reason}"
     return f"opset {obstacle.opset} cannot be raised: {obstacle.reason.rstrip('.!')}"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -74,8 +75,7 @@ def write_copy(copy: BoundCopy, source: Path, target: Path) -> None:
         IrbenchError: Weights lie where they must not, or the file is shorter than it was.
         OSError: The copy cannot be written.
     """
-    kept = sum(piece[1] - piece[0] for piece in copy.pieces if not isinstance(piece, bytes))
-    if kept > source.stat().st_size:
+    if not _in_order(copy.pieces, source.stat().st_size):
         raise IrbenchError(f"{source} changed while it was read.", hint=DAMAGED)
     for location in copy.locations:
         external_data.size_of_file(source.parent, location)
@@ -88,6 +88,12 @@ def write_copy(copy: BoundCopy, source: Path, target: Path) -> None:
             elif not _copy_bytes(file, origin, *piece):
                 raise IrbenchError(f"{source} changed while it was read.", hint=DAMAGED)
     unfinished.replace(target)
+
+
+def _in_order(pieces: Sequence[_Piece], size: int) -> bool:
+    """Whether what stays of a file of ``size`` bytes lies within it, each piece behind the one before."""
+    places = [place for piece in pieces if not isinstance(piece, bytes) for place in piece]
+    return all(first <= second for first, second in pairwise([0, *places, size]))
 
 
 def _graph(data: memoryview, graph: Field, bound: Artifact) -> list[_Piece]:

@@ -16,7 +16,7 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["DetachedModel", "detach", "names_in", "opset_of", "skeleton", "used_names", "write"]
+__all__ = ["DetachedModel", "detach", "names_in", "nodes_of", "opset_of", "skeleton", "used_names", "write"]
 
 _SMALL_BYTES = 1024
 _ALIGNED_BYTES = 4096
@@ -134,6 +134,15 @@ def _pointer(name: str, value: Array, location: str, offset: int) -> bytes:
 def opset_of(model: onnx.ModelProto) -> int:
     """Return the version of ONNX's own operator set that the model uses."""
     return max((int(opset.version) for opset in model.opset_import if opset.domain in ("", "ai.onnx")), default=1)
+
+
+def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield every node of a model: of its graph, of graphs inside nodes, and of functions."""
+    waiting = [model.graph.node, *(function.node for function in model.functions)]
+    while waiting:
+        for node in waiting.pop():
+            yield node
+            waiting += [inner.node for attribute in node.attribute for inner in _graphs(attribute)]
 
 
 def used_names(graph: onnx.GraphProto) -> Iterator[str]:

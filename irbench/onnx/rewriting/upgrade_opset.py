@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from irbench.errors import IrbenchError, first_line
-from irbench.onnx.rewriting.detached_weights import DetachedModel, detach, opset_of, skeleton
+from typing import TYPE_CHECKING
 
-__all__ = ["CannotUpgrade", "upgrade_opset"]
+from irbench.errors import IrbenchError, first_line
+from irbench.onnx.rewriting.detached_weights import (
+    DetachedModel,
+    detach,
+    nodes_of,
+    opset_of,
+    skeleton,
+)
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["AxisOfDft", "CannotUpgrade", "upgrade_opset"]
 
 _WEIGHTS_ARE_NO_INPUTS = 4
 """The version of the format from which on they need not be; the converter misses them in older ones."""
+_DFT_TAKES_ITS_AXIS = 20
+"""The operator set from which on the axis of DFT is an input. OpenVINO 2026.4 ignores that and transforms axis 1."""
 
 
 class CannotUpgrade(IrbenchError):
@@ -18,13 +31,23 @@ class CannotUpgrade(IrbenchError):
         before: The model's operator set.
         opset: The one that was wanted.
         reason: What the converter reports.
+        usable: The latest one that can be had; ``None`` for the model's own.
     """
 
-    def __init__(self, before: int, opset: int, reason: str) -> None:
+    def __init__(self, before: int, opset: int, reason: str, usable: int | None = None) -> None:
         super().__init__(
-            f"The model cannot be converted from opset {before} to {opset}: {reason}.", hint=f"Use --opset {before}."
+            f"The model cannot be converted from opset {before} to {opset}: {reason}.",
+            hint=f"Use --opset {usable or before}.",
         )
         self.reason = reason
+
+
+class AxisOfDft(CannotUpgrade):
+    """A runtime would answer wrongly at the later operator set: OpenVINO does not read the axis of DFT there."""
+
+    def __init__(self, before: int, opset: int) -> None:
+        reason = f"OpenVINO ignores the axis of DFT from opset {_DFT_TAKES_ITS_AXIS} on"
+        super().__init__(before, opset, reason, usable=_DFT_TAKES_ITS_AXIS - 1)
 
 
 def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
@@ -32,12 +55,15 @@ def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
 
     Raises:
         CannotUpgrade: The converter has no adapter for one of the model's operations.
+        AxisOfDft: A runtime would answer wrongly.
     """
     from onnx import helper, version_converter
 
     before = opset_of(detached.model)
     if opset <= before:
         return False
+    if before < _DFT_TAKES_ITS_AXIS <= opset and any(_is_dft(node) for node in nodes_of(detached.model)):
+        raise AxisOfDft(before, opset)
     names = [tensor.name for tensor in detached.model.graph.input]
     small = skeleton(detached)
     small.ir_version = max(small.ir_version, _WEIGHTS_ARE_NO_INPUTS)
@@ -49,3 +75,7 @@ def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
     upgraded = detach(converted, {name: value for name, value in detached.weights.items() if name not in names})
     detached.model, detached.weights = upgraded.model, {**detached.weights, **upgraded.weights}
     return True
+
+
+def _is_dft(node: onnx.NodeProto) -> bool:
+    return node.op_type == "DFT" and node.domain in ("", "ai.onnx")

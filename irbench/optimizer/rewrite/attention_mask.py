@@ -21,7 +21,7 @@ from irbench.onnx.broadcasting import is_part
 from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
 from irbench.optimizer.rewrite.attention_chain import AttentionChain, Choice, Met
-from irbench.optimizer.rewrite.edit import weight
+from irbench.optimizer.rewrite.edit import MOVING, weight
 from irbench.optimizer.rewrite.inserter import Inserter
 from irbench.spi import Array
 
@@ -32,8 +32,6 @@ __all__ = ["build_mask", "build_row_condition", "has_zero_rows", "is_maskable"]
 
 _MODERATE = 1e6
 """The largest bias: far below the low numbers of masks, as scores are."""
-_MOVING = ("Gather", "GatherElements", "GatherND", "Slice", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Expand")
-"""Operations whose result has only elements of their first input."""
 
 
 def is_maskable(chain: AttentionChain, scores: Sequence[Size]) -> bool:
@@ -249,7 +247,7 @@ def _sources_of_bias(value: ir.Value | None) -> Sequence[ir.Value | None] | None
         return node.inputs
     if node.op_type == "Where":
         return node.inputs[1:]
-    return node.inputs[:1] if node.op_type in _MOVING else None
+    return node.inputs[:1] if node.op_type in MOVING else None
 
 
 def _sources_of_finite(value: ir.Value | None) -> Sequence[ir.Value | None] | None:
@@ -261,7 +259,7 @@ def _sources_of_finite(value: ir.Value | None) -> Sequence[ir.Value | None] | No
         return None
     if node.op_type in ("Where", "Concat"):
         return node.inputs[1:] if node.op_type == "Where" else node.inputs
-    return node.inputs[:1] if node.op_type in _MOVING else None
+    return node.inputs[:1] if node.op_type in MOVING else None
 
 
 def _is_counted(value: ir.Value | None) -> bool:

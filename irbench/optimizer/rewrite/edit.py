@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LAYOUT",
+    "MOVING",
     "add_constant",
     "clean",
     "insert",
@@ -34,6 +35,12 @@ __all__ = [
 
 LAYOUT = ("Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten")
 """Operations that only say where elements stand."""
+
+MOVING = frozenset(
+    {"Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape", "Slice", "Squeeze", "Tile"}
+    | {"Transpose", "Trilu", "Unsqueeze"}
+)
+"""Operations whose result has only elements of their first input, and zeros; not Cast, which may make them infinite."""
 
 _INPUTS_OF_LOOP = 2
 """Number of trips and condition, either of which may be omitted."""

@@ -28,6 +28,24 @@ def test_small_errors_are_judged_by_the_scale_of_the_inputs(
         acceptance.accept(bundle, "ort", lambda _: None)
 
 
+def test_the_reference_outputs_are_read_once_for_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle, reads, batches = Bundle("model", (InputSpec(X),), (Artifact("onnx", Path("x"), (X,), ()),)), [], []
+
+    def outputs(_: Bundle) -> tuple[np.ndarray, ...]:
+        reads.append(None)
+        return (np.ones((8, 2)),)
+
+    def run(*args: Any) -> tuple[np.ndarray, ...]:
+        batches.append(args[3]["batch"])
+        return (np.ones((batches[-1], 2)),)
+
+    monkeypatch.setattr(acceptance.bundles, "reference_outputs", outputs)
+    monkeypatch.setattr(acceptance, "check_file", lambda *_, **__: None)
+    monkeypatch.setattr(acceptance, "_run", run)
+    acceptance.accept(bundle, "ort", lambda _: None)
+    assert (len(batches), len(reads)) == (2, 1)
+
+
 def random_model() -> Bundle:
     graph = Artifact("onnx", Path("x"), (X,), (X,))
     return Bundle("noisy", (InputSpec(X),), (graph,), details={RANDOM_DRAWS: "RandomStandardNormal in noise"})

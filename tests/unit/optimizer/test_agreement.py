@@ -1,5 +1,6 @@
 """What a conversion costs, and when it counts as failed."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +11,21 @@ import onnx_ir
 import pytest
 from onnx import helper, numpy_helper
 
+from irbench import registry
 from irbench.errors import IrbenchError
+from irbench.feeds import lay_out, write_sample
+from irbench.onnx.rewriting.bind import with_sizes
 from irbench.optimizer import agreement
 from irbench.optimizer.agreement import LEAST_AGREEMENT, FailsAtSizes, disagreement, measure_agreement
+from irbench.optimizer.check_inputs import Case, arrays_of
+from irbench.optimizer.check_plan import ExpectedAnswer
 from irbench.optimizer.narrow import narrow
 from irbench.optimizer.samples import EVALUATION, Samples
+from irbench.output_check import input_scale
 from irbench.record import OutputError
-from irbench.spec import Artifact, Bundle, Disagreement, Feeding
+from irbench.spec import Artifact, Bundle, Disagreement, Feeding, Load
+from irbench.spi import Backend
+from irbench.worker.inference import OpenSession
 
 
 def error(max_rel: float = 0.01, top1: float | None = None) -> OutputError:
@@ -76,6 +85,18 @@ def only_at_batch_8(samples: Samples, end: str) -> Artifact:
     return replace(samples.artifact, path=path, sha256="")
 
 
+def answered(samples: Samples, *sizes: Mapping[str, int]) -> list[ExpectedAnswer]:
+    """Return what the graph in fp32 answers to seeded inputs at these sizes."""
+    specs, found = samples.bundle.inputs, []
+    for case in (Case("seeded", size) for size in sizes):
+        arrays = arrays_of(case, specs, Feeding(samples.bundle.seed))
+        sized = with_sizes(samples.artifact, case.sizes)
+        load = Load(batch=case.sizes["batch"], threads=None, precision="native")
+        with OpenSession(registry.reference("ort"), sized, load) as session:
+            found.append(ExpectedAnswer(case, session.answer(lay_out(arrays, sized)), input_scale(arrays)))
+    return found
+
+
 def test_the_same_graph_agrees_with_itself(samples: Samples, tmp_path: Path):
     found = measure_agreement(samples, samples.artifact, "ort", tmp_path)
     assert (found.samples, found.by, found.error.max_abs, found.error.top1_agreement) == (16, "ort", 0, 1)
@@ -108,7 +129,7 @@ def test_a_conversion_is_judged_at_other_sizes_too_but_its_top_1_agreement_is_no
     sizes = ({"batch": 3}, {"batch": 1})
     narrow = converted(samples, "fp16")
     alone = measure_agreement(samples, narrow, "ort", tmp_path)
-    found = measure_agreement(samples, narrow, "ort", tmp_path, sizes)
+    found = measure_agreement(samples, narrow, "ort", tmp_path, answered(samples, *sizes))
     assert (found.sizes, found.error.top1_agreement) == (sizes, alone.error.top1_agreement)
     assert found.error.max_rel >= alone.error.max_rel
 
@@ -116,13 +137,48 @@ def test_a_conversion_is_judged_at_other_sizes_too_but_its_top_1_agreement_is_no
 def test_an_error_at_other_sizes_only_counts(samples: Samples, tmp_path: Path):
     wrong = only_at_batch_8(samples, "differs")
     assert measure_agreement(samples, wrong, "ort", tmp_path).error.max_rel == 0
-    assert measure_agreement(samples, wrong, "ort", tmp_path, [{"batch": 1}]).error.max_rel > 0
+    assert measure_agreement(samples, wrong, "ort", tmp_path, answered(samples, {"batch": 1})).error.max_rel > 0
+
+
+def of_a_user(samples: Samples, folder: Path) -> Samples:
+    """Return one sample with a batch of 8, as ``--data`` gives it."""
+    spec, path = samples.bundle.inputs[0], folder / "0.npz"
+    write_sample(path, [spec], {spec.tensor.name: np.full((8, 3, 8, 8), 0.5, np.float32)})
+    return replace(samples, bound={"batch": 8}, feeding=Feeding(samples=(path,)))
+
+
+def test_where_samples_are_given_a_seeded_input_at_another_size_counts_for_nothing(samples: Samples, tmp_path: Path):
+    wrong, expected = only_at_batch_8(samples, "differs"), answered(samples, {"batch": 3})
+    found = measure_agreement(of_a_user(samples, tmp_path), wrong, "ort", tmp_path, expected)
+    assert (found.error.max_rel, found.sizes, found.runs_at) == (0, (), ({"batch": 3},))
+
+
+def test_where_samples_are_given_a_converted_graph_runs_at_other_sizes_all_the_same(samples: Samples, tmp_path: Path):
+    graph, expected = only_at_batch_8(samples, "fails"), answered(samples, {"batch": 3})
+    with pytest.raises(FailsAtSizes, match="does not run at batch 3: "):
+        measure_agreement(of_a_user(samples, tmp_path), graph, "ort", tmp_path, expected)
 
 
 def test_a_converted_graph_that_does_not_run_at_other_sizes_is_refused_with_them(samples: Samples, tmp_path: Path):
+    graph, expected = only_at_batch_8(samples, "fails"), answered(samples, {"batch": 8}, {"batch": 3})
     with pytest.raises(FailsAtSizes, match="does not run at batch 3: ") as refused:
-        measure_agreement(samples, only_at_batch_8(samples, "fails"), "ort", tmp_path, [{"batch": 3}])
+        measure_agreement(samples, graph, "ort", tmp_path, expected)
     assert "--batch" in refused.value.hint
+
+
+def test_one_session_answers_at_all_other_sizes(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    expected, opened = answered(samples, *({"batch": batch} for batch in (1, 3, 5))), []
+
+    class Counted(OpenSession):
+        def __init__(self, backend: Backend, artifact: Artifact, load: Load) -> None:
+            super().__init__(backend, artifact, load)
+            opened.append(load.batch)
+
+    monkeypatch.setattr(agreement, "OpenSession", Counted)
+    measure_agreement(samples, converted(samples, "fp16"), "ort", tmp_path)
+    alone = len(opened)
+    measure_agreement(samples, converted(samples, "fp16"), "ort", tmp_path, expected)
+    assert len(opened) == 2 * alone + 1
 
 
 def test_answers_that_are_no_numbers_say_nothing_of_a_conversion(tmp_path: Path):

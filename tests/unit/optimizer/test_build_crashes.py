@@ -47,6 +47,27 @@ def test_a_pass_that_makes_the_runtime_crash_is_left_out(bundle, monkeypatch):
     assert steps[-2].obstacle == Obstacle("crashed", 20, "SIGSEGV")
 
 
+def test_a_graph_without_a_pass_that_crashed_is_made_again_and_replaced_by_one_with_it(bundle, monkeypatch):
+    attempts, recipe = [], Recipe("custom", ("fake-harmless", "fake-later"))
+
+    def crashes(job, activity):
+        attempts.append(activity)
+        return activity.name == "fake-harmless" and fails
+
+    def is_applied():
+        attempts.clear()
+        return "fake-harmless" in optimize(bundle, {}, recipe, silent).artifact.passes
+
+    _crashing(monkeypatch, crashes)
+    fails = True
+    assert [is_applied() for _ in range(2)] == [False, False]
+    fails = False
+    assert is_applied()
+    assert attempts
+    assert is_applied()
+    assert not attempts
+
+
 def test_a_crash_in_the_last_check_is_traced_to_its_pass(bundle, monkeypatch):
     def crashes(job, activity):
         guilty = "fake-harmless" not in job.left_out

@@ -11,6 +11,7 @@ from irbench.graph_record import Agreement, GraphStep
 from irbench.optimizer import Conversion, Lineage, build_recipe
 from irbench.record import OutputError
 from irbench.render.lineages import kept_view, settings_text
+from irbench.render.optimize import agreement_line
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5
 STEPS = (GraphStep("original", False, {"Add": 630}), *(GraphStep(name, True, {"Add": 42}, 2e-6) for name in PASSES))
@@ -26,6 +27,18 @@ def converted(samples: int, top1: float = 0.97) -> Lineage:
     steps = (*STEPS, GraphStep("quantize_static", True, {"Add": 50}, 0.04))
     asked = build_recipe("basic", conversion=Conversion("int8", samples=samples))
     return replace(PLAIN, recipe=asked, sizes={"batch": 1}, steps=steps, agreement=agreement)
+
+
+def test_the_cost_of_a_conversion_says_at_which_sizes_it_was_compared_and_at_which_it_only_ran() -> None:
+    agreement = Agreement(8, "ort", OutputError(0.1, 0.04, 0.999, None))
+    sizes = ({"batch": 3}, {"batch": 1})
+    drawn, real = (replace(agreement, **{name: sizes}) for name in ("sizes", "runs_at"))
+    assert agreement_line("int8", drawn).startswith(
+        "int8 compared with fp32 on 8 inputs and at 2 other sizes, computed"
+    )
+    assert agreement_line("int8", real).startswith(
+        "int8 compared with fp32 on 8 inputs, runs at 2 other sizes, computed"
+    )
 
 
 def shown(kept: list[Lineage], width: int) -> list[str]:

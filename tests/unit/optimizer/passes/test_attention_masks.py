@@ -140,6 +140,22 @@ def test_rule_1_takes_a_bias_that_is_computed_below_a_choice(case):
     assert "Max" not in found
 
 
+MOVED = {
+    "tiled": "g = Tile (o, twice)",
+    "under another name": "t1 = Tile (o, twice)  g = Identity (t1)",
+    "zero above the diagonal": "t1 = Gather <axis: int = 3> (o, places)  g = Trilu <upper: int = 0> (t1)",
+}
+
+
+@pytest.mark.parametrize("case", MOVED)
+def test_rule_1_takes_a_computed_bias_below_a_choice_that_is(case):
+    body = f"{SCORES} o = MatMul (q, rows)  {MOVED[case]}  b = Add (m, g)  {BOTH.replace('(keep, m', '(keep, b')}"
+    keep = KEEPS["half of the keys"]
+    places = {"twice": np.array([1, 1, 1, 2]), "places": np.array([0, 2, 1, 1, 0, 2])}
+    model = choosing(body, keep, rows=random(8, 3), **{name: places[name] for name in places if name in body})
+    assert "Attention" in applied(fuse_attention, model, {**FEED, "keep": keep})
+
+
 def test_rule_1_takes_two_choices():
     body = f"{SCORES} b = Where (other, m, low)  {BOTH.replace('(keep, m', '(keep, b').split('  p =')[0]}  {END}"
     model = make(body, f"{SIGNATURE}, bool[2,1,1,6] keep, bool[1,1,5,6] other")
@@ -152,6 +168,10 @@ LEFT = {
     "weights are put to zero where scores are kept": BOTH.replace("(keep, p, zero)", "(keep, zero, p)"),
     "weights are put to zero and no score is hidden": BOTH.replace("Where (keep, m, low)", "Identity (m)"),
     "a mask is added below a choice": f"b = Add (m, mask)  {BOTH.replace('(keep, m', '(keep, b')}",
+    "a bias that a cast makes infinite is added below a choice": (
+        "h = Cast <to: int = 10> (large)  f = Cast <to: int = 1> (h)  b = Add (m, f)  "
+        + BOTH.replace("(keep, m", "(keep, b")
+    ),
     "a mask is added above a choice": f"c = Where (keep, m, low)  a = Add (c, mask)  {END}",
     "a choice is scaled": f"c = Where (keep, m, low)  a = Mul (c, s)  {END}",
     "two choices put different numbers": f"b = Where (other, m, lower)  a = Where (keep, b, low)  {END}",
@@ -164,7 +184,7 @@ LEFT = {
 def test_nothing_is_fused_as_long_as(case):
     inputs = f"{SIGNATURE}, bool[2,1,1,6] keep, bool[2,1,1,6] other, float[2,1,5,6] mask"
     output = "float[2,4,5,3] y" + (", float[2,4,5,6] z" if "z = " in LEFT[case] else "")
-    weights = {"low": np.float32(-1e9), "lower": np.float32(-2e9)}
+    weights = {"low": np.float32(-1e9), "lower": np.float32(-2e9), "large": np.full(6, -1e5, np.float32)}
     assert kept(fuse_attention, make(f"{SCORES} {LEFT[case]}", inputs, output, **weights))
 
 
