@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from irbench.worker.confined_start import VARIABLE
+from irbench.worker.confinement_variable import CONFINEMENT
 from irbench.worker.parent_death import die_with_parent
 from irbench.worker.problems import problem_of
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say
@@ -38,7 +38,7 @@ def main() -> None:
 
 def _form_of_answers() -> Callable[[object], bytes] | None:
     """Return what makes bytes of answers: of a confined worker nobody takes a pickle."""
-    if VARIABLE not in os.environ:
+    if CONFINEMENT not in os.environ:
         return None
     from irbench.worker.plain_values import plain_bytes  # needs NumPy, which others import with their runtime
 
