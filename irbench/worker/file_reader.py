@@ -37,7 +37,7 @@ _LEAST_BYTES = 1 << 30
 _BASE_BYTES, _BYTES_PER_BYTE = 1 << 29, 64
 """An honest graph of small nodes is some thirty times larger as Python objects; its weights are never objects."""
 _HARMFUL = "The file may be damaged, or made to do harm: export or download it again."
-_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_ONE_THREAD: Mapping[str, str] = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """The worker forks, which processes with threads should not."""
 
 

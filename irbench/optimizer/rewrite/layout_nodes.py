@@ -49,5 +49,6 @@ def _targets(source: ir.Value, steps: Sequence[Step]) -> list[tuple[str, list[in
             found, sizes = reshape_operation(sizes, after), after
         if found is None:
             return None
-        targets.append((*found, sizes))
+        name, values = found
+        targets.append((name, values, sizes))
     return targets
