@@ -17,6 +17,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 from irbench.bundle_integrity import first_damaged
 from irbench.bundle_replacement import ELSEWHERE, put_elsewhere, require_replaceable
@@ -229,7 +230,7 @@ def _damaged(path: Path, bundle: Bundle) -> IrbenchError:
     kept = "" if is_in_cache(path) else f" -o {path.parent}"
     return IrbenchError(
         f"{path} is missing or has changed since the export.",
-        hint=f"Export it again: irbench export {bundle.source or bundle.name} --force{kept}",
+        hint=f"Export it again: irbench export {quote(bundle.source or bundle.name)} --force{kept}",
     )
 
 

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -206,7 +207,7 @@ def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:
     except Exception as error:
         raise IrbenchError(
             f"The reference outputs {bundle.reference} cannot be read: {error}",
-            hint=f"Export the model again: irbench export {bundle.source or bundle.name} --force",
+            hint=f"Export the model again: irbench export {quote(bundle.source or bundle.name)} --force",
         ) from error
 
 

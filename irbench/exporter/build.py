@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from irbench import bundles, registry
@@ -188,7 +189,7 @@ def _origin(source: Source, exporter: str, options: ExportOptions, reads: Reads)
 def _unknown(source: str) -> IrbenchError:
     path = Path(source)
     if path.suffix == ".onnx":
-        return IrbenchError(f"{source} is already an ONNX model.", hint=f"Measure it: irbench run {source}")
+        return IrbenchError(f"{source} is already an ONNX model.", hint=f"Measure it: irbench run {quote(str(source))}")
     other = refusal(source)
     if other is not None:
         return other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 from irbench.errors import IrbenchError
 
@@ -22,14 +23,14 @@ _FORMATS: dict[str, tuple[str, str]] = {
     ".safetensors": ("a file of weights without a model", _WEIGHTS),
     ".h5": ("in Keras's old HDF5 format", "Save it again: keras.models.load_model('{name}').save('{stem}.keras')"),
     ".hdf5": ("in Keras's old HDF5 format", "Save it again: keras.models.load_model('{name}').save('{stem}.keras')"),
-    ".tflite": ("a TensorFlow Lite file", "Convert it: python -m tf2onnx.convert --tflite {name} --output {stem}.onnx"),
+    ".tflite": ("a TensorFlow Lite file", "Convert it: python -m tf2onnx.convert --tflite {file} --output MODEL.onnx"),
     ".pb": (
         "a TensorFlow graph",
         "Name the SavedModel folder that holds it, or convert it: python -m tf2onnx.convert",
     ),
     ".pkl": ("a pickle", "Convert a scikit-learn model with skl2onnx.to_onnx(model, example_inputs)"),
     ".joblib": ("a pickle", "Convert a scikit-learn model with skl2onnx.to_onnx(model, example_inputs)"),
-    ".pdmodel": ("a PaddlePaddle model", "Convert it: paddle2onnx --model_filename {name} --save_file {stem}.onnx"),
+    ".pdmodel": ("a PaddlePaddle model", "Convert it: paddle2onnx --model_filename {file} --save_file MODEL.onnx"),
     ".ort": ("in ONNX Runtime's own format", _ONNX_ITSELF),
     ".xml": ("an OpenVINO model", _ONNX_ITSELF),
     ".engine": ("a compiled TensorRT engine", _ONNX_ITSELF),
@@ -49,5 +50,5 @@ def refusal(source: str) -> IrbenchError | None:
     if path.suffix.lower() not in _FORMATS:
         return None
     kind, way = _FORMATS[path.suffix.lower()]
-    hint = way.format(name=path.name, stem=path.stem)
+    hint = way.format(name=path.name, stem=path.stem, file=quote(str(path)))
     return IrbenchError(f"{source} is {kind}, which irbench does not read.", hint=hint)

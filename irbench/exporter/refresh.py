@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import msgspec
 
@@ -101,7 +102,7 @@ def original_request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, 
     except msgspec.ValidationError as error:
         raise IrbenchError(
             f"The options of the export of {origin.source} cannot be read: {error}",
-            hint=f"Export it again: irbench export {origin.source}",
+            hint=f"Export it again: irbench export {quote(origin.source)}",
         ) from error
     return Source(origin.source, Path(origin.folder)), replace(options, imports=imports or options.imports)
 

@@ -98,7 +98,7 @@ def confinement_to(artifact: Artifact, samples: Iterable[Path] = ()) -> Confinem
 
 def is_confinement_asked_for() -> bool:
     """Return whether the user asks to confine what runs models."""
-    return bool(os.environ.get(_VARIABLE))
+    return os.environ.get(_VARIABLE, "0") not in ("", "0")
 
 
 def _caches(cell: Cell, artifact: Artifact) -> tuple[Path, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shlex import quote
 
 from irbench import bundles, registry
 from irbench.degenerate_outputs import degenerate_outputs
@@ -133,7 +134,7 @@ def _stored(workload: Workload) -> Outputs | None:
     if not holds_pool(outputs, bundle.batch_axes):
         raise IrbenchError(
             f"The reference outputs of {bundle.name} do not match its {POOL} samples.",
-            hint=f"Export the model again: irbench export {bundle.source or bundle.name} --force",
+            hint=f"Export the model again: irbench export {quote(bundle.source or bundle.name)} --force",
         )
     return repeat_pool(outputs, workload.batch, bundle.batch_axes)
 

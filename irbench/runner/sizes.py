@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from shlex import quote
 
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Bundle, TensorSpec, names_in, shape_text, size_of
@@ -81,7 +82,7 @@ def _no_such_batch(bundle: Bundle, fixed: int, batch: int | None) -> IrbenchErro
     if source.endswith(".onnx"):  # irbench cannot export a graph again
         way = "Leave --batch out, or write the ONNX file again from its framework with a dynamic batch dimension."
         return IrbenchError(message, hint=way)
-    return IrbenchError(message, hint=f"Leave --batch out, or run: irbench export {source} --batch dynamic")
+    return IrbenchError(message, hint=f"Leave --batch out, or run: irbench export {quote(source)} --batch dynamic")
 
 
 def _refuse_free(bundle: Bundle, sizes: Mapping[str, int]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import signal
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from os import getpid

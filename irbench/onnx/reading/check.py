@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
@@ -61,7 +62,7 @@ def check_file(path: Path, shapes: bool) -> None:
         _explain(path)
         raise IrbenchError(
             f"{path} is not a valid ONNX model: {first_line(error)[:_LONGEST_REASON]}",
-            hint=f"Export it again. For the full message: check-model {path}",
+            hint=f"Export it again. For the full message: check-model {quote(str(path))}",
         ) from error
 
 

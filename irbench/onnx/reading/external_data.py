@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path, PurePosixPath
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
@@ -237,7 +238,7 @@ def size_of_file(folder: Path, location: str) -> int:
     if origin.resolve() != folder.resolve() / parts:
         raise IrbenchError(
             f"The model's weights '{location}' are a symbolic link, which runtimes refuse.",
-            hint=f"Make a copy without links: cp -rL {folder} COPY",
+            hint=f"Make a copy without links: cp -rL {quote(str(folder))} COPY",
         )
     return origin.stat().st_size
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 
 from irbench.errors import IrbenchError
 
@@ -21,7 +22,7 @@ _STARTS: Mapping[bytes, tuple[str, str]] = {
         "a ZIP archive",
         "Unpack it and name the .onnx file inside. A .keras file or a PyTorch checkpoint is exported first.",
     ),
-    b"\x1f\x8b": ("compressed with gzip", "Unpack it: gunzip FILE"),
+    b"\x1f\x8b": ("compressed with gzip", "Unpack it: gunzip --stdout FILE > MODEL.onnx"),
     b"\x89HDF": ("an HDF5 file", "Save it as .keras and name that: irbench run FILE.keras"),
     b"<!doctype html": ("an HTML page", _AGAIN),
     b"<html": ("an HTML page", _AGAIN),
@@ -74,7 +75,7 @@ def _refuse_other_formats(path: Path, start: bytes) -> None:
     text = start.lstrip().lower()
     for sign, (what, hint) in _STARTS.items():
         if start.startswith(sign) or text.startswith(sign):
-            raise IrbenchError(f"{path} is {what}.", hint=hint.replace("FILE", path.name))
+            raise IrbenchError(f"{path} is {what}.", hint=hint.replace("FILE", quote(str(path))))
     other = _FOURTH_BYTE.get(start[4:8])
     if other is not None:
         raise IrbenchError(f"{path} is {other}.", hint="Give the ONNX model that it was made from.")

@@ -18,7 +18,7 @@ from irbench.exporter.other_formats import refusal
         ("m.PTH", "torch.onnx.export"),
         ("m.safetensors", "torch.onnx.export"),
         ("m.h5", "keras.models.load_model('m.h5').save('m.keras')"),
-        ("m.tflite", "tf2onnx.convert --tflite m.tflite --output m.onnx"),
+        ("m.tflite", "m.tflite --output MODEL.onnx"),
     ],
 )
 def test_the_hint_is_what_makes_an_onnx_file(name: str, way: str, tmp_path: Path):
