@@ -25,7 +25,7 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 	$(BIN)/irbench export resnet50
 	$(BIN)/irbench run resnet50 --backends tf,tf-xla,ort,openvino
 
-test: $(STAMP) lint types ## Lint, check types, run the fast tests: 7 minutes
+test: $(STAMP) lint types ## Lint, check types, run the fast tests: 9 minutes
 	$(PYTEST) -m "not slow"
 
 test-ci: $(STAMP) pyright ## The slow tests that matter most: 8 minutes
