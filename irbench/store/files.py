@@ -34,6 +34,10 @@ _PROBE_BYTES = 1 << 20
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _IN_THE_WAY = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR)
 _FORBIDDEN = (errno.EACCES, errno.EPERM)
+_REMEDIES = {
+    errno.ELOOP: "If you know what it points to, copy that in its place, for example with cp -L.",
+    errno.EFBIG: "irbench does not write such files: do not trust it.",
+}
 
 
 def make_folder(path: Path) -> None:
@@ -85,10 +89,8 @@ def readable(path: Path) -> Iterator[None]:
 
 def unreadable(path: Path | str, error: OSError) -> IrbenchError:
     """Return what to say of a path that cannot be read."""
-    hint = "Copy what it points to in its place, for example with cp -L." if error.errno == errno.ELOOP else ""
-    return IrbenchError(
-        f"{path} cannot be read: {error.strerror or error}.", hint=hint or "Check the path and its permissions."
-    )
+    hint = _REMEDIES.get(error.errno or 0, "Check the path and its permissions.")
+    return IrbenchError(f"{path} cannot be read: {error.strerror or error}.", hint=hint)
 
 
 @contextmanager
