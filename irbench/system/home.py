@@ -14,31 +14,18 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
-__all__ = ["HomeWarning", "data_home", "home", "homes"]
+from irbench.system.home_warning import VARIABLE, HomeWarning
 
-_VARIABLE = "IRBENCH_HOME"
+__all__ = ["data_home", "home", "homes"]
+
 _PRIVATE, _OF_OTHERS = 0o700, 0o077
-
-
-class HomeWarning(UserWarning):
-    """irbench's folder cannot be written, and another one stands in for it; issued once in a process.
-
-    Attributes:
-        wanted: The folder; ``None`` where the user has no home folder.
-        used: The one that stands in for it.
-    """
-
-    def __init__(self, wanted: Path | None, used: Path) -> None:
-        self.wanted, self.used = wanted, used
-        reason = "The user has no home folder" if wanted is None else f"{wanted} cannot be written"
-        super().__init__(f"{reason}: models are kept in {used}. Set {_VARIABLE} to a folder that you can write.")
 
 
 def home() -> Path:
     """Return the folder in which things are kept; it may have to be made.
 
     It is ``IRBENCH_HOME``, or one in the user's cache folder. Where this user may not write there, it is a folder among
-    the temporary files that no other user can read, and a :class:`HomeWarning` says so.
+    the temporary files that no other user can read, and a :class:`~irbench.system.home_warning.HomeWarning` says so.
     """
     wanted = _wanted()
     if wanted is not None and _may_be_written(wanted):
@@ -61,7 +48,7 @@ def homes() -> tuple[Path, ...]:
 
 def _wanted() -> Path | None:
     """Return the folder that was named, or that in the user's cache; ``None`` for a user without a home folder."""
-    chosen = os.environ.get(_VARIABLE)
+    chosen = os.environ.get(VARIABLE)
     if chosen:
         return Path(os.path.expanduser(chosen)).absolute()  # noqa: PTH111 - Path's raises where no home is known
     import platformdirs

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from irbench.plain_text import plain_lines
+from irbench.system.home_warning import HomeWarning
 
 __all__ = ["home_warnings_told", "plugin_warnings_told", "say"]
 
@@ -22,8 +23,6 @@ def say(text: str) -> None:
 @contextmanager
 def home_warnings_told() -> Iterator[None]:
     """Have it be a line on stderr that models are kept in another folder than they should; others show as before."""
-    from irbench.system.home import HomeWarning
-
     with warnings.catch_warnings():
         warnings.simplefilter("always", HomeWarning)
         show = warnings.showwarning

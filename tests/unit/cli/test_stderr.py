@@ -10,7 +10,7 @@ import pytest
 from irbench.cli.output.stderr import home_warnings_told, plugin_warnings_told
 from irbench.errors import IrbenchError
 from irbench.registry import PluginWarning
-from irbench.system.home import HomeWarning
+from irbench.system.home_warning import HomeWarning
 
 
 @plugin_warnings_told()
