@@ -83,23 +83,33 @@ def measure_agreement(
         ValueError: The answers cannot be compared, because some are not finite for example.
     """
     wide, narrow = _sized(samples, converted, reference, scratch)
+    name, backend, answers = _first_answers(narrow, samples, reference)
+    expected = tuple(_answers(registry.reference(reference), wide, samples))
+    if not any(_has_numbers(right) for right in expected):
+        raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
+    scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
+    classifier = samples.bundle.classifier
+    errors = [compare(outputs, right, classifier, scale) for outputs, right in zip(answers, expected, strict=True)]
+    further = _errors_at_other_sizes(at_other_sizes, samples, converted, backend)
+    sizes, compared = tuple(other.case.sizes for other in at_other_sizes), len(further)
+    found = Agreement(samples.count, name, _worst(errors, further), _says_little(expected, scale))
+    return replace(found, sizes=sizes[:compared], runs_at=sizes[compared:])
+
+
+def _first_answers(
+    converted: Artifact, samples: Samples, reference: str
+) -> tuple[str, Backend, tuple[tuple[Array, ...], ...]]:
+    """Return the first backend that runs a graph on all samples, by name, and what it answers.
+
+    Raises:
+        IrbenchError: None can.
+    """
     reasons: list[str] = []
     for name, backend in _candidates(reference):
         try:
-            answers = tuple(_answers(backend, narrow, samples))
+            return name, backend, tuple(_answers(backend, converted, samples))
         except Exception as problem:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot load a graph
             reasons.append(f"{name}: {first_line(problem)}")
-            continue
-        expected = tuple(_answers(registry.reference(reference), wide, samples))
-        if not any(_has_numbers(right) for right in expected):
-            raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
-        scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
-        classifier = samples.bundle.classifier
-        errors = [compare(outputs, right, classifier, scale) for outputs, right in zip(answers, expected, strict=True)]
-        further = _errors_at_other_sizes(at_other_sizes, samples, converted, backend)
-        sizes, compared = tuple(other.case.sizes for other in at_other_sizes), len(further)
-        found = Agreement(samples.count, name, _worst(errors, further), _says_little(expected, scale))
-        return replace(found, sizes=sizes[:compared], runs_at=sizes[compared:])
     raise IrbenchError(
         f"No backend here can run the converted graph: {'; '.join(reasons)}.",
         hint="Try another precision, or install a runtime that supports this one.",

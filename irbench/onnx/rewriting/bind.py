@@ -46,22 +46,24 @@ def bind(
     if not is_rewritten(artifact):
         return bound
     key = _key(artifact, sizes)
-    folder = scratch / key
-    path = folder / artifact.path.name
+    path = scratch / key / artifact.path.name
     if not path.exists():
-        copy = plan(artifact.path, bound)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_copy(copy, artifact.path, path)
-        except OSError as error:
-            raise IrbenchError(
-                f"No copy of {artifact.path} with fixed shapes can be written: {error.strerror}.",
-                hint=f"It is written into {scratch}, which needs as much room as the file.",
-            ) from error
+        _write(plan(artifact.path, bound), artifact.path, path)
         if _key(artifact, sizes) != key:
             path.unlink()
             raise IrbenchError(f"{artifact.path} changed while it was read.", hint="Wait until it is written in full.")
     return replace(bound, path=path, sha256="")
+
+
+def _write(copy: BoundCopy, origin: Path, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_copy(copy, origin, path)
+    except OSError as error:
+        raise IrbenchError(
+            f"No copy of {origin} with fixed shapes can be written: {error.strerror}.",
+            hint=f"It is written into {path.parent.parent}, which needs as much room as the file.",
+        ) from error
 
 
 def with_sizes(artifact: Artifact, sizes: Mapping[str, int]) -> Artifact:
