@@ -78,15 +78,24 @@ def run_reference(traced: Traced, loaded: Loaded, seed: int) -> ReferenceRun:
 
 def _refuse_mixing(name: str, run: ReferenceRun, alone: Sequence[Array]) -> None:
     """Refuse a model whose answers to one sample alone are not those to it among others."""
+    mixed = _mixed_output(run, alone)
+    if mixed is not None:
+        output, share = mixed
+        raise IrbenchError(
+            f"{name} mixes the samples of a batch: in TensorFlow, {output} of a sample alone and of the same"
+            f" among {feeds.POOL} differ by {share:.2g} of the largest value.",
+            hint="Export it with a fixed batch: --batch 1. Or change what computes over the first axis.",
+        )
+
+
+def _mixed_output(run: ReferenceRun, alone: Sequence[Array]) -> tuple[str, float] | None:
+    """Return the first output that differs for a sample alone, and by what share of its largest value."""
     expected = feeds.repeat_pool(run.outputs, 1, run.axes)
     for spec, answer, among_others in zip(run.specs, alone, expected, strict=True):
         share = _difference(answer, among_others)
         if share > _LARGEST_DIFFERENCE:
-            raise IrbenchError(
-                f"{name} mixes the samples of a batch: in TensorFlow, {spec.name} of a sample alone and of the same"
-                f" among {feeds.POOL} differ by {share:.2g} of the largest value.",
-                hint="Export it with a fixed batch: --batch 1. Or change what computes over the first axis.",
-            )
+            return spec.name, share
+    return None
 
 
 def _difference(answer: Array, expected: Array) -> float:

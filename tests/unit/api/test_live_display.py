@@ -88,13 +88,22 @@ def test_a_name_steers_no_terminal(terminal: bool) -> None:
     assert "\x1b]" not in text
 
 
+class RunFinished(Exception):
+    """The run came to its end: nothing else ended it before."""
+
+
+def run_to_the_end(display: LiveDisplay) -> None:
+    display.say("stored in a folder")
+    for _ in range(2):
+        display.show(replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM))
+    raise RunFinished
+
+
 def test_a_pipe_that_nobody_reads_ends_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w", buffering=1) as pipe:
         monkeypatch.setattr(sys, "stderr", pipe)
-        with LiveDisplay(ProgressConsole()) as display:
-            display.say("stored in a folder")
-            display.show(replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM))
-            display.show(replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM))
+        with pytest.raises(RunFinished), LiveDisplay(ProgressConsole()) as display:
+            run_to_the_end(display)
         os.dup2(os.open(os.devnull, os.O_WRONLY), writing)  # for what is left in the buffer

@@ -5,7 +5,7 @@ import pytest
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import ExportOptions, Source, missing_distributions, validate
+from irbench.exporter import ExportOptions, Source, missing_distributions, requirements, validate
 from irbench.exporter.requirements import require_distributions
 
 ABSENT = "irbench-is-built-with-no-such-thing"
@@ -36,5 +36,8 @@ def test_what_is_installed_is_not_missing(resnet50_requires):
     require_distributions(Source("resnet50"))
 
 
-def test_a_file_requires_nothing(tmp_path):
+def test_a_file_requires_nothing(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(requirements, "missing_distributions", asked.append)
     require_distributions(Source(str(tmp_path / "resnet50.keras")))
+    assert asked == []
