@@ -45,6 +45,7 @@ __all__ = [
     "Card",
     "Origin",
     "all",
+    "by_export",
     "digest",
     "find",
     "home",
@@ -101,6 +102,19 @@ def all() -> tuple[Path, ...]:  # noqa: A001 - read as bundles.all()
     """Return the folder of the current version of every bundle, sorted by name."""
     names = {path.name for root in _roots() for path in _entries(root)}
     return tuple(folder for folder in map(find, sorted(names)) if folder is not None)
+
+
+def by_export() -> tuple[Path, ...]:
+    """Return the same folders as :func:`all`, the one that an export made or found there last coming first."""
+    return tuple(sorted(all(), key=_pointed_ns, reverse=True))
+
+
+def _pointed_ns(folder: Path) -> int:
+    """Return when a version became what its name means, in nanoseconds since 1970."""
+    for root in _roots():
+        with contextlib.suppress(OSError):
+            return (root / folder.parent.name / _CURRENT).stat().st_mtime_ns
+    return 0
 
 
 def with_key(key: str) -> tuple[Path, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
-from irbench.exporter import Source, find_outdated, is_exportable, is_made_from, name_of_file, require_possible
+from irbench.exporter import Source, find_outdated, is_exportable, made_from, name_of_file, require_possible
 from irbench.exporter.other_formats import refusal
 from irbench.notices import ExportNotice
 from irbench.spec import Artifact, Bundle
@@ -105,17 +105,7 @@ def _exported_from(name: str) -> Path | None:
     source = Source(name)
     if source.is_zoo or not is_exportable(source):
         return None
-    made = {folder: _export_time(folder, source) for folder in bundles.all()}
-    latest = max(made, key=made.__getitem__, default=None)
-    return latest if latest is not None and made[latest] else None
-
-
-def _export_time(folder: Path, source: Source) -> str:
-    """Return when a bundle was exported from a source; empty where it is another model's, or damaged."""
-    try:
-        return bundles.load_card(folder).created if is_made_from(folder, source) else ""
-    except IrbenchError:
-        return ""
+    return next(iter(made_from(source)), None)
 
 
 def _file(path: Path) -> StoredGraph:

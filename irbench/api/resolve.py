@@ -20,6 +20,7 @@ from irbench.exporter import (
     from_onnx_file,
     is_exportable,
     is_made_from,
+    made_from,
     refreshed,
     require_possible,
     validate,
@@ -183,7 +184,22 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
     if found is not None and not _means_path(name, found, say):
         return _refreshed(found, imports, say)
     _refuse_variant(name)
-    return _exported(name, imports, say)
+    made = _made_from(Source(name), say)
+    return _exported(name, imports, say) if made is None else _refreshed(made, imports, say)
+
+
+def _made_from(source: Source, say: Callable[[str], None]) -> Path | None:
+    """Return the bundle that a model means which is named by its source; ``None`` where it has to be exported first.
+
+    The name of a model of the zoo means its bundle of that name alone: one that was given another name has it for that.
+    """
+    if source.is_zoo or not source.exists:
+        return None
+    places = made_from(source)
+    if len(places) > 1:
+        names = [place.parent.name for place in places]
+        _teller(say)(ExportNotice("exported-often", {"source": source.text, "names": names}))
+    return places[0] if places else None
 
 
 def _load_sound(folder: Path) -> Bundle:
