@@ -12,6 +12,7 @@ from irbench import bundles, registry
 from irbench.errors import IrbenchError
 from irbench.exporter import Source, find_outdated, is_exportable, made_from, name_of_file, require_possible
 from irbench.exporter.other_formats import refusal
+from irbench.exporter.unknown_sources import unknown_source
 from irbench.notices import ExportNotice
 from irbench.spec import Artifact, Bundle
 from irbench.suggestions import did_you_mean
@@ -193,6 +194,8 @@ def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
 def _unknown(name: str) -> IrbenchError:
     if name in registry.names(registry.MODELS) or is_exportable(Source(name)):
         return IrbenchError(f"{name} has not been exported yet.", hint=f"Export it: irbench export {quote(name)}")
+    if Path(name).is_file() and Path(name).suffix == ".py":
+        return unknown_source(Source(name))
     if Path(name).is_file():
         return refusal(name) or IrbenchError(
             f"{name} is not an ONNX file.", hint="Give a file that ends with .onnx, or an exported model."
