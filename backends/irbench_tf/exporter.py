@@ -122,7 +122,7 @@ def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mappin
         if wanted is not None:
             raise IrbenchError("A SavedModel contains its weights.", hint="Leave --weights out.")
         return {"weights": "own"}
-    with blaming_model(loaded.name, _sizes(loaded, POOL)):
+    with blaming_model(loaded, _sizes(loaded, POOL)):
         if wanted == "random":
             say(f"initialising the weights of {loaded.name} with seed {request.seed}")
             return _draw_weights(loaded, request.seed)

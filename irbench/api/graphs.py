@@ -172,22 +172,17 @@ def _ways(name: str, kept: Sequence[_KeptGraph]) -> str:
 
 
 def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
-    from irbench.optimizer import variant
+    from irbench.optimizer import command_options
 
     try:
-        asked = variant(name)
+        options = command_options(name)
     except IrbenchError:
         return IrbenchError(
             f"{model} has no graph {name}.",
             hint=f"{did_you_mean(name, kept)}Made from it: {', '.join(kept) or 'nothing yet'}.",
         )
-    settings = [f"--level {asked.name.partition('-')[0]}"]
-    settings += ["--layout nchw"] if asked.layout == "nchw" else []
-    if asked.conversion is not None:
-        settings += [f"--precision {asked.conversion.precision}"]
-        settings += [f"--quantize {asked.conversion.method}"] if asked.conversion.method != "auto" else []
     return IrbenchError(
-        f"{model} has not been optimised as {name} yet.", hint=f"irbench optimize {model} {' '.join(settings)}"
+        f"{model} has not been optimised as {name} yet.", hint=f"Make it: irbench optimize {quote(model)} {options}"
     )
 
 

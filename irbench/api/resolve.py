@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 from irbench import backend_checks, bundles, registry
 from irbench.address import BackendAddress
@@ -251,7 +252,7 @@ def _refuse_variant(name: str) -> None:
     known = path.is_file() or (path / bundles.CARD).is_file() or bundles.find(model) is not None
     if plus and (known or model in registry.names(registry.MODELS)):
         made = made.partition(":")[0]
-        way = f"irbench run {model} --optimize {made}"
+        way = f"irbench run {quote(model)} --optimize {made}"
         if made.startswith("custom"):  # no run can ask for passes that were named one by one
-            way = f"irbench optimize {model} --passes ... -o better.onnx, then irbench run better.onnx"
+            way = f"irbench optimize {quote(model)} --passes ... -o better.onnx, then irbench run better.onnx"
         raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"To measure a variant: {way}")

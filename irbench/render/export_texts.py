@@ -116,7 +116,7 @@ def _name_taken(facts: Facts, _: datetime) -> str:
 def _path_preferred(facts: Facts, _: datetime) -> str:
     return (
         f"{facts['path']} is used; the bundle {facts['name']} was exported from {facts['location']}"
-        f" (to use it: irbench run {facts['folder']})"
+        f" (to use it: irbench run {quote(facts['folder'])})"
     )
 
 
