@@ -141,6 +141,8 @@ class _Callbacks:
 def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Callbacks) -> Path:
     worker = _ExportWorker(exporter)
     say = callbacks.say
+    key = identity(source, exporter, options)
+    before = bundles.versions_with_key(key)
     with bundles.staging(options.output) as folder:
         say(f"exporting {source.text}")
         bundle, reads = worker.make(source, options, folder, say)
@@ -150,10 +152,10 @@ def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Cal
         callbacks.check(made)
         say("storing the bundle")
         card = replace(
-            _card(bundle, folder, identity(source, exporter, options), error),
+            _card(bundle, folder, key, error),
             origin=_origin(source, exporter, options, reads),
         )
-        return bundles.install(folder, card, options.output)
+        return bundles.install(folder, card, options.output, before)
 
 
 def _name(wanted: str, source: Source, options: ExportOptions, tell: Tell) -> str:

@@ -10,6 +10,7 @@ from fresh_projects import exported, make_project, ran, write
 from irbench import bundles
 from irbench.api.resolve import require_model, resolve_bundles
 from irbench.errors import IrbenchError
+from irbench.exporter.build import _ExportWorker
 from irbench.spec import Bundle
 
 
@@ -82,3 +83,23 @@ def test_modules_that_an_export_imported_are_imported_where_it_is_made_again(pro
     scale, said = ran("single.py:fake_single")
     assert scale == 3
     assert said.splitlines()[0].endswith("exporting again with --import layers")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_of_two_exports_of_a_model_at_once_none_removes_what_the_other_made(
+    force: bool, monkeypatch: pytest.MonkeyPatch
+):
+    before = exported("plain.fakenet")[0].folder if force else None
+    accept, meanwhile = _ExportWorker.accept, list[Path]()
+
+    def export_again(*given: object) -> object:
+        monkeypatch.setattr(_ExportWorker, "accept", accept)
+        meanwhile.append(exported("plain.fakenet", force=force)[0].folder)
+        return accept(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_ExportWorker, "accept", export_again)
+    made = exported("plain.fakenet", force=force)[0].folder
+    assert [bundles.load_intact(folder).name for folder in (made, *meanwhile)] == ["plain", "plain"]
+    assert bundles.find("plain") == made
+    assert before is None or not before.exists()
+    assert exported("plain.fakenet")[0].folder in (made, *meanwhile)
