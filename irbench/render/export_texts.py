@@ -40,7 +40,10 @@ def export_problems(bundle: Bundle) -> tuple[str, ...]:
     """Return what is unusual in a model that was exported all the same, as sentences without a full stop."""
     draws, layers = bundle.details.get(RANDOM_DRAWS), bundle.details.get("activation_problems")
     drawn = f"it draws random numbers ({draws}), so that its outputs cannot be compared" if draws else ""
-    return tuple(one_line(problem) for problem in (drawn, str(layers or "")) if problem)
+    trained = bundle.details.get("training_layers")
+    in_training = f"layers called with training=True ({trained}) infer all the same, as in model.predict"
+    problems = (drawn, in_training if trained else "", str(layers or ""))
+    return tuple(one_line(problem) for problem in problems if problem)
 
 
 def agreement(bundle: Bundle) -> str:

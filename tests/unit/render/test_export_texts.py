@@ -115,6 +115,10 @@ def test_what_is_unusual_in_a_model_is_said_in_words():
         "it draws random numbers (RandomUniform in noise), so that its outputs cannot be compared",
         "a is zero",
     )
+    trained = Bundle("net", (), (), details={"training_layers": "drop (Dropout)"})
+    assert export_problems(trained) == (
+        "layers called with training=True (drop (Dropout)) infer all the same, as in model.predict",
+    )
 
 
 def test_the_agreement_of_an_export_is_that_of_its_outputs_where_they_can_be_compared():
