@@ -45,6 +45,7 @@ __all__ = [
     "Card",
     "Origin",
     "all",
+    "by_export",
     "digest",
     "find",
     "home",
@@ -59,6 +60,7 @@ __all__ = [
     "reference_outputs",
     "require_replaceable",
     "staging",
+    "versions_with_key",
     "with_absolute_paths",
     "with_key",
 ]
@@ -103,6 +105,24 @@ def all() -> tuple[Path, ...]:  # noqa: A001 - read as bundles.all()
     return tuple(folder for folder in map(find, sorted(names)) if folder is not None)
 
 
+def by_export() -> tuple[Path, ...]:
+    """Return the same folders as :func:`all`, the one that an export made or found there last coming first."""
+    return tuple(sorted(all(), key=_pointed_ns, reverse=True))
+
+
+def versions_with_key(key: str) -> frozenset[Path]:
+    """Return the folders of all versions that were made for the same request, also of those that are damaged."""
+    return frozenset(folder for root in _roots() for folder in root.glob(f"*/{key[:16]}-*"))
+
+
+def _pointed_ns(folder: Path) -> int:
+    """Return when a version became what its name means, in nanoseconds since 1970."""
+    for root in _roots():
+        with contextlib.suppress(OSError):
+            return (root / folder.parent.name / _CURRENT).stat().st_mtime_ns
+    return 0
+
+
 def with_key(key: str) -> tuple[Path, ...]:
     """Return the folders of the bundles that were made for the same request, current or not, the newest first.
 
@@ -141,13 +161,15 @@ def _written(folder: Path, target: Path | None) -> Iterator[None]:
         raise IrbenchError(f"{folder} cannot be written: {error.strerror or error}.", hint=hint) from error
 
 
-def install(folder: Path, card: Card, target: Path | None = None) -> Path:
+def install(folder: Path, card: Card, target: Path | None = None, replaced: frozenset[Path] | None = None) -> Path:
     """Move a finished staging folder to its place and make it the current one.
 
     Args:
         folder: From :func:`staging`; holds every file but the card.
         card: Written into it first.
         target: The place; without it a new version under the bundle's name.
+        replaced: Versions that are removed where this one was made of the same content; ``None`` for every such one.
+            One that another process has made in the meantime must stay: it has told its user where that is.
 
     Returns:
         The bundle's folder.
@@ -161,7 +183,8 @@ def install(folder: Path, card: Card, target: Path | None = None) -> Path:
         if target is not None:
             return put_elsewhere(folder, target)
         home_of_name.mkdir(parents=True, exist_ok=True)
-        superseded = _made_alike(home_of_name, card)
+        alike = _made_alike(home_of_name, card)
+        superseded = alike if replaced is None else replaced.intersection(alike)
         place = home_of_name / f"{card.key[:16]}-{secrets.token_hex(4)}"
         move_folder(folder, place)
         point_to(place)

@@ -97,6 +97,7 @@ MarkCode = Literal[
 ExportNoticeCode = Literal[
     "bundle-outdated",
     "bundle-used",
+    "exported-often",
     "name-taken",
     "not-exportable",
     "options-changed",

@@ -13,6 +13,7 @@ from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Scalar, TensorSpec
 from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, install_command
 from irbench_tf import keras_files, opened_files, sources
+from irbench_tf.layers import called_in_training
 from irbench_tf.random_draws import blaming_draws
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _DESCRIPTION = ExporterDescription(
 _MOST_CHANNELS = 4
 _FITTED_TO = 4
 """Samples that random weights are fitted to; those that the weights are then checked with are more."""
-_NAMED_DRAWS = 3
+_NAMED_DRAWS = _NAMED_LAYERS = 3
 """How many of the operations that draw are named."""
 _FOLDING_ROUNDS = 8
 """More than any chain of foldable operations behind a weight is long; folding stops by itself before."""
@@ -86,7 +87,7 @@ class TensorFlowExporter:
             reference=_write_reference(run, request),
             source=request.source,
             versions={name: metadata.version(name) for name in _TOOLS},
-            details={**facts, **notes, **_drawing(run)},
+            details={**facts, **notes, **_drawing(run), **_only_inferring(loaded)},
             batch_axes=() if set(run.axes) == {0} else run.axes,
         )
 
@@ -122,7 +123,7 @@ def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mappin
         if wanted is not None:
             raise IrbenchError("A SavedModel contains its weights.", hint="Leave --weights out.")
         return {"weights": "own"}
-    with blaming_model(loaded.name, _sizes(loaded, POOL)):
+    with blaming_model(loaded, _sizes(loaded, POOL)):
         if wanted == "random":
             say(f"initialising the weights of {loaded.name} with seed {request.seed}")
             return _draw_weights(loaded, request.seed)
@@ -186,6 +187,12 @@ def _write_reference(run: ReferenceRun, request: ExportRequest) -> Path | None:
 
 def _drawing(run: ReferenceRun) -> Mapping[str, Scalar]:
     return {RANDOM_DRAWS: ", ".join(run.draws[:_NAMED_DRAWS])} if run.draws else {}
+
+
+def _only_inferring(loaded: Loaded) -> Mapping[str, Scalar]:
+    """Return the layers that are to be in training always, and are not in what is exported."""
+    found = () if loaded.keras_model is None else called_in_training(loaded.keras_model)
+    return {"training_layers": ", ".join(found[:_NAMED_LAYERS])} if found else {}
 
 
 def _write_onnx(traced: Traced, run: ReferenceRun, request: ExportRequest) -> tuple[Artifact, Mapping[str, Scalar]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from irbench_tf.low_memory import release_early
 
-__all__ = ["Around", "every_layer", "intercept", "run"]
+__all__ = ["Around", "called_in_training", "every_layer", "intercept", "run"]
 
 Around: TypeAlias = Callable[..., Any]
 """Called as ``around(layer, call, *args, **kwargs)`` in place of ``call(*args, **kwargs)``."""
@@ -21,6 +21,17 @@ def every_layer(model: Any) -> tuple[Any, ...]:
     """Return the layers below ``model`` at any depth, each once, in the order in which they were made."""
     layers = model._flatten_layers(include_self=False)  # noqa: SLF001 - Keras has no public way to reach nested layers
     return tuple({id(layer): layer for layer in layers}.values())
+
+
+def called_in_training(model: Any) -> tuple[str, ...]:
+    """Return the layers that a graph of layers calls with ``training=True``, each with its class.
+
+    Keras has them infer all the same where the model is called with ``training=False``, as ``model.predict`` does.
+    """
+    graphs = (getattr(part, "_nodes_by_depth", {}) for part in (model, *every_layer(model)))
+    nodes = (node for graph in graphs for depth in sorted(graph, reverse=True) for node in graph[depth])
+    called = (node.operation for node in nodes if node.arguments.kwargs.get("training") is True)
+    return tuple(dict.fromkeys(f"{layer.name} ({type(layer).__name__})" for layer in called))
 
 
 @contextmanager

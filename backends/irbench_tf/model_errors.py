@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from shlex import quote
+from typing import Protocol
 
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH
 
-__all__ = ["PYTHON_ON_TENSORS", "blaming_model", "cause_of", "is_python_on_tensors"]
+__all__ = ["PYTHON_ON_TENSORS", "NamedModel", "blaming_model", "cause_of", "is_python_on_tensors"]
 
 PYTHON_ON_TENSORS = "Use keras.ops or TensorFlow in place of Python's if, for and NumPy on tensors: a graph is traced."
 
@@ -58,12 +60,26 @@ def is_python_on_tensors(error: BaseException) -> bool:
     return any(sign in f"{type(error).__name__}: {error}" for sign in _GRAPH_ONLY)
 
 
+class NamedModel(Protocol):
+    """A model as errors name it."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """What a user types to export it."""
+        ...
+
+
 @contextmanager
-def blaming_model(name: str, sizes: Mapping[str, int], *, traces: bool = False) -> Iterator[None]:
+def blaming_model(model: NamedModel, sizes: Mapping[str, int], *, traces: bool = False) -> Iterator[None]:
     """Say that a model cannot be run, and why, where the body fails; what irbench raises itself is left alone.
 
     Args:
-        name: Of the model.
+        model: It.
         sizes: Of the dynamic dimensions of its inputs, the batch among them.
         traces: Whether it is traced for any size, not run.
 
@@ -77,14 +93,15 @@ def blaming_model(name: str, sizes: Mapping[str, int], *, traces: bool = False) 
     except Exception as error:
         given = ", ".join(f"{dimension}={size}" for dimension, size in sizes.items())
         where = "cannot be traced" if traces else f"cannot be run with {given}" if given else "cannot be run"
-        raise IrbenchError(f"{name} {where}: {cause_of(error)}", hint=_hint(error, sizes, traces)) from error
+        hint = _hint(error, model.source, sizes, traces)
+        raise IrbenchError(f"{model.name} {where}: {cause_of(error)}", hint=hint) from error
 
 
-def _hint(error: Exception, sizes: Mapping[str, int], traces: bool) -> str:
+def _hint(error: Exception, source: str, sizes: Mapping[str, int], traces: bool) -> str:
     said = f"{type(error).__name__}: {error}"
     free = [name for name in sizes if name != BATCH]
     if any(sign in said for sign in _TOO_LARGE):
-        smaller = f"Export it with a smaller size: irbench export --shape {_smaller(free[0], sizes)}" if free else ""
+        smaller = f"Export it with a smaller size: {_export(source, free[0], sizes)}" if free else ""
         return smaller or "Use a machine with more memory, or export a smaller variant of the model."
     if is_python_on_tensors(error):
         return PYTHON_ON_TENSORS
@@ -94,10 +111,10 @@ def _hint(error: Exception, sizes: Mapping[str, int], traces: bool) -> str:
             "" if batch else " --batch 1 exports it for one."
         )
     if free:
-        way = f"irbench export --shape {_smaller(free[0], sizes)}"
-        return f"If it takes no such size, export it with another, and run it by its name: {way}"
+        return f"If it takes no such size, export it with another, then run it: {_export(source, free[0], sizes)}"
     return "Fix the model: calling it in Python on such inputs shows where it fails."
 
 
-def _smaller(dimension: str, sizes: Mapping[str, int]) -> str:
-    return f"{dimension}={max(sizes[dimension] // 2, 1)}"
+def _export(source: str, dimension: str, sizes: Mapping[str, int]) -> str:
+    """Return the command that exports a model at half the size of a dimension."""
+    return f"irbench export {quote(source)} --shape {quote(f'{dimension}={max(sizes[dimension] // 2, 1)}')}"

@@ -70,7 +70,7 @@ def run_reference(traced: Traced, loaded: Loaded, seed: int) -> ReferenceRun:
         draws=draws if draws and not _are_equal(pool, _run_pool(traced, loaded, seed)) else (),
     )
     if traced.batch is None and not run.draws:
-        with blaming_model(loaded.name, {BATCH: 1, **loaded.defaults}):
+        with blaming_model(loaded, {BATCH: 1, **loaded.defaults}):
             alone = _answer(traced, loaded, {BATCH: 1}, seed)
         _refuse_mixing(loaded.name, run, alone)
     return run
@@ -118,7 +118,7 @@ def _run_pool(traced: Traced, loaded: Loaded, seed: int) -> _Pool:
     step = traced.batch or feeds.POOL
     total = -(-feeds.POOL // step) * step
     samples = feeds.generate(loaded.inputs, {**loaded.defaults, BATCH: total}, seed)
-    with blaming_model(loaded.name, {BATCH: step, **loaded.defaults}):
+    with blaming_model(loaded, {BATCH: step, **loaded.defaults}):
         return [
             tuple(
                 output.numpy()
@@ -162,7 +162,7 @@ def _output_axes(traced: Traced, loaded: Loaded, pool: _Pool) -> tuple[OutputAxe
     if is_batch_first(static, found, feeds.POOL):
         return tuple(OutputAxes((BATCH, *shape[1:]), 0) for shape in found)
     sizes = {BATCH: 2, **_free_sizes(traced, loaded)}
-    with blaming_model(loaded.name, {**loaded.defaults, **sizes}):
+    with blaming_model(loaded, {**loaded.defaults, **sizes}):
         return follow(traced.output_names, static, partial(_shapes_at, traced, loaded), sizes)
 
 
@@ -173,7 +173,7 @@ def _axes_of_fixed_batch(
     shapes: Sequence[Shape] = found
     if any(shape is None or None in shape for shape in static):
         sizes = _free_sizes(traced, loaded)
-        with blaming_model(loaded.name, {BATCH: traced.batch, **loaded.defaults}):
+        with blaming_model(loaded, {BATCH: traced.batch, **loaded.defaults}):
             followed = follow(traced.output_names, static, partial(_shapes_at, traced, loaded), sizes)
         shapes = [axes.shape for axes in followed]
     counting = axes_of_fixed_batch(found, traced.batch)

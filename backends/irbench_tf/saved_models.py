@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from irbench.errors import IrbenchError, first_line
@@ -123,7 +124,7 @@ def _choose_signature(path: Path, meta_graph: Any, name: str | None) -> str:
         return found[0]
     raise IrbenchError(
         f"The SavedModel {path} has several signatures and none is called {DEFAULT_SIGNATURE}: {', '.join(found)}.",
-        hint=f"Choose one with irbench export, for example: --signature {found[0]}",
+        hint=f"Choose one, for example: irbench export {quote(str(path))} --signature {quote(found[0])}",
     )
 
 

@@ -44,8 +44,9 @@ def keras_inputs(model: Any) -> tuple[tuple[InputSpec, ...], int | None]:
     if not tensors:
         raise IrbenchError(
             f"The Keras model {model.name} does not know the shapes of its inputs.",
-            hint="Return keras.Model(x, model(x)), where x = keras.Input((16,), name='x') stands for what it takes; or"
-            " give a Sequential model a keras.Input as its first layer.",
+            hint="Return keras.Model(x, model(x)) with x = keras.Input((16,), name='x'). Several inputs are a list or a"
+            " dictionary, as the model takes them: x = [keras.Input((16,), name='a'), keras.Input((8,), name='b')];"
+            " model(*x) where it takes one after the other. A Sequential model can begin with a keras.Input.",
         )
     structure = _structure(model, "input")
     keys = [_path_name(path, "input") for path in _paths(structure)] if _holds_keys(structure) else [""] * len(tensors)

@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ class Loaded:
         zoo: Whether it came from the zoo and so has no weights of its own.
         keeps_alive: Whatever must outlive ``call``: a function holds its variables by weak references only.
         imports_graph: Whether ``call`` imports a saved graph of TensorFlow 1 instead of calling a function.
+        source: What a user named.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Loaded:
     zoo: bool
     keeps_alive: Any
     imports_graph: bool = False
+    source: str = ""
 
 
 def accepts(source: str) -> bool:
@@ -85,6 +87,11 @@ def load(source: str, imports: Sequence[str] = (), signature: str | None = None)
     for module in imports:
         with _searched_first(_folder_of(module)):
             _import_user_module(module)
+    return replace(_loaded(source, imports, signature), source=source)
+
+
+def _loaded(source: str, imports: Sequence[str], signature: str | None) -> Loaded:
+    path = Path(source)
     if source in registry.names(registry.MODELS):
         return _from_zoo(registry.model(source))
     if path.suffix == ".keras":

@@ -51,7 +51,7 @@ def trace(loaded: Loaded, batch: int | None) -> Traced:
         tf.TensorSpec([size if isinstance(size, int) else None for size in spec.shape], spec.dtype, spec.name)
         for spec in inputs
     ]
-    with blaming_model(loaded.name, {} if batch is None else {BATCH: batch}, traces=True):
+    with blaming_model(loaded, {} if batch is None else {BATCH: batch}, traces=True):
         function = _concrete(loaded, specs)
     names = _output_names(loaded.output_names, len(function.outputs), {spec.name for spec in inputs})
     _refuse_complex(function.outputs, names)

@@ -18,6 +18,7 @@ from irbench.exporter import ExportOptions
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
 from irbench.render.export_texts import agreement, export_notice_text, export_problems
+from irbench.render.quantities import size_text
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.export_check import check_on_inputs
 from irbench.spec import Bundle, shape_text
@@ -75,7 +76,7 @@ class ExportedModel:
             f"opset {onnx.opset if onnx else '-'}",
             inputs,
             f"{facts['nodes']} nodes",
-            f"{float(facts['bytes'] or 0) / 1e6:.1f} MB",
+            size_text(int(facts["bytes"] or 0)),
             agreement(self.bundle),
             "already there" if self.seconds is None else f"{self.seconds:.0f} s",
         )

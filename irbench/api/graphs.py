@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
-from irbench.exporter import Source, find_outdated, is_exportable, is_made_from, name_of_file, require_possible
+from irbench.exporter import Source, find_outdated, is_exportable, made_from, name_of_file, require_possible
 from irbench.exporter.other_formats import refusal
+from irbench.exporter.unknown_sources import unknown_source
 from irbench.notices import ExportNotice
 from irbench.spec import Artifact, Bundle
 from irbench.suggestions import did_you_mean
@@ -105,17 +106,7 @@ def _exported_from(name: str) -> Path | None:
     source = Source(name)
     if source.is_zoo or not is_exportable(source):
         return None
-    made = {folder: _export_time(folder, source) for folder in bundles.all()}
-    latest = max(made, key=made.__getitem__, default=None)
-    return latest if latest is not None and made[latest] else None
-
-
-def _export_time(folder: Path, source: Source) -> str:
-    """Return when a bundle was exported from a source; empty where it is another model's, or damaged."""
-    try:
-        return bundles.load_card(folder).created if is_made_from(folder, source) else ""
-    except IrbenchError:
-        return ""
+    return next(iter(made_from(source)), None)
 
 
 def _file(path: Path) -> StoredGraph:
@@ -181,28 +172,25 @@ def _ways(name: str, kept: Sequence[_KeptGraph]) -> str:
 
 
 def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
-    from irbench.optimizer import variant
+    from irbench.optimizer import command_options
 
     try:
-        asked = variant(name)
+        options = command_options(name)
     except IrbenchError:
         return IrbenchError(
             f"{model} has no graph {name}.",
             hint=f"{did_you_mean(name, kept)}Made from it: {', '.join(kept) or 'nothing yet'}.",
         )
-    settings = [f"--level {asked.name.partition('-')[0]}"]
-    settings += ["--layout nchw"] if asked.layout == "nchw" else []
-    if asked.conversion is not None:
-        settings += [f"--precision {asked.conversion.precision}"]
-        settings += [f"--quantize {asked.conversion.method}"] if asked.conversion.method != "auto" else []
     return IrbenchError(
-        f"{model} has not been optimised as {name} yet.", hint=f"irbench optimize {model} {' '.join(settings)}"
+        f"{model} has not been optimised as {name} yet.", hint=f"Make it: irbench optimize {quote(model)} {options}"
     )
 
 
 def _unknown(name: str) -> IrbenchError:
     if name in registry.names(registry.MODELS) or is_exportable(Source(name)):
         return IrbenchError(f"{name} has not been exported yet.", hint=f"Export it: irbench export {quote(name)}")
+    if Path(name).is_file() and Path(name).suffix == ".py":
+        return unknown_source(Source(name))
     if Path(name).is_file():
         return refusal(name) or IrbenchError(
             f"{name} is not an ONNX file.", hint="Give a file that ends with .onnx, or an exported model."

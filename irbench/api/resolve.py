@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 from irbench import backend_checks, bundles, registry
 from irbench.address import BackendAddress
@@ -20,6 +21,7 @@ from irbench.exporter import (
     from_onnx_file,
     is_exportable,
     is_made_from,
+    made_from,
     refreshed,
     require_possible,
     validate,
@@ -183,7 +185,22 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
     if found is not None and not _means_path(name, found, say):
         return _refreshed(found, imports, say)
     _refuse_variant(name)
-    return _exported(name, imports, say)
+    made = _made_from(Source(name), say)
+    return _exported(name, imports, say) if made is None else _refreshed(made, imports, say)
+
+
+def _made_from(source: Source, say: Callable[[str], None]) -> Path | None:
+    """Return the bundle that a model means which is named by its source; ``None`` where it has to be exported first.
+
+    The name of a model of the zoo means its bundle of that name alone: one that was given another name has it for that.
+    """
+    if source.is_zoo or not source.exists:
+        return None
+    places = made_from(source)
+    if len(places) > 1:
+        names = [place.parent.name for place in places]
+        _teller(say)(ExportNotice("exported-often", {"source": source.text, "names": names}))
+    return places[0] if places else None
 
 
 def _load_sound(folder: Path) -> Bundle:
@@ -235,7 +252,7 @@ def _refuse_variant(name: str) -> None:
     known = path.is_file() or (path / bundles.CARD).is_file() or bundles.find(model) is not None
     if plus and (known or model in registry.names(registry.MODELS)):
         made = made.partition(":")[0]
-        way = f"irbench run {model} --optimize {made}"
+        way = f"irbench run {quote(model)} --optimize {made}"
         if made.startswith("custom"):  # no run can ask for passes that were named one by one
-            way = f"irbench optimize {model} --passes ... -o better.onnx, then irbench run better.onnx"
+            way = f"irbench optimize {quote(model)} --passes ... -o better.onnx, then irbench run better.onnx"
         raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"To measure a variant: {way}")

@@ -16,7 +16,7 @@ from irbench import __version__
 from irbench.cli.interrupts import as_interrupts
 from irbench.cli.options.groups import SuggestingGroup
 from irbench.cli.output.standard_streams import OutputFailed, guarded_streams, is_unread
-from irbench.cli.output.stderr import home_warnings_told, say
+from irbench.cli.output.stderr import home_warnings_told, say, say_in_width
 from irbench.errors import ExitCode, IrbenchError, first_line, one_line
 
 if TYPE_CHECKING:
@@ -77,24 +77,22 @@ Examples:
   irbench run --backends ort,openvino --streams 4
   irbench run model.onnx --batch 1,8 --quick
   irbench show --format json
-
-\b
-Exit codes:
-  0    success
-  1    outputs do not match, soak found that memory grows, verify --between that operators changed, doctor --aa a
-       difference where there is none, compare or history a regression, replay that a claim does not hold, or reduce
-       that the whole graph does not show what is expected
-  2    invalid arguments, or nothing that can be measured
-  3    at least one row failed, or a run could not be exported; the others are stored, or exported
-  4    a verdict, the winner or a condition is undecided (run, ab, soak and compare with --strict, bisect, doctor
-       --aa, replay, reduce)
-  5    a requested backend or model is not installed
-  70   internal error in irbench
-  130  interrupted; finished launches are stored
-  141  a command that only prints, whose reader went away
-
-Set IRBENCH_DEBUG=1 to see the traceback of an error.
 """
+
+_EXIT_CODES = {
+    "0": "success",
+    "1": "outputs do not match, soak found that memory grows, verify --between that operators changed, doctor --aa a"
+    " difference where there is none, compare or history a regression, replay that a claim does not hold, or reduce"
+    " that the whole graph does not show what is expected",
+    "2": "invalid arguments, or nothing that can be measured",
+    "3": "at least one row failed, or a run could not be exported; the others are stored, or exported",
+    "4": "a verdict, the winner or a condition is undecided (run, ab, soak and compare with --strict, bisect, doctor"
+    " --aa, replay, reduce)",
+    "5": "a requested backend or model is not installed",
+    str(_INTERNAL_ERROR): "internal error in irbench",
+    "130": "interrupted; finished launches are stored",
+    "141": "a command that only prints, whose reader went away",
+}
 
 
 class _Lazy(SuggestingGroup):
@@ -120,6 +118,14 @@ class _Lazy(SuggestingGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write examples and exit codes, these as wide as the terminal is."""
+        super().format_epilog(ctx, formatter)
+        with formatter.section("Exit codes"):
+            formatter.write_dl(list(_EXIT_CODES.items()))
+        formatter.write_paragraph()
+        formatter.write_text(f"Set {_DEBUG}=1 to see the traceback of an error.")
 
 
 @click.group(
@@ -261,8 +267,8 @@ def _internal_error(error: BaseException) -> str:
 
 
 def _complain(message: str, hint: str, details: Sequence[str] = ()) -> None:
-    say(f"error: {one_line(message)}")
+    say_in_width(f"error: {one_line(message)}")
     for detail in details:
-        say(f"  {one_line(detail)}")
+        say_in_width(one_line(detail), indent="  ")
     if hint:
-        say(f"hint: {one_line(hint)}")
+        say_in_width(f"hint: {one_line(hint)}")

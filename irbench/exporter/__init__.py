@@ -3,7 +3,7 @@
 from irbench.exporter.build import export, is_exportable, validate
 from irbench.exporter.foreign import from_onnx_file, name_of_file
 from irbench.exporter.options import ExportOptions
-from irbench.exporter.refresh import find_outdated, is_made_from, refreshed
+from irbench.exporter.refresh import find_outdated, is_made_from, made_from, refreshed
 from irbench.exporter.requirements import missing_distributions
 from irbench.exporter.source import Source, require_possible
 from irbench.exporter.tellings import Tell, bundle_facts
@@ -18,6 +18,7 @@ __all__ = [
     "from_onnx_file",
     "is_exportable",
     "is_made_from",
+    "made_from",
     "missing_distributions",
     "name_of_file",
     "refreshed",

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 from irbench import bundles, registry
@@ -17,17 +16,16 @@ from irbench.exporter.freshness import existing_bundle
 from irbench.exporter.identity import identity, stored_options, tool_versions
 from irbench.exporter.naming import free_name, owner_of, require_name
 from irbench.exporter.options import ExportOptions
-from irbench.exporter.other_formats import refusal
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.requirements import require_distributions
 from irbench.exporter.source import Source, require_possible
 from irbench.exporter.tellings import Tell, bundle_used, source_changed
+from irbench.exporter.unknown_sources import similar_file, unknown_source
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice
 from irbench.record import OutputError
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
-from irbench.suggestions import did_you_mean, nearest
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.failures import CallFailed
 
@@ -116,10 +114,10 @@ def exporter_of(source: Source) -> str:
     file = source.code_file if source.function else source.path
     if file is not None and file.suffix in (".keras", ".py") and not file.is_file():
         shown = source.text.rpartition(":")[0] if source.function else source.text
-        raise IrbenchError(f"There is no file {shown}.", hint=_similar_file(Path(shown)) or "Check the path.")
+        raise IrbenchError(f"There is no file {shown}.", hint=similar_file(Path(shown)) or "Check the path.")
     name = _taker(source)
     if name is None:
-        raise _unknown(source.text)
+        raise unknown_source(source)
     return name
 
 
@@ -143,6 +141,8 @@ class _Callbacks:
 def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Callbacks) -> Path:
     worker = _ExportWorker(exporter)
     say = callbacks.say
+    key = identity(source, exporter, options)
+    before = bundles.versions_with_key(key)
     with bundles.staging(options.output) as folder:
         say(f"exporting {source.text}")
         bundle, reads = worker.make(source, options, folder, say)
@@ -152,10 +152,10 @@ def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Cal
         callbacks.check(made)
         say("storing the bundle")
         card = replace(
-            _card(bundle, folder, identity(source, exporter, options), error),
+            _card(bundle, folder, key, error),
             origin=_origin(source, exporter, options, reads),
         )
-        return bundles.install(folder, card, options.output)
+        return bundles.install(folder, card, options.output, before)
 
 
 def _name(wanted: str, source: Source, options: ExportOptions, tell: Tell) -> str:
@@ -184,33 +184,6 @@ def _origin(source: Source, exporter: str, options: ExportOptions, reads: Reads)
         packages=reads.packages,
         absent=reads.absent,
     )
-
-
-def _unknown(source: str) -> IrbenchError:
-    path = Path(source)
-    if path.suffix == ".onnx":
-        return IrbenchError(f"{source} is already an ONNX model.", hint=f"Measure it: irbench run {quote(str(source))}")
-    other = refusal(source)
-    if other is not None:
-        return other
-    if path.exists():
-        return IrbenchError(
-            f"{source} is not an ONNX file (.onnx), a .keras file or a SavedModel folder.",
-            hint="A SavedModel folder contains saved_model.pb; a function is written path/to/file.py:function.",
-        )
-    if len(path.parts) > 1:
-        return IrbenchError(f"There is no file or folder {source}.", hint=_similar_file(path) or "Check the path.")
-    exported = did_you_mean(source, (folder.parent.name for folder in bundles.all()))
-    hint = _similar_file(path) or exported or registry.known_names(registry.MODELS, source)
-    return IrbenchError(f"There is no model called {source}.", hint=hint)
-
-
-def _similar_file(path: Path) -> str:
-    """Return the question whether a model file beside ``path`` was meant; empty where none has a similar name."""
-    files = [file for suffix in (".onnx", ".keras") for file in sorted(path.parent.glob(f"*{suffix}"))]
-    near = next((file.name for file in files if file.stem == path.stem), None)
-    near = near or nearest(path.name, (file.name for file in files))
-    return f"Did you mean {path.with_name(near)}?" if near else ""
 
 
 class _ExportWorker:

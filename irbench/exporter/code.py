@@ -12,7 +12,7 @@ from irbench.exporter.modules import find_users_module
 from irbench.exporter.source import Source
 from irbench.suggestions import did_you_mean
 
-__all__ = ["require_code"]
+__all__ = ["makers", "require_code"]
 
 _MAKES_NAMES = frozenset({"exec", "eval", "globals", "vars", "locals", "setattr", "__dict__", "modules"})
 """With these a module may define names that its text does not show."""
@@ -41,6 +41,26 @@ def require_code(source: Source, imports: Sequence[str]) -> None:
     file = source.code_file
     if file is not None and file.suffix == ".py":
         _require_function(file, source.text.rpartition(":")[0], function)
+
+
+def makers(file: Path, module: str) -> list[str]:
+    """Return the functions of a file that may make a model: they can be called with nothing, and are not private.
+
+    Args:
+        file: It is parsed, and not run; none are known of one that is too large.
+        module: How it was named.
+
+    Raises:
+        IrbenchError: Python cannot parse it.
+    """
+    tree = _parsed(file, module)
+    functions = (node for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef))
+    return [node.name for node in functions if node.name[0] != "_" and not _needs_arguments(node.args)]
+
+
+def _needs_arguments(arguments: ast.arguments) -> bool:
+    positional = len(arguments.posonlyargs) + len(arguments.args)
+    return positional > len(arguments.defaults) or None in arguments.kw_defaults
 
 
 def _require_module(module: str, folders: Sequence[Path]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from irbench import registry
 from irbench.bundles import digest
@@ -16,7 +18,7 @@ from irbench.exporter.modules import find_module, package_files
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 
-__all__ = ["identity", "stored_options", "tool_versions", "versions"]
+__all__ = ["identity", "options_of", "stored_options", "tool_versions", "versions"]
 
 _FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
@@ -50,6 +52,15 @@ def stored_options(options: ExportOptions, folder: Path) -> dict[str, Any]:
     if options.weights not in (None, "random"):
         values["weights"] = Path(str(options.weights))
     return {name: _stored(value, folder) for name, value in values.items()}
+
+
+def options_of(stored: Mapping[str, Any]) -> ExportOptions:
+    """Return the options that :func:`stored_options` made values of.
+
+    Raises:
+        msgspec.ValidationError: They are of another irbench, or of nobody's.
+    """
+    return msgspec.convert(dict(stored), ExportOptions, dec_hook=lambda kind, value: kind(value))
 
 
 def _stored(value: Any, folder: Path) -> Any:

@@ -14,14 +14,14 @@ from irbench.card import Card, Origin
 from irbench.errors import IrbenchError
 from irbench.exporter.build import export
 from irbench.exporter.freshness import changed_files, changed_packages, changes
-from irbench.exporter.identity import identity, tool_versions
+from irbench.exporter.identity import identity, options_of, tool_versions
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 from irbench.exporter.tellings import Tell, bundle_facts, bundle_used
 from irbench.notices import ExportNotice, Facts
 from irbench.system.file_states import exists
 
-__all__ = ["find_outdated", "is_made_from", "original_request", "refreshed"]
+__all__ = ["find_outdated", "is_made_from", "made_from", "original_request", "refreshed"]
 
 
 def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None], tell: Tell) -> Path:
@@ -81,6 +81,18 @@ def is_made_from(place: Path, source: Source) -> bool:
     return origin is not None and origin.location == source.location
 
 
+def made_from(source: Source) -> tuple[Path, ...]:
+    """Return the bundles that were made from what ``source`` names, the last exported first; damaged ones apart."""
+
+    def is_of_source(place: Path) -> bool:
+        try:
+            return is_made_from(place, source)
+        except IrbenchError:
+            return False
+
+    return tuple(filter(is_of_source, bundles.by_export()))
+
+
 def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], tell: Tell) -> Path:
     again = card.bundle.source in registry.names(registry.MODELS) and card.bundle.name == card.bundle.source
     tell(ExportNotice("origin-unknown", {**bundle_facts(card), "again": again}))
@@ -98,7 +110,7 @@ def original_request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, 
         IrbenchError: The options are of another irbench.
     """
     try:
-        options = msgspec.convert(dict(origin.options), ExportOptions, dec_hook=lambda kind, value: kind(value))
+        options = options_of(origin.options)
     except msgspec.ValidationError as error:
         raise IrbenchError(
             f"The options of the export of {origin.source} cannot be read: {error}",

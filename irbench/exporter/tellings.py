@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from irbench.card import Card
+import msgspec
+
+from irbench.card import Card, Origin
 from irbench.exporter.freshness import ExistingBundle
+from irbench.exporter.identity import options_of, stored_options
+from irbench.exporter.options import ExportOptions
 from irbench.notices import ExportNotice
 
 __all__ = ["Tell", "bundle_facts", "bundle_used", "source_changed"]
@@ -16,14 +21,26 @@ Tell: TypeAlias = Callable[[ExportNotice], None]
 
 
 def bundle_facts(card: Card, changed: Iterable[Path] = ()) -> dict[str, object]:
-    """Return which bundle it is, of which time, what it was made from, and which files changed since."""
+    """Return which bundle it is, of which time, what it was made from and how, and which files changed since."""
     return {
         "name": card.bundle.name,
         "created": card.created,
         "source": card.bundle.source,
         "location": card.bundle.source if card.origin is None else card.origin.location,
+        "options": {} if card.origin is None else _chosen_options(card.origin),
         "files": [str(path) for path in changed],
     }
+
+
+def _chosen_options(origin: Origin) -> dict[str, Any]:
+    """Return the options of an export that are not those of an export without any; names of bundles apart."""
+    folder = Path(origin.folder)
+    try:
+        chosen = stored_options(replace(options_of(origin.options), name=None), folder)
+    except msgspec.ValidationError:  # whoever wrote them
+        return {}
+    usual = stored_options(ExportOptions(), folder)
+    return {name: value for name, value in chosen.items() if value != usual[name]}
 
 
 def bundle_used(card: Card) -> ExportNotice:

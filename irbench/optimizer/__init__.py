@@ -8,7 +8,16 @@ from irbench.optimizer.agreement import LEAST_AGREEMENT, disagreement
 from irbench.optimizer.build import Optimized, optimize
 from irbench.optimizer.lineage import Lineage, kept_for, read_lineage
 from irbench.optimizer.model_files import copy_model
-from irbench.optimizer.recipe import CONVERSIONS, LEVELS, UNOPTIMIZED, Conversion, Recipe, build_recipe, variant
+from irbench.optimizer.recipe import (
+    CONVERSIONS,
+    LEVELS,
+    UNOPTIMIZED,
+    Conversion,
+    Recipe,
+    build_recipe,
+    command_options,
+    variant,
+)
 from irbench.optimizer.samples import CheckInputs
 from irbench.optimizer.step_check import OriginalRefused
 
@@ -24,6 +33,7 @@ __all__ = [
     "OriginalRefused",
     "Recipe",
     "build_recipe",
+    "command_options",
     "copy_model",
     "disagreement",
     "kept_for",

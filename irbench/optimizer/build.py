@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from irbench import bundles
 from irbench.errors import IrbenchError
@@ -87,7 +88,10 @@ def _graph(bundle: Bundle) -> Artifact:
     """Return the graph of a bundle, whose answers can be compared."""
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
-        raise IrbenchError(f"{bundle.name} contains no ONNX graph.", hint="Export it: irbench export MODEL")
+        raise IrbenchError(
+            f"{bundle.name} contains no ONNX graph.",
+            hint=f"Export it: irbench export {quote(bundle.source or bundle.name)}",
+        )
     if RANDOM_DRAWS in bundle.details:
         raise IrbenchError(
             f"{bundle.name} draws random numbers, so that no pass can be checked: its answers always differ.",

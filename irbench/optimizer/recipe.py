@@ -147,6 +147,21 @@ def variant(name: str) -> Recipe:
     return build_recipe(level, None, conversion, layout)
 
 
+def command_options(name: str) -> str:
+    """Return the options with which ``irbench optimize`` makes what tables call by a name.
+
+    Raises:
+        IrbenchError: It is no name of a variant.
+    """
+    asked = variant(name)
+    words = [f"--level {asked.name.partition('-')[0]}"]
+    words += ["--layout nchw"] if asked.layout == "nchw" else []
+    if asked.conversion is not None:
+        words += [f"--precision {asked.conversion.precision}"]
+        words += [f"--quantize {asked.conversion.method}"] if asked.conversion.method != "auto" else []
+    return " ".join(words)
+
+
 def _refuse_unknown(kind: str, name: str, known: Sequence[str]) -> None:
     """Refuse a name that no step knows: results are kept under it, and some step would take it for its default."""
     if name not in known:

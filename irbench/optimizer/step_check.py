@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 from irbench.errors import IrbenchError, first_line
 from irbench.graph_record import CheckedInput, GraphCheck, GraphStep, UncheckedBody
@@ -23,6 +24,7 @@ from irbench.optimizer.model_files import vendors_of, write
 from irbench.optimizer.reference_session import ReferenceSession
 from irbench.output_check import input_scale
 from irbench.spec import BATCH
+from irbench.spec.requested_sizes import size_options
 from irbench.spi import Array
 from irbench.system.host import available_memory_bytes
 
@@ -216,4 +218,5 @@ def _reason(problem: Exception, job: OptimizationJob) -> str:
 def _remedy(job: OptimizationJob) -> str:
     dynamic = any(BATCH in spec.dynamic_dimensions for spec in job.artifact.inputs)
     batch = f"It was run at batch {job.sizes[BATCH]}; if only 1 works, add --batch 1. " if dynamic else ""
-    return f"{batch}See what can run it: irbench verify {job.bundle.source or job.bundle.name}"
+    named = quote(job.bundle.source or job.bundle.name)
+    return f"{batch}See what can run it: {' '.join(('irbench verify', named, *size_options(job.bundle, job.sizes)))}"

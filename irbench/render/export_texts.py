@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
+from typing import Any
 
 from irbench.errors import one_line
 from irbench.measure.clock import utc_now
@@ -38,7 +40,10 @@ def export_problems(bundle: Bundle) -> tuple[str, ...]:
     """Return what is unusual in a model that was exported all the same, as sentences without a full stop."""
     draws, layers = bundle.details.get(RANDOM_DRAWS), bundle.details.get("activation_problems")
     drawn = f"it draws random numbers ({draws}), so that its outputs cannot be compared" if draws else ""
-    return tuple(one_line(problem) for problem in (drawn, str(layers or "")) if problem)
+    trained = bundle.details.get("training_layers")
+    in_training = f"layers called with training=True ({trained}) infer all the same, as in model.predict"
+    problems = (drawn, in_training if trained else "", str(layers or ""))
+    return tuple(one_line(problem) for problem in problems if problem)
 
 
 def agreement(bundle: Bundle) -> str:
@@ -50,17 +55,17 @@ def agreement(bundle: Bundle) -> str:
 
 
 def _used(facts: Facts, now: datetime) -> str:
-    return f"using {facts['name']}, exported {_when(facts, now)}{_from(facts)}"
+    return f"using {facts['name']}, exported {_when(facts, now)}{_from(facts)}{_with_options(facts)}"
 
 
 def _source_changed(facts: Facts, now: datetime) -> str:
-    return f"{_files(facts)} changed since {facts['name']} was exported {_when(facts, now)}: exporting again"
+    return f"{_files(facts)} changed since {facts['name']} was exported {_when(facts, now)}: {_again(facts)}"
 
 
 def _tools_changed(facts: Facts, now: datetime) -> str:
     versions = [f"{name} is {version or 'missing'}" for name, version in facts["tools"].items()]
     what = " and ".join(versions) or "irbench was changed"
-    return f"{facts['name']} was exported {_when(facts, now)} with other tools ({what}): exporting again"
+    return f"{facts['name']} was exported {_when(facts, now)} with other tools ({what}): {_again(facts)}"
 
 
 def _options_changed(facts: Facts, now: datetime) -> str:
@@ -91,11 +96,17 @@ def _origin_unknown(facts: Facts, now: datetime) -> str:
 
 
 def _outdated(facts: Facts, now: datetime) -> str:
-    place = "" if facts["in_cache"] else f" -o {facts['folder']}"
+    place = "" if facts["in_cache"] else f" -o {quote(facts['folder'])}"
     return (
         f"{_files(facts)} changed since {facts['folder']} was exported {_when(facts, now)}; to measure the present"
-        f" model: irbench export {facts['source']}{place}"
+        f" model: irbench export {quote(facts['source'])}{_options(facts)}{place}"
     )
+
+
+def _exported_often(facts: Facts, _: datetime) -> str:
+    first, *others = facts["names"]
+    also = ", ".join(others[:_SHOWN]) + (", ..." if len(others) > _SHOWN else "")
+    return f"{facts['source']} was exported as {first} and {also}: {first}, exported last, is used"
 
 
 def _name_taken(facts: Facts, _: datetime) -> str:
@@ -108,13 +119,14 @@ def _name_taken(facts: Facts, _: datetime) -> str:
 def _path_preferred(facts: Facts, _: datetime) -> str:
     return (
         f"{facts['path']} is used; the bundle {facts['name']} was exported from {facts['location']}"
-        f" (to use it: irbench run {facts['folder']})"
+        f" (to use it: irbench run {quote(facts['folder'])})"
     )
 
 
 EXPORT_NOTICES: Mapping[ExportNoticeCode, Callable[[Facts, datetime], str]] = {
     "bundle-outdated": _outdated,
     "bundle-used": _used,
+    "exported-often": _exported_often,
     "name-taken": _name_taken,
     "not-exportable": _not_exportable,
     "options-changed": _options_changed,
@@ -135,6 +147,28 @@ def _when(facts: Facts, now: datetime) -> str:
 
 def _from(facts: Facts) -> str:
     return "" if facts["location"] in ("", facts["name"]) else f" from {_short(facts['location'])}"
+
+
+def _again(facts: Facts) -> str:
+    return f"exporting again{_with_options(facts)}"
+
+
+def _with_options(facts: Facts) -> str:
+    options = _options(facts)
+    return f" with{options}" if options else ""
+
+
+def _options(facts: Facts) -> str:
+    """Return the options of an export as they are typed, each after a blank; those that nobody chose are left out."""
+    words: list[tuple[str, Any]] = []
+    for name, value in facts.get("options", {}).items():
+        if name == "imports":
+            words += [("import", module) for module in value]
+        elif name == "shape":
+            words += [("shape", f"{key}={'x'.join(map(str, sizes))}") for key, sizes in value.items()]
+        else:
+            words.append((name, value))
+    return "".join(f" --{name} {quote(str(value))}" for name, value in words)
 
 
 def _files(facts: Facts) -> str:

@@ -16,10 +16,11 @@ from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.plain_text import plain
 from irbench.render.figures import significant
+from irbench.render.quantities import size_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.spec import Bundle, TensorSpec, shape_text
 
-__all__ = ["Arithmetic", "difference_view", "graph_view", "macs_text", "size_text"]
+__all__ = ["Arithmetic", "difference_view", "graph_view", "macs_text"]
 
 _MOST_NAMES = 10
 """So many nodes are named of each kind; JSON has them all."""
@@ -108,14 +109,6 @@ def _values(values: Sequence[ValueShape]) -> Group:
     more = len(values) - len(largest)
     lines = [Text(f"and {more} more (--format json lists all)")] if more else []
     return Group(TextTable(columns, tuple(Row(cells) for cells in rows)), *lines)
-
-
-def size_text(size_bytes: int) -> str:
-    """Return ``102.2 MB``, in the unit that leaves the fewest digits."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size_bytes >= factor:
-            return f"{size_bytes / factor:.1f} {unit}"
-    return f"{size_bytes} bytes"
 
 
 def macs_text(count: int) -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.cells import cell_len, chop_cells
 
 from irbench.plain_text import plain
 
-__all__ = ["cell_count", "shorten", "shorten_middle", "wrap"]
+__all__ = ["cell_count", "shorten", "shorten_middle", "wrap", "wrap_message"]
+
+_TO_BE_TYPED = re.compile(r"(.*?: )((?:irbench |--|python |pip ).*)")
+"""Words, and what is to be typed, which ends a sentence."""
 
 
 def cell_count(text: str) -> int:
@@ -55,3 +60,20 @@ def wrap(text: str, width: int) -> list[str]:
             else:
                 lines.append(piece)
     return lines
+
+
+def wrap_message(text: str, width: int) -> list[str]:
+    """Return text as lines of at most ``width`` terminal cells, except for a command that it ends with.
+
+    A command is there to be copied: it is on a line of its own where it does not fit behind the words, and a terminal
+    breaks it without a line break in what is copied.
+    """
+    text = plain(text)
+    found = _TO_BE_TYPED.fullmatch(text)
+    if found is None or cell_count(text) <= width:
+        return wrap(text, width)
+    words, typed = found.groups()
+    lines = wrap(words.rstrip(), width)
+    if cell_count(f"{lines[-1]} {typed}") <= width:
+        return [*lines[:-1], f"{lines[-1]} {typed}"]
+    return [*lines, typed]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["binary_size", "cpu_list", "listing", "percent", "plural", "times"]
+__all__ = ["binary_size", "cpu_list", "listing", "percent", "plural", "size_text", "times"]
 
 _STEPS = ("B", "KiB", "MiB", "GiB")
 
@@ -49,3 +49,11 @@ def binary_size(count: int) -> str:
         count //= 1024
         step += 1
     return f"{count} {_STEPS[step]}"
+
+
+def size_text(size_bytes: int) -> str:
+    """Return ``102.2 MB``, in the unit that leaves the fewest digits."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.1f} {unit}"
+    return f"{size_bytes} bytes"

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
+from shlex import quote
 from typing import TypeAlias, cast, get_args
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.graph_record import OptimizerActivity
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
-from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, optimize, variant
+from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, command_options, optimize, variant
 from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
 from irbench.runner.graph_files import with_graph_files
@@ -22,6 +23,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.sweep import sizes_of_sweep
 from irbench.runner.tables import compared_together
 from irbench.spec import Artifact, Bundle, Feeding, Precision, Workload
+from irbench.spec.requested_sizes import size_options
 from irbench.spi import Description
 from irbench.worker.inputs import takes_turns
 from irbench.worker.model_files import bound_shapes, read_graph_precision
@@ -163,7 +165,7 @@ class _Workshop:
             return self._optimized(level, self.model.workload.sizes, _check_inputs(self.model))
         except OriginalRefused as refused:
             if self.binds_only or not is_rewritten(exported):
-                return _failure(refused, level)
+                return self._failure(refused, level)
             return self._dynamic(level, refused)
 
     def _bound(self, exported: Artifact) -> Artifact | Failure:
@@ -177,7 +179,7 @@ class _Workshop:
         try:
             made = self._optimized(level, {}, CheckInputs(self.model.workload.feeding, self.model.workload.sizes))
         except OriginalRefused as again:
-            return _failure(again, level)
+            return self._failure(again, level)
         if isinstance(made, Failure):
             return made
         self.unbound[level] = refused.message.rstrip(".")
@@ -192,13 +194,15 @@ class _Workshop:
         except IrbenchError as error:
             if error.exit_code == ExitCode.NOT_INSTALLED:
                 raise
-            return _failure(error, level)
+            return self._failure(error, level)
 
-
-def _failure(error: IrbenchError, level: str) -> Failure:
-    """Return why a level cannot be made; what the error advises is for ``irbench optimize``, with other options."""
-    remedy = f"Leave {level} out of --optimize, or look into it with irbench optimize."
-    return Failure("optimize", error.message.rstrip("."), remedy)
+    def _failure(self, error: IrbenchError, level: str) -> Failure:
+        """Return why a level cannot be made; what the error advises is for ``irbench optimize``, with other options."""
+        bundle, workload = self.model.bundle, self.model.workload
+        sizes = (f"--batch {workload.batch}", *size_options(bundle, workload.sizes))
+        words = ("irbench optimize", quote(bundle.source or bundle.name), command_options(level), *sizes)
+        remedy = f"Leave {level} out of --optimize, or see at which step it fails: {' '.join(words)}"
+        return Failure("optimize", error.message.rstrip("."), remedy)
 
 
 def _check_inputs(model: SizedModel) -> CheckInputs | None:

@@ -8,13 +8,10 @@ from shlex import quote
 
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Bundle, TensorSpec, names_in, shape_text, size_of
-from irbench.spec.requested_sizes import dynamic_names, requested_sizes
+from irbench.spec.requested_sizes import dynamic_names, example_sizes, requested_sizes
 from irbench.system import host
 
 __all__ = ["bind_sizes", "fixed_batch", "known_sizes"]
-
-_EXAMPLE_SIZE = 128
-"""What a hint writes for a size that nobody gave."""
 
 _DRAWING_BYTES = 16
 """Of memory for each value of an input: it is drawn in double precision, and copied."""
@@ -74,10 +71,8 @@ def known_sizes(
 def _no_such_batch(bundle: Bundle, fixed: int, batch: int | None) -> IrbenchError:
     names, source = dynamic_names(bundle), bundle.source or bundle.name
     if names:
-        return IrbenchError(
-            f"{bundle.name} has no dimension called {BATCH}.",
-            hint=f"Leave --batch out, or set a dimension: --shape {names[0]}={batch}; there are {', '.join(names)}.",
-        )
+        way = f"set a dimension ({', '.join(names)}): --shape {quote(f'{names[0]}={batch}')}"
+        return IrbenchError(f"{bundle.name} has no dimension called {BATCH}.", hint=f"Leave --batch out, or {way}")
     message = f"{bundle.name} was exported with a batch of {fixed}, not {batch}."
     if source.endswith(".onnx"):  # irbench cannot export a graph again
         way = "Leave --batch out, or write the ONNX file again from its framework with a dynamic batch dimension."
@@ -86,12 +81,10 @@ def _no_such_batch(bundle: Bundle, fixed: int, batch: int | None) -> IrbenchErro
 
 
 def _refuse_free(bundle: Bundle, sizes: Mapping[str, int]) -> None:
-    inputs = {spec.tensor.name for spec in bundle.inputs}
     for spec in (spec.tensor for spec in bundle.inputs):
         for dimension in spec.dynamic_dimensions:
-            free = [name for name in names_in(dimension) if name not in sizes and dimension not in sizes]
-            if free:
-                raise _no_size(bundle, spec, dimension, sizes, free[0] if free[0] not in inputs else "")
+            if dimension not in sizes and any(name not in sizes for name in names_in(dimension)):
+                raise _no_size(bundle, spec, dimension, sizes)
             if not size_of(dimension, sizes):
                 facts = ", ".join(f"{name}={sizes[name]}" for name in names_in(dimension))
                 raise IrbenchError(
@@ -101,12 +94,11 @@ def _refuse_free(bundle: Bundle, sizes: Mapping[str, int]) -> None:
                 )
 
 
-def _no_size(bundle: Bundle, spec: TensorSpec, dimension: str, sizes: Mapping[str, int], name: str) -> IrbenchError:
-    example = [_EXAMPLE_SIZE if isinstance(size, str) else size for size in spec.bind(sizes).shape]
-    by_name = f", or --shape {name}={_EXAMPLE_SIZE}" if name else ""
+def _no_size(bundle: Bundle, spec: TensorSpec, dimension: str, sizes: Mapping[str, int]) -> IrbenchError:
+    options = example_sizes([model_input.tensor for model_input in bundle.inputs], sizes)
     return IrbenchError(
         f"The dimension {dimension!r} of input {spec.name} of {bundle.name} is dynamic.",
-        hint=f"Give it a size, for example --shape {spec.name}={shape_text(example)}{by_name}",
+        hint=f"Add a size, for example: {options}",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 
 from irbench.errors import IrbenchError
 from irbench.spec.dimensions import names_in, shape_text, size_of
@@ -10,7 +11,18 @@ from irbench.spec.models import Bundle
 from irbench.spec.tensors import BATCH, BATCH_IN_FILE, TensorSpec
 from irbench.suggestions import did_you_mean
 
-__all__ = ["dynamic_names", "has_name", "refuse_unknown_names", "requested_sizes", "with_name_in_file"]
+__all__ = [
+    "dynamic_names",
+    "example_sizes",
+    "has_name",
+    "refuse_unknown_names",
+    "requested_sizes",
+    "size_options",
+    "with_name_in_file",
+]
+
+_EXAMPLE_SIZE = 128
+"""What a hint writes for a size that nobody gave."""
 
 
 def requested_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
@@ -43,6 +55,34 @@ def requested_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tupl
     for spec, shape in given:  # arithmetic of names last: the names may be those of another input
         asked |= _match_arithmetic(spec, shape, known, overridden)
     return asked
+
+
+def example_sizes(inputs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> str:
+    """Return options that give a size to every dynamic dimension that has none, as they are typed.
+
+    Args:
+        inputs: Of the model.
+        sizes: Of its dynamic dimensions, as far as they are known.
+    """
+    free = {
+        name: spec
+        for spec in inputs
+        for dimension in spec.dynamic_dimensions
+        for name in names_in(dimension)
+        if name not in sizes and dimension not in sizes
+    }
+    known = {**dict.fromkeys(free, _EXAMPLE_SIZE), BATCH: 1, **sizes}
+    of_inputs = {spec.name: spec for spec in inputs}
+    given: dict[str, str] = {}
+    for name in free:  # a name of an input means its shape
+        given[name] = shape_text(of_inputs[name].bind(known).shape) if name in of_inputs else str(known[name])
+    return " ".join(f"--shape {quote(f'{name}={size}')}" for name, size in given.items())
+
+
+def size_options(bundle: Bundle, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Return options for the sizes of dynamic dimensions that are not the model's defaults, but for the batch."""
+    chosen = (name for name in dynamic_names(bundle) if name in sizes and sizes[name] != bundle.defaults.get(name))
+    return tuple(f"--shape {quote(f'{name}={sizes[name]}')}" for name in chosen if name != BATCH)
 
 
 def refuse_unknown_names(shapes: Mapping[str, tuple[int, ...]], bundles: Sequence[Bundle]) -> None:

@@ -80,7 +80,7 @@ def test_a_model_with_a_greatest_length_is_refused_with_the_cause_and_exported_a
         "encoder cannot be run with batch=8, sequence=128: InvalidArgumentError: Incompatible"
     )
     assert error.message.endswith("(in Positions)")
-    assert "irbench export --shape sequence=64" in error.hint
+    assert f"irbench export {others}:encoder --shape sequence=64" in error.hint
 
     result = call(f"{others}:encoder", "--shape", "tokens=64")
     assert result.exit_code == 0, result.output or result.exception

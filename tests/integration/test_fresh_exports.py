@@ -89,7 +89,7 @@ def test_a_bundle_is_made_again_under_its_name_from_any_folder_with_its_options(
     (bundle,) = resolve_bundles(("mine",), everything=False, say=lambda _: None)
     assert bundle.seed == 5
     assert [said.splitlines()[0] for _, said in (ran(), ran("mine"))] == [
-        f"using mine, exported just now ({minute()} UTC) from project/nets/net.py:fake_net"
+        f"using mine, exported just now ({minute()} UTC) from project/nets/net.py:fake_net with --seed 5"
     ] * 2
 
 

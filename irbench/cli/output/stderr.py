@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +14,41 @@ import click
 from irbench.plain_text import plain_lines
 from irbench.system.home_warning import HomeWarning
 
-__all__ = ["home_warnings_told", "plugin_warnings_told", "say"]
+__all__ = ["home_warnings_told", "plugin_warnings_told", "say", "say_in_width"]
+
+_USUAL_COLUMNS = 80
 
 
 def say(text: str) -> None:
     """Write lines to stderr: nothing in them steers a terminal."""
     click.echo(plain_lines(text), err=True)
+
+
+def say_in_width(text: str, indent: str = "") -> None:
+    """Write a line to stderr, wrapped where that is a terminal; programs that read it get one line.
+
+    Args:
+        text: A single line.
+        indent: Before each line that is written.
+    """
+    if not sys.stderr.isatty():
+        say(f"{indent}{text}")
+        return
+    from irbench.render.line_wrapping import wrap_message
+
+    for line in wrap_message(text, max(1, _columns() - len(indent))):
+        say(f"{indent}{line}")
+
+
+def _columns() -> int:
+    """Return the width of the terminal that stderr is, unless ``COLUMNS`` says another."""
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_COLUMNS
+    except (OSError, ValueError):
+        return _USUAL_COLUMNS
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.bound_copy import BoundCopy, plan_copy, write_copy
-from irbench.spec import Artifact, TensorSpec, names_in, shape_text
+from irbench.spec import Artifact, TensorSpec
+from irbench.spec.requested_sizes import example_sizes
 
 __all__ = ["bind", "is_rewritten", "with_sizes"]
 
@@ -41,7 +42,7 @@ def bind(
             cannot be written.
     """
     for spec in artifact.inputs:
-        _require_sizes(spec, sizes)
+        _require_sizes(spec, artifact, sizes)
     bound = with_sizes(artifact, sizes)
     if not is_rewritten(artifact):
         return bound
@@ -80,17 +81,15 @@ def is_rewritten(artifact: Artifact) -> bool:
     return artifact.kind == "onnx" and any(spec.dynamic_dimensions for spec in artifact.inputs)
 
 
-def _require_sizes(spec: TensorSpec, sizes: Mapping[str, int]) -> None:
+def _require_sizes(spec: TensorSpec, artifact: Artifact, sizes: Mapping[str, int]) -> None:
     shape = spec.bind(sizes).shape
     for name, size in zip(spec.shape, shape, strict=True):
         if isinstance(name, int):
             continue
         if isinstance(size, str):
-            example = shape_text([128 if isinstance(size, str) else size for size in shape])
-            free = next((part for part in names_in(name) if part not in sizes), name)
             raise IrbenchError(
                 f"Input '{spec.name}' has a dynamic dimension '{name}' without a size.",
-                hint=f"Give one, for example --shape {spec.name}={example}, or --shape {free}=128",
+                hint=f"Add a size, for example: {example_sizes(artifact.inputs, sizes)}",
             )
         if size < 1:
             raise IrbenchError(

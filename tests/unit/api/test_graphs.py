@@ -138,6 +138,14 @@ def test_a_damaged_bundle_hides_no_other(tmp_path: Path, monkeypatch: pytest.Mon
         find_graph("nets.py:build")
 
 
+def test_a_file_of_python_is_refused_with_the_functions_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nets.py").write_text("def build(): ...")
+    with pytest.raises(IrbenchError, match=r"nets\.py alone does not say which function") as refused:
+        find_graph("nets.py")
+    assert refused.value.hint == "Name it: nets.py:build"
+
+
 def test_a_keras_file_that_was_not_exported_is_refused_with_the_command_that_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench_tf.model_errors import blaming_model, cause_of
+
+NET = SimpleNamespace(name="net", source="my nets.py:net")
 
 
 class InvalidArgumentError(Exception):
@@ -61,21 +65,25 @@ def test_the_cause_is_taken_out_of_what_is_wrapped_around_it(said: str, cause: s
         (
             InvalidArgumentError("no fit"),
             {"batch": 8, "sequence": 128},
-            "by its name: irbench export --shape sequence=64",
+            "then run it: irbench export 'my nets.py:net' --shape sequence=64",
         ),
         (InvalidArgumentError("no fit"), {"batch": 8}, "calling it in Python"),
-        (MemoryError(), {"batch": 8, "sequence": 128}, "smaller size: irbench export --shape sequence=64"),
+        (
+            MemoryError(),
+            {"batch": 8, "sequence": 128},
+            "smaller size: irbench export 'my nets.py:net' --shape sequence=64",
+        ),
         (MemoryError(), {"batch": 8}, "more memory"),
         (TypeError("Using a symbolic tf.Tensor as a Python bool"), {"batch": 8}, "keras.ops"),
     ],
 )
 def test_a_model_that_cannot_be_run_is_named_with_its_sizes_and_a_remedy(error, sizes, hint) -> None:
-    with pytest.raises(IrbenchError, match=r"^net cannot be run with batch=8") as caught, blaming_model("net", sizes):
+    with pytest.raises(IrbenchError, match=r"^net cannot be run with batch=8") as caught, blaming_model(NET, sizes):
         raise error
     assert hint in caught.value.hint
     assert caught.value.exit_code is ExitCode.USAGE
 
 
 def test_what_irbench_says_itself_is_left_alone() -> None:
-    with pytest.raises(IrbenchError, match=r"^no weights$"), blaming_model("net", {}):
+    with pytest.raises(IrbenchError, match=r"^no weights$"), blaming_model(NET, {}):
         raise IrbenchError("no weights")

@@ -1,16 +1,19 @@
-"""Broken plugins are told on stderr, once each, whatever ends a command."""
+"""Broken plugins are told on stderr, once each, whatever ends a command; lines are wrapped for people alone."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
-from irbench.cli.output.stderr import home_warnings_told, plugin_warnings_told
+from irbench.cli.output.stderr import home_warnings_told, plugin_warnings_told, say_in_width
 from irbench.errors import IrbenchError
 from irbench.registry import PluginWarning
 from irbench.system.home_warning import HomeWarning
+
+LINE = "error: one two three four five"
 
 
 @plugin_warnings_told()
@@ -35,3 +38,26 @@ def test_where_models_are_kept_is_told_and_other_warnings_show_as_before(capsys:
         warnings.warn(HomeWarning(Path("/image"), Path("/tmp/irbench-1")), stacklevel=1)
     assert capsys.readouterr().err.startswith("warning: /image cannot be written: models are kept in /tmp/irbench-1.")
     assert warnings.showwarning is before
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "shown"),
+    [(False, f"  {LINE}\n"), (True, "  error: one two\n  three four five\n")],
+)
+def test_a_line_is_wrapped_on_a_terminal_alone(
+    is_terminal: bool, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("COLUMNS", "18")
+    say_in_width(LINE, indent="  ")
+    assert capsys.readouterr().err == shown
+
+
+def test_without_a_known_width_a_terminal_is_as_wide_as_usual(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "fileno", lambda: -1)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    say_in_width("word " * 40)
+    assert max(map(len, capsys.readouterr().err.splitlines())) == 79

@@ -133,3 +133,44 @@ def test_a_module_to_import_is_looked_for_too(module: str):
 def test_an_export_asks_for_it_before_any_work():
     with pytest.raises(IrbenchError, match="has no function biuld"):
         validate("irbench_test_nets.net:biuld", ExportOptions())
+
+
+MAKERS = """
+raise RuntimeError("imported")
+def small(): ...
+def _private(): ...
+def sized(size=8, *rest, depth=2, **more): ...
+def of_input(x): ...
+def of_name(*, name): ...
+def of_place(x, /, y=1): ...
+class Net: ...
+async def waits(): ...
+def main(): ...
+"""
+
+
+@pytest.mark.parametrize("named", ["my nets.py", "./my nets.py", "my nets.py:", "my nets"])
+def test_a_file_without_a_function_is_refused_with_those_that_may_make_a_model(project: Path, named: str):
+    write(project / "my nets.py", MAKERS)
+    with pytest.raises(IrbenchError, match="alone does not say which function") as caught:
+        validate(named, ExportOptions())
+    file = named.removesuffix(":").removesuffix(".py") + ".py"
+    assert caught.value.hint == f"Name it: '{file}:small', '{file}:sized', '{file}:main'"
+
+
+def test_of_many_functions_the_first_are_named(project: Path):
+    write(project / "many.py", "\n".join(f"def make_{number}(): ..." for number in range(20)))
+    with pytest.raises(IrbenchError) as caught:
+        validate("many.py", ExportOptions())
+    assert caught.value.hint.startswith("Name it: many.py:make_0, many.py:make_1, ")
+    assert caught.value.hint.endswith("many.py:make_7, ...")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("def f(x): ...", "has no function that"), ("def f(:", "cannot be imported")]
+)
+def test_a_file_that_has_none_is_refused_as_well(project: Path, text: str, said: str):
+    write(project / "none.py", text)
+    with pytest.raises(IrbenchError, match=said) as caught:
+        validate("none.py", ExportOptions())
+    assert caught.value.hint

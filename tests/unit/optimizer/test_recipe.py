@@ -6,7 +6,7 @@ import pytest
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.optimizer import LEVELS, Conversion, Recipe, build_recipe, variant
+from irbench.optimizer import LEVELS, Conversion, Recipe, build_recipe, command_options, variant
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -86,3 +86,15 @@ def test_a_layout_stands_between_the_level_and_the_precision(name):
 
 def test_a_layout_alone_is_short_for_that_of_the_basic_level():
     assert variant("nchw") == build_recipe("basic", layout="nchw")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("extended", "--level extended"),
+        ("int8", "--level basic --precision int8"),
+        ("basic-nchw-int8-static", "--level basic --layout nchw --precision int8 --quantize static"),
+    ],
+)
+def test_a_variant_has_the_options_that_make_it(name: str, options: str):
+    assert command_options(name) == options

@@ -60,6 +60,10 @@ EXAMPLES: dict[ExportNoticeCode, tuple[dict[str, Any], str]] = {
             " present model: irbench export net.py:build -o out"
         ),
     ),
+    "exported-often": (
+        {"source": "net.py:build", "names": ["small", "net", "a", "b", "c"]},
+        "net.py:build was exported as small and net, a, b, ...: small, exported last, is used",
+    ),
     "name-taken": (
         {"wanted": "build", "owner": "/work/other.py:build"},
         (
@@ -88,6 +92,15 @@ def test_paths_are_shown_as_they_are_typed_here_and_many_are_counted(tmp_path: P
     assert words.startswith("nets/a.py, nets/b.py, nets/c.py and 2 more files changed since net")
 
 
+def test_options_that_were_chosen_are_shown_as_they_are_typed():
+    options = {"batch": 4, "imports": ["a b", "c"], "shape": {"tokens": [1, 64], "n": [2]}}
+    words = export_notice_text(ExportNotice("bundle-used", {**NET, "options": options}), NOW)
+    assert words.endswith("/work/net.py:build with --batch 4 --import 'a b' --import c --shape tokens=1x64 --shape n=2")
+    facts = {**NET, "options": {"seed": 5}, "folder": "my out", "in_cache": False}
+    words = export_notice_text(ExportNotice("bundle-outdated", facts), NOW)
+    assert words.endswith("irbench export net.py:build --seed 5 -o 'my out'")
+
+
 def test_a_zoo_model_is_named_once():
     words = export_notice_text(ExportNotice("bundle-used", {**NET, "location": "net"}), NOW)
     assert words == "using net, exported 2 h ago (2026-01-31 12:00 UTC)"
@@ -101,6 +114,10 @@ def test_what_is_unusual_in_a_model_is_said_in_words():
     assert export_problems(drawing) == (
         "it draws random numbers (RandomUniform in noise), so that its outputs cannot be compared",
         "a is zero",
+    )
+    trained = Bundle("net", (), (), details={"training_layers": "drop (Dropout)"})
+    assert export_problems(trained) == (
+        "layers called with training=True (drop (Dropout)) infer all the same, as in model.predict",
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.render.quantities import binary_size, cpu_list, listing, percent, plural, times
+from irbench.render.quantities import binary_size, cpu_list, listing, percent, plural, size_text, times
 from irbench.system.host import parse_cpu_list
 
 
@@ -24,6 +24,14 @@ def test_neighbours_are_written_as_a_range() -> None:
 )
 def test_a_cache_has_its_exact_size(count: int, text: str) -> None:
     assert binary_size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (4_321, "4.3 kB"), (54_321_000, "54.3 MB"), (2e9, "2.0 GB")],
+)
+def test_the_size_of_a_file_is_never_nothing(size_bytes: int, text: str) -> None:
+    assert size_text(size_bytes) == text
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,7 @@ def test_a_graph_that_is_refused_in_either_form_is_a_failure(
     failure = model.artifacts["onnx", "basic"]
     assert isinstance(failure, Failure)
     assert (failure.stage, failure.message) == ("optimize", "mlp cannot be optimised at {}")
+    assert str(failure.hint).endswith("irbench optimize mlp --level basic --batch 1")
 
 
 def test_an_optimisation_that_fails_is_a_value(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.runner.sizes import bind_sizes, fixed_batch
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
-from irbench.spec.requested_sizes import refuse_unknown_names
+from irbench.spec.requested_sizes import refuse_unknown_names, size_options
 from irbench.system import host
 
 
@@ -176,7 +176,27 @@ def test_a_shape_that_contradicts_a_fixed_size_is_refused() -> None:
 def test_a_dimension_that_stays_dynamic_is_named_with_the_option_that_binds_it() -> None:
     with pytest.raises(IrbenchError, match="'length' of input tokens") as caught:
         bind_sizes(bundle("batch", "length"), 2, {})
-    assert caught.value.hint == "Give it a size, for example --shape tokens=2x128, or --shape length=128"
+    assert caught.value.hint == "Add a size, for example: --shape length=128"
+
+
+def test_all_sizes_that_are_missing_are_in_the_hint_as_a_shell_takes_them() -> None:
+    inputs = (
+        InputSpec(TensorSpec("my mask", "float32", ("batch", "my mask", 4))),
+        InputSpec(TensorSpec("x", "float32", ("batch", "seq len", "past + 1"))),
+    )
+    with pytest.raises(IrbenchError) as caught:
+        bind_sizes(Bundle("net", inputs, ()), None, {})
+    assert caught.value.hint == (
+        "Add a size, for example: --shape 'my mask=1x128x4' --shape 'seq len=128' --shape past=128"
+    )
+    sizes = bind_sizes(Bundle("net", inputs, ()), None, {"my mask": (1, 128, 4), "seq len": (128,), "past": (128,)})
+    assert sizes == {"batch": 1, "my mask": 128, "seq len": 128, "past": 128}
+
+
+def test_sizes_that_are_not_the_defaults_are_options_as_a_shell_takes_them() -> None:
+    model = replace(bundle("batch", "my length", "width"), defaults={"width": 8})
+    assert size_options(model, {"batch": 2, "my length": 16, "width": 8}) == ("--shape 'my length=16'",)
+    assert size_options(model, {"width": 4}) == ("--shape width=4",)
 
 
 def test_inputs_that_would_fill_the_memory_are_refused_before_they_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,23 @@
+"""Messages on a terminal: words are wrapped, and a command that is to be typed stays in one piece."""
+
+from __future__ import annotations
+
+import pytest
+
+from irbench.render.line_wrapping import wrap_message
+
+COMMAND = "irbench export 'my nets.py:build' --shape sequence=64"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("hint: Check the path.", ["hint: Check the path."]),
+        (f"hint: Run it: {COMMAND}", ["hint: Run it:", COMMAND]),
+        ("hint: one two three four five: --shape a=1", ["hint: one two three four", "five: --shape a=1"]),
+        ("hint: See irbench run --help.  Two  blanks", ["hint: See irbench run", "--help. Two blanks"]),
+        ("error: a: irbench b", ["error: a: irbench b"]),
+    ],
+)
+def test_words_are_wrapped_and_commands_are_not(text: str, lines: list[str]) -> None:
+    assert wrap_message(text, 25) == lines
