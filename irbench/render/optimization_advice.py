@@ -31,7 +31,6 @@ _REMEDIES = {
 
 _CONSEQUENCES = {
     "opset-not-raised": "passes that need a later one left the graph alone",
-    "axis-of-dft": "passes that need a later one left the graph alone",
     "functions-not-inlined": "passes left them alone",
     "crashed": "the graph stays as it was before {name}",
 }

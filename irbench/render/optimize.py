@@ -77,8 +77,6 @@ def obstacle_text(obstacle: Obstacle) -> str:
         return f"needs opset {obstacle.opset}"
     if obstacle.code == "functions-not-inlined":
         return f"functions stay as they are: {obstacle.reason.rstrip('.!')}"
-    if obstacle.code == "axis-of-dft":
-        return f"opset {obstacle.opset} stays below 20: OpenVINO ignores the axis of DFT from there on"
     if obstacle.code == "crashed":
         return f"the runtime that checks its graph crashed with {obstacle.reason}"
     return f"opset {obstacle.opset} cannot be raised: {obstacle.reason.rstrip('.!')}"

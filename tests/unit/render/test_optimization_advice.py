@@ -75,13 +75,6 @@ def test_functions_that_stay_are_told() -> None:
     assert first == "warning: bert: functions stay as they are: no body; passes left them alone"
 
 
-def test_a_graph_that_stays_below_opset_20_for_its_fourier_transforms_is_told() -> None:
-    stayed = GraphStep("raise_opset", False, obstacle=Obstacle("axis-of-dft", 18))
-    first, *_ = told(replace(LINEAGE, steps=(ORIGINAL, stayed, FOLDED)))
-    reason = "opset 18 stays below 20: OpenVINO ignores the axis of DFT from there on"
-    assert first == f"warning: bert: {reason}; passes that need a later one left the graph alone"
-
-
 def test_a_pass_that_was_left_out_after_a_crash_is_told_once() -> None:
     left = GraphStep("fuse_attention", False, obstacle=Obstacle("crashed", 23, "SIGSEGV"))
     crash = "the runtime that checks its graph crashed with SIGSEGV; the graph stays as it was before fuse_attention"
