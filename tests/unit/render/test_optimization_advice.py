@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, UncheckedBody
+from irbench.graph_record import Agreement, CheckedInput, GraphCheck, GraphStep, Obstacle, UncheckedBody
 from irbench.optimizer import Conversion, Lineage, Optimized, build_recipe
 from irbench.record import OutputError
 from irbench.render.optimization_advice import advice
@@ -37,6 +37,19 @@ def test_passes_that_were_named_one_by_one_are_measured_as_a_file() -> None:
     assert list(told(named, Path("b.onnx"))) == ["measure it: irbench run b.onnx --shape tokens=1x128"]
     bound = replace(named, sizes={"batch": 1, "sequence": 128})
     assert list(told(bound, Path("b.onnx"))) == ["measure it: irbench run b.onnx"]
+
+
+def test_a_file_without_default_sizes_is_measured_at_a_size_of_its_check() -> None:
+    checked = GraphCheck(inputs=(CheckedInput("seeded", {"batch": 2, "sequence": 16}),))
+    named = replace(LINEAGE, recipe=build_recipe("basic", ("fold_shapes",)), checked=checked)
+    made = Optimized(Artifact("onnx", Path("model.onnx"), (TOKENS.tensor,), ()), named)
+    assert list(advice("f.onnx", replace(BUNDLE, defaults={}), made, Path("b.onnx"))) == [
+        "measure it: irbench run b.onnx --shape tokens=1x16"
+    ]
+    made = replace(made, lineage=replace(LINEAGE, checked=checked))
+    assert list(advice("f.onnx", replace(BUNDLE, defaults={}), made, None)) == [
+        "measure it: irbench run f.onnx --shape tokens=1x16 --optimize none,extended"
+    ]
 
 
 def test_a_calibration_of_its_own_is_measured_as_a_file() -> None:
