@@ -38,15 +38,14 @@ class Obstacle:
     """Why a pass could do nothing, where that is not for want of anything to do.
 
     Attributes:
-        code: ``opset-too-low`` for the pass, or the operator set could not be raised, or not without a runtime that
-            misses the axis of DFT (``axis-of-dft``), or functions not be inlined, or the process ended in the pass or
-            in the check of its graph (``crashed``).
+        code: ``opset-too-low`` for the pass, or the operator set could not be raised, or functions not be inlined,
+            or the process ended in the pass or in the check of its graph (``crashed``).
         opset: The least that the pass needs, or the one that stays.
         reason: What kept it from being raised or inlined, as the tool or the check reported it; the signal that ended
             the process; empty otherwise.
     """
 
-    code: Literal["opset-too-low", "opset-not-raised", "axis-of-dft", "functions-not-inlined", "crashed"]
+    code: Literal["opset-too-low", "opset-not-raised", "functions-not-inlined", "crashed"]
     opset: int
     reason: str = ""
 

@@ -132,6 +132,18 @@ def _spectrogram() -> Any:
     return _fourier(lambda x: tf.abs(tf.signal.stft(x, 16, 8, 16)), 64)
 
 
+def _spectrum_of_any_length() -> Any:
+    import tensorflow as tf
+
+    return _fourier(lambda x: tf.abs(tf.signal.rfft2d(x)), 6, None)
+
+
+def _padded_spectrum() -> Any:
+    import tensorflow as tf
+
+    return _fourier(lambda x: tf.abs(tf.signal.rfft(x, [20])), 5, 15)
+
+
 def _spectral_convolution() -> Any:
     import tensorflow as tf
 
@@ -234,6 +246,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "mixing tokens": _mixing_tokens,
     "spectrum and back": _spectrum_and_back,
     "spectrogram": _spectrogram,
+    "spectrum of any length": _spectrum_of_any_length,
+    "padded spectrum": _padded_spectrum,
     "complex output": _complex_output,
     "spectral convolution": _spectral_convolution,
     "turned by angles": _turned_by_angles,

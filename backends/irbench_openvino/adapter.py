@@ -21,7 +21,7 @@ from irbench.spi import (
     UsedModel,
     install_command,
 )
-from irbench_openvino import precision, runtime
+from irbench_openvino import fourier, precision, runtime
 from irbench_openvino.operator_kinds import OPERATOR_KINDS
 from irbench_openvino.placement import placement_facts
 from irbench_openvino.probing import probe
@@ -108,8 +108,10 @@ class OpenVinoBackend:
         core = runtime.load().Core()
         target = _require(core, device)
         wanted = {**compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES")), **further}
-        with phases("load"), runtime.plain_reasons():
-            model = _read(core, artifact.path)
+        with phases("load"):
+            model = _read_or_refuse(core, artifact)
+        if fourier.may_transform(model):
+            fourier.require_correct_reading(core, artifact)
         with phases("compile"), runtime.plain_reasons():
             compiled = core.compile_model(model, target, wanted)
             granted = str(compiled.get_property(PRECISION).to_string())
@@ -131,13 +133,27 @@ class OpenVinoBackend:
         core = runtime.load().Core()
         target = _require(core, device)
         wanted = compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES"))
+        model = _read_or_refuse(core, artifact)
         with runtime.plain_reasons():
-            compiled = core.compile_model(_read(core, artifact.path), target, without_streams(wanted))
+            compiled = core.compile_model(model, target, without_streams(wanted))
         return int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
     def usage(self, model: UsedModel, load: Load, device: str) -> str:
         """Return how OpenVINO is called for a load."""
         return usage(model, load, _DEVICES[device])
+
+
+def _read_or_refuse(core: Any, artifact: Artifact) -> Any:
+    """Read a model.
+
+    Raises:
+        Refusal: OpenVINO cannot; where it misreads a Fourier transform, operators behind that fail, and it is named.
+    """
+    try:
+        return _read(core, artifact.path)
+    except RuntimeError as error:
+        fourier.require_correct_reading(core, artifact)
+        raise runtime.refusal(error) from error
 
 
 def _read(core: Any, path: Path) -> Any:

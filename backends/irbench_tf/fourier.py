@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from irbench.errors import IrbenchError
@@ -22,6 +23,19 @@ _INT64 = 7
 """ONNX's number of the element type."""
 
 
+@dataclass(frozen=True)
+class _Length:
+    """How many numbers along an axis are transformed: it is cut or padded to that.
+
+    Attributes:
+        size: -1 where it depends on the input.
+        tensor: The scalar that holds it; ``None`` where it is the size of the axis.
+    """
+
+    size: int
+    tensor: str | None = None
+
+
 def transform(emit: Emitter, node: Any, parts: Parts) -> Parts:
     """Return the transform of complex numbers over the last axes.
 
@@ -39,12 +53,16 @@ def transform(emit: Emitter, node: Any, parts: Parts) -> Parts:
 
 
 def forward_of_real(emit: Emitter, node: Any) -> Parts:
-    """Return the half of the transform of real numbers that TensorFlow gives; ``node`` is one of :data:`TO_HALF`."""
+    """Return the half of the transform of real numbers that TensorFlow gives; ``node`` is one of :data:`TO_HALF`.
+
+    DFT gives that half itself (``onesided``), but OpenVINO 2026.4 then drops an axis; so the half is cut out of the
+    whole, which ONNX Runtime computes in any case.
+    """
     data, lengths = node.input
     rank, count = _rank(emit, node, data), TO_HALF[node.type]
     joined = _joined(emit, Parts(data, None))
     length = _length(emit, node, data, lengths, count - 1, rank - 1)
-    joined = _dft(emit, joined, rank - 1, length, onesided=1)
+    joined = _first_half(emit, _dft(emit, joined, rank - 1, length), rank - 1, length)
     for place in range(count - 1):
         axis = rank - count + place
         joined = _dft(emit, joined, axis, _length(emit, node, data, lengths, place, axis))
@@ -99,22 +117,36 @@ def _split(emit: Emitter, joined: str) -> Parts:
     return Parts(real, imaginary)
 
 
-def _dft(emit: Emitter, joined: str, axis: int, length: str | None = None, **attributes: int) -> str:
+def _dft(emit: Emitter, joined: str, axis: int, length: _Length | None = None, **attributes: int) -> str:
     *shape, _ = emit.shape(joined) or [2]
-    if length is not None or attributes.get("onesided"):
-        shape[axis] = -1 if length is not None or shape[axis] < 0 else shape[axis] // 2 + 1
-    inputs = [joined] if length is None else [joined, length]
+    if length is not None:
+        shape[axis] = length.size
+    inputs = [joined] if length is None or length.tensor is None else [joined, length.tensor]
     return emit.onnx("DFT", inputs, joined, [*shape, 2], axis=axis, **attributes)
 
 
-def _length(emit: Emitter, node: Any, data: str, lengths: str, place: int, axis: int) -> str | None:
-    """Return the tensor with the length of a transform; ``None`` where that is the size of the axis."""
+def _first_half(emit: Emitter, joined: str, axis: int, length: _Length) -> str:
+    """Return the frequencies from 0 to half of the length, both included."""
+    shape = emit.shape(joined) or []
+    shape[axis] = length.size // 2 + 1 if length.size >= 0 else -1
+    end = emit.integers([shape[axis]]) if length.tensor is None or length.size >= 0 else _half(emit, length.tensor)
+    inputs = [joined, emit.integers([0]), end, emit.integers([axis])]
+    return emit.onnx("Slice", inputs, joined, shape)
+
+
+def _half(emit: Emitter, length: str) -> str:
+    quotient = emit.onnx("Div", [length, emit.integers(2)], length, [])
+    count = emit.onnx("Add", [quotient, emit.integers(1)], length, [])
+    return emit.onnx("Unsqueeze", [count, emit.integers([0])], length, [1])
+
+
+def _length(emit: Emitter, node: Any, data: str, lengths: str, place: int, axis: int) -> _Length:
     size = (emit.shape(data) or [])[axis]
     if node.inputs[1].is_const():
         length = int(node.inputs[1].get_tensor_value(as_list=False)[place])
-        return None if length == size else emit.integers(length)
+        return _Length(length, None if length == size else emit.integers(length))
     wide = emit.cast(lengths, _INT64)
-    return emit.onnx("Gather", [wide, emit.integers(place)], wide, [], axis=0)
+    return _Length(-1, emit.onnx("Gather", [wide, emit.integers(place)], wide, [], axis=0))
 
 
 def _known_lengths(node: Any) -> list[int]:

@@ -143,6 +143,8 @@ class ModelCost:
         weight_types: Bytes of weights by element type.
         activation_types: Bytes of activations that are read and written, by element type.
         uncounted: Nodes whose operations are unknown, also those of branches that are not taken.
+        empty: Names of nodes of the main graph that make tensors without elements of such that have some: at these
+            sizes an input is shorter than a window, for example.
     """
 
     nodes: tuple[NodeCost, ...]
@@ -150,6 +152,7 @@ class ModelCost:
     weight_types: Mapping[str, int] = field(default_factory=dict[str, int])
     activation_types: Mapping[str, int] = field(default_factory=dict[str, int])
     uncounted: tuple[UncountedNode, ...] = ()
+    empty: tuple[str, ...] = ()
 
     @property
     def total(self) -> CostSum:

@@ -77,13 +77,16 @@ def model_cost(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelCos
         inputs: Its inputs with the sizes to count for.
     """
     inferred, values = inferred_with_values(model, inputs)
-    part = _of_graph(inferred.graph, scope_of(inferred.graph, values=values))
+    scope = scope_of(inferred.graph, values=values)
+    part = _of_graph(inferred.graph, scope)
     weights: Counter[str] = Counter()
     nodes = tuple(_with_new_weights(part.nodes, weights))
     activations: Counter[str] = Counter()
     for node in part.nodes:
         activations.update(node.activations)
-    return ModelCost(nodes, tuple(inputs), dict(weights), dict(activations), part.uncounted)
+    views = (NodeView(node, scope) for node in inferred.graph.node)
+    empty = tuple(_name(view.node) for view in views if _is_empty(view))
+    return ModelCost(nodes, tuple(inputs), dict(weights), dict(activations), part.uncounted, empty)
 
 
 @dataclass(frozen=True)
@@ -203,7 +206,7 @@ def _dearer(branches: Sequence[_Part]) -> _Part:
 def _counted(view: NodeView, macs: int | None, flops: int | None) -> _CountedNode:
     node, moved = view.node, _moved(view)
     cost = NodeCost(
-        name=node_label(node.name, node.op_type, node.output),
+        name=_name(node),
         op_type=decoded(node.op_type),
         domain=_domain(node),
         operator_class=operator_class(node.domain, node.op_type),
@@ -218,6 +221,16 @@ def _counted(view: NodeView, macs: int | None, flops: int | None) -> _CountedNod
     )
     weights = tuple(tensor for tensor in view.given() if tensor.is_weight)
     return _CountedNode(cost, weights, {} if moved is None else moved.by_type)
+
+
+def _is_empty(view: NodeView) -> bool:
+    """Whether a node makes a tensor without elements, and is given none of that kind."""
+    given, made = ([tensor.shape for tensor in tensors] for tensors in (view.given(), view.made()))
+    return bool(given) and any(map(_has_none, made)) and not any(map(_has_none, given))
+
+
+def _has_none(shape: tuple[int, ...] | None) -> bool:
+    return shape is not None and 0 in shape
 
 
 def _moved(view: NodeView) -> MovedBytes | None:
@@ -251,8 +264,11 @@ def _may_multiply(node: onnx.NodeProto) -> bool:
 def _uncounted(view: NodeView, reason: UncountedReason, *, lacks_macs: bool) -> _Part:
     domain, op_type = _domain(view.node), decoded(view.node.op_type)
     operator = f"{domain}.{op_type}" if domain else op_type
-    name = node_label(view.node.name, view.node.op_type, view.node.output)
-    return _Part((), (UncountedNode(name, operator, reason, lacks_macs),))
+    return _Part((), (UncountedNode(_name(view.node), operator, reason, lacks_macs),))
+
+
+def _name(node: onnx.NodeProto) -> str:
+    return node_label(node.name, node.op_type, node.output)
 
 
 def _domain(node: onnx.NodeProto) -> str:

@@ -31,10 +31,13 @@ _SMALLEST = 2
 """A size of 1 is stretched to others, and would hide how a count grows."""
 _STEPS = (1, 32, 128)
 """Sizes are first taken one after the other; a network that halves its input several times needs multiples."""
+_LONG_STEPS = (512, 800)
+"""For inputs that are shorter than a window at smaller sizes: audio, with a window every 80, 160 or 256 samples."""
 _LARGEST = 4096
 """The largest size that formulas are compared at: windows and tables of positions end below it."""
 _HIGHEST_DEGREE = 4
 _MOST_EVALUATIONS = 80
+_MOST_NODES = 1 << 32
 
 _Point: TypeAlias = tuple[int, ...]
 
@@ -110,14 +113,14 @@ def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> Mode
     dimensions = (dimension for spec in inputs for dimension in spec.dynamic_dimensions)
     names = tuple(dict.fromkeys(name for dimension in dimensions for name in names_in(dimension)))
     tried: list[tuple[_Search, FormulaSums | NoFormulas]] = []
-    for step in _STEPS:
-        search = _Search(model, inputs, names, step)
-        found = search.sums()
-        tried.append((search, found))
-        if _is_final(found):
+    for step in (*_STEPS, *_LONG_STEPS):
+        if step in _LONG_STEPS and not _is_too_short(tried[0][1]):
             break
-    else:
-        search, found = next((pair for pair in tried if isinstance(pair[1], FormulaSums)), tried[0])
+        search = _Search(model, inputs, names, step)
+        tried.append((search, search.sums()))
+        if _is_final(tried[-1][1]):
+            break
+    search, found = min(tried, key=lambda pair: _shortcomings(pair[1]))
     return search.formulas(found) if isinstance(found, FormulaSums) else found
 
 
@@ -125,7 +128,20 @@ def _is_final(found: FormulaSums | NoFormulas) -> bool:
     """Whether other sizes could not tell more."""
     if isinstance(found, NoFormulas):
         return found.reason == "too-many-dimensions"
-    return not _lacks_shapes(found.example)
+    return not found.example.empty and not _lacks_shapes(found.example)
+
+
+def _is_too_short(found: FormulaSums | NoFormulas) -> bool:
+    """Whether the smallest sizes may be shorter than a window; of a smaller size than 0 the shape is unknown."""
+    return isinstance(found, FormulaSums) and (bool(found.example.empty) or _lacks_shapes(found.example))
+
+
+def _shortcomings(found: FormulaSums | NoFormulas) -> int:
+    """Return how many nodes formulas lack; of those that lack as many, the first are taken."""
+    if isinstance(found, NoFormulas):
+        return _MOST_NODES
+    unknown = sum(node.reason == "unknown-shape" for node in found.example.uncounted)
+    return unknown + len(found.example.empty)
 
 
 def _lacks_shapes(cost: ModelCost) -> bool:

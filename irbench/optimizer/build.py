@@ -14,6 +14,7 @@ from irbench.errors import IrbenchError
 from irbench.graph_record import OptimizerActivity
 from irbench.measure.clock import utc_now
 from irbench.optimizer.cache_key import key_of
+from irbench.optimizer.check_sizes import base_sizes
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, places_for, read_intact, write_lineage
 from irbench.optimizer.nchw_signature import as_nchw
@@ -109,14 +110,15 @@ def _make(
         job = OptimizationJob(
             artifact=bound,
             bundle=bundle,
-            sizes=given.sizes or _sizes_of_check(bound, bundle, lineage.sizes),
+            sizes={},
             recipe=lineage.recipe,
             folder=folder,
             reference=tools.reference,
             quantizer=tools.quantizer,
             feeding=given.feeding,
         )
-        outcome = _call(job, report)
+        known = given.sizes or _sizes_of_check(bound, bundle, lineage.sizes)
+        outcome = _call_at_first(base_sizes(bound.inputs, known), job, report)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=outcome.steps, nchw_inputs=outcome.nchw_inputs, agreement=outcome.agreement)
         lineage = replace(lineage, checked=outcome.checked)
@@ -138,7 +140,7 @@ def _written_in(parent: Path) -> Iterator[None]:
 
 
 def _sizes_of_check(bound: Artifact, bundle: Bundle, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return a size for every dimension; a batch of 1 would hide broadcasting along a dynamic batch."""
+    """Return the sizes that are known; a batch of 1 would hide broadcasting along a dynamic batch."""
     batch = _DYNAMIC_BATCH if any(BATCH in spec.dynamic_dimensions for spec in bound.inputs) else 1
     return {BATCH: batch, **bundle.defaults, **sizes}
 
@@ -193,6 +195,22 @@ def _in_first_writable(targets: Iterable[Path], stack: contextlib.ExitStack) -> 
             problem = error
     assert problem is not None, "there is irbench's own folder at least"
     raise problem
+
+
+def _call_at_first(sizes: Iterator[Mapping[str, int]], job: OptimizationJob, report: Report) -> OptimizationOutcome:
+    """Run a job at the first sizes at which the reference can run the original graph.
+
+    Raises:
+        OriginalRefused: There are none; it says why not at those tried first.
+    """
+    refused: OriginalRefused | None = None
+    for tried in sizes:
+        try:
+            return _call(replace(job, sizes=tried), report)
+        except OriginalRefused as problem:
+            refused = refused or problem
+    assert refused is not None, "there are sizes at least once"
+    raise refused
 
 
 def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:

@@ -3,12 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
-from irbench.spec import BATCH
+from irbench.spec import BATCH, TensorSpec
+from irbench.spec.dimensions import names_in
 
-__all__ = ["all_ones", "one_sample", "other_sizes"]
+__all__ = ["all_ones", "base_sizes", "one_sample", "other_sizes"]
 
 Sizes = Mapping[str, int]
+
+_COMMON = (128, 16, 1024, 16384)
+"""Sizes of sequences, short tables of positions, and sounds, in the order in which they are tried."""
+_MOST_ELEMENTS = 1 << 24
+"""Of an input whose sizes nobody gave."""
+
+
+def base_sizes(inputs: Sequence[TensorSpec], known: Sizes) -> Iterator[Sizes]:
+    """Yield a size for every dimension, at least once: common ones for those whose size is not known.
+
+    A caller takes the first that the graph can run. Where a dimension is computed from others that are not known, or
+    an input would be large, nothing is added.
+    """
+    names = {name for spec in inputs for name in spec.dynamic_dimensions} - known.keys()
+    if not names or any(set(names_in(name)) != {name} for name in names):
+        yield known
+        return
+    candidates: Iterator[Sizes] = ({**known, **dict.fromkeys(names, size)} for size in _COMMON)
+    usable = [sizes for sizes in candidates if all(_elements(spec, sizes) <= _MOST_ELEMENTS for spec in inputs)]
+    yield from usable or [known]
+
+
+def _elements(spec: TensorSpec, sizes: Sizes) -> int:
+    return prod(size for size in spec.bind(sizes).shape if isinstance(size, int))
 
 
 def other_sizes(base: Sizes, dynamic: Sequence[str]) -> Iterator[Sizes]:

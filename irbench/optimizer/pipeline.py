@@ -12,7 +12,7 @@ from irbench import registry
 from irbench.errors import first_line
 from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, OptimizerActivity
 from irbench.onnx.reading.check import check_file
-from irbench.onnx.rewriting.upgrade_opset import AxisOfDft, CannotUpgrade
+from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade
 from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
 from irbench.optimizer.blame import Change, blamed_pass
 from irbench.optimizer.bodies import Body, number_bodies
@@ -152,8 +152,6 @@ class _Pipeline:
             self._report(OptimizerActivity("raise-opset", str(opset)))
             try:
                 self._begin_with(raised(self._source, opset, self._scratch), "raise_opset")
-            except AxisOfDft:
-                obstacle = Obstacle("axis-of-dft", self._opset)
             except (CannotUpgrade, BrokenModel) as problem:
                 obstacle = Obstacle("opset-not-raised", self._opset, problem.reason)
             else:

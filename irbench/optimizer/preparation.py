@@ -30,7 +30,7 @@ def raised(path: Path, opset: int, scratch: Path) -> Path:
     """Write the graph at a later operator set and return where.
 
     Raises:
-        CannotUpgrade: It cannot be moved there, or a runtime would answer wrongly there.
+        CannotUpgrade: It cannot be moved there.
     """
     model = detached_weights.detach(external_data.load(path), {})
     upgrade_opset(model, opset)

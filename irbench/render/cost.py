@@ -218,6 +218,9 @@ def _notes(costs: GraphCosts) -> Iterator[str]:
     else:
         yield from _types("Weights", costs.cost.weight_types)
         yield from _types("Activations read and written", costs.cost.activation_types)
+    if costs.cost.empty:
+        nothing = _first([plain(name) for name in costs.cost.empty])
+        yield f"Without elements at these sizes, so that nothing behind it counts: {nothing}. Give a longer input."
     for reason, text in UNCOUNTED_TEXTS.items():
         nodes = [node for node in costs.cost.uncounted if node.reason == reason]
         if nodes:

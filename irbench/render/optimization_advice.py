@@ -31,7 +31,6 @@ _REMEDIES = {
 
 _CONSEQUENCES = {
     "opset-not-raised": "passes that need a later one left the graph alone",
-    "axis-of-dft": "passes that need a later one left the graph alone",
     "functions-not-inlined": "passes left them alone",
     "crashed": "the graph stays as it was before {name}",
 }
@@ -98,15 +97,22 @@ def _sizes_given(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
         yield f"--batch {lineage.sizes[BATCH]}"
     for spec in (tensor.tensor for tensor in bundle.inputs):
         names = set(spec.dynamic_dimensions) - {BATCH}
-        if any(lineage.sizes.get(name, usual.get(name)) != usual.get(name) for name in names):
-            yield f"--shape {quote(_shape(spec, {**usual, **lineage.sizes}))}"
+        sizes = {**_usual_sizes(bundle, lineage), **lineage.sizes}
+        if any(sizes.get(name) != usual.get(name) for name in names):
+            yield f"--shape {quote(_shape(spec, sizes))}"
 
 
 def _shapes_to_give(bundle: Bundle, made: Optimized) -> Iterator[str]:
     """Yield options for the inputs whose shapes a file leaves free, for which it holds no sizes itself."""
     for spec in made.artifact.inputs:
         if set(spec.dynamic_dimensions) - {BATCH}:
-            yield f"--shape {quote(_shape(spec, {**bundle.defaults, BATCH: 1}))}"
+            yield f"--shape {quote(_shape(spec, _usual_sizes(bundle, made.lineage)))}"
+
+
+def _usual_sizes(bundle: Bundle, lineage: Lineage) -> Mapping[str, int]:
+    """Return the default sizes, and those of a check for dimensions without one."""
+    checked = lineage.checked.inputs[:1] if lineage.checked is not None else ()
+    return {**{name: size for case in checked for name, size in case.sizes.items()}, **bundle.defaults, BATCH: 1}
 
 
 def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> str:
@@ -115,16 +121,17 @@ def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> str:
 
 
 def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
-    """Yield a line where shapes that stay free may be why no attention was fused."""
+    """Yield a line where shapes that stay free may be why no attention was fused: without Softmax there is none."""
     tensors = [spec.tensor for spec in bundle.inputs]
     names = dict.fromkeys(name for tensor in tensors for name in tensor.dynamic_dimensions if name not in lineage.sizes)
-    idle = any(step.name == "fuse_attention" and not step.modified and step.obstacle is None for step in lineage.steps)
-    if not idle or not set(names) - {BATCH}:
+    tried = [step for step in lineage.steps if step.name == "fuse_attention" and step.obstacle is None]
+    is_fused = not tried or any(step.modified for step in tried) or "Softmax" not in lineage.steps[-1].operators
+    if is_fused or not set(names) - {BATCH}:
         return
     first = next(tensor for tensor in tensors if set(tensor.dynamic_dimensions) - {BATCH})
     yield (
         f"sizes are free ({', '.join(names)}): binding them may let more be fused, attention for example: "
-        f"--batch 1 --shape {quote(_shape(first, {**bundle.defaults, BATCH: 1}))}"
+        f"--batch 1 --shape {quote(_shape(first, _usual_sizes(bundle, lineage)))}"
     )
 
 

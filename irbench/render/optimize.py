@@ -13,16 +13,16 @@ from irbench.graph_record import Agreement, GraphStep, Obstacle, OptimizerActivi
 from irbench.plain_text import plain
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.quantities import plural
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Column, ListingTable, Row, TextTable
 
 __all__ = ["agreement_line", "in_words", "obstacle_text", "sizes_line", "steps_view"]
 
 _COLUMNS = (
-    Column("pass", words=True),
-    Column("nodes"),
+    Column("pass", words=True, folds=True, folds_at="_"),
+    Column("nodes", drops=2),
     Column("change"),
-    Column("max err"),
-    Column("what changed", words=True, folds=True),
+    Column("max err", drops=1),
+    Column("what changed", words=True, folds=True, folds_at=", "),
 )
 _MOST_OPERATORS = 6
 _ACTIVITIES = {
@@ -50,7 +50,8 @@ def steps_view(model: str, name: str, steps: Sequence[GraphStep], opsets: tuple[
     rows = (Row((first.name, str(first.nodes), NOT_MEASURED, NOT_MEASURED, NOT_MEASURED)), *_rows(steps, opsets))
     vendors = ", ".join(sorted({step.vendor for step in steps if step.vendor}))
     note = [Text(f"uses operators of {vendors}, which only some runtimes support")] if vendors else []
-    return Group(title, TextTable(_COLUMNS, tuple(rows)), *_idle(steps), *note)
+    table = ListingTable(TextTable(_COLUMNS, tuple(rows)), elsewhere="see --format json")
+    return Group(title, table, *_idle(steps), *note)
 
 
 def sizes_line(sizes: Mapping[str, int], by_default: Collection[str]) -> str:
@@ -77,8 +78,6 @@ def obstacle_text(obstacle: Obstacle) -> str:
         return f"needs opset {obstacle.opset}"
     if obstacle.code == "functions-not-inlined":
         return f"functions stay as they are: {obstacle.reason.rstrip('.!')}"
-    if obstacle.code == "axis-of-dft":
-        return f"opset {obstacle.opset} stays below 20: OpenVINO ignores the axis of DFT from there on"
     if obstacle.code == "crashed":
         return f"the runtime that checks its graph crashed with {obstacle.reason}"
     return f"opset {obstacle.opset} cannot be raised: {obstacle.reason.rstrip('.!')}"
@@ -116,6 +115,14 @@ def _changes(before: GraphStep, after: GraphStep) -> Iterator[str]:
     moved = {name: after.operators.get(name, 0) - before.operators.get(name, 0) for name in names}
     changed = (name for name in moved if moved[name])
     ordered = sorted(changed, key=lambda name: (moved[name] < 0, -abs(moved[name]), name))
-    yield from (f"{moved[name]:+d} {name}" for name in ordered[:_MOST_OPERATORS])
+    bare = Counter(map(_without_domain, names))
+    for name in ordered[:_MOST_OPERATORS]:
+        short = _without_domain(name)
+        yield f"{moved[name]:+d} {short if bare[short] == 1 else name}"
     if len(ordered) > _MOST_OPERATORS:
         yield "..."
+
+
+def _without_domain(operator: str) -> str:
+    """Return an operator without its domain, which a line below the table names."""
+    return operator.rpartition(".")[2]

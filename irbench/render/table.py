@@ -236,9 +236,10 @@ def _fold(cell: str, folds_at: str, width: int) -> list[str]:
     if not folds_at.strip():
         return wrap(cell, width)
     lines: list[str] = []
+    gap = " " if folds_at.endswith(" ") else ""
     for part in _parts(plain(cell), folds_at):
-        if lines and cell_count(f"{lines[-1]} {part}") <= width:
-            lines[-1] += f" {part}"
+        if lines and cell_count(f"{lines[-1]}{gap}{part}") <= width:
+            lines[-1] += f"{gap}{part}"
         else:
             lines += wrap(part, width)
     return lines

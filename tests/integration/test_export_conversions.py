@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 from irbench import bundles
 from irbench.exporter import ExportOptions, export
 from irbench.worker import call_in_worker
+from irbench_openvino import runtime
 
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
 @pytest.fixture(scope="module")
-def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the converted models are written."""
+    return tmp_path_factory.mktemp("converted")
+
+
+@pytest.fixture(scope="module")
+def converted(folder: Path) -> Mapping[str, Any]:
     """Convert every tiny model in one worker: importing TensorFlow takes longer than all of them."""
-    found: Mapping[str, Any] = call_in_worker(
-        "export_checks:conversions", tmp_path_factory.mktemp("converted"), deadline_s=300, environment=QUIET
-    )
+    found: Mapping[str, Any] = call_in_worker("export_checks:conversions", folder, deadline_s=300, environment=QUIET)
     return found
 
 
@@ -39,7 +47,9 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
         ("wide dense", {"MatMul": 1}, {"Einsum"}),
         ("mixing tokens", {"DFT": 2}, {"Concat"}),
         ("spectrum and back", {"DFT": 2}, set()),
-        ("spectrogram", {"DFT": 1}, set()),
+        ("spectrogram", {"DFT": 1, "Slice": 2}, set()),
+        ("spectrum of any length", {"DFT": 2}, set()),
+        ("padded spectrum", {"DFT": 1}, set()),
         ("spectral convolution", {"DFT": 3}, set()),
         ("turned by angles", {"Atan": 1}, set()),
         ("greatest length", {}, set()),
@@ -51,6 +61,27 @@ def test_is_converted_to_the_operations_that_runtimes_are_fast_at(case, present,
     assert {name: operations.get(name) for name in present} == present
     assert absent.isdisjoint(operations)
     assert error < 1e-5
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+@pytest.mark.usefixtures("converted")
+@pytest.mark.parametrize(
+    ("case", "shape"),
+    [
+        ("mixing tokens", (3, 7, 12)),
+        ("spectrum and back", (3, 5, 16)),
+        ("spectrogram", (3, 64)),
+        ("spectrum of any length", (3, 6, 11)),
+        ("padded spectrum", (3, 5, 15)),
+    ],
+)
+def test_openvino_reads_a_fourier_transform_as_onnx_defines_it(case: str, shape: tuple[int, ...], folder: Path):
+    path = folder / f"{case}.onnx"
+    signal = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    (expected,) = ReferenceEvaluator(str(path)).run(None, {"signal": signal})
+    (answer,) = runtime.load().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([signal]).values()
+    np.testing.assert_allclose(answer, expected, rtol=0, atol=1e-4)
 
 
 @pytest.mark.ci

@@ -49,7 +49,8 @@ def difference(before: Inventory, after: Inventory) -> Difference:
     Nodes are the same when they have the same name, or, where tools rename nodes, the same operator and outputs. A
     fusion is found by walking, in the first graph, from the outputs of a new node back to its inputs, so it is seen
     where the tool kept the names of the tensors between which it worked, or made new ones by adding to them, as passes
-    do that write ``scores_reshape`` in the place of ``scores``. What computes sizes is no part of it.
+    do that write ``scores_reshape`` in the place of ``scores``. What computes sizes is no part of it. A node that
+    several new ones depend on is part of the first.
     """
     named = {node.name: node for node in before.nodes if node.name}
     same_name = [(named[node.name], node) for node in after.nodes if node.name in named]
@@ -61,7 +62,8 @@ def difference(before: Inventory, after: Inventory) -> Difference:
     removed = [node for key, node in rest_before.items() if key not in kept]
     changed = [(old, new) for old, new in same_name if old.operator != new.operator]
     gone = [*removed, *(before for before, _ in changed)]
-    new = [*added, *(other for _, other in changed)]
+    others = {id(node) for node in (*added, *(other for _, other in changed))}
+    new = [node for node in after.nodes if id(node) in others]
     return Difference(
         operators=_counts(before.operators, after.operators),
         added=tuple(added),
@@ -97,29 +99,32 @@ def _sizes(graph: Inventory) -> frozenset[str]:
 def _fusions(
     gone: Iterable[NodeEntry], new: Iterable[NodeEntry], there: Collection[str], sizes: Collection[str]
 ) -> Iterator[Fusion]:
-    """Yield what each new node replaces, if it is more than one node.
+    """Yield what each new node replaces that none before it does, if it is more than one node.
 
     Args:
         gone: Nodes that only the first graph has.
-        new: Nodes that only the second one has.
+        new: Nodes that only the second one has, in its order.
         there: The tensors that nodes of the second graph make.
         sizes: Tensors of the first graph that hold sizes.
     """
     maker = {name: node for node in gone for name in node.outputs if name and name not in sizes}
     lost = {name: node for name, node in maker.items() if name not in there}
+    taken: set[int] = set()
     for node in new:
         kept = [name for name in node.outputs if name in maker]
         starts = [maker[name] for name in kept or _begun_with(node.outputs, lost)]
         # a weight may be named after any tensor
         ends = {*node.inputs, *_begun_with((name for name in node.inputs if name in there), lost)}
-        replaced = _between(starts, ends, lost)
-        moved = not kept and any(old.operator == node.operator for old in replaced)
-        if len(replaced) > 1 and not moved:
+        replaced = _between(starts, ends, lost, taken)
+        if not kept and any(old.operator == node.operator for old in replaced):
+            continue  # it only works on another shape
+        taken.update(map(id, replaced))
+        if len(replaced) > 1:
             yield Fusion(node.operator, tuple(sorted(Counter(old.operator for old in replaced).items())))
 
 
 def _between(
-    starts: Iterable[NodeEntry], ends: Collection[str], lost: Mapping[str, NodeEntry]
+    starts: Iterable[NodeEntry], ends: Collection[str], lost: Mapping[str, NodeEntry], taken: Collection[int]
 ) -> tuple[NodeEntry, ...]:
     """Return the nodes from which ``starts`` follow, themselves included, back to the tensors ``ends``.
 
@@ -127,12 +132,13 @@ def _between(
         starts: Nodes of the first graph.
         ends: What lies behind these tensors is no part of it.
         lost: Which node made a tensor that the second graph lacks: what lies behind others was not replaced.
+        taken: Identities of nodes that others replaced.
     """
     found: dict[int, NodeEntry] = {}
     waiting = list(starts)
     while waiting:
         current = waiting.pop()
-        if id(current) not in found:
+        if id(current) not in found and id(current) not in taken:
             found[id(current)] = current
             waiting += [lost[name] for name in current.inputs if name in lost and name not in ends]
     return tuple(found.values())

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.rewriting.detached_weights import (
     DetachedModel,
     detach,
-    nodes_of,
     opset_of,
     skeleton,
 )
+from irbench.onnx.rewriting.fourier_axes import transform_along_axis_1
 
-if TYPE_CHECKING:
-    import onnx
-
-__all__ = ["AxisOfDft", "CannotUpgrade", "upgrade_opset"]
+__all__ = ["CannotUpgrade", "upgrade_opset"]
 
 _WEIGHTS_ARE_NO_INPUTS = 4
 """The version of the format from which on they need not be; the converter misses them in older ones."""
@@ -31,23 +26,14 @@ class CannotUpgrade(IrbenchError):
         before: The model's operator set.
         opset: The one that was wanted.
         reason: What the converter reports.
-        usable: The latest one that can be had; ``None`` for the model's own.
     """
 
-    def __init__(self, before: int, opset: int, reason: str, usable: int | None = None) -> None:
+    def __init__(self, before: int, opset: int, reason: str) -> None:
         super().__init__(
             f"The model cannot be converted from opset {before} to {opset}: {reason}.",
-            hint=f"Use --opset {usable or before}.",
+            hint=f"Use --opset {before}.",
         )
         self.reason = reason
-
-
-class AxisOfDft(CannotUpgrade):
-    """A runtime would answer wrongly at the later operator set: OpenVINO does not read the axis of DFT there."""
-
-    def __init__(self, before: int, opset: int) -> None:
-        reason = f"OpenVINO ignores the axis of DFT from opset {_DFT_TAKES_ITS_AXIS} on"
-        super().__init__(before, opset, reason, usable=_DFT_TAKES_ITS_AXIS - 1)
 
 
 def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
@@ -55,18 +41,17 @@ def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
 
     Raises:
         CannotUpgrade: The converter has no adapter for one of the model's operations.
-        AxisOfDft: A runtime would answer wrongly.
     """
     from onnx import helper, version_converter
 
     before = opset_of(detached.model)
     if opset <= before:
         return False
-    if before < _DFT_TAKES_ITS_AXIS <= opset and any(_is_dft(node) for node in nodes_of(detached.model)):
-        raise AxisOfDft(before, opset)
     names = [tensor.name for tensor in detached.model.graph.input]
     small = skeleton(detached)
     small.ir_version = max(small.ir_version, _WEIGHTS_ARE_NO_INPUTS)
+    if before < _DFT_TAKES_ITS_AXIS <= opset:
+        transform_along_axis_1(small)
     try:
         converted = version_converter.convert_version(small, opset)
         converted.ir_version = helper.find_min_ir_version_for(list(converted.opset_import), ignore_unknown=True)
@@ -75,7 +60,3 @@ def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
     upgraded = detach(converted, {name: value for name, value in detached.weights.items() if name not in names})
     detached.model, detached.weights = upgraded.model, {**detached.weights, **upgraded.weights}
     return True
-
-
-def _is_dft(node: onnx.NodeProto) -> bool:
-    return node.op_type == "DFT" and node.domain in ("", "ai.onnx")

@@ -154,3 +154,32 @@ def test_an_operator_without_a_rule_is_left_out_of_formulas_and_told(operator):
     assert dict(found.total.flops.terms) == {(1,): 8}
     assert found.total.without_flops == 1
     assert [node.operator for node in found.example.uncounted] == [operator]
+
+
+def frames(length, every):
+    """Return a convolution that begins a window of some length every so many samples."""
+    return graph(
+        f"(float[batch, 1, time] x) => (y) {{ z = Conv <strides = [{every}]> (x, w)  y = Relu (z) }}",
+        w=ones(3, 1, length),
+    )
+
+
+AUDIO = [TensorSpec("x", "float32", ("batch", 1, "time"))]
+
+
+@pytest.mark.parametrize(
+    ("length", "every", "step"), [(64, 32, 32), (256, 128, 128), (1024, 256, 512), (400, 160, 800)]
+)
+def test_formulas_of_windows_are_of_sizes_that_have_some(length: int, every: int, step: int):
+    found = model_formulas(frames(length, every), AUDIO)
+    assert isinstance(found, ModelFormulas)
+    assert not found.example.empty
+    assert found.multiple_of == step
+    time = 4 * step
+    count = (time - length) // every + 1
+    assert found.total.macs.at({"batch": step, "time": time}) == step * 3 * length * count
+
+
+def test_a_node_that_makes_nothing_of_something_is_named():
+    assert model_cost(frames(64, 32), [AUDIO[0].bind({"batch": 1, "time": 32})]).empty == ("Conv of z",)
+    assert not model_cost(frames(64, 32), [AUDIO[0].bind({"batch": 1, "time": 64})]).empty

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.optimizer.check_sizes import all_ones, one_sample, other_sizes
+from irbench.optimizer.check_sizes import all_ones, base_sizes, one_sample, other_sizes
+from irbench.spec import TensorSpec
 
 BASE = {"batch": 2, "length": 128, "memory": 128, "fixed": 7}
 
@@ -49,3 +50,20 @@ def test_one_sample_is_taken_where_the_batch_may_change(dynamic, batch):
 
 def test_all_that_may_change_is_one():
     assert all_ones(BASE, ["batch", "length"]) == {"batch": 1, "length": 1, "memory": 128, "fixed": 7}
+
+
+def test_dimensions_whose_size_nobody_gave_have_common_ones():
+    sound = TensorSpec("sound", "float32", ("batch", "time", 1))
+    tried = list(base_sizes([sound], {"batch": 2, "rate": 8}))
+    assert [sizes["time"] for sizes in tried] == [128, 16, 1024, 16384]
+    assert all(sizes["batch"] == 2 and sizes["rate"] == 8 for sizes in tried)
+
+
+def test_a_common_size_that_makes_an_input_large_is_not_tried():
+    image = TensorSpec("image", "float32", ("batch", "height", "width", 3))
+    assert [sizes["width"] for sizes in base_sizes([image], {"batch": 2})] == [128, 16, 1024]
+
+
+@pytest.mark.parametrize("shape", [("batch", 4), ("batch", "2*rows")])
+def test_sizes_stay_as_they_are_where_all_are_known_or_one_is_computed(shape):
+    assert list(base_sizes([TensorSpec("x", "float32", shape)], {"batch": 2})) == [{"batch": 2}]

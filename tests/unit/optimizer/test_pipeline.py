@@ -11,10 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.graph_record import Obstacle
 from irbench.onnx.reading import signature
-from irbench.onnx.rewriting.upgrade_opset import AxisOfDft
-from irbench.optimizer import Conversion, Recipe, pipeline
+from irbench.optimizer import Conversion, Recipe
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob
 from irbench.optimizer.pipeline import run_job
 from irbench.spec import Artifact, Bundle, TensorSpec
@@ -65,15 +63,6 @@ def test_a_pass_that_finds_nothing_to_do_is_a_step_without_an_error(optimized):
 
 def test_passes_build_on_each_other(optimized):
     assert [step.nodes for step in optimized("fake-harmless", "fake-idle", "fake-harmless")] == [6, 7, 7, 8]
-
-
-def test_a_graph_that_is_not_raised_for_the_axis_of_dft_says_so_by_a_code(optimized, monkeypatch):
-    def refuse(_path, opset, _scratch):
-        raise AxisOfDft(18, opset)
-
-    monkeypatch.setattr(pipeline, "raised", refuse)
-    before = onnx.load(optimized.artifact.path).opset_import[0].version
-    assert optimized("fake-later")[1].obstacle == Obstacle("axis-of-dft", before)
 
 
 def test_the_operator_set_is_raised_once_for_the_pass_that_needs_the_latest(optimized):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, UncheckedBody
+from irbench.graph_record import Agreement, CheckedInput, GraphCheck, GraphStep, Obstacle, UncheckedBody
 from irbench.optimizer import Conversion, Lineage, Optimized, build_recipe
 from irbench.record import OutputError
 from irbench.render.optimization_advice import advice
@@ -37,6 +37,19 @@ def test_passes_that_were_named_one_by_one_are_measured_as_a_file() -> None:
     assert list(told(named, Path("b.onnx"))) == ["measure it: irbench run b.onnx --shape tokens=1x128"]
     bound = replace(named, sizes={"batch": 1, "sequence": 128})
     assert list(told(bound, Path("b.onnx"))) == ["measure it: irbench run b.onnx"]
+
+
+def test_a_file_without_default_sizes_is_measured_at_a_size_of_its_check() -> None:
+    checked = GraphCheck(inputs=(CheckedInput("seeded", {"batch": 2, "sequence": 16}),))
+    named = replace(LINEAGE, recipe=build_recipe("basic", ("fold_shapes",)), checked=checked)
+    made = Optimized(Artifact("onnx", Path("model.onnx"), (TOKENS.tensor,), ()), named)
+    assert list(advice("f.onnx", replace(BUNDLE, defaults={}), made, Path("b.onnx"))) == [
+        "measure it: irbench run b.onnx --shape tokens=1x16"
+    ]
+    made = replace(made, lineage=replace(LINEAGE, checked=checked))
+    assert list(advice("f.onnx", replace(BUNDLE, defaults={}), made, None)) == [
+        "measure it: irbench run f.onnx --shape tokens=1x16 --optimize none,extended"
+    ]
 
 
 def test_a_calibration_of_its_own_is_measured_as_a_file() -> None:
@@ -75,13 +88,6 @@ def test_functions_that_stay_are_told() -> None:
     assert first == "warning: bert: functions stay as they are: no body; passes left them alone"
 
 
-def test_a_graph_that_stays_below_opset_20_for_its_fourier_transforms_is_told() -> None:
-    stayed = GraphStep("raise_opset", False, obstacle=Obstacle("axis-of-dft", 18))
-    first, *_ = told(replace(LINEAGE, steps=(ORIGINAL, stayed, FOLDED)))
-    reason = "opset 18 stays below 20: OpenVINO ignores the axis of DFT from there on"
-    assert first == f"warning: bert: {reason}; passes that need a later one left the graph alone"
-
-
 def test_a_pass_that_was_left_out_after_a_crash_is_told_once() -> None:
     left = GraphStep("fuse_attention", False, obstacle=Obstacle("crashed", 23, "SIGSEGV"))
     crash = "the runtime that checks its graph crashed with SIGSEGV; the graph stays as it was before fuse_attention"
@@ -97,11 +103,19 @@ def test_what_was_not_checked_is_told() -> None:
 
 
 def test_free_sizes_are_named_where_no_attention_was_fused() -> None:
-    idle = replace(LINEAGE, steps=(ORIGINAL, FOLDED, GraphStep("fuse_attention", False, {"Add": 1})))
+    idle = replace(LINEAGE, steps=(ORIGINAL, FOLDED, GraphStep("fuse_attention", False, {"Softmax": 1})))
     first, _ = told(idle)
     assert first.startswith("sizes are free (batch, sequence): ")
     assert first.endswith("attention for example: --batch 1 --shape tokens=1x128")
     assert len(list(told(replace(idle, sizes={"sequence": 128})))) == 1
+
+
+def test_nothing_is_said_of_free_sizes_where_attention_was_fused_or_there_is_none() -> None:
+    fused = GraphStep("fuse_attention", True, {"Attention": 2, "Softmax": 1}, 0.0)
+    again = GraphStep("fuse_attention", False, {"Attention": 2, "Softmax": 1})
+    without = GraphStep("fuse_attention", False, {"DFT": 2})
+    for steps in ((fused, again), (without,)):
+        assert len(list(told(replace(LINEAGE, steps=(ORIGINAL, FOLDED, *steps))))) == 1
 
 
 def test_a_conversion_that_fails_is_told_with_its_limit_and_what_to_try() -> None:

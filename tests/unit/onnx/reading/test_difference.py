@@ -92,6 +92,27 @@ def test_a_weight_named_after_a_tensor_does_not_end_a_fusion():
     }
 
 
+def test_a_node_that_two_new_ones_depend_on_is_part_of_the_first():
+    before = graph(
+        node("square", "Mul", "x x", "a"),
+        node("positive", "Relu", "a", "b"),
+        node("first", "Exp", "b", "y"),
+        node("second", "Neg", "b", "n"),
+        node("last", "Tanh", "n", "z"),
+    )
+    after = graph(node("one", "SquareExp", "x", "y"), node("other", "SquareTanh", "x", "z"))
+    assert difference(before, after).fusions == {
+        Fusion("SquareExp", (("Exp", 1), ("Mul", 1), ("Relu", 1))): 1,
+        Fusion("SquareTanh", (("Neg", 1), ("Tanh", 1))): 1,
+    }
+
+
+def test_nodes_are_part_of_the_first_one_in_the_graph_also_if_that_kept_its_name():
+    before = graph(node("square", "Mul", "x x", "a"), node("relu", "Relu", "a", "b"), node("neg", "Neg", "b", "y"))
+    after = graph(node("relu", "SquareRelu", "x", "b_new"), node("made", "NegRelu", "b_new", "y"))
+    assert difference(before, after).fusions == {Fusion("SquareRelu", (("Mul", 1), ("Relu", 1))): 1}
+
+
 def test_what_computes_sizes_is_no_part_of_a_fusion():
     sizes = (
         node("size", "Shape", "x", "s"),
