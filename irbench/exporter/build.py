@@ -28,6 +28,7 @@ from irbench.record import OutputError
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
 from irbench.suggestions import did_you_mean, nearest
+from irbench.system.file_states import exists, is_file
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.failures import CallFailed
 
@@ -114,7 +115,7 @@ def exporter_of(source: Source) -> str:
         IrbenchError: There is none, or its file does not exist.
     """
     file = source.code_file if source.function else source.path
-    if file is not None and file.suffix in (".keras", ".py") and not file.is_file():
+    if file is not None and file.suffix in (".keras", ".py") and not is_file(file):
         shown = source.text.rpartition(":")[0] if source.function else source.text
         raise IrbenchError(f"There is no file {shown}.", hint=_similar_file(Path(shown)) or "Check the path.")
     name = _taker(source)
@@ -193,7 +194,7 @@ def _unknown(source: str) -> IrbenchError:
     other = refusal(source)
     if other is not None:
         return other
-    if path.exists():
+    if exists(path):
         return IrbenchError(
             f"{source} is not an ONNX file (.onnx), a .keras file or a SavedModel folder.",
             hint="A SavedModel folder contains saved_model.pb; a function is written path/to/file.py:function.",
