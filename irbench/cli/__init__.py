@@ -139,7 +139,11 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: the one place where errors become words and exit codes."""
-    sys.exit(_run(arguments))
+    try:
+        code = _run(arguments)
+    except KeyboardInterrupt as error:  # while the command's module is imported
+        code = _explain(error, ())
+    sys.exit(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from irbench.plain_text import plain
 from irbench.render.quantities import plural
 from irbench.store.folders import Unsearched, UnsearchedReason
 
@@ -20,7 +21,7 @@ UNSEARCHED_TEXTS: Mapping[UnsearchedReason, str] = {
 
 def unsearched_text(found: Unsearched) -> str:
     """Return what was left out, why, and what to do about it, in a line."""
-    return f"{found.path} {UNSEARCHED_TEXTS[found.reason]}"
+    return f"{plain(str(found.path))} {UNSEARCHED_TEXTS[found.reason]}"
 
 
 def unsearched_lines(found: Sequence[Unsearched]) -> Iterator[str]:

@@ -75,6 +75,19 @@ def test_what_an_import_leaves_out_is_named_with_a_remedy_and_makes_the_exit_cod
     assert (called.code, called.out, called.err.count("was left out")) == (2, "", 2)
 
 
+def test_what_is_left_out_is_named_on_one_line_whatever_its_name(root: Path, tmp_path: Path) -> None:
+    measured(root)
+    os.mkfifo(root / "a\nerror: forged\x1b[31m")
+    os.mkfifo(os.fsencode(root) + b"/\xff\xfe")
+    called = results(tmp_path / "there", "import", root)
+    assert called.code == 3
+    assert [line.partition(" was left out")[0] for line in sorted(called.err.splitlines())] == [
+        f"error: {root}/a error: forged\N{REPLACEMENT CHARACTER}[31m",
+        f"error: {root}/{chr(0xFFFD) * 2}",
+    ]
+    assert json.loads(irbench("compare", root, root, "--format", "json").out)["comparison"]
+
+
 def test_of_very_many_things_that_are_left_out_ten_are_named(root: Path, tmp_path: Path) -> None:
     measured(root)
     for number in range(12):
