@@ -19,9 +19,9 @@ class ExitCode(IntEnum):
     DIFFERENT = 1
     """A regression was found, or outputs do not match."""
     USAGE = 2
-    """A wrong call or an impossible plan."""
+    """A wrong call, an impossible plan, or a result or output that cannot be written."""
     FAILED_CELL = 3
-    """At least one cell failed, or a run could not be exported; the others are recorded, or exported."""
+    """At least one cell failed, or a run could not be exported or imported; the others are recorded, or were."""
     UNDECIDED = 4
     """Not decided within the budget, where the caller asked to be told."""
     NOT_INSTALLED = 5

@@ -17,12 +17,14 @@ ProblemCode = Literal[
     "incomplete",
     "same-names",
     "several-files",
+    "unsearched",
 ]
 """``unreadable``: damaged, of a newer format or changed after it was stored; ``without-samples``: a document without
 the files that it was derived from; ``figures-altered``: figures that do not follow from its samples; ``no-speeds``: a
 run of cold starts or a soak; ``not-measured``: no launch was finished; ``incomplete``: it ended early, and what is
 there is used; ``same-names``: rows of different models with one name, which are not used; ``several-files``: a name
-of different files with different graphs, which are used."""
+of different files with different graphs, which are used; ``unsearched``: a link, a pipe or a closed folder among the
+runs."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Problem:
         code: What is wrong.
         run: The run's id, or the path where none is known.
         facts: What the words need: ``message`` and ``hint`` of an unreadable one, ``rows`` whose figures were altered,
-            ``models`` of which several have one name; the ``model`` and how many ``runs`` there are of each file.
+            ``models`` of which several have one name; the ``model`` and how many ``runs`` there are of each file;
+            the ``reason`` why a path was not searched.
     """
 
     code: ProblemCode

@@ -13,7 +13,7 @@ from irbench.across_runs.model_names import shared_names
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import CheckedRun, read_documents, read_run
 from irbench.errors import IrbenchError
-from irbench.store.folders import RUN_FILE, folders_of_runs, run_folders
+from irbench.store.folders import RUN_FILE, Unsearched, folders_of_runs, run_folders
 from irbench.store.listing import find_run
 from irbench.system.file_states import is_file, is_folder
 
@@ -54,9 +54,11 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
     Raises:
         IrbenchError: There is no such run, folder, archive or machine.
     """
-    read = [read_run(folder) for folder in _folders(name, root, scratch, unpack)]
+    unsearched: list[Unsearched] = []
+    read = [read_run(folder) for folder in _folders(name, root, scratch, unpack, unsearched)]
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
-    problems = [problem for _, problems in read for problem in problems]
+    problems = [Problem("unsearched", str(found.path), {"reason": found.reason}) for found in unsearched]
+    problems += [problem for _, problems in read for problem in problems]
     return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in shared_names(run))))
 
 
@@ -96,26 +98,27 @@ def _of_machine(root: Path, name: str) -> list[Path]:
     return [run.folder for run in runs if fingerprint(run.document.environment) == machine]
 
 
-def _folders(name: str, root: Path, scratch: Path, unpack: Unpack) -> Sequence[Path]:
+def _folders(name: str, root: Path, scratch: Path, unpack: Unpack, unsearched: list[Unsearched]) -> Sequence[Path]:
+    """Return the folders of the runs that a name stands for, and add what was not searched to a list."""
     path = Path(name)
     if name.startswith(MACHINE):
         return _of_machine(root, name.removeprefix(MACHINE))
     if is_file(path) and path.name.endswith((".tar.gz", ".tgz")):
         unpack(path, scratch)
-        return _below(scratch, name)
+        return _below(scratch, name, unsearched)
     if is_file(path) and path.name != RUN_FILE:
         raise IrbenchError(
             f"{name} is neither a run's {RUN_FILE} nor an archive of runs, so it has no samples to compare.",
             hint="Pack the run where it is stored: irbench results export RUN -o run.tar.gz",
         )
     if is_folder(path) and not is_file(path / RUN_FILE):
-        return _below(path, name)
+        return _below(path, name, unsearched)
     return (find_run(root, name),)
 
 
-def _below(folder: Path, name: str) -> list[Path]:
-    found = sorted(folders_of_runs(folder))
-    if not found:
+def _below(folder: Path, name: str, unsearched: list[Unsearched]) -> list[Path]:
+    found = sorted(folders_of_runs(folder, unsearched.append))
+    if not found and not unsearched:
         raise IrbenchError(f"{name} contains no run.", hint="Give a run, or a folder or archive with runs in it.")
     return found
 

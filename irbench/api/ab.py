@@ -21,6 +21,7 @@ from irbench.environments import INSTALLED
 from irbench.exporter import ExportOptions, from_onnx_file, validate
 from irbench.spec import Objective
 from irbench.system import host
+from irbench.system.file_states import is_file
 
 __all__ = ["AbKeywords", "ab", "require_models", "with_environments"]
 
@@ -127,5 +128,5 @@ def require_models(models: Sequence[str], imports: tuple[str, ...]) -> None:
         path = Path(model)
         if path.suffix == ".onnx":
             from_onnx_file(path)
-        elif not (path / bundles.CARD).is_file() and bundles.find(model) is None:
+        elif not is_file(path / bundles.CARD) and bundles.find(model) is None:
             validate(model, ExportOptions(imports=imports))

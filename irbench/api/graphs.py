@@ -16,6 +16,7 @@ from irbench.exporter.unknown_sources import unknown_source
 from irbench.notices import ExportNotice
 from irbench.spec import Artifact, Bundle
 from irbench.suggestions import did_you_mean
+from irbench.system.file_states import is_file
 
 if TYPE_CHECKING:
     from irbench.optimizer import Lineage
@@ -91,7 +92,7 @@ def _original(name: str) -> StoredGraph | None:
     path = Path(name)
     if path.suffix == ".onnx":
         return _file(path)
-    folder = path if (path / bundles.CARD).is_file() else bundles.find(name) or _exported_from(name)
+    folder = path if is_file(path / bundles.CARD) else bundles.find(name) or _exported_from(name)
     if folder is None:
         return None
     bundle = bundles.load_intact(folder)
@@ -112,7 +113,7 @@ def _exported_from(name: str) -> Path | None:
 def _file(path: Path) -> StoredGraph:
     from irbench.optimizer import read_lineage
 
-    if not path.is_file():
+    if not is_file(path):
         raise IrbenchError(f"There is no file {path}.", hint="Check the path.")
     return StoredGraph(name_of_file(path), path, lineage=read_lineage(path))
 
@@ -189,9 +190,9 @@ def _not_optimized(model: str, name: str, kept: Sequence[str]) -> IrbenchError:
 def _unknown(name: str) -> IrbenchError:
     if name in registry.names(registry.MODELS) or is_exportable(Source(name)):
         return IrbenchError(f"{name} has not been exported yet.", hint=f"Export it: irbench export {quote(name)}")
-    if Path(name).is_file() and Path(name).suffix == ".py":
-        return unknown_source(Source(name))
-    if Path(name).is_file():
+    if is_file(Path(name)):
+        if Path(name).suffix == ".py":
+            return unknown_source(Source(name))
         return refusal(name) or IrbenchError(
             f"{name} is not an ONNX file.", hint="Give a file that ends with .onnx, or an exported model."
         )

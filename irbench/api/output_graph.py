@@ -7,6 +7,7 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 from irbench.optimizer import copy_model
 from irbench.spec import Bundle
+from irbench.system.file_states import exists
 
 __all__ = ["copy_to", "spare_original"]
 
@@ -18,7 +19,7 @@ def spare_original(bundle: Bundle, output: Path) -> None:
         IrbenchError: That is what the output names.
     """
     artifact = bundle.artifact(("onnx",))
-    if artifact is not None and output.exists() and output.samefile(artifact.path):
+    if artifact is not None and exists(output) and output.samefile(artifact.path):
         raise IrbenchError(f"-o {output} would overwrite the input graph.", hint="Give another path with -o.")
 
 

@@ -16,6 +16,7 @@ from irbench.api.values import text
 from irbench.errors import IrbenchError
 from irbench.spec import Program
 from irbench.suggestions import nearest
+from irbench.system.file_states import exists, is_file
 
 __all__ = [
     "OwnCells",
@@ -86,7 +87,7 @@ def program_files(program: Program) -> tuple[Path, ...]:
     if program.kind == "callable":
         module = program.target.rpartition(":")[0]
         found = Path(module) if module.endswith(".py") else find_users_module(module, [Path.cwd()])
-        return (found,) if found is not None and found.is_file() else ()
+        return (found,) if found is not None and is_file(found) else ()
     command, *arguments = shlex.split(program.target)
     words = (shutil.which(command) or command, *arguments)
     return tuple(path for path in map(Path, words) if _is_file(path))
@@ -94,7 +95,7 @@ def program_files(program: Program) -> tuple[Path, ...]:
 
 def _is_file(path: Path) -> bool:
     try:
-        return path.is_file()
+        return is_file(path)
     except (OSError, ValueError):  # an argument may be no path at all
         return False
 
@@ -110,7 +111,7 @@ def _program(code: str) -> Program:
         words = shlex.split(code)
     except ValueError as error:
         raise ValueError(f"{code!r} cannot be split into words ({error})") from None
-    is_callable = len(words) == 1 and _CALLABLE.fullmatch(words[0]) is not None and not Path(words[0]).exists()
+    is_callable = len(words) == 1 and _CALLABLE.fullmatch(words[0]) is not None and not exists(Path(words[0]))
     return Program("callable", words[0]) if is_callable else Program("command", code)
 
 
@@ -165,7 +166,7 @@ def require_function(target: str) -> None:
     from irbench.exporter.source import Source
 
     module = target.rpartition(":")[0]
-    if module.endswith(".py") and not Path(module).is_file():
+    if module.endswith(".py") and not is_file(Path(module)):
         raise IrbenchError(f"There is no file {module}.", hint="Check the path.")
     require_code(Source(target), ())
 

@@ -30,6 +30,7 @@ from irbench.notices import ExportNotice
 from irbench.onnx.reading.file_kind import require_model_file
 from irbench.render.export_texts import export_notice_text, export_problems
 from irbench.spec import Bundle
+from irbench.system.file_states import is_file
 from irbench.worker.model_files import require_sound_weights
 
 __all__ = [
@@ -128,7 +129,7 @@ def require_model(name: str, imports: tuple[str, ...] = ()) -> None:
     path = Path(name)
     if path.suffix == ".onnx":
         require_model_file(path.absolute())
-    elif not (path / bundles.CARD).is_file() and bundles.find(name) is None:
+    elif not is_file(path / bundles.CARD) and bundles.find(name) is None:
         _refuse_variant(name)
         validate(name, ExportOptions(imports=imports))
 
@@ -176,7 +177,7 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
     path = Path(name)
     if path.suffix == ".onnx":
         return from_onnx_file(path)
-    if (path / "card.json").is_file():
+    if is_file(path / "card.json"):
         outdated = find_outdated(path)
         if outdated is not None:
             say(export_notice_text(outdated))
@@ -249,7 +250,7 @@ def _refuse_variant(name: str) -> None:
     """Refuse a name as ``irbench inspect`` takes it, of a graph that was made from a model."""
     model, plus, made = name.rpartition("+")
     path = Path(model)
-    known = path.is_file() or (path / bundles.CARD).is_file() or bundles.find(model) is not None
+    known = is_file(path) or is_file(path / bundles.CARD) or bundles.find(model) is not None
     if plus and (known or model in registry.names(registry.MODELS)):
         made = made.partition(":")[0]
         way = f"irbench run {quote(model)} --optimize {made}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from irbench.api.display import Displayable
-from irbench.errors import IrbenchError
+from irbench.errors import ExitCode, IrbenchError
 from irbench.store.folders import default_root
 
 if TYPE_CHECKING:
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from irbench.render.formats.registry import FormatName
     from irbench.store.entries import RunEntry
     from irbench.store.import_staging import Staged
+    from irbench.store.moving import Arrivals
 
 __all__ = [
+    "bring_in",
     "chosen_entries",
     "export_runs",
     "find_runs",
@@ -149,8 +151,8 @@ def find_runs(root: Path, names: Sequence[str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(find_run(root, name) for name in names))
 
 
-def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path], None]) -> None:
-    """Remove runs, and tell of each when it is gone.
+def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path], None]) -> tuple[Path, ...]:
+    """Remove runs, tell of each that is gone, and return those that somebody else removed meanwhile.
 
     Raises:
         IrbenchError: One of them is not stored in ``root``, or is being measured; nothing was removed.
@@ -160,8 +162,11 @@ def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path]
     for folder in folders:
         if root.resolve() not in folder.resolve().parents:
             raise IrbenchError(f"{folder} is not stored in {root}.", hint="Give its folder with --results.")
+    others = dict.fromkeys(folders)
     for folder in moving.remove_runs(folders, root):
+        del others[folder]
         removed(folder)
+    return tuple(others)
 
 
 def export_runs(
@@ -221,12 +226,32 @@ def import_runs(
         The folders of runs that are new, and of those that were here already with the same content.
 
     Raises:
+        IrbenchError: Something of it is wrong; nothing was imported. Or links, pipes or closed folders were left out;
+            everything else was imported before this is raised.
+    """
+    from irbench.render.unsearched_texts import unsearched_lines
+
+    arrivals = bring_in(tuple(map(Path, _names(sources))), _root(results))
+    if arrivals.unsearched:
+        known = len(arrivals.added) + len(arrivals.present)
+        raise IrbenchError(
+            f"Not everything was imported: {len(arrivals.unsearched)} of the paths were left out.",
+            hint="Call it again with what was meant; what is stored already is skipped.",
+            details=unsearched_lines(arrivals.unsearched),
+            exit_code=ExitCode.FAILED_CELL if known else ExitCode.USAGE,
+        )
+    return arrivals.added, arrivals.present
+
+
+def bring_in(sources: Sequence[Path], root: Path) -> Arrivals:
+    """Bring runs into the store in ``root``, and return what was and what was left out.
+
+    Raises:
         IrbenchError: Something of it is wrong; nothing was imported.
     """
     from irbench.store import moving
 
-    arrivals = moving.import_runs(tuple(map(Path, _names(sources))), _root(results), _stage)
-    return arrivals.added, arrivals.present
+    return moving.import_runs(sources, root, _stage)
 
 
 def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:

@@ -84,8 +84,9 @@ _EXIT_CODES = {
     "1": "outputs do not match, soak found that memory grows, verify --between that operators changed, doctor --aa a"
     " difference where there is none, compare or history a regression, replay that a claim does not hold, or reduce"
     " that the whole graph does not show what is expected",
-    "2": "invalid arguments, or nothing that can be measured",
-    "3": "at least one row failed, or a run could not be exported; the others are stored, or exported",
+    "2": "invalid arguments, nothing that can be measured, or a result or output that cannot be written",
+    "3": "at least one row failed, or a run could not be exported or imported; the others are stored,"
+    " exported or imported",
     "4": "a verdict, the winner or a condition is undecided (run, ab, soak and compare with --strict, bisect, doctor"
     " --aa, replay, reduce)",
     "5": "a requested backend or model is not installed",
@@ -144,7 +145,11 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: the one place where errors become words and exit codes."""
-    sys.exit(_run(arguments))
+    try:
+        code = _run(arguments)
+    except KeyboardInterrupt as error:  # while the command's module is imported
+        code = _explain(error, ())
+    sys.exit(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

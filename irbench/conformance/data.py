@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading.tensor_file import tensor_of_file
+from irbench.system.file_states import is_file
 from irbench.system.regular_files import open_regular
 
 if TYPE_CHECKING:
@@ -39,17 +40,26 @@ class DataSet:
     outputs: tuple[Any, ...]
 
 
-def read_for_model(folder: Path, inputs: int, outputs: int) -> tuple[DataSet, ...]:
+def read_for_model(folder: Path, inputs: int, outputs: int, most_bytes: int) -> tuple[DataSet, ...]:
     """Read every data set of a model whose inputs and outputs are tensors.
 
     Args:
         folder: Holds ``test_data_set_*``, or is one.
         inputs: How many the model has.
         outputs: How many the model has.
+        most_bytes: What all files together may have.
 
     Raises:
-        IrbenchError: There is no data set, one is incomplete, or a file cannot be read.
+        IrbenchError: There is no data set, one is incomplete, a file cannot be read, or they are larger.
     """
+    files = (file for place in _sets_in(folder) for file in place.glob("*put_*.pb"))
+    size_bytes = sum(file.stat().st_size for file in files if is_file(file))
+    if size_bytes > most_bytes:
+        raise IrbenchError(
+            f"The data sets in {folder} have {size_bytes / 1e9:.1f} GB, and {most_bytes / 1e9:.1f} GB of memory are "
+            "left for data.",
+            hint="Give fewer of them.",
+        )
     return read_sets(folder, ("tensor_type",) * inputs, ("tensor_type",) * outputs)
 
 
@@ -64,12 +74,17 @@ def read_sets(folder: Path, inputs: Sequence[str], outputs: Sequence[str]) -> tu
     Raises:
         IrbenchError: There is no data set, one is incomplete, or a file cannot be read.
     """
+    return tuple(
+        DataSet(place.name, _values(place, "input", inputs), _values(place, "output", outputs))
+        for place in _sets_in(folder)
+    )
+
+
+def _sets_in(folder: Path) -> list[Path]:
     found = [folder] if any(folder.glob("output_*.pb")) else _numbered(folder, "test_data_set_*")
     if not found:
         raise IrbenchError(f"{folder} contains no data set.", hint=_CONVENTION)
-    return tuple(
-        DataSet(place.name, _values(place, "input", inputs), _values(place, "output", outputs)) for place in found
-    )
+    return found
 
 
 def kind_of(value: onnx.ValueInfoProto) -> str:

@@ -20,6 +20,7 @@ from irbench.record import Failure
 from irbench.result import CellResult, Requested, State
 from irbench.runner.answers import fallback
 from irbench.runner.confined_cells import confinement_of
+from irbench.runner.inputs import memory_for_data_bytes
 from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
@@ -56,9 +57,14 @@ def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
             hint="Export it again, or leave --data out.",
         )
     counts = (len(artifact.inputs), len(artifact.outputs))
-    sets: tuple[DataSet, ...] = call_in_worker(
-        "irbench.conformance.data:read_for_model", asked.data, *counts, deadline_s=_DEADLINE_S
-    )
+    try:
+        sets: tuple[DataSet, ...] = call_in_worker(
+            "irbench.conformance.data:read_for_model",
+            *(asked.data, *counts, memory_for_data_bytes()),
+            deadline_s=_DEADLINE_S,
+        )
+    except WorkerDied as death:
+        raise death.during(f"The data in {asked.data} could not be read.") from death
     origin = DataSets(str(asked.data), len(sets))
     return PlannedTrials(tuple(_given(asked, artifact, data, scratch) for data in sets), origin)
 

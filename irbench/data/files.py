@@ -57,12 +57,13 @@ def find_samples(path: Path) -> SampleFiles:
 
 
 def _in_folder(folder: Path) -> dict[Kind, list[Path]]:
+    """Return what a folder holds, pipes and dangling links included, so that whoever reads them complains."""
     if any(folder.glob("input_*.pb")):
         return {"data-set": [folder]}
-    sets = [place for place in folder.glob("test_data_set_*") if place.is_dir()]
+    sets = [place for place in folder.glob("test_data_set_*") if not is_file(place)]
     if sets:  # the ONNX convention puts them beside a model and other files
         return {"data-set": sets}
-    return _of_files([file for file in folder.iterdir() if is_file(file) and not file.name.startswith(".")])
+    return _of_files([file for file in folder.iterdir() if not is_folder(file) and not file.name.startswith(".")])
 
 
 def _of_files(files: list[Path]) -> dict[Kind, list[Path]]:

@@ -16,6 +16,7 @@ from irbench.data.samples import Sample
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.tensor_file import tensor_of_file
 from irbench.spi import Array
+from irbench.system.file_states import is_file
 
 __all__ = ["MOST_SAMPLES", "DataTarget", "match_arrays", "read_files"]
 
@@ -131,7 +132,7 @@ def _data_set(folder: Path, target: DataTarget, most_bytes: int) -> Mapping[str,
             f"{folder} contains {len(files)} inputs, and {target.model} has {len(target.inputs)}.",
             hint="A data set has input_0.pb, input_1.pb and so on, one for each input in the model's order.",
         )
-    _require_room(most_bytes - sum(file.stat().st_size for file in files), str(folder), most_bytes)
+    _require_room(most_bytes - sum(file.stat().st_size for file in files if is_file(file)), str(folder), most_bytes)
     return {model_input.name: tensor_of_file(file) for file, model_input in zip(files, target.inputs, strict=True)}
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from irbench.environments.uv import call_uv
 from irbench.errors import IrbenchError
+from irbench.system.file_states import exists, is_file, is_folder
 
 __all__ = ["INSTALLED", "Installed", "Interpreter", "Release", "Source", "exact_release", "normalised", "parse_source"]
 
@@ -77,7 +78,7 @@ def parse_source(text: str) -> Source:
     if text == INSTALLED:
         return Installed()
     path = Path(text).expanduser()
-    if os.sep in text or path.exists():
+    if os.sep in text or exists(path):
         return _file(text, path)
     requirement = _REQUIREMENT.fullmatch(text.strip())
     if requirement is None or text[0].isdigit():
@@ -111,9 +112,9 @@ def normalised(distribution: str) -> str:
 
 
 def _file(text: str, path: Path) -> Source:
-    if path.is_dir():  # an environment's own folder
+    if is_folder(path):  # an environment's own folder
         path = path / "bin" / "python"
-    if not path.is_file():
+    if not is_file(path):
         raise IrbenchError(f"{text} is no Python and no wheel.", hint=_FORMS)
     wheel = _WHEEL.fullmatch(path.name)
     if wheel is None:

@@ -26,6 +26,7 @@ from irbench.notices import ExportNotice
 from irbench.record import OutputError
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
+from irbench.system.file_states import is_file
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.failures import CallFailed
 
@@ -112,7 +113,7 @@ def exporter_of(source: Source) -> str:
         IrbenchError: There is none, or its file does not exist.
     """
     file = source.code_file if source.function else source.path
-    if file is not None and file.suffix in (".keras", ".py") and not file.is_file():
+    if file is not None and file.suffix in (".keras", ".py") and not is_file(file):
         shown = source.text.rpartition(":")[0] if source.function else source.text
         raise IrbenchError(f"There is no file {shown}.", hint=similar_file(Path(shown)) or "Check the path.")
     name = _taker(source)

@@ -11,6 +11,7 @@ from irbench.errors import IrbenchError
 from irbench.exporter.modules import find_users_module
 from irbench.exporter.source import Source
 from irbench.suggestions import did_you_mean
+from irbench.system.file_states import is_file, is_folder
 
 __all__ = ["makers", "require_code"]
 
@@ -65,7 +66,7 @@ def _needs_arguments(arguments: ast.arguments) -> bool:
 
 def _require_module(module: str, folders: Sequence[Path]) -> None:
     if module.endswith(".py"):
-        if not (folders[0] / module).is_file():
+        if not is_file(folders[0] / module):
             raise IrbenchError(f"There is no file {module}.", hint="Check the path.")
         return
     parent, _, name = module.rpartition(".")
@@ -92,7 +93,7 @@ def _require_module(module: str, folders: Sequence[Path]) -> None:
 
 def _is_namespace(module: str, folders: Sequence[Path]) -> bool:
     """Whether a module may be a folder without ``__init__.py``."""
-    return any((folder / Path(*module.split("."))).is_dir() for folder in folders)
+    return any(is_folder(folder / Path(*module.split("."))) for folder in folders)
 
 
 def _modules_in(folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ from irbench.exporter.identity import identity, versions
 from irbench.exporter.modules import find_users_module
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
-from irbench.system.file_states import exists, files_below, is_unchanged, names_digest
+from irbench.system.file_states import exists, files_below, is_file, is_unchanged, names_digest
 
 __all__ = ["ExistingBundle", "changed_files", "changed_packages", "changes", "existing_bundle"]
 
@@ -103,6 +103,6 @@ def _is_of_environment(file: Path, source: Source) -> bool:
 def _candidates(key: str, output: Path | None) -> tuple[Path, ...]:
     if output is None:
         return bundles.with_key(key)
-    if not (output / bundles.CARD).is_file() or bundles.load_card(output).key != key:
+    if not is_file(output / bundles.CARD) or bundles.load_card(output).key != key:
         return ()
     return (output.absolute(),)

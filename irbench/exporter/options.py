@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from irbench.errors import IrbenchError
+from irbench.system.file_states import is_file
 
 __all__ = ["DEFAULT_OPSET", "MAX_OPSET", "MIN_OPSET", "ExportOptions"]
 
@@ -59,7 +60,7 @@ class ExportOptions:
             raise IrbenchError(f"{self.batch} is not a valid batch size.", hint="Use 1 or more, or dynamic.")
         if self.seed < 0:
             raise IrbenchError(f"The seed {self.seed} is negative.", hint="Use 0 or a positive number.")
-        if self.weights not in (None, "random") and not Path(str(self.weights)).is_file():
+        if self.weights not in (None, "random") and not is_file(Path(str(self.weights))):
             raise IrbenchError(
                 f"There is no weights file {self.weights}.",
                 hint="Give --weights random, or a .weights.h5 or .keras file.",

@@ -11,6 +11,7 @@ from irbench.exporter.code import makers
 from irbench.exporter.other_formats import refusal
 from irbench.exporter.source import Source
 from irbench.suggestions import did_you_mean, nearest
+from irbench.system.file_states import exists, is_file
 
 __all__ = ["similar_file", "unknown_source"]
 
@@ -32,7 +33,7 @@ def unknown_source(source: Source) -> IrbenchError:
     other = refusal(text)
     if other is not None:
         return other
-    if path.exists():
+    if exists(path):
         return IrbenchError(
             f"{text} is not an ONNX file (.onnx), a .keras file or a SavedModel folder.",
             hint="A SavedModel folder contains saved_model.pb; a function is written path/to/file.py:function.",
@@ -56,7 +57,7 @@ def _without_function(text: str, folder: Path) -> IrbenchError | None:
     """Return that a file of Python needs a function with it, and which it has; ``None`` for anything else."""
     module = text.removesuffix(":")
     file = Source(module, folder).path
-    if file.suffix != ".py" or not file.is_file():
+    if file.suffix != ".py" or not is_file(file):
         return None
     found = makers(file, module)
     if not found:

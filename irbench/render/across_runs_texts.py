@@ -13,8 +13,10 @@ from irbench.across_runs.confirmation import Obstacle, ObstacleCode
 from irbench.across_runs.environments import Difference, DifferenceKind
 from irbench.across_runs.figures import Unit
 from irbench.across_runs.problems import Problem, ProblemCode
+from irbench.plain_text import plain
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.quantities import listing, plural
+from irbench.render.unsearched_texts import UNSEARCHED_TEXTS
 from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
 
@@ -59,6 +61,7 @@ PROBLEM_TEXTS: Mapping[ProblemCode, Callable[[str, Mapping[str, Any]], str]] = {
         f"{facts['model']} is the name of different files with different graphs, so this may be the history of"
         f" different models: {_counted_files(facts['runs'])}. Give each file a name of its own."
     ),
+    "unsearched": lambda run, facts: f"{plain(run)} {UNSEARCHED_TEXTS[facts['reason']]}",
 }
 
 DIFFERENCE_TEXTS: Mapping[DifferenceKind, str] = {

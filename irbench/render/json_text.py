@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from typing import Any
 
@@ -16,12 +18,34 @@ _LAST_OF_ONE_UNIT = 0xFFFF
 
 def json_text(value: Any, indent: int = 1) -> str:
     """Return a value as indented JSON."""
-    return without_control_characters(msgspec.json.format(msgspec.json.encode(value), indent=indent).decode())
+    try:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=indent).decode()
+    except UnicodeEncodeError:
+        text = json.dumps(_plain(value), indent=indent)
+    return without_control_characters(text)
 
 
 def json_line(value: Any) -> str:
     """Return a value as JSON on one line."""
-    return without_control_characters(msgspec.json.encode(value).decode())
+    try:
+        text = msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        text = json.dumps(_plain(value))
+    return without_control_characters(text)
+
+
+def _plain(value: Any) -> Any:
+    """Return what the standard library writes as msgspec does, paths too whose bytes are not UTF-8."""
+    return _without_infinities(msgspec.to_builtins(value))
+
+
+def _without_infinities(value: Any) -> Any:
+    """Return a value with null in place of numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _without_infinities(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_infinities(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def without_control_characters(text: str) -> str:

@@ -19,7 +19,7 @@ from irbench.suggestions import did_you_mean
 from irbench.system import host
 from irbench.worker.process import WorkerDied, call_in_worker
 
-__all__ = ["ModelData", "read_data", "refuse_unknown_values"]
+__all__ = ["ModelData", "memory_for_data_bytes", "read_data", "refuse_unknown_values"]
 
 _DEADLINE_S = 600.0
 _MEMORY_SHARE = 8
@@ -150,6 +150,11 @@ class ModelData:
                 ) from error
 
 
+def memory_for_data_bytes() -> int:
+    """Return what all samples together may need."""
+    return host.available_memory_bytes() // _MEMORY_SHARE
+
+
 def read_data(asked: AskedInputs, bundle: Bundle, shapes: Mapping[str, tuple[int, ...]]) -> ModelData:
     """Read the data for a model, files in a worker; without data there are no samples.
 
@@ -167,7 +172,7 @@ def read_data(asked: AskedInputs, bundle: Bundle, shapes: Mapping[str, tuple[int
         inputs=inputs,
         elsewhere=frozenset((*asked.values, *asked.feedback)),
         sizes={**bundle.defaults, **_sizes_of_shapes(inputs, shapes)},
-        most_bytes=host.available_memory_bytes() // _MEMORY_SHARE,
+        most_bytes=memory_for_data_bytes(),
     )
     if asked.data is None:
         return ModelData(bundle, inputs, (), asked)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from irbench.errors import IrbenchError
-from irbench.system.file_states import is_folder
+from irbench.system.file_states import is_file, is_folder
 from irbench.system.home import data_home
 
 __all__ = [
     "LOGS",
     "RUN_FILE",
     "Stamp",
+    "Unsearched",
+    "UnsearchedReason",
     "default_root",
     "folders_of_runs",
     "place_of",
@@ -39,6 +41,18 @@ Stamp: TypeAlias = tuple[int, int]
 
 Unreadable: TypeAlias = Callable[[str, OSError], object]
 """Hears of a path that cannot be looked at."""
+
+UnsearchedReason: TypeAlias = Literal["link", "not-a-file", "unreadable"]
+"""``link``: a symbolic link to a folder elsewhere; ``not-a-file``: a pipe, a socket or a device; ``unreadable``: a
+folder that may not be entered."""
+
+
+@dataclass(frozen=True)
+class Unsearched:
+    """Something in a folder of runs that may have been meant, and was not searched."""
+
+    path: Path
+    reason: UnsearchedReason
 
 
 def default_root() -> Path:
@@ -95,21 +109,41 @@ def run_folders(root: Path, unreadable: Unreadable = lambda _path, _error: None)
             yield f"{_RUNS}/{month.name}/{run.name}", (state.st_size, state.st_mtime_ns)
 
 
-def folders_of_runs(folder: Path) -> Iterator[Path]:
-    """Yield the folders at any depth that hold a run, without hidden ones, links and those that cannot be read.
+def folders_of_runs(folder: Path, unsearched: Callable[[Unsearched], object] = lambda _found: None) -> Iterator[Path]:
+    """Yield the folders at any depth that hold a run, without hidden ones and links.
 
     Args:
         folder: Where they are searched, from elsewhere or a store's.
+        unsearched: Hears of links to folders elsewhere, of what is neither file nor folder, and of folders that cannot
+            be read.
     """
     pending = [folder]
     while pending:
         here = pending.pop()
-        with contextlib.suppress(OSError), os.scandir(here) as entries:
-            for entry in entries:
-                if entry.name == RUN_FILE:
-                    yield here
-                elif entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
-                    pending.append(here / entry.name)
+        try:
+            with os.scandir(here) as entries:
+                found = [entry for entry in entries if not entry.name.startswith(".")]
+        except FileNotFoundError:
+            continue
+        except OSError:
+            unsearched(Unsearched(here, "unreadable"))
+            continue
+        for entry in found:
+            if entry.name == RUN_FILE:
+                yield here
+            elif entry.is_dir(follow_symlinks=False):
+                pending.append(here / entry.name)
+            elif (reason := _why_unsearched(entry, folder)) is not None:
+                unsearched(Unsearched(here / entry.name, reason))
+
+
+def _why_unsearched(entry: os.DirEntry[str], searched: Path) -> UnsearchedReason | None:
+    """Return why something that is no folder is reported; ``None`` for files, and links to what is searched anyway."""
+    if not entry.is_symlink():
+        return None if entry.is_file(follow_symlinks=False) else "not-a-file"
+    leads_to = Path(os.path.realpath(entry))  # Path.resolve fails where links lead to each other
+    is_searched = is_folder(leads_to) and leads_to.is_relative_to(os.path.realpath(searched))
+    return None if is_file(leads_to) or is_searched else "link"
 
 
 def _is_for_runs(folder: Path) -> bool:

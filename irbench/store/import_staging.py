@@ -19,7 +19,7 @@ from irbench.spec import Timing
 from irbench.store.archives import unpack
 from irbench.store.document import decode_document
 from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes
-from irbench.store.folders import LOGS, RUN_FILE, folders_of_runs, place_of
+from irbench.store.folders import LOGS, RUN_FILE, Unsearched, folders_of_runs, place_of
 from irbench.store.launches import decode_launch
 from irbench.store.logs import read_logs
 from irbench.store.reading import check_launches, read_launch
@@ -49,10 +49,12 @@ class Staged:
     Attributes:
         copies: Where each new run lies for the moment, by the place that it is to have.
         present: Folders of those that were here already, with the same content.
+        unsearched: What lies among the runs and was not searched.
     """
 
     copies: dict[Path, Path]
     present: tuple[Path, ...]
+    unsearched: tuple[Unsearched, ...] = ()
 
 
 def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
@@ -70,9 +72,10 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     limit_memory(psutil.Process().memory_info().data + _MEMORY_BYTES)
     copies: dict[Path, Path] = {}
     present: dict[Path, None] = {}
+    unsearched: list[Unsearched] = []
     try:
         for number, source in enumerate(sources):
-            for folder in _runs_in(source, scratch / f"unpacked-{number}"):
+            for folder in _runs_in(source, scratch / f"unpacked-{number}", unsearched):
                 run = _checked(folder)
                 place = place_of(root, run.document.created, run.document.run_id)
                 if place.exists():
@@ -87,17 +90,18 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
             f"A run in {', '.join(map(str, sources))} takes more than {_MEMORY_BYTES / 1e9:.0f} GB of memory to read.",
             hint="irbench does not write such runs: do not trust it.",
         ) from error
-    return Staged(copies, tuple(present))
+    return Staged(copies, tuple(present), tuple(unsearched))
 
 
-def _runs_in(source: Path, scratch: Path) -> Iterator[Path]:
-    """Yield the folders of the runs in an archive or below a folder."""
+def _runs_in(source: Path, scratch: Path, unsearched: list[Unsearched]) -> Iterator[Path]:
+    """Yield the folders of the runs in an archive or below a folder, and add what is left out to a list."""
     below = source
     if not is_folder(source):
         unpack(source, scratch)
         below = scratch
-    found = sorted(folders_of_runs(below))
-    if not found:
+    known = len(unsearched)
+    found = sorted(folders_of_runs(below, unsearched.append))
+    if not found and len(unsearched) == known:
         raise IrbenchError(f"{source} contains no run.", hint="Give an archive written by irbench results export.")
     yield from found
 

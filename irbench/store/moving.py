@@ -11,9 +11,10 @@ from pathlib import Path
 
 from irbench.errors import IrbenchError
 from irbench.store.files import explained, read_bytes
+from irbench.store.folders import Unsearched
 from irbench.store.import_staging import Staged
 from irbench.system.files import move_folder
-from irbench.system.locks import hold, temporary_folder
+from irbench.system.locks import hold, temporary_folder, waiting_for
 
 __all__ = ["Arrivals", "import_runs", "remove_runs"]
 
@@ -25,10 +26,12 @@ class Arrivals:
     Attributes:
         added: Folders of the runs that are new here.
         present: Folders of those that were here already, with the same content.
+        unsearched: What lies among the runs and was not searched.
     """
 
     added: tuple[Path, ...]
     present: tuple[Path, ...]
+    unsearched: tuple[Unsearched, ...] = ()
 
 
 def import_runs(sources: Sequence[Path], root: Path, stage: Callable[[Sequence[Path], Path, Path], Staged]) -> Arrivals:
@@ -49,11 +52,14 @@ def import_runs(sources: Sequence[Path], root: Path, stage: Callable[[Sequence[P
         staged = stage(sources, root, scratch)
         added = _publish(staged.copies)
     others = tuple(place for place in staged.copies if place not in added)
-    return Arrivals(added, (*staged.present, *others))
+    return Arrivals(added, (*staged.present, *others), staged.unsearched)
 
 
 def remove_runs(folders: Sequence[Path], root: Path) -> Iterator[Path]:
-    """Remove runs for good, and yield each when it is gone; it disappears in one step.
+    """Remove runs for good, and yield each that is gone; it disappears in one step.
+
+    One that somebody else removed meanwhile is not yielded. Removals from one store take turns, so that none takes
+    another's lock for that of a measurement.
 
     Args:
         folders: Where they lie, below ``root``.
@@ -63,14 +69,39 @@ def remove_runs(folders: Sequence[Path], root: Path) -> Iterator[Path]:
         IrbenchError: One of them is being measured, and none was removed; or its folder may not be changed.
     """
     with contextlib.ExitStack() as stack:
-        for folder in folders:
-            _hold(folder, stack)
         with explained(root):
             aside = stack.enter_context(temporary_folder(root, ".removed-"))
-        for folder in folders:
-            with explained(folder):
-                folder.rename(aside / folder.name)
-            yield folder
+        removed: list[Path] = []
+        try:
+            with _turn(root), contextlib.ExitStack() as held:
+                for folder in folders:
+                    _hold(folder, held)
+                for number, folder in enumerate(folders):
+                    if _moved_aside(folder, aside / str(number)):
+                        removed.append(folder)
+        finally:  # after the turn, because whoever is told may be slow; and told even where a later one failed
+            yield from removed
+
+
+def _moved_aside(folder: Path, place: Path) -> bool:
+    """Move a run out of sight; ``False`` where somebody else did before."""
+    with explained(folder):
+        try:
+            folder.rename(place)
+        except FileNotFoundError:
+            if os.path.lexists(folder):
+                raise
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def _turn(root: Path) -> Iterator[None]:
+    """Wait until nobody else removes runs from a store; where nothing knows locks, do not."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            stack.enter_context(waiting_for(root))
+        yield
 
 
 def _publish(copies: Mapping[Path, Path]) -> tuple[Path, ...]:

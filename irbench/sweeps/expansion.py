@@ -7,11 +7,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 from irbench.sweeps.cells import AXES, CurveStep, Expansion, Settings, SweepCell, SweepTable, digest
 
-__all__ = ["Doubling", "Lists", "Matrix", "UnmatchedExclusion", "doubled", "expand", "in_order"]
+__all__ = [
+    "MOST_COMBINATIONS",
+    "Doubling",
+    "Lists",
+    "Matrix",
+    "TooManyCombinations",
+    "UnmatchedExclusion",
+    "doubled",
+    "expand",
+    "in_order",
+]
+
+MOST_COMBINATIONS = 1 << 18
+"""Of a plan: a few lines can ask for more cells than memory holds, and one cell takes seconds to measure."""
 
 Lists = Mapping[str, Any]
 """Settings of a plan before they are combined: a tuple of values for each axis, and a value for any other key."""
@@ -65,6 +79,18 @@ class UnmatchedExclusion(Exception):
         self.exclusion = exclusion
 
 
+class TooManyCombinations(Exception):
+    """The lists of a plan have more combinations than are looked at.
+
+    Attributes:
+        count: How many they have, each counted once more for every exclusion that it is compared with.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(str(count))
+        self.count = count
+
+
 def expand(matrices: Sequence[Matrix], seed: int) -> Expansion:
     """Return the tables of a plan in the order in which they are measured.
 
@@ -75,8 +101,11 @@ def expand(matrices: Sequence[Matrix], seed: int) -> Expansion:
         seed: Decides the order: what is added to a plan does not change the order of the rest.
 
     Raises:
+        TooManyCombinations: There are more than ``MOST_COMBINATIONS``.
         UnmatchedExclusion: An exclusion leaves nothing out.
     """
+    if (count := sum(map(_combination_count, matrices))) > MOST_COMBINATIONS:
+        raise TooManyCombinations(count)
     tables: dict[tuple[str, tuple[str, ...], CurveStep | None], dict[str, SweepCell]] = defaultdict(dict)
     for number, matrix in enumerate(matrices):
         for cell, step in _cells(number, matrix):
@@ -97,12 +126,22 @@ def doubled(doubling: Doubling) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+def _all_lists(matrix: Matrix) -> Lists:
+    return matrix.lists if matrix.doubling is None else {**matrix.lists, "batch": doubled(matrix.doubling)}
+
+
+def _combination_count(matrix: Matrix) -> int:
+    lists = _all_lists(matrix)
+    own = prod(len(lists[key]) for key in AXES if key in lists)
+    further = sum(prod(len(included[key]) for key in AXES if key in included) for included in matrix.include)
+    return own * (1 + len(matrix.exclude)) + further
+
+
 def _cells(number: int, matrix: Matrix) -> Iterator[tuple[SweepCell, CurveStep | None]]:
     """Yield the cells of a matrix, each with its place in a curve."""
     doubling = matrix.doubling
-    lists = matrix.lists if doubling is None else {**matrix.lists, "batch": doubled(doubling)}
     excluded = [0] * len(matrix.exclude)
-    for settings in _combinations(lists):
+    for settings in _combinations(_all_lists(matrix)):
         matching = [place for place, exclusion in enumerate(matrix.exclude) if _matches(settings, exclusion)]
         for place in matching:
             excluded[place] += 1

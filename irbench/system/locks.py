@@ -57,12 +57,13 @@ def is_held(path: Path) -> bool:
 
 @contextmanager
 def waiting_for(path: Path) -> Iterator[None]:
-    """Hold a file's lock, waiting for as long as another process holds it; the file is made and stays.
+    """Hold the lock of a folder or file, waiting for as long as another process holds it; a file is made and stays.
 
     Raises:
         OSError: It cannot be opened, or neither its file system nor the system knows locks.
     """
-    descriptor = _locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), wait=True)
+    access = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+    descriptor = _locked(os.open(path, access | os.O_NOFOLLOW, 0o600), wait=True)
     try:
         yield
     finally:

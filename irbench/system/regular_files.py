@@ -29,6 +29,8 @@ def open_regular(path: Path | str, *, follow: bool = True, folder: int | None = 
         if error.errno == errno.ELOOP and not follow:
             raise OSError(errno.ELOOP, "it is a symbolic link", str(path)) from error
         raise
+    except ValueError as error:  # a null character, which plans and receipts may hold
+        raise OSError(errno.EINVAL, "no file can have such a name", str(path)) from error
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(descriptor, "rb")

@@ -117,6 +117,15 @@ def test_what_is_wrong_with_both_sides_is_said_at_once():
     assert "one and two: no run that can be compared" in refused.err
 
 
+def test_links_among_the_runs_of_a_folder_are_named_and_the_others_compared(tmp_path: Path):
+    first, second = (store(default_root(), {"ort": EVEN}) for _ in range(2))
+    shutil.copytree(first.folder, tmp_path / first.folder.name)
+    (tmp_path / second.folder.name).symlink_to(second.folder)
+    called = compared(tmp_path, second.folder.name)
+    assert called.code == 0, called.err
+    assert f"warning: {tmp_path / second.folder.name} was left out: it is a symbolic link." in called.err
+
+
 @pytest.mark.parametrize("condition", ["p51>5%", "p50<5%", "p50>5MB", "fast"])
 def test_a_wrong_condition_is_refused_before_anything_is_read(condition: str):
     refused = compared("nothing", "--fail-on", condition)

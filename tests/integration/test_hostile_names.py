@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import compared_runs
+import models
 import onnx
 import pytest
 from documents import ENVIRONMENT, example, launch
@@ -137,3 +138,43 @@ def test_names_in_stored_runs_are_harmless(
     form = arguments[arguments.index("--format") + 1] if "--format" in arguments else "table"
     check = harmless_in_spreadsheets if arguments[-1] == "--samples" else CHECKS.get(form, harmless_on_a_terminal)
     assert check(called.out)
+
+
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("run", LONG, "-o", "out.txt"),
+        ("soak", LONG, "-o", "out.txt"),
+        ("tune", f"{LONG}/net", "-o", "out.txt"),
+        ("run", "mlp.onnx", "--cell", f"mine={LONG}.py:f"),
+        ("run", "mlp.onnx", "--metric", f"{LONG}.py:f>=0.9"),
+        ("reduce", "mlp.onnx", "--expect-wrong", "ort", "-o", LONG),
+        ("ab", LONG, "--runtime", "ort", "--a", "1.20", "--b", "1.21"),
+        ("ab", "mlp.onnx", "--runtime", "ort", "--a", LONG, "--b", "1.21"),
+        ("ab", "mlp.onnx", "--runtime", "ort", "--a", f"{LONG}.whl", "--b", "1.21"),
+        ("verify", "mlp.onnx", "--between", LONG, "1.2"),
+        ("export", "resnet50", "--weights", LONG),
+    ],
+    ids=lambda asked: " ".join(word.replace(LONG, "long") for word in asked),
+)
+@pytest.mark.usefixtures("known_backends")
+def test_a_name_too_long_for_any_file_is_one_line_and_its_remedy(
+    asked: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models.mlp(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    called = irbench(*asked)
+    assert called.code == 2, called.err
+    *_, problem, remedy = called.err.splitlines()
+    assert (problem[:7], remedy[:6]) == ("error: ", "hint: "), called.err
+
+
+def test_a_model_of_a_plan_whose_name_no_file_can_have_is_one_line_and_its_remedy(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text('[defaults]\nmodels = "a\\u0000b.onnx"\n')
+    for call in (("plan", "expand"), ("sweep",)):
+        called = irbench(*call, tmp_path / "plan.toml")
+        assert "Internal error" not in called.err
+        assert called.code in (0, 2), called.err

@@ -14,6 +14,7 @@ from front_door import irbench
 from stored_runs import FAILED, PREVIEW, listed, measured, names, older_and_newer, refused, results
 
 from irbench.store import Store
+from irbench.system.locks import waiting_for
 
 
 @pytest.fixture
@@ -52,6 +53,20 @@ def test_runs_are_removed_by_name_beginning_and_folder(root: Path) -> None:
     assert called.out.count("removed ") == 3
     assert names(root) == {kept.document.run_id}
     assert not first.folder.exists()
+
+
+def test_of_two_calls_that_remove_the_same_runs_at_once_each_run_goes_once_and_neither_fails(root: Path) -> None:
+    runs = [measured(root).document.run_id for _ in range(3)]
+    asked = [sys.executable, "-P", "-m", "irbench", "results", "rm", *runs, "--yes", "--results", str(root)]
+    with waiting_for(root):
+        both = [subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        while len(list(root.glob(".removed-*"))) < 2:
+            assert [call.poll() for call in both] == [None, None]
+    ends = [call.communicate(timeout=100) for call in both]
+    assert [call.returncode for call in both] == [0, 0], ends
+    assert sorted(line for out, _ in ends for line in out.splitlines()) == [f"removed {run}" for run in sorted(runs)]
+    assert sorted(line.split()[0] for _, err in ends for line in err.splitlines()) == sorted(runs)
+    assert all("is gone already" in line for _, err in ends for line in err.splitlines())
 
 
 def test_nothing_is_removed_without_a_yes_where_nobody_can_be_asked(root: Path) -> None:

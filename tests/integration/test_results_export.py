@@ -142,9 +142,24 @@ def test_an_archive_of_all_runs_says_which_it_does_not_hold(root: Path, tmp_path
     assert f"{damaged.folder / 'run.json'} is damaged" in called.err
 
 
+@pytest.mark.parametrize("name", ["runs.tar.gz", "runs.csv", "link.csv"])
+def test_a_file_that_is_there_is_overwritten_only_by_force(name: str, root: Path, tmp_path: Path) -> None:
+    measured(root)
+    older = tmp_path / name.replace("link", "target")
+    assert results(root, "export", "latest", "-o", older).code == 0
+    if older.name != name:
+        (tmp_path / name).symlink_to(older)
+    before = older.read_bytes()
+    measured(root)
+    assert refused(results(root, "export", "--all", "-o", tmp_path / name), "exists already", "--force")
+    assert older.read_bytes() == before
+    assert results(root, "export", "--all", "--force", "-o", tmp_path / name).code == 0
+    assert older.read_bytes() != before
+
+
 def test_where_no_run_can_be_read_nothing_is_written(root: Path, tmp_path: Path) -> None:
     (tmp_path / "out.csv").write_text("before")
-    called = results(root, "export", "one", "other", "-o", tmp_path / "out.csv")
+    called = results(root, "export", "one", "other", "--force", "-o", tmp_path / "out.csv")
     assert refused(called, "None of the runs can be exported", "irbench results")
     assert called.err.count("error: There is no run") == 2
     assert (tmp_path / "out.csv").read_text() == "before"

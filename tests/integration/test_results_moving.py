@@ -59,6 +59,44 @@ def test_a_folder_of_runs_is_imported_too(root: Path, tmp_path: Path) -> None:
     assert names(tmp_path / "there") == runs
 
 
+def test_what_an_import_leaves_out_is_named_with_a_remedy_and_makes_the_exit_code(root: Path, tmp_path: Path) -> None:
+    run, linked, there = measured(root), measured(tmp_path / "elsewhere"), tmp_path / "there"
+    (run.folder.parent / linked.folder.name).symlink_to(linked.folder)
+    os.mkfifo(root / "pipe")
+    called = results(there, "import", root)
+    assert (called.code, called.out) == (3, f"imported {run.folder.name}\n")
+    pipe, link = sorted(called.err.splitlines(), key=lambda line: "symbolic link" in line)
+    assert pipe.startswith(f"error: {root / 'pipe'} was left out: it is neither a file nor a folder. Copy ")
+    assert link.endswith("it is a symbolic link. If you know where it leads, name that folder.")
+    assert linked.folder.name in link
+    assert names(there) == {run.folder.name}
+    run.folder.rename(tmp_path / run.folder.name)
+    called = results(there, "import", root)
+    assert (called.code, called.out, called.err.count("was left out")) == (2, "", 2)
+
+
+def test_what_is_left_out_is_named_on_one_line_whatever_its_name(root: Path, tmp_path: Path) -> None:
+    measured(root)
+    os.mkfifo(root / "a\nerror: forged\x1b[31m")
+    os.mkfifo(os.fsencode(root) + b"/\xff\xfe")
+    called = results(tmp_path / "there", "import", root)
+    assert called.code == 3
+    assert [line.partition(" was left out")[0] for line in sorted(called.err.splitlines())] == [
+        f"error: {root}/a error: forged\N{REPLACEMENT CHARACTER}[31m",
+        f"error: {root}/{chr(0xFFFD) * 2}",
+    ]
+    assert json.loads(irbench("compare", root, root, "--format", "json").out)["comparison"]
+
+
+def test_of_very_many_things_that_are_left_out_ten_are_named(root: Path, tmp_path: Path) -> None:
+    measured(root)
+    for number in range(12):
+        os.mkfifo(root / f"pipe-{number}")
+    called = results(tmp_path / "there", "import", root)
+    assert (called.code, called.err.count("was left out")) == (3, 10)
+    assert called.err.endswith("2 more paths were left out for such reasons.\n")
+
+
 def test_a_run_that_is_here_with_other_content_is_refused(root: Path, tmp_path: Path) -> None:
     run, other = measured(root), measured(root)
     results(root, "export", run.document.run_id, other.document.run_id, "-o", tmp_path / "runs.tar.gz")
@@ -229,6 +267,6 @@ def test_a_model_is_not_overwritten_by_an_export(root: Path, tmp_path: Path) -> 
     measured(root)
     (tmp_path / "model.onnx").write_bytes(b"weights")
     assert refused(results(root, "export", "latest", "-o", tmp_path / "model.onnx"), "tells no format", ".tar.gz")
-    archive = ("--format", "archive", "-o", tmp_path / "model.onnx")
+    archive = ("--format", "archive", "--force", "-o", tmp_path / "model.onnx")
     assert refused(results(root, "export", "latest", *archive), "does not end with .tar.gz", ".tar.gz")
     assert (tmp_path / "model.onnx").read_bytes() == b"weights"

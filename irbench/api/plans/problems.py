@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from irbench.errors import IrbenchError
@@ -17,13 +18,14 @@ __all__ = ["Place", "place_text", "plan_error", "structural_problems"]
 Place: TypeAlias = Sequence[str | int]
 """Keys and places in lists, from the top of a plan."""
 
+_MOST_LINES = 50
 _TABLES = ("model_type", "model_attributes_type", "dict_type")
 
 
 def plan_error(name: str, problems: Iterable[str]) -> IrbenchError:
     """Return the error that lists all problems of a plan, a line for each."""
     lines = tuple(dict.fromkeys(problems))
-    said = "a problem" if len(lines) == 1 else f"{len(lines)} problems"
+    said = "a problem" if len(lines) == 1 else f"{len(lines)} problems" if len(lines) < _MOST_LINES else "many problems"
     hint = "Fix every line above; irbench plan schema prints all keys with their forms."
     return IrbenchError(f"{name} has {said}.", hint=hint, details=lines)
 
@@ -31,14 +33,15 @@ def plan_error(name: str, problems: Iterable[str]) -> IrbenchError:
 def structural_problems(
     errors: Iterable[ErrorDetails], document: Mapping[str, Any], keys: Callable[[Place], Sequence[str]]
 ) -> list[str]:
-    """Return a line for each key or value that a plan cannot have, in the order of the plan.
+    """Return a line for each of the first keys and values that a plan cannot have, in the order of the plan.
 
     Args:
         errors: What pydantic found.
         document: What it read.
         keys: Returns the keys that the table in a place may have.
     """
-    ordered = sorted(errors, key=lambda error: _position(error["loc"], document))
+    # a file from elsewhere may have any number of them
+    ordered = sorted(islice(errors, _MOST_LINES), key=lambda error: _position(error["loc"], document))
     return [_line(error, document, keys) for error in ordered]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,15 @@ from irbench.api.plans.problems import Place, place_text, plan_error, structural
 from irbench.errors import IrbenchError
 from irbench.suggestions import did_you_mean
 from irbench.sweeps.cells import AXES, Expansion
-from irbench.sweeps.expansion import Doubling, Lists, Matrix, UnmatchedExclusion, expand
+from irbench.sweeps.expansion import (
+    MOST_COMBINATIONS,
+    Doubling,
+    Lists,
+    Matrix,
+    TooManyCombinations,
+    UnmatchedExclusion,
+    expand,
+)
 from irbench.system.file_states import is_file
 from irbench.system.regular_files import read_regular
 
@@ -28,7 +37,9 @@ PlanSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any]"
 SHIPPED = Path(__file__).parents[2] / "plans"
 """The folder of the plans that come with irbench."""
 
-_MOST_BYTES = 1 << 24
+_MOST_BYTES = 1 << 20
+_DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){32}""")
+"""A key of so many parts, of which no plan has more than five: what tomllib takes for one grows with their square."""
 _FIX = "Fix it, for example in an editor."
 _DOUBLING_KEYS = ("smallest_batch", "largest_batch", "stop_gain")
 
@@ -63,11 +74,23 @@ def read_plan(source: PlanSource) -> SweepPlan:
         return _plan(source, str(source.get("name") or "sweep"), Path.cwd(), "The plan")
     path = plan_file(str(source))
     try:
-        document = tomllib.loads(plan_text(path))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = _parsed(plan_text(path))
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is one, and so is what numbers without end raise
         raise IrbenchError(f"{path} is not valid TOML: {error}.", hint=_FIX) from error
     folder = Path.cwd() if path.parent == SHIPPED else path.absolute().parent
     return _plan(document, path.stem, folder, str(path))
+
+
+def _parsed(text: str) -> Mapping[str, Any]:
+    """Return what a plan says.
+
+    Raises:
+        TOMLDecodeError: It is no TOML, or nests deeper than any plan.
+        RecursionError: Its values do.
+    """
+    if deep := _DEEP_KEY.search(text):
+        raise tomllib.TOMLDecodeError(f"A key nests too deep (at line {text.count(chr(10), 0, deep.start()) + 1})")
+    return tomllib.loads(text)
 
 
 def shipped_plans() -> tuple[str, ...]:
@@ -120,6 +143,9 @@ def _plan(document: Mapping[str, Any], name: str, folder: Path, called: str) -> 
         raise plan_error(called, problems)
     try:
         expansion = expand([_matrix(checked, matrix) for matrix in _matrices(checked)], checked.seed)
+    except TooManyCombinations as error:
+        said = f"its lists have {error.count:,} combinations, where {MOST_COMBINATIONS:,} are the most"
+        raise plan_error(called, [said]) from error
     except UnmatchedExclusion as unmatched:
         place = ("matrix", unmatched.matrix, "exclude", unmatched.exclusion)
         raise plan_error(called, [f"{place_text(place)}: it matches no cell"]) from unmatched

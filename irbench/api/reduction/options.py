@@ -17,6 +17,7 @@ from irbench.api.resolve import resolve_backends
 from irbench.errors import IrbenchError
 from irbench.reduction.expectation import Expectation, SlowerThan
 from irbench.reduction.files import INPUTS_FILE, MODEL_FILE
+from irbench.system.file_states import is_folder
 
 __all__ = [
     "MIN_SHARE",
@@ -151,13 +152,19 @@ def output_folder(options: ReduceOptions) -> Path:
     """Return the folder for the files, which is empty or not there yet.
 
     Raises:
-        IrbenchError: It holds something, or is a file.
+        IrbenchError: It holds something, is a file, or cannot be made.
     """
     name = Path(options.model).stem if options.model.endswith(".onnx") else Path(options.model).name
     folder = options.output or Path(f"{name}-reduced")
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+    try:
+        is_there = folder.exists()
+    except OSError as error:  # a name too long for any folder
         raise IrbenchError(
-            f"{folder} {'is not empty' if folder.is_dir() else 'is a file'}.",
+            f"{folder} cannot be made: {error.strerror}.", hint="Name another folder with -o."
+        ) from error
+    if is_there and not (is_folder(folder) and not any(folder.iterdir())):
+        raise IrbenchError(
+            f"{folder} {'is not empty' if is_folder(folder) else 'is a file'}.",
             hint="Remove it, or name another folder with -o.",
         )
     return folder

@@ -13,6 +13,7 @@ from irbench.cli.options.types import COUNT, DURATION
 from irbench.cli.output.stderr import say
 from irbench.errors import ExitCode, IrbenchError
 from irbench.render.formats.registry import ARCHIVE, FORMATS, format_for
+from irbench.system.file_states import is_file
 
 __all__ = ["export"]
 
@@ -41,6 +42,7 @@ Examples:
     metavar="FILE",
     help="The file to write; - is standard output, the default for text.",
 )
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists; an archive replaces only an archive.")
 @RESULTS
 def export(
     runs: tuple[str, ...],
@@ -52,6 +54,7 @@ def export(
     form: str | None,
     columns: tuple[str, ...],
     output: Path | None,
+    force: bool,
     results: Path | None,
 ) -> int:
     """Export runs to an archive, or to a file for other programs.
@@ -60,12 +63,14 @@ def export(
     All checksums are verified. An archive holds raw samples and logs (of each log, the last megabyte): read it with
     `irbench results import`, or unpack it with tar in a results folder. The other formats have a row for each row of
     the runs, also for failed ones, and docs/exports.md describes them. A run that cannot be read is reported, and the
-    others are exported. An existing FILE is overwritten; by an archive, only if it is one.
+    others are exported. An existing FILE is overwritten only with --force.
     """
     from irbench.store.folders import default_root
 
     root = results or default_root()
     wanted = _format(form, output)
+    if output is not None and not force:
+        _refuse_overwriting(output)
     names, problems = _chosen(root, runs, (model, backend, since, limit), everything=everything)
     for problem in problems:
         say(f"error: {problem}")
@@ -80,6 +85,16 @@ def export(
 def _format(form: str | None, output: Path | None) -> str:
     told = format_for(output) if form is None and output is not None else None
     return form or (told.name if told is not None else ARCHIVE)
+
+
+def _refuse_overwriting(output: Path) -> None:
+    """Refuse a file that is there, which may hold the last copy of runs; a pipe or a device loses nothing.
+
+    Raises:
+        IrbenchError: It is there.
+    """
+    if is_file(output):
+        raise IrbenchError(f"{output} exists already.", hint="Give another file with -o, or overwrite it with --force.")
 
 
 def _chosen(

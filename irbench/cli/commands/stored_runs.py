@@ -11,7 +11,7 @@ import click
 from irbench.cli.options.completion import RUN
 from irbench.cli.options.formats import RESULTS
 from irbench.cli.output.stderr import say
-from irbench.errors import IrbenchError
+from irbench.errors import ExitCode, IrbenchError
 
 __all__ = ["import_", "remove"]
 
@@ -28,7 +28,8 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
     """Delete stored runs.
 
     RUN is a run's name, its id or the beginning of its id, its folder, or `latest`. If any RUN is not found, or is
-    the name of several runs, nothing is deleted. A run that is still being measured is not deleted.
+    the name of several runs, nothing is deleted. A run that is still being measured is not deleted. One that another
+    call deletes meanwhile is no error.
     """
     from irbench.api.stored_runs import find_runs, remove_folders
     from irbench.cli.output.console import print_lines
@@ -38,7 +39,8 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
     _refuse_doubtful_names(root, runs)
     folders = find_runs(root, runs)
     if yes or _confirmed(root, folders):
-        remove_folders(root, folders, lambda folder: print_lines(f"removed {folder.name}"))
+        for folder in remove_folders(root, folders, lambda folder: print_lines(f"removed {folder.name}")):
+            say(f"{folder.name} is gone already: somebody else removed it")
     else:
         say("Nothing was deleted.")
 
@@ -52,20 +54,28 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
     "sources", nargs=-1, required=True, metavar="FILE.tar.gz|DIR...", type=click.Path(exists=True, path_type=Path)
 )
 @RESULTS
-def import_(sources: tuple[Path, ...], results: Path | None) -> None:
+def import_(sources: tuple[Path, ...], results: Path | None) -> int:
     """Import runs: archives written by `irbench results export`, or folders that contain runs.
 
     Structure, format and checksums are verified first; if anything is wrong, nothing is imported. A run that is
-    already stored with the same content is skipped.
+    already stored with the same content is skipped. Links to folders elsewhere, pipes, devices and folders that cannot
+    be read are named and left out; the exit code is then 3, or 2 if there is nothing else.
     """
-    from irbench.api.stored_runs import import_runs
+    from irbench.api.stored_runs import bring_in
     from irbench.cli.output.console import print_lines
+    from irbench.render.unsearched_texts import unsearched_lines
+    from irbench.store.folders import default_root
 
-    added, present = import_runs(sources, results=results)
-    for folder in added:
+    arrivals = bring_in(sources, results or default_root())
+    for folder in arrivals.added:
         print_lines(f"imported {folder.name}")
-    for folder in present:
+    for folder in arrivals.present:
         say(f"{folder.name} is already stored")
+    for line in unsearched_lines(arrivals.unsearched):
+        say(f"error: {line}")
+    if not arrivals.unsearched:
+        return int(ExitCode.OK)
+    return int(ExitCode.FAILED_CELL if arrivals.added or arrivals.present else ExitCode.USAGE)
 
 
 def _refuse_doubtful_names(root: Path, names: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from irbench.cli.output.resuming import say_how_to_resume
 from irbench.cli.output.stderr import plugin_warnings_told, say
 from irbench.errors import IrbenchError
+from irbench.system.file_states import exists, is_folder
 
 if TYPE_CHECKING:
     from irbench.api.measurement import StoredRun
@@ -69,6 +70,6 @@ def refuse_overwriting_models(models: Sequence[str], output: Path | None) -> Non
         IrbenchError: It is such a one.
     """
     for model in map(Path, models if output is not None else ()):
-        files = (model, *(model.iterdir() if model.is_dir() else ()))
-        if output is not None and output.exists() and output.resolve() in {path.resolve() for path in files}:
+        files = (model, *(model.iterdir() if is_folder(model) else ()))
+        if output is not None and exists(output) and output.resolve() in {path.resolve() for path in files}:
             raise IrbenchError(f"-o {output} would overwrite the model.", hint="Give another path with -o.")

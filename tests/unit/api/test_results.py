@@ -7,6 +7,7 @@ import io
 import json
 import pickle
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from documents import BUSY, ENVIRONMENT, cell, example, group, launch
 
 import irbench
 from irbench import Run
-from irbench.errors import IrbenchError
+from irbench.errors import ExitCode, IrbenchError
 from irbench.store import Store, default_root
 
 
@@ -166,6 +167,19 @@ def test_runs_are_removed_packed_and_brought_back(tmp_path: Path):
     added, present = irbench.import_runs(tmp_path / "run.tar.gz")
     assert ([folder.name for folder in added], present) == ([run.id], ())
     assert irbench.load("gone").document == run.document
+
+
+def test_an_import_that_leaves_something_out_brings_in_the_rest_and_raises(tmp_path: Path):
+    run = stored(launches=False)
+    shutil.copytree(run.folder, tmp_path / "brought" / run.id)
+    (tmp_path / "brought" / "link").symlink_to(tmp_path)
+    irbench.remove_runs(run.id)
+    with pytest.raises(IrbenchError, match="Not everything was imported") as caught:
+        irbench.import_runs(tmp_path / "brought")
+    assert caught.value.exit_code == ExitCode.FAILED_CELL
+    (detail,) = caught.value.details
+    assert detail.startswith(f"{tmp_path / 'brought' / 'link'} was left out: it is a symbolic link.")
+    assert irbench.load(run.id).document == run.document
 
 
 @pytest.mark.parametrize("library", ["pandas", "pyarrow"])

@@ -6,6 +6,7 @@ import os
 import signal
 
 import pytest
+from front_door import irbench
 
 from irbench.cli.interrupts import as_interrupts
 
@@ -38,3 +39,12 @@ def test_a_hangup_leaves_pipes_and_files_as_they_are(capfd: pytest.CaptureFixtur
         signal.raise_signal(signal.SIGHUP)
     os.write(1, b"data")
     assert capfd.readouterr().out == "data"
+
+
+def test_an_interrupt_while_the_command_is_imported_is_said_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("irbench.cli.importlib.import_module", interrupt)
+    called = irbench("results")
+    assert (called.code, called.err) == (130, "error: interrupted\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -280,3 +281,36 @@ def test_a_pipe_among_the_samples_keeps_nobody_waiting(tmp_path: Path, name: str
 def test_a_name_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(IrbenchError, match="There is no file or folder"):
         read_files(tmp_path / ("a" * 300), target(X))
+
+
+@pytest.mark.parametrize("name", ["s1.npz", "s1.npy", "s1.png"])
+def test_a_pipe_among_the_samples_is_refused_and_neither_read_nor_left_out(tmp_path: Path, name: str) -> None:
+    np.savez(tmp_path / "s0.npz", x=np.zeros((1, 3), np.float32))
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(IrbenchError, match=r"not a regular file|several kinds"):
+        read_files(tmp_path, target(X))
+
+
+def test_a_link_to_a_sample_that_is_gone_is_refused_and_not_left_out(tmp_path: Path) -> None:
+    np.savez(tmp_path / "s0.npz", x=np.zeros((1, 3), np.float32))
+    (tmp_path / "s1.npz").symlink_to(tmp_path / "gone.npz")
+    with pytest.raises(IrbenchError, match=r"s1\.npz cannot be read: No such file"):
+        read_files(tmp_path, target(X))
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, lambda path: path.symlink_to(path.with_name("gone"))], ids=["pipe", "link"]
+)
+def test_a_data_set_that_is_no_folder_and_an_input_that_is_no_file_are_refused(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    whole = tmp_path / "test_data_set_0"
+    whole.mkdir()
+    (whole / "input_0.pb").write_bytes(numpy_helper.from_array(np.zeros((1, 3), np.float32)).SerializeToString())
+    make(tmp_path / "test_data_set_1")
+    with pytest.raises(IrbenchError, match="test_data_set_1 contains 0 inputs"):
+        read_files(tmp_path, target(X))
+    (whole / "input_0.pb").unlink()
+    make(whole / "input_0.pb")
+    with pytest.raises(IrbenchError, match=r"input_0\.pb"):
+        read_files(whole, target(X))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,3 +30,10 @@ def test_what_terminals_obey_is_escaped_and_what_they_show_is_not():
 
 def test_a_line_is_a_line():
     assert "\n" not in json_line({"a": "b\nc"})
+
+
+def test_a_path_that_is_not_utf8_is_exact_too_and_numbers_stay_what_msgspec_makes_of_them():
+    value = {"path": "a\udcff", "numbers": [math.nan, math.inf, 0.1], "rows": (1,)}
+    for text in (json_text(value), json_line(value)):
+        assert json.loads(text) == {"path": "a\udcff", "numbers": [None, None, 0.1], "rows": [1]}
+        assert text.isascii()

@@ -49,10 +49,12 @@ from irbench.render.soak import SOAK_STOP_TEXTS
 from irbench.render.sweep import CURVE_END_TEXTS, STATUS_TEXTS
 from irbench.render.table_title import IO_TEXTS
 from irbench.render.texts import WARNINGS
+from irbench.render.unsearched_texts import UNSEARCHED_TEXTS
 from irbench.result import StoppedBy
 from irbench.soak_row import SoakStop
 from irbench.spec import Io
 from irbench.store.entries import OutcomeKind
+from irbench.store.folders import UnsearchedReason
 from irbench.sweeps.curve import StopReason
 from irbench.sweeps.overview import TableStatus
 from irbench.tuning.report import FlipOutcome, NotMeasured
@@ -77,6 +79,7 @@ TABLES = {
     "outcomes of replays": (REPLAY_TEXTS, ReplayOutcome),
     "reasons of claims": (REASON_TEXTS, ClaimReason),
     "problems of stored runs": (PROBLEM_TEXTS, ProblemCode),
+    "what was not searched for runs": (UNSEARCHED_TEXTS, UnsearchedReason),
     "counted phases": (PHASE_TEXTS, CountedPhase),
     "formulas of Top-Down": (TOPDOWN_TEXTS, TopdownMethod),
     "obstacles to counting": (COUNTER_OBSTACLES, CounterObstacle),

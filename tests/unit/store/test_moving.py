@@ -7,6 +7,10 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +25,10 @@ from irbench.record import LaunchRecord
 from irbench.render.samples import samples_of
 from irbench.store import RunWriter, Store, decode_launch, encode_launch
 from irbench.store.archives import pack
+from irbench.store.folders import Unsearched
 from irbench.store.import_staging import Staged, stage
 from irbench.store.moving import Arrivals, import_runs, remove_runs
+from irbench.system.locks import hold, waiting_for
 
 ROWS = tuple(row.id for row in example().cells[:2])
 
@@ -163,6 +169,52 @@ def test_a_run_that_is_being_measured_is_not_removed(there: Path):
     assert list(remove_runs([folder], there)) == [folder]
 
 
+def test_of_two_removals_at_once_one_removes_each_run_and_the_other_finds_it_gone(there: Path):
+    """The second waits for the first, whose locks are not those of a measurement."""
+    first, second = measured(there), measured(there)
+    folders, found = [first.folder, second.folder], []
+    with waiting_for(there), closing_descriptor(hold(first.folder)):
+        other = threading.Thread(target=lambda: found.extend(remove_runs(folders, there)))
+        other.start()
+        first.folder.rename(there / ".gone")
+        assert found == []
+    other.join()
+    assert found == [second.folder]
+    assert list(remove_runs(folders, there)) == []
+
+
+def test_removals_before_one_that_fails_are_told(there: Path, monkeypatch: pytest.MonkeyPatch):
+    first, second = measured(there), measured(there)
+    rename = Path.rename
+
+    def refuse_second(self: Path, target: Path) -> Path:
+        if self == second.folder:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refuse_second)
+    removing = remove_runs([first.folder, second.folder], there)
+    assert next(removing) == first.folder
+    with pytest.raises(IrbenchError, match="Permission denied"):
+        next(removing)
+    assert (first.folder.exists(), second.folder.exists()) == (False, True)
+
+
+def test_a_run_that_is_stored_twice_can_be_removed_in_both_places_at_once(there: Path):
+    run = measured(there)
+    twin = there / "runs" / "2001-01" / run.folder.name
+    shutil.copytree(run.folder, twin)
+    assert list(remove_runs([run.folder, twin], there)) == [run.folder, twin]
+
+
+@contextmanager
+def closing_descriptor(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def test_an_exact_name_is_preferred_and_one_that_is_stored_twice_can_be_named_by_its_folder(there: Path):
     run = measured(there)
     longer = run.folder.with_name(run.folder.name + "X")
@@ -236,8 +288,32 @@ def test_folders_behind_links_are_not_searched(tmp_path: Path, there: Path):
     measured(tmp_path / "elsewhere")
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "runs").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(IrbenchError, match="contains no run"):
-        brought(there, tmp_path / "a")
+    assert brought(there, tmp_path / "a") == Arrivals((), (), (Unsearched(tmp_path / "a" / "runs", "link"),))
+
+
+def test_what_is_no_folder_among_runs_is_named_and_the_others_are_imported(tmp_path: Path, there: Path):
+    run, month = measured(tmp_path / "a"), tmp_path / "a" / "runs" / "2026-01"
+    month.mkdir()
+    (month / "link").symlink_to(tmp_path / "a" / "runs")  # to what is searched anyway
+    (month / "dangling").symlink_to(tmp_path / "gone")
+    (month / "circle").symlink_to(month / "circle")
+    (month / "notes.txt").symlink_to(run.folder / "run.json")
+    os.mkfifo(month / ".hidden")
+    os.mkfifo(month / "pipe")
+    found = brought(there, tmp_path / "a")
+    assert [path.name for path in found.added] == [run.folder.name]
+    assert set(found.unsearched) == {
+        Unsearched(month / "pipe", "not-a-file"),
+        Unsearched(month / "dangling", "link"),
+        Unsearched(month / "circle", "link"),
+    }
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may enter every folder")
+def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path, there: Path):
+    measured(tmp_path / "a")
+    (tmp_path / "a" / "closed").mkdir(mode=0)
+    assert brought(there, tmp_path / "a").unsearched == (Unsearched(tmp_path / "a" / "closed", "unreadable"),)
 
 
 @pytest.mark.parametrize("name", ["run.json", "launch-00-00.bin", "logs/ort.log", "logs"])

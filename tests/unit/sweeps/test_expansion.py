@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from irbench.sweeps.cells import SweepCell, SweepTable
-from irbench.sweeps.expansion import Doubling, Matrix, UnmatchedExclusion, doubled, expand, in_order
+from irbench.sweeps.expansion import (
+    Doubling,
+    Matrix,
+    TooManyCombinations,
+    UnmatchedExclusion,
+    doubled,
+    expand,
+    in_order,
+)
 
 ROWS = ("backends", "streams")
 
@@ -123,3 +131,17 @@ def test_a_label_names_what_differs_in_words():
     settings = {"models": "net", "backends": "ort", "batch": 8, "shape": {"tokens": "1x128"}, "budget": 9.0}
     assert SweepCell(settings).label == "net ort batch=8 shape=tokens=1x128"
     assert SweepTable((SweepCell(settings),), ("backends",)).label == "net batch=8 shape=tokens=1x128"
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        matrix(batch=tuple(range(1, 1000)), streams=tuple(range(1, 1000)), threads=tuple(range(1, 1000))),
+        Matrix({"models": ("net",), "batch": tuple(range(1, 1000))}, ROWS, exclude=({"batch": (1,)},) * 1000),
+        Matrix({"models": ("net",)}, ROWS, include=({"batch": tuple(range(1, 1000)), "seed": tuple(range(1000))},)),
+    ],
+    ids=["lists", "exclusions", "include"],
+)
+def test_more_combinations_than_memory_holds_are_refused_before_they_are_made(bomb: Matrix):
+    with pytest.raises(TooManyCombinations):
+        expand([bomb], seed=0)

@@ -189,3 +189,38 @@ def test_a_pipe_keeps_nobody_waiting(tmp_path: Path):
 def test_a_name_that_no_file_can_have_is_no_plan():
     with pytest.raises(IrbenchError, match="There is no plan"):
         plan_file("a" * 300)
+
+
+BOMB = "\n".join(f"{axis} = {list(range(1, 300))}" for axis in ("batch", "streams", "instances", "threads", "seed"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f'[defaults]\nmodels = "net"\n{BOMB}\n', "2,389,769,101,499 combinations"),
+        ("[" + "a." * 200_000 + "a]\n", "A key nests too deep (at line 1)"),
+        ("\n" + "a . " * 200_000 + "a = 1\n", "A key nests too deep (at line 2)"),
+        ('"a".' * 200_000 + "a = 1\n", "A key nests too deep (at line 1)"),
+        ("x = " + "[" * 100_000, "recursion"),
+        ("x = " + "9" * 5000, "is not valid TOML: Exceeds the limit"),
+        ("# " + "a" * (1 << 20), "has more than 1 MB"),
+    ],
+    ids=["combinations", "header", "key", "quoted key", "values", "digits", "size"],
+)
+def test_a_plan_made_to_take_memory_or_time_without_end_is_refused_at_once(tmp_path: Path, text: str, said: str):
+    with pytest.raises(IrbenchError) as caught:
+        read_plan(written(tmp_path, text))
+    assert said in " ".join((caught.value.message, *caught.value.details))
+
+
+def test_of_very_many_wrong_keys_the_first_are_named(tmp_path: Path):
+    text = '[defaults]\nmodels = "net"\n' + "".join(f"wrong{number} = 1\n" for number in range(60_000))
+    with pytest.raises(IrbenchError, match="has many problems") as caught:
+        read_plan(written(tmp_path, text))
+    assert len(caught.value.details) == 50
+    assert caught.value.details[0].startswith("defaults.wrong0: there is no such key")
+
+
+@pytest.mark.parametrize("text", ["# ........................................\n", "# " + "1.2, " * 100 + "\n"])
+def test_dots_in_a_comment_are_no_deep_key(tmp_path: Path, text: str):
+    assert read_plan(written(tmp_path, f'{text}[defaults]\nmodels = "net"\n')).expansion.cells
