@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from irbench import registry
 from irbench.api.accuracy import with_accuracy
 from irbench.api.known_peaks import known_peaks
 from irbench.api.native_precision import native_notes
@@ -30,6 +29,7 @@ from irbench.runner.continuation import GroupSoFar
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
+from irbench.runner.run_environment import describe_environment
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.spec import SoakPlan
 from irbench.store import RunWriter, default_root
@@ -190,7 +190,7 @@ def measure_planned(
         _warn(groups, reporter.say)
     native = _native_notes(request, groups, reporter.say)
     request = replace(request, notes=(*request.notes, *native))
-    writer, so_far = destination.open(host.describe(registry.distributions()), request, groups)
+    writer, so_far = destination.open(describe_environment(), request, groups)
     listener = GuardedListener(reporter.show)
     with _ending(writer):
         document = _run(request, groups, scratch, writer, listener, _How(lock, so_far, schedule))

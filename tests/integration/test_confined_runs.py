@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from fake_runs import FASTEST, cell
 from front_door import irbench_here
 
+import irbench as api
 from irbench.errors import IrbenchError
 from irbench.runner import confined_cells
 from irbench.spec import Artifact, Cell, Load, Program
@@ -68,6 +70,30 @@ def test_a_kernel_that_cannot_confine_refuses_who_asks_for_it(tmp_path: Path, mo
     problem, remedy = hostile.refusal(irbench_here("run", models.mlp(tmp_path).path, "--backends", "fake-a"))
     assert "Landlock is not available here" in problem
     assert "unset IRBENCH_CONFINE" in remedy
+
+
+@needs_both
+def test_a_run_says_that_its_workers_were_confined_and_goes_on_as_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(progress: api.Progress) -> None:
+        if progress.interim is not None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    with pytest.raises(api.Interrupted) as caught:
+        api.run(models.mlp(tmp_path).path, backends="fake-a", quick=True, progress=stop)
+    run = caught.value.result
+    assert isinstance(run, api.Run)
+    assert run.document.environment["confined"] is True
+    assert " · confined · " in str(run)
+    assert json.loads(irbench_here("show", run.id, "--format", "jsonl").out)["confined"] is True
+    monkeypatch.delenv("IRBENCH_CONFINE")
+    problem, remedy = hostile.refusal(irbench_here("run", "--resume", run.id))
+    assert "its workers were confined, and IRBENCH_CONFINE is not set now" in problem
+    assert "Set IRBENCH_CONFINE=1 to go on as it began" in remedy
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    assert api.resume(run.id, progress=None).document.complete
 
 
 @needs_both
