@@ -24,7 +24,6 @@ from irbench.notices import Note
 from irbench.render.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.result import RunDocument
 from irbench.runner import campaign, cold, soak
-from irbench.runner.confined_cells import require_confinement
 from irbench.runner.continuation import GroupSoFar
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
@@ -35,6 +34,7 @@ from irbench.spec import SoakPlan
 from irbench.store import RunWriter, default_root
 from irbench.store.listing import runs_called
 from irbench.system import host
+from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK
 

@@ -26,7 +26,6 @@ from irbench.render.across_runs_texts import obstacle_text
 from irbench.render.quantities import plural
 from irbench.render.resume_texts import changed_message, changed_remedy
 from irbench.result import RunDocument
-from irbench.runner.confined_cells import require_confinement
 from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -36,6 +35,7 @@ from irbench.store import RunWriter, Store, default_root
 from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.sweeps.state import sweep_of_run
 from irbench.system import host
+from irbench.worker.requested_confinement import require_confinement
 
 __all__ = ["ResumeOptions", "resume", "resume_with"]
 

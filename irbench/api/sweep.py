@@ -22,7 +22,6 @@ from irbench.api.sweep_tables import SweepSetup
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.render.resume_texts import confinement_remedy
-from irbench.runner.confined_cells import is_confinement_asked_for, require_confinement
 from irbench.store import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
@@ -32,6 +31,7 @@ from irbench.sweeps.overview import SweepOverview
 from irbench.sweeps.selection import select
 from irbench.sweeps.state import StateFile
 from irbench.system import host
+from irbench.worker.requested_confinement import is_confinement_asked_for, require_confinement
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from irbench import registry
-from irbench.runner.confined_cells import is_confinement_asked_for
 from irbench.system import host
+from irbench.worker.requested_confinement import is_confinement_asked_for
 
 __all__ = ["describe_environment"]
 

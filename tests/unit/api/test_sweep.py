@@ -21,10 +21,10 @@ from irbench.api.sweep_tables import SweepSetup
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.lock import measuring
 from irbench.result import GroupResult
-from irbench.runner import confined_cells
 from irbench.store import Store
 from irbench.sweeps.cells import SweepTable
 from irbench.system.confinement import ConfinementSupport
+from irbench.worker import requested_confinement
 
 Answer = Callable[[SweepTable], GroupResult]
 
@@ -140,7 +140,7 @@ def test_a_sweep_that_was_begun_goes_on_only_when_asked_to(measured: Measured):
 def test_a_sweep_goes_on_with_confined_workers_only_if_it_was_begun_with_them(
     measured: Measured, monkeypatch: pytest.MonkeyPatch, begun: str, now: str, remedy: str
 ):
-    monkeypatch.setattr(confined_cells, "confinement_support", lambda: ConfinementSupport(7, seccomp=True))
+    monkeypatch.setattr(requested_confinement, "confinement_support", lambda: ConfinementSupport(7, seccomp=True))
     monkeypatch.setenv("IRBENCH_CONFINE", begun)
     sweep(plan())
     monkeypatch.setenv("IRBENCH_CONFINE", now)
@@ -154,7 +154,7 @@ def test_a_sweep_goes_on_with_confined_workers_only_if_it_was_begun_with_them(
 def test_a_sweep_on_a_kernel_that_cannot_confine_is_refused_before_its_tables(
     measured: Measured, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(confined_cells, "confinement_support", lambda: ConfinementSupport(0, seccomp=True))
+    monkeypatch.setattr(requested_confinement, "confinement_support", lambda: ConfinementSupport(0, seccomp=True))
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
     with pytest.raises(IrbenchError, match="Landlock is not available here"):
         sweep(plan())
