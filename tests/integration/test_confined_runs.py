@@ -24,8 +24,12 @@ from irbench.worker import requested_confinement
 from irbench.worker.process import CallFailed, Worker
 
 pytestmark = pytest.mark.usefixtures("known_backends")
-_WITHOUT_MODEL = ("irbench.worker.isolated_call:isolated_call", "irbench.worker.probing:probe")
-"""What need not be confined: forks confine themselves, and a probe runs no model of the user's."""
+_WITHOUT_MODEL = (
+    "irbench.worker.isolated_call:isolated_call",
+    "irbench.worker.probing:probe",
+    "irbench.data.reading:read_files",
+)
+"""What need not be confined: forks confine themselves, and neither a probe nor who reads data runs a model."""
 needs_both = pytest.mark.skipif(
     not (confinement_support().landlock and confinement_support().seccomp), reason="no confinement on this kernel"
 )
