@@ -15,6 +15,7 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.system import host
+from irbench.system.document_damage import damage_text
 from irbench.system.file_states import FileState, digest, is_file
 from irbench.system.files import write_atomically
 from irbench.system.regular_files import read_regular
@@ -134,7 +135,7 @@ def load_card(directory: Path) -> Card:
     except OSError as error:
         raise IrbenchError(f"{path} cannot be read: {error.strerror or error}.", hint=remedy) from error
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-        raise IrbenchError(f"{path} is damaged: {error}", hint=remedy) from error
+        raise IrbenchError(f"{path} is damaged: {damage_text(error)}.", hint=remedy) from error
     return replace(card, bundle=with_absolute_paths(card.bundle, directory.absolute()))
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import psutil
@@ -116,3 +117,11 @@ def hang_in_spawn(fifo: str) -> None:
     threading.Thread(target=libc.posix_spawn, args=spawn, daemon=True).start()
     while not psutil.Process().children():
         time.sleep(0.01)  # noqa: TID251 - until the thread is in the kernel
+
+
+def stage_within(memory_bytes: int, sources: tuple[Path, ...], root: Path, scratch: Path) -> None:
+    """Check runs as an import does, in this much memory beyond what the process has."""
+    from irbench.store import import_staging
+
+    import_staging._MEMORY_BYTES = memory_bytes
+    import_staging.stage(sources, root, scratch)

@@ -39,6 +39,8 @@ _OF_PROCESSOR = {
     "instructions": "Flags",
 }
 _SETTINGS = ("cpus", "options", "allow_mixed", "seed")
+_OF_ENVIRONMENT = ("confined",)
+"""Facts of the environment that users choose: of the same machine and software."""
 _INPUTS = ("data_in_memory", "values", "feedback")
 _PROTOCOL = ("warm_up", "settle", "round_seconds", "stream_round_seconds", "burn_in_blocks")
 """Numbers of the protocol that change what a figure is of, and not only how well it is known."""
@@ -134,7 +136,8 @@ def _different(kind: DifferenceKind, base: list[dict[str, str]], new: list[dict[
 
 def _settings(document: RunDocument) -> dict[str, str]:
     timing = document.plan.get("timing")
-    return {**_texts(document.plan, _SETTINGS), **_texts(timing if isinstance(timing, Mapping) else {}, _PROTOCOL)}
+    of_protocol = _texts(timing if isinstance(timing, Mapping) else {}, _PROTOCOL)
+    return {**_texts(document.plan, _SETTINGS), **_texts(document.environment, _OF_ENVIRONMENT), **of_protocol}
 
 
 def _inputs(document: RunDocument) -> dict[str, str]:

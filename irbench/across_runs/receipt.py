@@ -19,6 +19,7 @@ from irbench.across_runs.reading import CheckedRun
 from irbench.errors import IrbenchError
 from irbench.result import GroupResult
 from irbench.stats.rederive import rederive
+from irbench.system.document_damage import damage_text
 
 __all__ = ["Claim", "ClaimKind", "Receipt", "decode_receipt", "encode_receipt", "receipt_of"]
 
@@ -138,7 +139,8 @@ def decode_receipt(data: bytes, name: str) -> Receipt:
         receipt = msgspec.json.decode(data, type=Receipt)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
-            f"{name} is not a receipt, or is damaged: {error}.", hint="Make one: irbench receipt RUN -o claim.irb"
+            f"{name} is not a receipt, or is damaged: {damage_text(error)}.",
+            hint="Make one: irbench receipt RUN -o claim.irb",
         ) from error
     if _sealed(receipt).sha256 != receipt.sha256:
         raise IrbenchError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irbench.across_runs.cell_keys import CellKey
@@ -15,6 +15,7 @@ from irbench.across_runs.reading import CheckedRun, read_documents, read_run
 from irbench.errors import IrbenchError
 from irbench.store.folders import RUN_FILE, Unsearched, folders_of_runs, run_folders
 from irbench.store.listing import find_run
+from irbench.system.document_damage import named_by_archive
 from irbench.system.file_states import is_file, is_folder
 
 __all__ = ["MACHINE", "Side", "cells_of", "machine_called", "read_side"]
@@ -58,8 +59,17 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
     read = [read_run(folder) for folder in _folders(name, root, scratch, unpack, unsearched)]
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
     problems = [Problem("unsearched", str(found.path), {"reason": found.reason}) for found in unsearched]
-    problems += [problem for _, problems in read for problem in problems]
+    problems += [_named_as_given(problem, name, scratch) for _, found in read for problem in found]
     return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in shared_names(run))))
+
+
+def _named_as_given(problem: Problem, name: str, unpacked: Path) -> Problem:
+    """Return a problem that names an archive as the user did, and not the folder that it was unpacked to."""
+    facts = {
+        key: named_by_archive(fact, unpacked, name) if isinstance(fact, str) else fact
+        for key, fact in problem.facts.items()
+    }
+    return replace(problem, run=named_by_archive(problem.run, unpacked, name), facts=facts)
 
 
 def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +26,7 @@ from irbench.plain_text import plain
 from irbench.render.cost_quantities import exact_text
 from irbench.render.export_texts import export_notice_text
 from irbench.spec import TensorSpec, shape_text
-from irbench.worker.model_files import read_signature
+from irbench.worker.model_files import problem_of_weights, read_signature
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +75,11 @@ class GraphCost(Displayable):
     def outdated(self) -> str:
         """Which files changed since the model was exported, and what exports it again; empty where none has."""
         return "" if self._graph.outdated is None else export_notice_text(self._graph.outdated)
+
+    @cached_property
+    def weights_problem(self) -> IrbenchError | None:
+        """What is wrong with weights that lie in other files, as an error that was not raised; ``None`` without any."""
+        return problem_of_weights(self.path)
 
     def rows(self, scope: CostScope = "op") -> tuple[CostRow, ...]:
         """Return a row for each class, operator or node, or the one of the total.

@@ -24,7 +24,7 @@ from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
 from irbench.plain_text import plain
 from irbench.render.export_texts import export_notice_text
-from irbench.worker.model_files import read_inventory, read_signature
+from irbench.worker.model_files import problem_of_weights, read_inventory, read_signature
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,7 +35,7 @@ __all__ = ["GraphDifference", "GraphInspection", "diff", "inspect", "inspect_at"
 
 
 class GraphInspection(Displayable):
-    """What an ONNX graph holds; weights are not read.
+    """What an ONNX graph holds; weights are not read, but those in other files must be there.
 
     Attributes:
         name: What the graph is called.
@@ -76,6 +76,11 @@ class GraphInspection(Displayable):
     def problem(self) -> str:
         """Why there is no signature; empty where there is one."""
         return self._read[1]
+
+    @cached_property
+    def weights_problem(self) -> IrbenchError | None:
+        """What is wrong with weights that lie in other files, as an error that was not raised; ``None`` without any."""
+        return problem_of_weights(self.path)
 
     @cached_property
     def _read(self) -> tuple[Signature | None, str]:
@@ -120,6 +125,7 @@ class GraphInspection(Displayable):
             "parameters": inventory.parameters,
             "weights_bytes": dict(inventory.weights_bytes),
             "external_weights_bytes": sum(weight.size_bytes for weight in inventory.weights if weight.external),
+            "weights_problem": None if self.weights_problem is None else self.weights_problem.message,
             "inputs": None if signature is None else [asdict(tensor) for tensor in signature.inputs],
             "outputs": None if signature is None else [asdict(tensor) for tensor in signature.outputs],
             "dynamic_dimensions": None if signature is None else _dynamic_dimensions(signature),

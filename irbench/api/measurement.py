@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from irbench import registry
 from irbench.api.accuracy import with_accuracy
 from irbench.api.known_peaks import known_peaks
 from irbench.api.native_precision import native_notes
@@ -25,16 +24,17 @@ from irbench.notices import Note
 from irbench.render.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.result import RunDocument
 from irbench.runner import campaign, cold, soak
-from irbench.runner.confined_cells import require_confinement
 from irbench.runner.continuation import GroupSoFar
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
+from irbench.runner.run_environment import describe_environment
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.spec import SoakPlan
 from irbench.store import RunWriter, default_root
 from irbench.store.listing import runs_called
 from irbench.system import host
+from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK
 
@@ -190,7 +190,7 @@ def measure_planned(
         _warn(groups, reporter.say)
     native = _native_notes(request, groups, reporter.say)
     request = replace(request, notes=(*request.notes, *native))
-    writer, so_far = destination.open(host.describe(registry.distributions()), request, groups)
+    writer, so_far = destination.open(describe_environment(), request, groups)
     listener = GuardedListener(reporter.show)
     with _ending(writer):
         document = _run(request, groups, scratch, writer, listener, _How(lock, so_far, schedule))

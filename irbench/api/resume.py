@@ -8,7 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from irbench import registry
 from irbench.api import values
 from irbench.api.environments import Environments
 from irbench.api.measurement import StoredRun, measure_requested, refuse_within_a_worker
@@ -25,16 +24,18 @@ from irbench.errors import IrbenchError
 from irbench.measure.lock import measuring
 from irbench.render.across_runs_texts import obstacle_text
 from irbench.render.quantities import plural
-from irbench.render.resume_texts import changed_message
+from irbench.render.resume_texts import changed_message, changed_remedy
 from irbench.result import RunDocument
 from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.run_changes import RunChange, changed_environment, changes_since
+from irbench.runner.run_environment import describe_environment
 from irbench.store import RunWriter, Store, default_root
 from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.sweeps.state import sweep_of_run
 from irbench.system import host
+from irbench.worker.requested_confinement import require_confinement
 
 __all__ = ["ResumeOptions", "resume", "resume_with"]
 
@@ -91,6 +92,7 @@ def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
     """Continue a run; raises what :func:`resume` does, but an interrupted run is returned."""
     host.require_linux()
     refuse_within_a_worker()
+    require_confinement()
     store = Store(options.results or default_root())
     folder = _folder(store.root, options.run)
     document = store.load(folder)
@@ -176,7 +178,7 @@ def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> Ru
         IrbenchError: The machine or its software has changed, the run would run code that was not allowed, or its plan
             cannot be asked for again.
     """
-    _require_unchanged(document, changed_environment(document, host.describe(registry.distributions())))
+    _require_unchanged(document, changed_environment(document, describe_environment()))
     environments = document.plan.get("environments") or ()
     stored = stored_options({**document.plan, "environments": ()})
     refuse_stored_folders(stored)
@@ -198,7 +200,7 @@ def _require_unchanged(document: RunDocument, changes: Sequence[RunChange]) -> N
     if changes:
         raise IrbenchError(
             changed_message(document.run_id, changes),
-            hint=f"Begin another run; what was measured stays: irbench show {document.run_id}",
+            hint=changed_remedy(document.run_id, changes),
         )
 
 

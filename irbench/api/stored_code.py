@@ -8,7 +8,7 @@ from irbench.across_runs.confirmation import Obstacle
 from irbench.api.options import RunOptions
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
-from irbench.runner.confined_cells import is_confinement_asked_for
+from irbench.worker.requested_confinement import is_confinement_asked_for
 
 __all__ = ["own_code_obstacle", "refuse_stored_folders"]
 

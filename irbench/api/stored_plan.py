@@ -16,6 +16,7 @@ from irbench.api.varied_options import AS_IT_IS, Varied
 from irbench.errors import IrbenchError
 from irbench.spec import Program, Timing
 from irbench.stats.rederive import planned_timing
+from irbench.system.document_damage import damage_text
 
 __all__ = ["stored_options"]
 
@@ -55,7 +56,7 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
         return _options(plan)
     except (AttributeError, KeyError, TypeError, ValueError) as error:  # a plan has no types of its own
         raise IrbenchError(
-            f"The run does not record what was asked for in a form that irbench writes: {error}.",
+            f"The run does not record what was asked for in a form that irbench writes: {damage_text(error)}.",
             hint="Choose another: irbench results",
         ) from error
 

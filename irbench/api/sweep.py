@@ -21,6 +21,7 @@ from irbench.api.sweep_overview import overview_of
 from irbench.api.sweep_tables import SweepSetup
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import utc_now
+from irbench.render.resume_texts import confinement_remedy
 from irbench.store import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
@@ -30,6 +31,7 @@ from irbench.sweeps.overview import SweepOverview
 from irbench.sweeps.selection import select
 from irbench.sweeps.state import StateFile
 from irbench.system import host
+from irbench.worker.requested_confinement import is_confinement_asked_for, require_confinement
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -192,6 +194,7 @@ def run_sweep(plan: SweepPlan, call: SweepCall, reporter: Reporter) -> tuple[Swe
         IrbenchError: As :func:`sweep` does.
     """
     host.require_linux()
+    require_confinement()
     expansion = select(plan.expansion, call.only, call.skip)
     name, root = call.name or plan.name, call.results or default_root()
     setup = SweepSetup(name, plan.folder, root, call.no_lock, call.command)
@@ -223,6 +226,7 @@ def _state(plan: SweepPlan, call: SweepCall, setup: SweepSetup, reporter: Report
                 f"The sweep {name} was begun at {found.header.created} and has {done} measured tables.",
                 hint="Go on with --resume, or choose another name with --name.",
             )
+        _require_confinement_as_begun(found)
         _say_other_seed(found.header.seed, call.seed, reporter)
         return found
     if call.resume:
@@ -237,7 +241,24 @@ def _header(plan: SweepPlan, call: SweepCall, name: str) -> Header:
         irbench_version=__version__,
         seed=plan.expansion.seed if call.seed is None else call.seed,
         plan=msgspec.to_builtins(plan.document, enc_hook=str),
+        confined=is_confinement_asked_for(),
     )
+
+
+def _require_confinement_as_begun(found: StateFile) -> None:
+    """Refuse to measure some tables of a sweep with confined workers, and others without.
+
+    Raises:
+        IrbenchError: It was begun otherwise than ``IRBENCH_CONFINE`` says now.
+    """
+    begun, is_set = found.header.confined, is_confinement_asked_for()
+    if begun is not None and begun != is_set:
+        found.close()
+        other = "and IRBENCH_CONFINE is set now" if is_set else "and IRBENCH_CONFINE is not set now"
+        raise IrbenchError(
+            f"The sweep {found.header.name} was begun with{'' if begun else 'out'} confined workers, {other}.",
+            hint=f"{confinement_remedy(is_set=is_set)}, or choose another name with --name.",
+        )
 
 
 def _say_other_seed(seed: int, asked: int | None, reporter: Reporter) -> None:

@@ -19,6 +19,7 @@ from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 from irbench.exporter.tellings import Tell, bundle_facts, bundle_used
 from irbench.notices import ExportNotice, Facts
+from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists
 
 __all__ = ["find_outdated", "is_made_from", "made_from", "original_request", "refreshed"]
@@ -113,7 +114,7 @@ def original_request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, 
         options = options_of(origin.options)
     except msgspec.ValidationError as error:
         raise IrbenchError(
-            f"The options of the export of {origin.source} cannot be read: {error}",
+            f"The options of the export of {origin.source} cannot be read: {damage_text(error)}.",
             hint=f"Export it again: irbench export {quote(origin.source)}",
         ) from error
     return Source(origin.source, Path(origin.folder)), replace(options, imports=imports or options.imports)

@@ -26,6 +26,7 @@ from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
 from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.model_files import bound_shapes, read_signature
+from irbench.worker.requested_confinement import confinement_to, require_files_alone
 
 __all__ = ["Optimized", "optimize"]
 
@@ -225,7 +226,7 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
     while True:
         last = OptimizerActivity("start")
         try:
-            outcome: OptimizationOutcome = call_in_worker(_TARGET, job, deadline_s=_DEADLINE_S, say=hear)
+            outcome = _ask(job, hear)
         except WorkerDied as death:
             job = _after_crash(job, last, death)
             continue
@@ -233,6 +234,16 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
             message, hint = outcome.refused
             raise OriginalRefused(message, hint=hint)
         return outcome
+
+
+def _ask(job: OptimizationJob, hear: Report) -> OptimizationOutcome:
+    confinement = confinement_to(job.artifact, job.feeding.samples, (job.folder,))
+    outcome: OptimizationOutcome = call_in_worker(
+        _TARGET, job, deadline_s=_DEADLINE_S, say=hear, confinement=confinement
+    )
+    if confinement is not None:
+        require_files_alone(job.folder)
+    return outcome
 
 
 def _after_crash(job: OptimizationJob, last: OptimizerActivity, death: WorkerDied) -> OptimizationJob:

@@ -8,6 +8,7 @@ from irbench.errors import IrbenchError
 from irbench.profiling.record import PROFILE_VERSION, LaunchLatencies, ProfiledCell, ProfileDocument
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.store.document import representable, schema_of
+from irbench.system.document_damage import damage_text
 
 __all__ = ["decode_profile", "encode_profile", "profile_schema"]
 
@@ -39,7 +40,8 @@ def decode_profile(data: bytes, name: str) -> ProfileDocument:
         _require_sense(document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
-            f"{name} is damaged, or not a profile: {error}", hint="Profile the model again: irbench profile MODEL"
+            f"{name} is damaged, or not a profile: {damage_text(error)}.",
+            hint="Profile the model again: irbench profile MODEL",
         ) from error
     return document
 

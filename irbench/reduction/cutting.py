@@ -23,7 +23,7 @@ from irbench.uncuttable import Uncuttable
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Cut", "CutRequest", "Part", "outline", "write_part", "write_parts"]
+__all__ = ["Cut", "CutRequest", "Part", "outline", "write_parts"]
 
 _FROM_SHAPES = ("Shape", "Size")
 """Operators that read the shape of their input alone, which is fixed."""
@@ -71,16 +71,6 @@ Cut: TypeAlias = Part | Uncuttable
 def outline(path: Path) -> GraphOutline:
     """Return what the graph in a file consists of."""
     return _outline(external_data.load(path))
-
-
-def write_part(request: CutRequest) -> Cut:
-    """Write some nodes of a graph as a model, and the values that the whole graph has at its inputs.
-
-    Raises:
-        IrbenchError: No reference can compute these values.
-    """
-    (part,) = write_parts((request,))
-    return part
 
 
 def write_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:

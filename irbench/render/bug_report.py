@@ -100,5 +100,7 @@ def _environment(environment: Mapping[str, Any]) -> Iterator[str]:
     if memory:
         yield f"Memory: {memory / 1e9:.0f} GB"
     yield f"System: {environment.get('system')} {environment.get('kernel')}, Python {environment.get('python')}"
+    if environment.get("confined"):
+        yield "Workers: confined (IRBENCH_CONFINE=1)"
     versions = environment.get("distributions", {})
     yield f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(versions.items()) if version)}"

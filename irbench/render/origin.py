@@ -9,7 +9,7 @@ from typing import Any
 from irbench.render.table_title import SEPARATOR
 from irbench.result import RunDocument
 
-__all__ = ["command_text", "machine_text", "origin_lines", "versions"]
+__all__ = ["command_text", "is_confined", "machine_text", "origin_lines", "versions"]
 
 
 def machine_text(document: RunDocument) -> str:
@@ -20,6 +20,12 @@ def machine_text(document: RunDocument) -> str:
     cpus, cores = environment.get("cpus_allowed"), environment.get("physical_cores_allowed")
     counts = f"{cpus} processors on {cores} cores" if cpus is not None and cores is not None else None
     return ", ".join(str(part) for part in (name, counts) if part)
+
+
+def is_confined(document: RunDocument) -> bool | None:
+    """Return whether the workers of a run were confined; ``None`` where an older document does not say."""
+    confined = document.environment.get("confined")
+    return confined if isinstance(confined, bool) else None
 
 
 def versions(document: RunDocument) -> dict[str, str]:

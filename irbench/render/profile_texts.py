@@ -15,7 +15,7 @@ from irbench.render.figures import ratio, significant
 from irbench.render.note_texts import note_text
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, percent, plural
-from irbench.render.table_title import SEPARATOR, sizes_text
+from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
 from irbench.render.texts import warning_words
 from irbench.spec import Timing
 
@@ -59,6 +59,7 @@ def profile_title(document: ProfileDocument) -> str:
     facts = (
         f"{document.model}  {sizes_text(document.shapes)}",
         plural(int(threads.pop()), "thread") if len(threads) == 1 else "",
+        confinement_text(document.environment),
         f"{plural(launches, 'launch')} of {document.inferences} or more inferences",
         f"{document.seconds:.0f} s",
     )

@@ -8,7 +8,7 @@ from typing import Any
 from irbench.render.line_wrapping import shorten
 from irbench.runner.run_changes import ChangeKind, RunChange
 
-__all__ = ["CHANGE_TEXTS", "changed_message"]
+__all__ = ["CHANGE_TEXTS", "changed_message", "changed_remedy", "confinement_remedy"]
 
 _LONGEST_VALUE = 40
 _MOST_CHANGES = 5
@@ -21,6 +21,11 @@ def _before_and_now(change: RunChange) -> str:
 CHANGE_TEXTS: Mapping[ChangeKind, Callable[[RunChange], str]] = {
     "irbench": _before_and_now,
     "environment": _before_and_now,
+    "confinement": lambda change: (
+        "its workers were not confined, and IRBENCH_CONFINE is set now"
+        if change.now
+        else "its workers were confined, and IRBENCH_CONFINE is not set now"
+    ),
     "setting": lambda change: f"the setting {_before_and_now(change)}",
     "file": lambda change: f"{change.name} has another content",
     "rows": lambda change: f"the table of {change.name} has other rows",
@@ -37,6 +42,24 @@ def changed_message(run: str, changes: Sequence[RunChange]) -> str:
     shown = [CHANGE_TEXTS[change.kind](change) for change in changes[:_MOST_CHANGES]]
     more = [f"{len(changes) - len(shown)} more"] if len(changes) > len(shown) else []
     return f"{run} cannot be continued, since something has changed: {'; '.join((*shown, *more))}."
+
+
+def changed_remedy(run: str, changes: Sequence[RunChange]) -> str:
+    """Return what to do about changes; takes what :func:`changed_message` does."""
+    other = f"egin another run; what was measured stays: irbench show {run}"
+    confinement = next((change for change in changes if change.kind == "confinement"), None)
+    if confinement is None or len(changes) > 1:
+        return f"B{other}"
+    return f"{confinement_remedy(is_set=bool(confinement.now))}, or b{other}"
+
+
+def confinement_remedy(*, is_set: bool) -> str:
+    """Return how to go on with what was begun with, or without, confinement.
+
+    Args:
+        is_set: Whether it is asked for now, other than then.
+    """
+    return f"{'Unset IRBENCH_CONFINE' if is_set else 'Set IRBENCH_CONFINE=1'} to go on as it began"
 
 
 def _value(value: Any) -> str:

@@ -15,6 +15,7 @@ __all__ = [
     "COMPARED_BY",
     "IO_TEXTS",
     "SEPARATOR",
+    "confinement_text",
     "inputs_text",
     "shapes_text",
     "shared_facts",
@@ -70,16 +71,26 @@ class _TableRow(Protocol):
     def device(self) -> str: ...
 
 
-def shared_facts(
-    rows: Sequence[_TableRow], environment: Mapping[str, Any], plan: Mapping[str, Any]
-) -> tuple[str, str, str]:
-    """Return the precision, the threads and the device of the rows of any table, or that they differ."""
+def shared_facts(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the precision, the threads and the device of the rows of any table, or that they differ, and confinement.
+
+    Args:
+        rows: Of the table.
+        environment: The machine, from the run's document.
+        plan: What was asked for, from the run's document.
+    """
     ran = [row for row in rows if row.effective] or list(rows)
     return (
         _same({_precision(row) for row in ran}, "mixed precision"),
         f"{_threads(ran)}{_cores(environment, plan)}",
         _same({row.device for row in ran}, "mixed devices"),
+        *filter(None, (confinement_text(environment),)),
     )
+
+
+def confinement_text(environment: Mapping[str, Any]) -> str:
+    """Return that the workers of a run were confined; empty where they were not, or an older document does not say."""
+    return "confined" if environment.get("confined") is True else ""
 
 
 def shapes_text(result: GroupResult) -> str:

@@ -1,47 +1,20 @@
-"""Confinement of the workers that run backends, for those who ask for it: ``IRBENCH_CONFINE=1``."""
+"""What the workers of rows may reach where confinement is asked for: ``IRBENCH_CONFINE=1``."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Cell
-from irbench.system.confinement import Confinement, confinement_support
+from irbench.system.confinement import Confinement
 from irbench.worker.interpreters import source_folder
-from irbench.worker.model_files import read_external_files
+from irbench.worker.requested_confinement import VARIABLE, confinement_to, is_confinement_asked_for
 
-__all__ = [
-    "confinement_of",
-    "confinement_to",
-    "is_confinement_asked_for",
-    "refuse_own_code_beside_models",
-    "require_confinement",
-]
-
-_VARIABLE = "IRBENCH_CONFINE"
-
-
-def require_confinement() -> None:
-    """Refuse to measure unconfined where confinement is asked for.
-
-    Raises:
-        IrbenchError: It is asked for, and the kernel offers none.
-    """
-    found = confinement_support()
-    if is_confinement_asked_for() and not (found.landlock and found.seccomp):
-        missing = " and ".join(
-            name for name, there in (("Landlock", found.landlock), ("seccomp", found.seccomp)) if not there
-        )
-        raise IrbenchError(
-            f"{_VARIABLE} is set, and {missing} is not available here.",
-            hint=f"unset {_VARIABLE}, or use a kernel and a container that offer it: see irbench doctor.",
-        )
+__all__ = ["confinement_of", "refuse_own_code_beside_models"]
 
 
 def refuse_own_code_beside_models(function: str) -> None:
@@ -55,8 +28,8 @@ def refuse_own_code_beside_models(function: str) -> None:
     """
     if function and is_confinement_asked_for():
         raise IrbenchError(
-            f"{_VARIABLE} is set, and {function} is called in the process that runs the model.",
-            hint=f"Use --min-accuracy, which is confined, or unset {_VARIABLE} if you trust the model.",
+            f"{VARIABLE} is set, and {function} is called in the process that runs the model.",
+            hint=f"Use --min-accuracy, which is confined, or unset {VARIABLE} if you trust the model.",
         )
 
 
@@ -71,8 +44,8 @@ def confinement_of(
         environment: Variables that irbench sets for it: folders that they name are for it to write.
 
     Raises:
-        IrbenchError: As :func:`require_confinement`, or an option names a folder for compiled code that is none to
-            give away.
+        IrbenchError: As :func:`~irbench.worker.requested_confinement.confinement_to`, or an option names a folder for
+            compiled code that is none to give away.
     """
     if cell.program is not None or cell.artifact is None:
         return None
@@ -82,23 +55,6 @@ def confinement_of(
     folders = (*_folders((environment or {}).values()), *_caches(cell, cell.artifact))
     code = () if cell.python is None else tuple(path.resolve() for path in source_folder().iterdir())
     return replace(found, readable=(*found.readable, *code), writable=folders)
-
-
-def confinement_to(artifact: Artifact, samples: Iterable[Path] = ()) -> Confinement | None:
-    """Return what may be reached by who runs an artifact on inputs; ``None`` unless confinement is asked for.
-
-    Raises:
-        IrbenchError: As :func:`require_confinement`.
-    """
-    if not is_confinement_asked_for():
-        return None
-    require_confinement()
-    return Confinement((*_files_of(artifact), *samples), for_runtime=True)
-
-
-def is_confinement_asked_for() -> bool:
-    """Return whether the user asks to confine what runs models."""
-    return os.environ.get(_VARIABLE, "0") not in ("", "0")
 
 
 def _caches(cell: Cell, artifact: Artifact) -> tuple[Path, ...]:
@@ -121,13 +77,3 @@ def _caches(cell: Cell, artifact: Artifact) -> tuple[Path, ...]:
 
 def _folders(named: Iterable[str]) -> tuple[Path, ...]:
     return tuple(path for path in map(Path, named) if path.is_absolute() and path.is_dir())
-
-
-def _files_of(artifact: Artifact) -> tuple[Path, ...]:
-    external = _external_files(artifact.path) if artifact.kind == "onnx" else ()
-    return artifact.path, *external
-
-
-@cache
-def _external_files(path: Path) -> tuple[Path, ...]:
-    return tuple(path.parent / location for location in read_external_files(path))

@@ -14,13 +14,13 @@ from irbench.feeds import POOL, holds_pool, logical_inputs, repeat_pool
 from irbench.notices import Reference, Warn
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.output_check import input_scale
-from irbench.runner.confined_cells import confinement_to
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
 from irbench.worker.inputs import BrokenLoop
 from irbench.worker.model_files import bound_shapes
 from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
+from irbench.worker.requested_confinement import confinement_to
 
 __all__ = ["Expected", "computed_outputs", "expected_outputs", "inputs_scale", "references", "references_for"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
@@ -14,9 +14,9 @@ from irbench.runner.plan import PlannedGroup
 
 __all__ = ["ChangeKind", "PlannedRun", "RunChange", "changed_environment", "changes_since"]
 
-ChangeKind = Literal["irbench", "environment", "setting", "file", "rows"]
-"""``irbench``: another version; ``environment``: of the machine or a package; ``setting``: of what is asked for;
-``file``: of a model, data or own code; ``rows``: of a table that was begun."""
+ChangeKind = Literal["irbench", "environment", "confinement", "setting", "file", "rows"]
+"""``irbench``: another version; ``environment``: of the machine or a package; ``confinement``: of workers; ``setting``:
+of what is asked for; ``file``: of a model, data or own code; ``rows``: of a table that was begun."""
 
 _NOT_COMPARED = ("command",)
 """What of a plan changes nothing that is measured."""
@@ -82,7 +82,8 @@ def changed_environment(document: RunDocument, environment: Mapping[str, Any]) -
     """
     other = document.irbench_version != __version__
     version = (RunChange("irbench", "irbench", document.irbench_version, __version__),) if other else ()
-    return (*version, *_different("environment", _flat(document.environment), _flat(environment)))
+    found = _different("environment", _flat(document.environment), _flat(environment))
+    return (*version, *(replace(one, kind="confinement") if one.name == "confined" else one for one in found))
 
 
 def _changed_files(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[RunChange]:

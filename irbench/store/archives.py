@@ -29,6 +29,7 @@ from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained
 from irbench.store.folders import LOGS, RUN_FILE, place_of
 from irbench.store.logs import read_logs
 from irbench.store.reading import read_launch
+from irbench.system.document_damage import damage_text
 from irbench.system.file_states import is_file
 from irbench.system.files import replacing
 from irbench.system.regular_files import open_regular
@@ -92,9 +93,18 @@ def unpack(archive: Path, target: Path) -> None:
         _unpack(archive, target, lambda path: _is_named(path, launches))
     except _UNREADABLE as error:
         raise IrbenchError(
-            f"{archive} is not an archive of runs, or is damaged: {error}.",
+            f"{archive} is not an archive of runs, or is damaged: {_damage(archive, error)}.",
             hint="Copy it again, or export it again: irbench results export",
         ) from error
+
+
+def _damage(archive: Path, error: Exception) -> str:
+    """Return what is wrong with an archive: gzip has one kind of error for other files and for damaged ones."""
+    if isinstance(error, gzip.BadGzipFile):
+        with open_regular(archive) as file:
+            if file.read(len(_GZIP)) != _GZIP:
+                return "it is not compressed with gzip"
+    return damage_text(error)
 
 
 def _unpack(archive: Path, target: Path, wanted: Callable[[PurePosixPath], bool]) -> None:

@@ -15,6 +15,7 @@ from irbench.result import SCHEMA_VERSION, GroupResult, RunDocument
 from irbench.store.format_1 import upgrade
 from irbench.store.json_bounds import require_bounded
 from irbench.store.ulid import is_ulid, seconds_of
+from irbench.system.document_damage import damage_text
 
 __all__ = ["decode_document", "encode_document", "json_schema", "representable", "schema_of"]
 
@@ -52,7 +53,7 @@ def decode_document(data: bytes, name: str) -> RunDocument:
         _require_sense(document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
-            f"{name} is damaged, or not a run document: {error}",
+            f"{name} is damaged, or not a run document: {damage_text(error)}.",
             hint="Restore it from a copy, or delete the run's folder; other runs are not affected.",
         ) from error
     return document

@@ -6,6 +6,7 @@ A folder is read like an archive: regular files only, nothing through a link, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from irbench.store.folders import LOGS, RUN_FILE, Unsearched, folders_of_runs, p
 from irbench.store.launches import decode_launch
 from irbench.store.logs import read_logs
 from irbench.store.reading import check_launches, read_launch
+from irbench.system.document_damage import damage_text, named_by_archive
 from irbench.system.file_states import is_folder
 from irbench.system.files import sync_folder, write_synced
 from irbench.system.memory import limit_memory
@@ -75,22 +77,37 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     unsearched: list[Unsearched] = []
     try:
         for number, source in enumerate(sources):
-            for folder in _runs_in(source, scratch / f"unpacked-{number}", unsearched):
-                run = _checked(folder)
-                place = place_of(root, run.document.created, run.document.run_id)
-                if place.exists():
-                    _require_same(run, place, f"irbench results rm {run.document.run_id}")
-                    present[place] = None
-                elif place in copies:
-                    _require_same(run, copies[place], "import it alone")
-                else:
-                    copies[place] = _copy(run, scratch / run.document.run_id)
+            with _named_as_given(source, scratch / f"unpacked-{number}") as unpacked:
+                for folder in _runs_in(source, unpacked, unsearched):
+                    _take(_checked(folder), root, scratch, copies, present)
     except MemoryError as error:
         raise IrbenchError(
             f"A run in {', '.join(map(str, sources))} takes more than {_MEMORY_BYTES / 1e9:.0f} GB of memory to read.",
             hint="irbench does not write such runs: do not trust it.",
         ) from error
     return Staged(copies, tuple(present), tuple(unsearched))
+
+
+@contextmanager
+def _named_as_given(source: Path, unpacked: Path) -> Iterator[Path]:
+    """Yield where an archive is unpacked; errors name it as the user did."""
+    try:
+        yield unpacked
+    except IrbenchError as error:
+        message, hint = (named_by_archive(text, unpacked, source) for text in (error.message, error.hint))
+        raise IrbenchError(message, hint=hint, exit_code=error.exit_code, details=error.details) from error
+
+
+def _take(run: _Run, root: Path, scratch: Path, copies: dict[Path, Path], present: dict[Path, None]) -> None:
+    """Copy a run that is new, or note that it is here already."""
+    place = place_of(root, run.document.created, run.document.run_id)
+    if place.exists():
+        _require_same(run, place, f"irbench results rm {run.document.run_id}")
+        present[place] = None
+    elif place in copies:
+        _require_same(run, copies[place], "import it alone")
+    else:
+        copies[place] = _copy(run, scratch / run.document.run_id)
 
 
 def _runs_in(source: Path, scratch: Path, unsearched: list[Unsearched]) -> Iterator[Path]:
@@ -118,7 +135,7 @@ def _checked(folder: Path) -> _Run:
             _require_fitting(decode_launch(read_launch(folder, name, document, follow=False), str(at)), document)
     except ValueError as error:  # msgspec's are ValueErrors too
         raise IrbenchError(
-            f"{at} does not match the rest of its run: {error}.",
+            f"{at} does not match the rest of its run: {damage_text(error)}.",
             hint="irbench does not write such runs: do not trust it.",
         ) from error
     return _Run(folder, whole, document)

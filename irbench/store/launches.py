@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
+from irbench.system.document_damage import damage_text
 
 __all__ = ["decode_launch", "encode_launch"]
 
@@ -72,7 +73,7 @@ def decode_launch(data: bytes, name: str) -> LaunchRecord:
         record = msgspec.convert(json.loads(header), LaunchRecord, dec_hook=lambda _, number: values[number])
         _require_sense(record)
     except (struct.error, zlib.error, msgspec.MsgspecError, *_NO_VALUES) as error:
-        raise IrbenchError(f"{name} cannot be read: {error}.", hint=_DAMAGED_HINT) from error
+        raise IrbenchError(f"{name} cannot be read: {damage_text(error)}.", hint=_DAMAGED_HINT) from error
     return record
 
 

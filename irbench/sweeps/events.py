@@ -25,6 +25,7 @@ class Header(msgspec.Struct, tag="sweep", frozen=True, kw_only=True):
         irbench_version: Of the program that began it.
         seed: Decides the order of the tables.
         plan: The plan, as its file has it.
+        confined: Whether workers are confined; ``None`` in the file of an older irbench, which does not say.
     """
 
     format: int = FORMAT
@@ -33,6 +34,7 @@ class Header(msgspec.Struct, tag="sweep", frozen=True, kw_only=True):
     irbench_version: str
     seed: int
     plan: Mapping[str, Any]
+    confined: bool | None = None
 
 
 class TableBegun(msgspec.Struct, tag="begun", frozen=True):

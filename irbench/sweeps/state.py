@@ -17,6 +17,7 @@ import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.sweeps.events import FORMAT, CurveEnded, Event, Header, SweepProgress, TableBegun, TableDone, TableFailed
+from irbench.system.document_damage import damage_text
 from irbench.system.files import sync_folder
 from irbench.system.locks import hold
 from irbench.system.regular_files import read_regular
@@ -181,7 +182,7 @@ def _read(data: bytes, path: Path) -> tuple[Header, SweepProgress]:
             progress.take(decode(line))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
-            f"{path} is damaged: {error}",
+            f"{path} is damaged: {damage_text(error)}.",
             hint="Measure the plan under another name with --name; its runs are not affected.",
         ) from error
     if header.format != FORMAT:

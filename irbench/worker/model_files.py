@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.onnx.reading.external_data import size_of_file
+from irbench.errors import IrbenchError
+from irbench.onnx.reading.weight_files import size_of_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, TensorSpec
 from irbench.worker.file_reader import read_file
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bound_shapes",
     "examine_file",
+    "problem_of_weights",
     "read_cost",
     "read_external_files",
     "read_formulas",
@@ -85,7 +87,7 @@ def read_external_files(path: Path) -> tuple[str, ...]:
     """Return where a file keeps weights, relative to its folder, sorted: regular files below it, without links.
 
     Raises:
-        IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.external_data.size_of_file`.
+        IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.weight_files.size_of_file`.
     """
     target = "irbench.onnx.reading.external_data:files_of_model"
     found: tuple[str, ...] = read_file(target, path, returns=tuple[str, ...])
@@ -101,6 +103,15 @@ def require_sound_weights(path: Path) -> None:
         IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.external_data.require_sound`.
     """
     read_file("irbench.onnx.reading.external_data:require_sound", path)
+
+
+def problem_of_weights(path: Path) -> IrbenchError | None:
+    """Return what :func:`require_sound_weights` would raise; ``None`` where it raises nothing."""
+    try:
+        require_sound_weights(path)
+    except IrbenchError as error:
+        return error
+    return None
 
 
 def bound_shapes(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) -> Artifact:

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
+import fake_answers
 import hostile_files as hostile
 import models
 import pytest
 from fake_runs import FASTEST, cell
 from front_door import irbench_here
 
+import irbench as api
 from irbench.errors import IrbenchError
 from irbench.runner import confined_cells
 from irbench.spec import Artifact, Cell, Load, Program
 from irbench.system.confinement import Confinement, ConfinementSupport, confinement_support
+from irbench.worker import requested_confinement
 from irbench.worker.process import CallFailed, Worker
 
 pytestmark = pytest.mark.usefixtures("known_backends")
+_WITHOUT_MODEL = (
+    "irbench.worker.isolated_call:isolated_call",
+    "irbench.worker.probing:probe",
+    "irbench.data.reading:read_files",
+)
+"""What need not be confined: forks confine themselves, and neither a probe nor who reads data runs a model."""
 needs_both = pytest.mark.skipif(
     not (confinement_support().landlock and confinement_support().seccomp), reason="no confinement on this kernel"
 )
+
+
+@pytest.fixture(autouse=True)
+def answers_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scripted backends otherwise keep their answers in a folder that no confined worker reaches."""
+    monkeypatch.delenv(fake_answers.FOLDER, raising=False)
 
 
 @needs_both
@@ -64,10 +82,36 @@ def test_a_row_that_is_confined_agrees_with_the_reference(
 
 def test_a_kernel_that_cannot_confine_refuses_who_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
-    monkeypatch.setattr(confined_cells, "confinement_support", lambda: ConfinementSupport(0, seccomp=True))
+    monkeypatch.setattr(requested_confinement, "confinement_support", lambda: ConfinementSupport(0, seccomp=True))
     problem, remedy = hostile.refusal(irbench_here("run", models.mlp(tmp_path).path, "--backends", "fake-a"))
     assert "Landlock is not available here" in problem
     assert "unset IRBENCH_CONFINE" in remedy
+
+
+@needs_both
+def test_a_run_says_that_its_workers_were_confined_and_goes_on_as_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(progress: api.Progress) -> None:
+        if progress.interim is not None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    with pytest.raises(api.Interrupted) as caught:
+        api.run(models.mlp(tmp_path).path, backends="fake-a", quick=True, progress=stop)
+    run = caught.value.result
+    assert isinstance(run, api.Run)
+    assert run.document.environment["confined"] is True
+    assert " · confined · " in str(run)
+    assert json.loads(irbench_here("show", run.id, "--format", "jsonl").out)["confined"] is True
+    monkeypatch.delenv("IRBENCH_CONFINE")
+    problem, remedy = hostile.refusal(irbench_here("run", "--resume", run.id))
+    assert "its workers were confined, and IRBENCH_CONFINE is not set now" in problem
+    assert "Set IRBENCH_CONFINE=1 to go on as it began" in remedy
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    document = api.resume(run.id, progress=None).document
+    assert document.complete
+    assert [row.state for row in document.groups[0].cells] == ["ok"]
 
 
 @needs_both
@@ -86,23 +130,65 @@ def test_verify_confines_its_backends_too(tmp_path: Path, monkeypatch: pytest.Mo
     assert any(allowed is not None and allowed.for_runtime for allowed in asked)
 
 
-@needs_both
-def test_all_that_runs_a_model_of_a_run_with_a_limit_is_confined(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unconfined: set[str] = set()
+@pytest.fixture
+def unconfined(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """What workers are asked that are not confined though the user asks for it, but for forks and probes."""
+    found: set[str] = set()
     send = Worker.send
 
     def record(worker: Worker, target: str, *arguments: object, **options: object) -> None:
-        if worker._channel._load is pickle.loads:
-            unconfined.add(target)
+        if worker._channel._load is pickle.loads and target not in _WITHOUT_MODEL:
+            found.add(target)
         send(worker, target, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Worker, "send", record)
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    return found
+
+
+@needs_both
+def test_all_that_runs_a_model_of_a_run_with_a_limit_is_confined(tmp_path: Path, unconfined: set[str]) -> None:
     called = irbench_here("run", models.mlp(tmp_path).path, "--backends", "ort", "--min-accuracy", "50%", *FASTEST)
     assert called.code == 0, called.err
-    assert unconfined <= {"irbench.worker.isolated_call:isolated_call", "irbench.worker.probing:probe"}
+    assert not unconfined
+
+
+@needs_both
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--passes", "remove_redundant", "--batch", "2"),
+        pytest.param(("--precision", "int8"), marks=[pytest.mark.slow, pytest.mark.ci]),
+    ],
+    ids=["fp32", "int8"],
+)
+def test_what_optimises_a_graph_is_confined_and_writes_its_result(
+    tmp_path: Path, unconfined: set[str], options: tuple[str, ...]
+) -> None:
+    called = irbench_here("optimize", hostile.with_external()(tmp_path), *options, "--format", "json")
+    assert called.code == 0, called.err
+    (made,) = called.document["optimized"]
+    assert Path(made["path"]).is_file()
+    assert not unconfined
+
+
+@needs_both
+def test_what_cuts_a_graph_into_parts_is_confined_and_writes_them(tmp_path: Path, unconfined: set[str]) -> None:
+    model, script = models.mlp(tmp_path).path, ("--set", "fake-a.fault=wrong")
+    called = irbench_here("reduce", model, "--expect-wrong", "fake-a", "-o", tmp_path / "found", *script)
+    assert called.code == 0, called.err
+    assert (tmp_path / "found" / "reduced.onnx").is_file()
+    assert not unconfined
+
+
+@pytest.mark.parametrize("make", [lambda path: path.symlink_to("/etc/passwd"), os.mkfifo], ids=["link", "pipe"])
+def test_what_a_confined_worker_writes_leads_nobody_elsewhere(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "model.onnx").touch()
+    requested_confinement.require_files_alone(tmp_path)
+    make(tmp_path / "inner" / "weights.bin")
+    with pytest.raises(IrbenchError, match=r"made weights\.bin, which is no file"):
+        requested_confinement.require_files_alone(tmp_path)
 
 
 def test_only_backends_are_confined_and_only_where_that_is_asked_for(
@@ -127,7 +213,7 @@ def test_no_folder_that_holds_more_than_a_cache_is_given_away(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home" / "user"))
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
-    monkeypatch.setattr(confined_cells, "require_confinement", lambda: None)
+    monkeypatch.setattr(requested_confinement, "require_confinement", lambda: None)
     for name in ("home/user", "model", "cache"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "model")

@@ -101,8 +101,36 @@ REFUSED = {
         hostile.with_external(
             lambda folder: (folder / "weights.bin").symlink_to((folder / "weights.bin").rename(folder.parent / "w"))
         ),
-        "are a symbolic link",
-        "cp -rL",
+        "are a symbolic link to /",
+        "hint: That is outside the model's folder. If it is what you want to read, make a copy without links: cp -rL",
+    ),
+    "weights behind a link within the folder": (
+        hostile.with_external(
+            lambda folder: (folder / "weights.bin").symlink_to((folder / "weights.bin").rename(folder / "w"))
+        ),
+        "are a symbolic link to",
+        "hint: Make a copy without links: cp -rL",
+    ),
+    "weights behind a link to nothing": (
+        hostile.with_external(
+            lambda folder: ((folder / "weights.bin").unlink(), (folder / "weights.bin").symlink_to("/nowhere/w"))
+        ),
+        "are a symbolic link to /nowhere/w, which cannot be reached",
+        "in place of the link",
+    ),
+    "weights that are a folder": (
+        hostile.with_external(
+            lambda folder: ((folder / "weights.bin").unlink(), (folder / "weights.bin").mkdir())
+        ),
+        "'weights.bin' are a folder",
+        "in its place",
+    ),
+    "weights that are a pipe": (
+        hostile.with_external(
+            lambda folder: ((folder / "weights.bin").unlink(), os.mkfifo(folder / "weights.bin"))
+        ),
+        "'weights.bin' are a pipe",
+        "in its place",
     ),
     "weights that are gone": (
         hostile.with_external(lambda folder: (folder / "weights.bin").unlink()),

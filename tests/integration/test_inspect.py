@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import hostile_files as hostile
 import models
 import onnx
 import pytest
@@ -112,6 +115,38 @@ def test_a_damaged_file_is_refused_once(model: Path) -> None:
         f"error: {model} is not an ONNX model, or is damaged.",
         "hint: Export or download it again.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("break_it", "said"),
+    [
+        (lambda folder: (folder / "weights.bin").unlink(), "The model's weights 'weights.bin' are missing."),
+        (lambda folder: os.truncate(folder / "weights.bin", 100), "extend beyond the end of 'weights.bin'."),
+    ],
+    ids=["missing", "short"],
+)
+def test_weights_that_are_not_there_are_told_and_the_graph_is_described_all_the_same(
+    tmp_path: Path, break_it: Callable[[Path], object], said: str
+) -> None:
+    path = hostile.with_external(break_it)(tmp_path)
+    called = irbench_here("inspect", path, "--format", "json")
+    assert called.code == 2
+    assert said in called.err.splitlines()[0]
+    assert len(called.err.splitlines()) == 2
+    (graph,) = called.document["graphs"]
+    assert said in graph["weights_problem"]
+    assert graph["nodes"] > 0
+    counted = irbench_here("cost", path, "--batch", "1", "--format", "json")
+    assert counted.code == 0
+    (warning,) = counted.err.splitlines()
+    assert warning.startswith("warning: ")
+    assert said in warning
+
+
+def test_sound_weights_in_other_files_are_no_problem(tmp_path: Path) -> None:
+    called = irbench_here("inspect", hostile.with_external()(tmp_path), "--format", "json")
+    assert (called.code, called.err) == (0, "")
+    assert called.document["graphs"][0]["weights_problem"] is None
 
 
 def test_a_file_of_another_kind_is_said_to_be_no_onnx_file(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from structural_fuzz.cases import KINDS
 
-from irbench.runner import confined_cells
 from irbench.store import archive_limits
+from irbench.worker import requested_confinement
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "security.md").read_text()
@@ -36,7 +36,7 @@ def test_every_test_that_is_named_is_there() -> None:
 def test_who_is_confined_is_said() -> None:
     confined = {row[0].partition(" ")[0]: row[1] for row in table_below("### Confinement")}
     assert confined["reads"] == "always"
-    assert confined["runs"] == f"with `{confined_cells._VARIABLE}=1`"
+    assert confined["runs"] == f"with `{requested_confinement.VARIABLE}=1`"
 
 
 def test_the_limits_of_archives_are_those_of_the_code() -> None:

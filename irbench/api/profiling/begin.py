@@ -21,11 +21,11 @@ from irbench.roofline import MachinePeaks
 from irbench.runner.cells import is_at_level
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
+from irbench.runner.run_environment import describe_environment
 from irbench.spec import Artifact, Cell, TensorSpec, Workload
 from irbench.spi import ProfilingBackend
 from irbench.stats.workload_facts import bound_shapes
 from irbench.store.ulid import new_ulid
-from irbench.system import host
 from irbench.worker.file_reader import read_file
 
 __all__ = ["begun_profile", "with_capable_backends"]
@@ -82,7 +82,7 @@ def begun_profile(options: ProfileOptions, request: RunRequest, planned: Planned
         shapes=bound_shapes(main),
         inferences=options.plan.inferences,
         launches=options.plan.launches,
-        environment=host.describe(registry.distributions()),
+        environment=describe_environment(),
         plan=request.as_plan(),
         graphs=dict(_graphs(planned)),
         cells=tuple(_cell(cell, options.compared, planned) for cell in planned.group.cells),

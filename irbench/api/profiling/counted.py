@@ -24,6 +24,7 @@ from irbench.profiling.joining import JoinedCell, joined_cells
 from irbench.profiling.record import ProfiledCell, ProfileDocument
 from irbench.record import Failure
 from irbench.reduction.activations import GraphSource
+from irbench.reduction.cut_parts import cut_parts
 from irbench.reduction.cutting import Cut, CutRequest, Part
 from irbench.runner.counted_parts import CountingTask, Keep, PartModel, count_parts
 from irbench.runner.other_graph import other_form
@@ -31,12 +32,9 @@ from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.profiling import ProfileTask
 from irbench.runner.progress import Listener
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Workload
-from irbench.worker import call_in_worker
 from irbench.worker.file_reader import read_file
 
 __all__ = ["counted_profile"]
-
-_DEADLINE_S = 600.0
 
 
 def counted_profile(
@@ -203,8 +201,7 @@ def _cut(
     ]
     if not requests:
         return ()
-    cut: tuple[Cut, ...] = call_in_worker("irbench.reduction.cutting:write_parts", requests, deadline_s=_DEADLINE_S)
-    return cut
+    return cut_parts(requests)
 
 
 def _operators(cell: _CellToCount, kind: OperatorKind, number: int) -> CountedPart:

@@ -10,7 +10,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
-from irbench import registry
 from irbench.api import values
 from irbench.api.display import Displayable
 from irbench.api.measurement import refuse_within_a_worker
@@ -40,6 +39,7 @@ from irbench.reduction.report import ReductionReport
 from irbench.render.bug_report import bug_report
 from irbench.render.json_text import json_text
 from irbench.render.reduction import reduction_view
+from irbench.runner.run_environment import describe_environment
 from irbench.runner.signals import signals_deferred
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
@@ -188,7 +188,7 @@ def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
     options = replace(options, output=output_folder(options), run=run)
     with scratch_folder() as folder, _judge(options, reporter) as judge:
         report = Reducer(options, judge, folder, reporter.say).reduced()
-        report = replace(report, environment=host.describe(registry.distributions()), command=run.command)
+        report = replace(report, environment=describe_environment(), command=run.command)
         with signals_deferred():
             _write_report(report)
     return Reduction(report)

@@ -10,10 +10,11 @@ from pathlib import Path
 from irbench.api.progress import Say
 from irbench.api.reduction.judge import Judge, code_without_irbench
 from irbench.api.reduction.options import ReduceOptions, repeat_command
-from irbench.api.reduction.trials import SHORTEST_TRIAL_S, OutOfTime, PartTrials, Shown, read_outline
+from irbench.api.reduction.trials import SHORTEST_TRIAL_S, OutOfTime, PartTrials, Shown
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.reduction.activations import GraphSource
+from irbench.reduction.cut_parts import read_outline
 from irbench.reduction.cutting import Part
 from irbench.reduction.decision import Decision, expected_difference
 from irbench.reduction.expectation import SlowerThan

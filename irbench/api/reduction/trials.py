@@ -14,17 +14,15 @@ from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.record import Failure
 from irbench.reduction.activations import GraphSource
+from irbench.reduction.cut_parts import cut_parts
 from irbench.reduction.cutting import CutRequest, Part
-from irbench.reduction.outline import GraphOutline
 from irbench.reduction.report import Candidate, Evidence, Verdict
 from irbench.reduction.search import Nodes
 from irbench.render.reduction_progress import candidate_text
 from irbench.uncuttable import Uncuttable
-from irbench.worker import call_in_worker
 
-__all__ = ["SHORTEST_TRIAL_S", "OutOfTime", "PartTrials", "Shown", "read_outline"]
+__all__ = ["SHORTEST_TRIAL_S", "OutOfTime", "PartTrials", "Shown"]
 
-_DEADLINE_S = 600.0
 SHORTEST_TRIAL_S = 5.0
 """Less is no time for a measurement."""
 
@@ -112,9 +110,7 @@ class PartTrials:
             IrbenchError: No reference can compute its inputs.
         """
         request = CutRequest(self.source, nodes, folder, self.scratch / "values")
-        made: Part | Uncuttable = call_in_worker(
-            "irbench.reduction.cutting:write_part", request, deadline_s=_DEADLINE_S
-        )
+        (made,) = cut_parts((request,))
         return made
 
     def _tried(self, nodes: Nodes, folder: Path) -> Candidate:
@@ -131,18 +127,6 @@ class PartTrials:
         if decision.verdict == "shows":
             self.shown.append(Shown(nodes, part, evidence))
         return Candidate(len(nodes), decision.verdict, evidence, decision.failure)
-
-
-def read_outline(source: GraphSource) -> GraphOutline:
-    """Return what a graph consists of, read in a process of its own.
-
-    Raises:
-        IrbenchError: The file cannot be read any more.
-    """
-    found: GraphOutline = call_in_worker(
-        "irbench.reduction.cutting:outline", source.artifact.path, deadline_s=_DEADLINE_S
-    )
-    return found
 
 
 def _workshop(folder: Path) -> Path:

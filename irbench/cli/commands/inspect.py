@@ -52,9 +52,9 @@ def command(
 
     MODEL is an exported bundle's name or folder, what it was exported from (models.py:build), or an ONNX file.
     resnet50+basic is the graph that `irbench optimize` made of resnet50, and resnet50+basic:batch=1 the one with that
-    dimension fixed. Weights are not read, so large files take no longer than small ones. With --batch or --shape,
-    multiply-accumulates and the shapes of values are those for these sizes. --diff matches nodes by name; nodes
-    replaced by a single new node are shown as fused.
+    dimension fixed. Weights are not read, so large files take no longer than small ones; it is an error if those in
+    other files are missing or too short. With --batch or --shape, multiply-accumulates and the shapes of values are
+    those for these sizes. --diff matches nodes by name; nodes replaced by a single new node are shown as fused.
     """
     from irbench.api.inspect import GraphDifference, inspect_at
     from irbench.cli.output.console import print_data
@@ -68,6 +68,19 @@ def command(
         say(told)
     shown = GraphDifference(*found) if compares else found
     print_data(_as_text(shown, form, to_file=output is not None), output)
+    _refuse_damaged_weights([graph.weights_problem for graph in found if graph.weights_problem is not None])
+
+
+def _refuse_damaged_weights(problems: Sequence[IrbenchError]) -> None:
+    """Say below what was printed which graphs lack weights, and end as for any damaged model.
+
+    Raises:
+        IrbenchError: Some do.
+    """
+    for problem in problems[:-1]:
+        say(f"warning: {problem.message}")
+    if problems:
+        raise problems[-1]
 
 
 def _as_text(shown: Sequence[GraphInspection] | GraphDifference, form: str, *, to_file: bool) -> str:

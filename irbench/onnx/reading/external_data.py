@@ -11,19 +11,19 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path, PurePosixPath
-from shlex import quote
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import NAMES, bits_of
 from irbench.onnx.reading.node_labels import decoded
 from irbench.onnx.reading.protobuf import DAMAGED, Entry, Field, Malformed, Tensor, fields, integers, mapped, text
+from irbench.onnx.reading.weight_files import size_of_file
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["External", "external_tensors", "files_of", "files_of_model", "load", "require_sound", "size_of_file"]
+__all__ = ["External", "external_tensors", "files_of", "files_of_model", "load", "require_sound"]
 
 _INSIDE: Mapping[str, Mapping[int, str]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
@@ -39,8 +39,6 @@ _INSIDE: Mapping[str, Mapping[int, str]] = {
 _IN_OTHER_FILE = 1
 _MAX_RANK = 32
 _MAX_DIGITS = 19
-_FROM_MEMORY = "*/_ORT_MEM_ADDR_/*"
-"""At this location ONNX Runtime takes the offset for an address in its own memory."""
 
 
 @dataclass(frozen=True)
@@ -213,38 +211,3 @@ def _number(tensor: _Described, key: str, default: int) -> int:
             hint=DAMAGED,
         )
     return int(text_value)
-
-
-def size_of_file(folder: Path, location: str) -> int:
-    """Return the size in bytes of a file of weights.
-
-    Args:
-        folder: The model's.
-        location: What the model says.
-
-    Raises:
-        IrbenchError: It leads out of the folder or over a link, or the file is missing.
-    """
-    parts = PurePosixPath(location)
-    outside = parts.is_absolute() or ".." in parts.parts or location.startswith(_FROM_MEMORY) or "\0" in location
-    if outside or not parts.parts:
-        raise IrbenchError(
-            f"The model refers to weights at '{location}', outside its own folder.",
-            hint="Move the file next to the model, and save the model again with a relative location.",
-        )
-    origin = folder / parts
-    if not _is_file(origin):
-        raise IrbenchError(f"The model's weights '{location}' are missing.", hint=f"Copy the file to {folder}.")
-    if origin.resolve() != folder.resolve() / parts:
-        raise IrbenchError(
-            f"The model's weights '{location}' are a symbolic link, which runtimes refuse.",
-            hint=f"Make a copy without links: cp -rL {quote(str(folder))} COPY",
-        )
-    return origin.stat().st_size
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name too long for any file
-        return False

@@ -30,6 +30,7 @@ from irbench.onnx.reading.protobuf import (
     mapped,
     text,
 )
+from irbench.onnx.reading.weight_files import size_of_file
 from irbench.spec import Artifact, Shape
 
 __all__ = ["BoundCopy", "link_or_copy", "plan_copy", "write_copy"]
@@ -78,7 +79,7 @@ def write_copy(copy: BoundCopy, source: Path, target: Path) -> None:
     if not _in_order(copy.pieces, source.stat().st_size):
         raise IrbenchError(f"{source} changed while it was read.", hint=DAMAGED)
     for location in copy.locations:
-        external_data.size_of_file(source.parent, location)
+        size_of_file(source.parent, location)
         link_or_copy(source.parent, target.parent, location)
     unfinished = _unfinished(target)
     with source.open("rb") as origin, unfinished.open("wb") as file:

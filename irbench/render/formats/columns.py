@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from irbench.cold_row import ColdRow
 from irbench.render.formats.fields import ColumnType, RowField, fields_of, value_at
-from irbench.render.origin import command_text, machine_text, versions
+from irbench.render.origin import command_text, is_confined, machine_text, versions
 from irbench.render.table_title import sizes_text
 from irbench.result import CellResult, RunDocument
 from irbench.soak_row import SoakRow
@@ -231,6 +231,7 @@ _RUN = (
     _of_run("created"),
     _of_run("irbench_version"),
     ExportColumn("machine", "string", False, lambda source: machine_text(source.document)),
+    ExportColumn("confined", "bool", True, lambda source: is_confined(source.document)),
     ExportColumn("versions", "json", False, lambda source: versions(source.document)),
     ExportColumn("command", "string", False, lambda source: command_text(source.document)),
 )

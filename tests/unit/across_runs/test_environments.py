@@ -52,10 +52,11 @@ def test_what_changes_a_little_on_one_machine_is_no_other_machine(changes: dict[
         (run({"options": {"ort": {"x": "1"}}}), "settings", "options"),
         (run({"timing": {"warm_up": 1.0}}), "settings", "warm_up"),
         (run({"values": {"sr": [8000]}}), "inputs", "values"),
+        (run(confined=True), "settings", "confined"),
     ],
 )
 def test_what_may_be_compared_is_told_and_forbids_nothing(newer: RunDocument, kind: str, name: str):
-    older = run({"options": {}, "timing": {"warm_up": 0.3}, "values": {"sr": [16000]}})
+    older = run({"options": {}, "timing": {"warm_up": 0.3}, "values": {"sr": [16000]}}, confined=False)
     newer = replace(newer, plan={**older.plan, **newer.plan})
     (difference,) = differences_between([older], [newer])
     assert (difference.kind, difference.name, difference.blocks) == (kind, name, False)

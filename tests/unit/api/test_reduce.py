@@ -11,12 +11,13 @@ from documents import speedup
 from reductions import CHAIN, SLOWER, Judge, evidence
 
 from irbench.api.options import RunOptions
-from irbench.api.reduction import reducer, trials
+from irbench.api.reduction import reducer
 from irbench.api.reduction.options import ReduceOptions
 from irbench.api.reduction.reduce import Reduction
 from irbench.api.reduction.reducer import Reducer
 from irbench.errors import IrbenchError
-from irbench.reduction.cutting import CutRequest, Part
+from irbench.reduction import cut_parts
+from irbench.reduction.cutting import Cut, CutRequest, Part
 from irbench.reduction.report import (
     ExpectedDifference,
     ReductionReport,
@@ -31,19 +32,18 @@ from irbench.uncuttable import Uncuttable
 def cut_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the places of kept nodes in place of a graph."""
 
-    def call(target: str, argument: Any, *, deadline_s: float) -> Any:
-        if target.endswith(":outline"):
-            return CHAIN
-        assert isinstance(argument, CutRequest)
+    def call(target: str, argument: Any, **_: Any) -> Any:
+        return CHAIN if target.endswith(":outline") else tuple(map(cut, argument))
+
+    def cut(argument: CutRequest) -> Cut:
         if argument.kept == (0, 1, 2, 3):
             return Uncuttable("no-tensor", "v4")
-        argument.folder.mkdir()
         model, data = argument.folder / "reduced.onnx", argument.folder / "inputs.npz"
         model.write_text(" ".join(map(str, argument.kept)))
         data.write_text("")
         return Part(model, data, (TensorFacts("v0", "float32", (2,)),), (TensorFacts("v8", "float32", (2,)),), 10)
 
-    monkeypatch.setattr(trials, "call_in_worker", call)
+    monkeypatch.setattr(cut_parts, "call_in_worker", call)
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ from irbench.measure.lock import measuring
 from irbench.result import GroupResult
 from irbench.store import Store
 from irbench.sweeps.cells import SweepTable
+from irbench.system.confinement import ConfinementSupport
+from irbench.worker import requested_confinement
 
 Answer = Callable[[SweepTable], GroupResult]
 
@@ -132,6 +134,31 @@ def test_a_sweep_that_was_begun_goes_on_only_when_asked_to(measured: Measured):
         sweep(plan())
     assert "--resume" in caught.value.hint
     assert len(measured.batches) == 3
+
+
+@pytest.mark.parametrize(("begun", "now", "remedy"), [("1", "0", "Set IRBENCH_CONFINE=1"), ("0", "1", "Unset IRBENCH")])
+def test_a_sweep_goes_on_with_confined_workers_only_if_it_was_begun_with_them(
+    measured: Measured, monkeypatch: pytest.MonkeyPatch, begun: str, now: str, remedy: str
+):
+    monkeypatch.setattr(requested_confinement, "confinement_support", lambda: ConfinementSupport(7, seccomp=True))
+    monkeypatch.setenv("IRBENCH_CONFINE", begun)
+    sweep(plan())
+    monkeypatch.setenv("IRBENCH_CONFINE", now)
+    with pytest.raises(IrbenchError, match="confined workers, and IRBENCH_CONFINE is") as caught:
+        sweep(plan(batch=[1, 2, 4, 8]), resume=True)
+    assert caught.value.hint.startswith(remedy)
+    monkeypatch.setenv("IRBENCH_CONFINE", begun)
+    assert sweep(plan(batch=[1, 2, 4, 8]), resume=True).is_complete
+
+
+def test_a_sweep_on_a_kernel_that_cannot_confine_is_refused_before_its_tables(
+    measured: Measured, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(requested_confinement, "confinement_support", lambda: ConfinementSupport(0, seccomp=True))
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    with pytest.raises(IrbenchError, match="Landlock is not available here"):
+        sweep(plan())
+    assert not measured.batches
 
 
 def test_cells_that_a_plan_gets_later_are_measured_when_the_sweep_goes_on(measured: Measured):

@@ -10,9 +10,9 @@ import pytest
 
 from irbench.api.options import RunOptions
 from irbench.api.tuning import rows
-from irbench.runner import confined_cells
 from irbench.spec import Artifact, Cell, Load
 from irbench.system.confinement import Confinement
+from irbench.worker import requested_confinement
 
 
 def test_the_worker_that_compiles_a_model_for_advice_is_confined_too(
@@ -26,7 +26,7 @@ def test_the_worker_that_compiles_a_model_for_advice_is_confined_too(
 
     row = Cell("a", Artifact("tf-graph", tmp_path / "graph.pb", (), ()), "openvino", "cpu", Load())
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
-    monkeypatch.setattr(confined_cells, "require_confinement", lambda: None)
+    monkeypatch.setattr(requested_confinement, "require_confinement", lambda: None)
     monkeypatch.setattr(rows, "requested", lambda _: None)
     monkeypatch.setattr(rows, "planned", lambda *_: (None, [SimpleNamespace(measured=[row])]))
     monkeypatch.setattr(rows, "call_in_worker", call)

@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 from irbench.onnx.reading.check import check_file
 from irbench.reduction.activations import Activations, GraphSource
-from irbench.reduction.cutting import CutRequest, Part, outline, write_part, write_parts
+from irbench.reduction.cutting import Cut, CutRequest, Part, outline, write_parts
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
 from irbench.uncuttable import Uncuttable
 
@@ -65,8 +65,13 @@ def chain(tmp_path: Path) -> GraphSource:
     return source(tmp_path, CHAIN, x=np.arange(6, dtype=np.float32).reshape(2, 3) / 10)
 
 
+def written(whole: GraphSource, *kept: int) -> Cut:
+    (found,) = write_parts((request(whole, *kept),))
+    return found
+
+
 def cut(whole: GraphSource, *kept: int) -> Part:
-    found = write_part(request(whole, *kept))
+    found = written(whole, *kept)
     assert isinstance(found, Part)
     check_file(found.model, shapes=True)
     return found
@@ -139,14 +144,14 @@ def test_what_a_graph_inside_a_node_reads_is_an_input(tmp_path: Path):
 
 def test_a_sequence_cannot_be_at_the_edge(tmp_path: Path):
     whole = source(tmp_path, SEQUENCE, x=np.ones(2, np.float32))
-    assert write_part(request(whole, 1)) == Uncuttable("no-tensor", "s")
-    assert write_part(request(whole, 0)) == Uncuttable("no-tensor", "s")
+    assert written(whole, 1) == Uncuttable("no-tensor", "s")
+    assert written(whole, 0) == Uncuttable("no-tensor", "s")
     cut(whole, 0, 1)
 
 
 def test_a_part_that_reads_no_input_is_none(tmp_path: Path):
     whole = source(tmp_path, SHAPES, x=np.ones((2, 3), np.float32))
-    assert write_part(request(whole, 1)) == Uncuttable("no-inputs")
+    assert written(whole, 1) == Uncuttable("no-inputs")
 
 
 def test_values_are_computed_once(chain: GraphSource, monkeypatch: pytest.MonkeyPatch):

@@ -268,6 +268,8 @@ def test_threads_and_processors_are_those_that_were_used():
     table = group(native, cell("tf", threads=None))
     assert "native threads on 2 cores" in next(GroupView(table, {"physical_cores_allowed": 2}).as_lines(200)).plain
     assert "on processors 0,1" in next(GroupView(table, {}, {"cpus": [0, 1]}).as_lines(200)).plain
+    confined = GroupView(table, {"physical_cores_allowed": 2, "confined": True})
+    assert "on 2 cores · cpu · confined · sync" in next(confined.as_lines(200)).plain
     assert "threads differ" in shown(group(cell("ort", threads=1), cell("tf", threads=2)))
 
 

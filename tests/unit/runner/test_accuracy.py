@@ -15,6 +15,7 @@ from irbench.runner.accuracy import answers_key, is_classifier
 from irbench.runner.reference import Expected
 from irbench.spec import AccuracyLimit, Artifact, Bundle, Cell, TensorSpec, Workload
 from irbench.system.confinement import Confinement
+from irbench.worker import requested_confinement
 
 GROUP = launches.group("ort", batch=1)
 ROW = replace(GROUP.cells[0], artifact=Artifact("onnx", Path("net.onnx"), (), ()))
@@ -80,7 +81,7 @@ def test_the_worker_that_runs_a_model_for_its_accuracy_is_confined_too(
 ) -> None:
     asked: list[Any] = []
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
-    monkeypatch.setattr(confined_cells, "require_confinement", lambda: None)
+    monkeypatch.setattr(requested_confinement, "require_confinement", lambda: None)
     monkeypatch.setattr(accuracy, "call_in_worker", lambda *_, confinement=None, **__: asked.append(confinement))
     row = replace(ROW, artifact=Artifact("tf-graph", tmp_path / "graph.pb", (), ()), program=None)
     workload = replace(model(SCORES), feeding=replace(model(SCORES).feeding, samples=(tmp_path / "x.npz",)))

@@ -10,7 +10,7 @@ import models
 import pytest
 
 from irbench import __version__
-from irbench.render.resume_texts import CHANGE_TEXTS, changed_message
+from irbench.render.resume_texts import CHANGE_TEXTS, changed_message, changed_remedy
 from irbench.result import GroupResult, RunDocument
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
@@ -67,9 +67,13 @@ def test_numbers_of_a_plan_are_the_same_but_for_rounding(begun: RunDocument, pla
             {"environment": {**ENVIRONMENT, "cpu": {"Model name": "B CPU"}}},
             RunChange("environment", "Model name", "B CPU", "A CPU"),
         ),
+        (
+            {"environment": {**ENVIRONMENT, "confined": True}},
+            RunChange("confinement", "confined", True, None),
+        ),
         ({"file_digests": {**FILES, "loop.py": "123"}}, RunChange("file", "loop.py")),
     ],
-    ids=["irbench", "kernel", "package", "processor", "file"],
+    ids=["irbench", "kernel", "package", "processor", "confinement", "file"],
 )
 def test_what_has_changed_is_named(
     begun: RunDocument, planned: PlannedRun, changes: dict[str, Any], found: RunChange
@@ -114,7 +118,15 @@ def test_machine_and_packages_are_compared_before_anything_is_planned(begun: Run
 
 @pytest.mark.parametrize("kind", get_args(ChangeKind))
 def test_every_change_has_its_words(kind: ChangeKind) -> None:
-    assert "ort" in CHANGE_TEXTS[kind](RunChange(kind, "ort", "1.0", "1.1"))
+    named = "IRBENCH_CONFINE" if kind == "confinement" else "ort"
+    assert named in CHANGE_TEXTS[kind](RunChange(kind, "ort", "1.0", "1.1"))
+
+
+@pytest.mark.parametrize(("now", "remedy"), [(True, "Unset IRBENCH_CONFINE to"), (False, "Set IRBENCH_CONFINE=1 to")])
+def test_a_run_whose_confinement_alone_is_another_can_go_on_as_it_began(now: bool, remedy: str) -> None:
+    change = RunChange("confinement", "confined", not now, now)
+    assert changed_remedy("01KA", [change]).startswith(remedy)
+    assert changed_remedy("01KA", [change, RunChange("file", "loop.py")]).startswith("Begin another run")
 
 
 def test_the_message_names_changes_with_both_values_and_counts_those_beyond_five() -> None:

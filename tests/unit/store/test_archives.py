@@ -132,14 +132,23 @@ def test_only_the_files_of_runs_are_written(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "content",
-    [lzma.compress(bytes(99))[:40], b"\xfd7zXZ\0garbage", gzip.compress(b""), gzip.compress(b"\xff" * 512)],
-    ids=["xz", "damaged xz", "empty", "no header"],
+    ("content", "reason"),
+    [
+        (lzma.compress(bytes(99))[:40], "it is not compressed with gzip"),
+        (b"\xfd7zXZ\0garbage", "it is not compressed with gzip"),
+        (gzip.compress(b""), "it is cut short"),
+        (gzip.compress(bytes(100))[:-9], "it is cut short"),
+        (gzip.compress(b"\xff" * 512), "its content is damaged"),
+        (gzip.compress(bytes(100))[:-8] + bytes(8), "its content is damaged"),
+        (gzip.compress(bytes(512))[:10] + b"\xff" * 20, "its content is damaged"),
+    ],
+    ids=["xz", "damaged xz", "empty", "cut short", "no header", "checksum", "compression"],
 )
-def test_what_is_no_archive_is_one_clear_error(tmp_path: Path, content: bytes):
+def test_what_is_no_archive_is_one_clear_error_in_words_of_our_own(tmp_path: Path, content: bytes, reason: str):
     (tmp_path / "x.tar.xz").write_bytes(content)
-    with pytest.raises(IrbenchError, match="not an archive of runs") as caught:
+    with pytest.raises(IrbenchError) as caught:
         unpack(tmp_path / "x.tar.xz", tmp_path / "unpacked")
+    assert caught.value.message == f"{tmp_path / 'x.tar.xz'} is not an archive of runs, or is damaged: {reason}."
     assert caught.value.hint
 
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import tarfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from irbench.store.folders import Unsearched
 from irbench.store.import_staging import Staged, stage
 from irbench.store.moving import Arrivals, import_runs, remove_runs
 from irbench.system.locks import hold, waiting_for
+from irbench.worker import call_in_worker
 
 ROWS = tuple(row.id for row in example().cells[:2])
 
@@ -57,6 +59,29 @@ def with_launch(root: Path, record: LaunchRecord) -> RunWriter:
     run.add_launch(record)
     run.commit(replace(run.document, groups=(example(),), complete=True))
     return run
+
+
+def test_a_run_that_takes_more_memory_than_an_import_may_is_refused(tmp_path: Path, there: Path):
+    change(measured(tmp_path / "a"), plan={"models": [1] * 2_000_000})
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    arguments = ("tests_support:stage_within", 2 << 20, (tmp_path / "a",), there, scratch)
+    with pytest.raises(IrbenchError, match="of memory to read") as caught:
+        call_in_worker(*arguments, deadline_s=60)
+    assert "do not trust it" in caught.value.hint
+
+
+def test_what_is_wrong_in_an_archive_is_named_by_the_archive(tmp_path: Path, there: Path):
+    run, archive = measured(tmp_path / "a"), tmp_path / "runs.tar.gz"
+    change(run, complete=7)
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(run.folder, run.folder.relative_to(tmp_path / "a" / "runs"))
+    with pytest.raises(IrbenchError) as caught:
+        brought(there, archive)
+    assert caught.value.message.startswith(f"{archive}: ")
+    assert caught.value.message.endswith(
+        "run.json is damaged, or not a run document: the value at complete is not of the type that it must have."
+    )
 
 
 def test_logs_come_along(tmp_path: Path, there: Path):

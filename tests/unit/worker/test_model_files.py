@@ -9,9 +9,10 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.optimizer.lineage import digest_of_source
-from irbench.runner import confined_cells, graph_files
+from irbench.runner import graph_files
 from irbench.runner.files_read import files_read
 from irbench.spec import Artifact
+from irbench.worker import requested_confinement
 from irbench.worker.model_files import read_external_files, require_sound_weights
 
 
@@ -31,14 +32,14 @@ def test_weights_elsewhere_are_opened_by_nobody(tmp_path: Path, monkeypatch: pyt
     artifact = Artifact("onnx", hostile.with_external(location=location)(tmp_path / "model"), (), ())
     monkeypatch.setattr(graph_files, "digest", lambda *_, **__: pytest.fail("a file was opened"))
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
-    monkeypatch.setattr(confined_cells, "require_confinement", lambda: None)
+    monkeypatch.setattr(requested_confinement, "require_confinement", lambda: None)
     assert graph_files.with_graph_files(artifact).files is None
     for reading in (
         lambda: read_external_files(artifact.path),
         lambda: require_sound_weights(artifact.path),
         lambda: files_read(artifact, ()),
         lambda: digest_of_source(artifact),
-        lambda: confined_cells.confinement_to(artifact),
+        lambda: requested_confinement.confinement_to(artifact),
     ):
         with pytest.raises(IrbenchError, match=r"outside its own folder|symbolic link"):
             reading()

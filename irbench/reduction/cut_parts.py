@@ -1,0 +1,63 @@
+"""The coordinator's side of cutting: parts of a graph are written by a worker, which may be confined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from irbench.reduction.activations import GraphSource
+from irbench.reduction.cutting import Cut, CutRequest, Part
+from irbench.reduction.files import INPUTS_FILE, MODEL_FILE
+from irbench.reduction.outline import GraphOutline
+from irbench.worker import call_in_worker
+from irbench.worker.requested_confinement import confinement_to, require_files_alone
+
+__all__ = ["cut_parts", "read_outline"]
+
+_DEADLINE_S = 600.0
+
+
+def read_outline(source: GraphSource) -> GraphOutline:
+    """Return what a graph consists of, read in a process of its own.
+
+    Raises:
+        IrbenchError: The file cannot be read any more.
+    """
+    found: GraphOutline = call_in_worker(
+        "irbench.reduction.cutting:outline",
+        source.artifact.path,
+        deadline_s=_DEADLINE_S,
+        confinement=confinement_to(source.artifact),
+    )
+    return found
+
+
+def cut_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
+    """Write several parts of one graph, with the values at their inputs, in a process of its own.
+
+    Args:
+        requests: As of :func:`irbench.reduction.cutting.write_parts`.
+
+    Raises:
+        IrbenchError: No reference can compute these values, or the process wrote something else than files.
+    """
+    source = requests[0].source
+    folders = tuple(dict.fromkeys((*(request.folder for request in requests), requests[0].values)))
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    confinement = confinement_to(source.artifact, source.feeding.samples, folders)
+    made: tuple[Cut, ...] = call_in_worker(
+        "irbench.reduction.cutting:write_parts", requests, deadline_s=_DEADLINE_S, confinement=confinement
+    )
+    if confinement is None:
+        return made
+    for folder in folders:
+        require_files_alone(folder)
+    return tuple(_at_home(part, request) for part, request in zip(made, requests, strict=True))
+
+
+def _at_home(cut: Cut, request: CutRequest) -> Cut:
+    """Return a part with the files that were asked for, whatever a confined process says where they are."""
+    if not isinstance(cut, Part):
+        return cut
+    return replace(cut, model=request.folder / MODEL_FILE, data=request.folder / INPUTS_FILE)
