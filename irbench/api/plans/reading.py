@@ -30,7 +30,17 @@ from irbench.system.regular_files import read_regular
 if TYPE_CHECKING:
     from irbench.api.plans.document import MatrixDocument, PlanDocument, SettingsDocument
 
-__all__ = ["SHIPPED", "PlanSource", "SweepPlan", "plan_file", "plan_text", "read_plan", "shipped_plans", "summary"]
+__all__ = [
+    "SHIPPED",
+    "PlanSource",
+    "SweepPlan",
+    "plan_file",
+    "plan_text",
+    "plan_values",
+    "read_plan",
+    "shipped_plans",
+    "summary",
+]
 
 PlanSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any]"
 
@@ -73,12 +83,21 @@ def read_plan(source: PlanSource) -> SweepPlan:
     if isinstance(source, Mapping):
         return _plan(source, str(source.get("name") or "sweep"), Path.cwd(), "The plan")
     path = plan_file(str(source))
-    try:
-        document = _parsed(plan_text(path))
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError is one, and so is what numbers without end raise
-        raise IrbenchError(f"{path} is not valid TOML: {error}.", hint=_FIX) from error
+    document = plan_values(path)
     folder = Path.cwd() if path.parent == SHIPPED else path.absolute().parent
     return _plan(document, path.stem, folder, str(path))
+
+
+def plan_values(path: Path) -> Mapping[str, Any]:
+    """Return what the file of a plan says, unchecked.
+
+    Raises:
+        IrbenchError: It cannot be read, is no regular file, or not TOML.
+    """
+    try:
+        return _parsed(plan_text(path))
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is one, and so is what numbers without end raise
+        raise IrbenchError(f"{path} is not valid TOML: {error}.", hint=_FIX) from error
 
 
 def _parsed(text: str) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from irbench.api.accuracy_limits import metric_text
 from irbench.api.options import RunOptions
+from irbench.api.plans import reading
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.render.quantities import cpu_list
@@ -20,8 +21,9 @@ from irbench.store.listing import find_run
 from irbench.store.reading import load_document
 from irbench.sweeps.cells import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
 
-__all__ = ["plan_document", "plan_from", "plan_text"]
+__all__ = ["plan_document", "plan_from", "plan_text", "shown_plan"]
 
+_BLANKS = str.maketrans("\n\t", "  ")
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
@@ -76,6 +78,16 @@ def plan_text(document: Mapping[str, Any]) -> str:
     import tomli_w
 
     return re.sub(r"[^\n -~]", _escaped, tomli_w.dumps(document))
+
+
+def shown_plan(path: Path) -> str:
+    """Return the text of a plan's file, or, where characters in it do not print, its values written anew.
+
+    Raises:
+        IrbenchError: It cannot be read, is no regular file, or not TOML.
+    """
+    text = reading.plan_text(path).replace("\r\n", "\n")
+    return text if text.translate(_BLANKS).isprintable() else plan_text(reading.plan_values(path))
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -102,7 +102,8 @@ def list_() -> None:
 @OUTPUT
 def show(plan: str, output: Path | None) -> None:
     """Print a plan that irbench brings, to change it."""
-    from irbench.api.plans.reading import plan_file, plan_text
+    from irbench.api.plans.reading import plan_file
+    from irbench.api.plans.writing import shown_plan
     from irbench.cli.output.console import print_data
 
-    print_data(plan_text(plan_file(plan)), output)
+    print_data(shown_plan(plan_file(plan)), output)

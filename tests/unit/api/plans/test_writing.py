@@ -12,7 +12,7 @@ import stored_runs
 
 from irbench.api.options import RunOptions
 from irbench.api.plans.reading import read_plan
-from irbench.api.plans.writing import plan_document, plan_from, plan_text
+from irbench.api.plans.writing import plan_document, plan_from, plan_text, shown_plan
 from irbench.api.sweep_tables import SweepSetup, table_options
 from irbench.errors import IrbenchError
 
@@ -108,3 +108,13 @@ def test_what_no_plan_can_repeat_is_refused(tmp_path: Path, plan: dict[str, Any]
     with pytest.raises(IrbenchError, match=said) as caught:
         plan_from(run, results=tmp_path)
     assert caught.value.hint
+
+
+def test_a_file_is_shown_as_it_is_unless_it_holds_what_does_not_print(tmp_path: Path):
+    harmless, hostile = tmp_path / "harmless.toml", tmp_path / "hostile.toml"
+    harmless.write_text("# two of them\nbackends = ['ort',\t'openvino']\n")
+    hostile.write_text("# \x9b2J\nbackends = ['\x9b2J\u202e']\n")
+    assert shown_plan(harmless) == harmless.read_text()
+    shown = shown_plan(hostile)
+    assert shown.replace("\n", "").isprintable()
+    assert tomllib.loads(shown) == {"backends": ["\x9b2J\u202e"]}
