@@ -9,6 +9,8 @@
    becomes the last number before its largest, what lies below its smallest one becomes that (65472 and 6e-8 in fp16);
    with the very largest one as a mask ONNX Runtime's Attention answers zeros for rows that see nothing
 6. Masks beyond that range, and the Softmax of what they are applied to, stay fp32 (see ``wide_masks``)
+7. A Transpose that puts the first axis behind the other leading ones, and that a MatMul reads, stays fp32: it is the
+   same either way, and ONNX Runtime 1.31 crashes where it fuses one in a narrow type on x86 (its issue 28392)
 
 ONNX's schemas decide rule 1, down to the single input: the scales of a Resize and the slope of a quantiser stay fp32.
 """
@@ -111,7 +113,7 @@ class _Narrowing:
         schema = self._schema(node)
         if schema is None or node.op_type in KEPT or node in self._masks.nodes or any(bodies_of(node)):
             return set()
-        if not _is_on_typed_tensors(node):
+        if not _is_on_typed_tensors(node) or _moves_batch_to_product(node):
             return set()
         allowing = {
             type_constraint.type_param_str
@@ -203,6 +205,14 @@ class _Narrowing:
                 for index, value in enumerate(inner.inputs):
                     if value in self._narrowed:
                         inner.replace_input_with(index, self._other(value))
+
+
+def _moves_batch_to_product(node: ir.Node) -> bool:
+    """Whether rule 7 is about a node."""
+    order = list(node.attributes.get_ints("perm", ())) if node.op_type == "Transpose" else []
+    axes = [*range(1, len(order))]
+    moves = len(order) > 2 and order in ([*axes, 0], [*axes[:-1], 0, *axes[-1:]])
+    return moves and any(reader.op_type == "MatMul" for reader in node.outputs[0].consumers())
 
 
 def _within(wide: Array, narrow: ir.DataType) -> Array:

@@ -63,7 +63,7 @@ def main() -> int:
             if arguments.keep is not None:
                 finding.keep(arguments.keep)
     click.echo(report(tally))
-    return int(bool(tally.causes))
+    return int(bool(tally.causes) or tally.graphs["ended the process"] > 0)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ _WIDTH, _UNITS = 3, 2
 def gated_unit_in_a_loop(b: Builder) -> list[Value]:
     """h = z * h + (1 - z) * tanh(...), over the first axis of a sequence."""
     c = b.choices
-    sequence = source(b, [c.any_of("steps", 4), c.any_of("batch", 2), _WIDTH])
+    length, batch = c.any_of("steps", 4), c.any_of("batch", 2)
+    sequence = source(b, [length, batch, _WIDTH])
     if c.likely(0.2):
         sequence = _reversed(b, sequence)
     count = b.op("Shape", sequence)
@@ -26,25 +27,28 @@ def gated_unit_in_a_loop(b: Builder) -> list[Value]:
     trips = c.exact(
         "trips", lambda: trips, lambda: b.op("Sub", trips, b.number(1, trips)), lambda: b.constant(np.array(3))
     )()
-    start = c.exact("start", lambda: _start(b, sequence), lambda: b.constant(np.ones((1, _UNITS), np.float32)))()
+    start, states = c.exact(
+        "start", lambda: _start(b, sequence, batch), lambda: (b.constant(np.ones((1, _UNITS), np.float32)), 1)
+    )()
     condition = b.constant(np.array(c.exact("condition", True, False)))
-    body, following = _body(b, sequence, trips)
+    body = _body(b, sequence, batch if states == batch else None, trips)
     node = helper.make_node("Loop", [trips.name, condition.name, start.name], [b.name("last"), b.name("all")], "gru")
     node.attribute.append(helper.make_attribute("body", body))
-    steps, batch, _ = sequence.shape
-    last, every = b.stated(node, [(FLOAT, (batch, _UNITS)), (FLOAT, (steps, batch, _UNITS))])
-    results = c.any_of([last], [every], [last, every], [_last_of(b, every)])
-    return [*results, *following]
+    steps, states, _ = sequence.shape
+    last, every = b.stated(node, [(FLOAT, (states, _UNITS)), (FLOAT, (steps, states, _UNITS))])
+    return list(c.any_of([last], [every], [last, every], [_last_of(b, every)]))
 
 
-def _start(b: Builder, sequence: Value) -> Value:
+def _start(b: Builder, sequence: Value, batch: int | str) -> tuple[Value, int | str]:
+    """Return the first state, and how many there are: as many as sequences, or to be broadcast to them."""
     c = b.choices
     if c.likely(0.5):
-        return b.input([c.any_of("batch", 2), _UNITS])
+        states = c.any_of("batch", 2)
+        return b.input([states, _UNITS]), states
     shape = b.op("Shape", sequence)
-    batch = b.op("Gather", shape, b.constant(np.array([1], np.int64)))
-    target = b.op("Concat", batch, b.constant(np.array([_UNITS], np.int64)), axis=0)
-    return b.op("Expand", b.constant(np.zeros((1, 1), np.float32)), target)
+    count = b.op("Gather", shape, b.constant(np.array([1], np.int64)))
+    target = b.op("Concat", count, b.constant(np.array([_UNITS], np.int64)), axis=0)
+    return b.op("Expand", b.constant(np.zeros((1, 1), np.float32)), target), batch
 
 
 def _reversed(b: Builder, value: Value) -> Value:
@@ -57,10 +61,13 @@ def _last_of(b: Builder, every: Value) -> Value:
     return b.op("Squeeze", b.op("Slice", every, *limits), b.constant(np.array([0], np.int64)))
 
 
-def _body(b: Builder, sequence: Value, trips: Value) -> tuple[Any, list[Value]]:
+def _body(b: Builder, sequence: Value, states: int | str | None, trips: Value) -> Any:
+    """Return the body; it states how many states there are where all turns have as many."""
     c = b.choices
     inner = b.body()
-    turn, go, state = inner.input([], INT64), inner.input([], BOOL), inner.input(["batch", _UNITS])
+    turn, go, state = inner.input([], INT64), inner.input([], BOOL), inner.input([states or 2, _UNITS])
+    if states is None:
+        inner.inputs[-1].type.tensor_type.shape.dim[0].Clear()
     step = inner.op("Gather", sequence, turn, axis=c.exact("axis of steps", 0, 0) or 0)
     update, reset = (
         inner.op(c.exact(f"activation of {gate}", "Sigmoid", "HardSigmoid"), _gate(inner, step, state)) for gate in "zr"
@@ -73,7 +80,7 @@ def _body(b: Builder, sequence: Value, trips: Value) -> tuple[Any, list[Value]]:
     onwards = _condition(inner, turn, go, trips)
     emitted = c.exact("what is emitted", following, candidate)
     outputs = [onwards, following, inner.op("Identity", emitted)]
-    return inner.graph(outputs), []
+    return inner.graph(outputs)
 
 
 def _condition(inner: Builder, turn: Value, go: Value, trips: Value) -> Value:

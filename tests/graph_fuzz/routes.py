@@ -21,6 +21,7 @@ from irbench.optimizer.model_files import load, vendors_of
 from irbench.optimizer.narrow import OPSETS, narrow
 from irbench.optimizer.recipe import LEVELS
 from irbench.spi import QuantizationRequest
+from irbench_ort.quantization.tool import NotANumber
 
 from .judging import Judge, answers_of_openvino, answers_of_ort, is_known_fault
 from .route import Route, level_routes, pass_route, precision_routes
@@ -198,7 +199,7 @@ class _Traveller:
         self._precision = conversion.partition("-")[0]
         try:
             done = self._narrowed() if self._precision != "int8" else self._quantized(conversion.partition("-")[2])
-        except IrbenchError as refusal:
+        except (IrbenchError, NotANumber) as refusal:
             return self._outcome(conversion, "refused", _short(refusal))
         except Exception as problem:
             if is_known_fault(str(problem)):

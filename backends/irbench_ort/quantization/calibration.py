@@ -32,6 +32,9 @@ class CalibrationReader:
 def channel_means(path: Path, names: Sequence[str], feeds: Iterable[Mapping[str, Array]]) -> dict[str, Array]:
     """Return the mean by channel of values of a graph over all feeds: float64 (channels,) each.
 
+    Elements that are not finite do not count, where the others of a channel say what is typical of it; of a channel
+    without any other the mean is 0.
+
     Args:
         path: The graph; a copy with more outputs is left beside it.
         names: Inputs of the graph and inner values, each (batch, channels, ...).
@@ -39,15 +42,16 @@ def channel_means(path: Path, names: Sequence[str], feeds: Iterable[Mapping[str,
     """
     session, inner = _session_with_outputs(path, names)
     sums = {name: np.zeros(1) for name in names}
-    count = 0
+    counts = {name: np.zeros(1) for name in names}
     for feed in feeds:
         computed = session.run(inner, dict(feed)) if inner else []
         values = {**feed, **dict(zip(inner, computed, strict=True))}
         for name in names:
             axes = (0, *range(2, values[name].ndim))
-            sums[name] = sums[name] + values[name].mean(axis=axes, dtype=np.float64)
-        count += 1
-    return {name: total / count for name, total in sums.items()}
+            finite = np.isfinite(values[name])
+            sums[name] = sums[name] + values[name].sum(axis=axes, dtype=np.float64, where=finite)
+            counts[name] = counts[name] + finite.sum(axis=axes)
+    return {name: total / np.maximum(counts[name], 1) for name, total in sums.items()}
 
 
 def _session_with_outputs(path: Path, names: Sequence[str]) -> tuple[Any, list[str]]:

@@ -9,7 +9,9 @@ Dynamic: weights as integers, activations quantised while they are computed, wit
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +26,20 @@ from irbench_ort.quantization.recurrent_weights import separate_recurrent_weight
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["quantize_dynamic", "quantize_static"]
+__all__ = ["NotANumber", "quantize_dynamic", "quantize_static"]
 
 _MAX_MESSAGE_BYTES = 1 << 31
 """What one protobuf message can hold."""
+
+_NO_SCALE = "scale issue"
+"""What the tool says where the range of a value is not a number."""
+
+
+class NotANumber(Exception):
+    """A value that needs a scale is not a number on any input of the calibration."""
+
+    def __init__(self) -> None:
+        super().__init__("on every calibration input, a value that needs a scale is NaN")
 
 
 def quantize_static(source: Path, target: Path, feeds: Callable[[], Iterator[Mapping[str, Array]]]) -> None:
@@ -37,6 +49,9 @@ def quantize_static(source: Path, target: Path, feeds: Callable[[], Iterator[Map
         source: A graph in fp32.
         target: In another folder.
         feeds: Starts the calibration's inputs from the beginning: arrays by the names of the graph's inputs.
+
+    Raises:
+        NotANumber: A value that needs a scale has none.
     """
     import onnx
     from onnxruntime import quantization
@@ -50,20 +65,22 @@ def quantize_static(source: Path, target: Path, feeds: Callable[[], Iterator[Map
     excluded = name_excluded(model, STATIC)
     _save(model, prepared)
     reader: Any = CalibrationReader(feeds())  # theirs is a class to inherit from, of which one method is called
-    quantization.quantize_static(
-        prepared,
-        target,
-        reader,
-        quant_format=quantization.QuantFormat.QDQ,
-        op_types_to_quantize=list(STATIC),
-        nodes_to_exclude=excluded,
-        per_channel=True,
-        activation_type=quantization.QuantType.QUInt8,
-        weight_type=quantization.QuantType.QInt8,
-        use_external_data_format=_is_large(prepared),
-        extra_options={"OpTypesToExcludeOutputQuantization": ["Gemm", "MatMul"]},
-    )
+    with _ranges_are_numbers():
+        quantization.quantize_static(
+            prepared,
+            target,
+            reader,
+            quant_format=quantization.QuantFormat.QDQ,
+            op_types_to_quantize=list(STATIC),
+            nodes_to_exclude=excluded,
+            per_channel=True,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
+            use_external_data_format=_is_large(prepared),
+            extra_options={"OpTypesToExcludeOutputQuantization": ["Gemm", "MatMul"]},
+        )
     _tidy(target)
+    _restate_outputs(target, source)
 
 
 def quantize_dynamic(source: Path, target: Path) -> None:
@@ -87,6 +104,20 @@ def quantize_dynamic(source: Path, target: Path) -> None:
         use_external_data_format=_is_large(prepared),
     )
     _tidy(target)
+    _restate_outputs(target, source)
+
+
+@contextmanager
+def _ranges_are_numbers() -> Iterator[None]:
+    """Say what is wrong where the tool finds no scale; NumPy warns of it beforehand."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN", RuntimeWarning)
+        try:
+            yield
+        except AssertionError as problem:
+            if str(problem) != _NO_SCALE:
+                raise
+            raise NotANumber from problem
 
 
 def _prepared(source: Path) -> Path:
@@ -113,6 +144,19 @@ def _tidy(path: Path) -> None:
     common.NameFixPass()(model)
     common.RemoveUnusedOpsetsPass()(model)
     onnx_ir.save(model, path)
+
+
+def _restate_outputs(target: Path, source: Path) -> None:
+    """Give the outputs of a graph the sizes that those of another one state.
+
+    The tool writes what ONNX infers, which may be a number where the model has a name for a dynamic dimension.
+    """
+    import onnx
+
+    made, stated = (onnx.load(path, load_external_data=False) for path in (target, source))
+    del made.graph.output[:]
+    made.graph.output.extend(stated.graph.output)
+    onnx.save(made, target)
 
 
 def _is_large(path: Path) -> bool:

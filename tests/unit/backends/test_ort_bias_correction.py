@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from written_graphs import graph
 
 from irbench_ort.quantization.bias_correction import correct_biases, corrected_inputs
+from irbench_ort.quantization.calibration import channel_means
 
 
 def convolution(weight: np.ndarray, groups: int = 1, readers: int = 1) -> onnx.ModelProto:
@@ -53,3 +57,11 @@ def test_a_kernel_of_zeros_needs_no_correction():
 
 def test_a_bias_that_two_layers_share_is_left_alone():
     assert corrected_inputs(convolution(np.ones((4, 6, 1, 1)), readers=2)) == ()
+
+
+def test_what_is_not_finite_on_some_inputs_leaves_a_typical_mean(tmp_path: Path):
+    text = "(float[1,3,1,2] x) => (float[1,3,1,2] y) { s = Sqrt(x) y = Neg(s) }"
+    onnx.save(graph(text, opset=17), tmp_path / "roots.onnx")
+    feeds = [np.float32([[4, 9], [1, -1], [-1, -1]]), np.float32([[np.inf, 1], [9, 9], [-1, -1]])]
+    means = channel_means(tmp_path / "roots.onnx", ["s"], [{"x": feed.reshape(1, 3, 1, 2)} for feed in feeds])
+    np.testing.assert_allclose(means["s"], [2, 7 / 3, 0])

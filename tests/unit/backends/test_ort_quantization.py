@@ -12,10 +12,11 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from written_graphs import graph
 
 from irbench.onnx.reading.precision import read_precision
 from irbench_ort.quantization.methods import suitable_method
-from irbench_ort.quantization.tool import quantize_dynamic, quantize_static
+from irbench_ort.quantization.tool import NotANumber, quantize_dynamic, quantize_static
 
 
 @pytest.fixture
@@ -98,6 +99,29 @@ def test_the_signature_stays(mlp: Path, tmp_path: Path):
     before, after = (onnx.load(path).graph for path in (mlp, made))
     assert list(after.input) == list(before.input)
     assert [tensor.name for tensor in after.output] == [tensor.name for tensor in before.output]
+
+
+@pytest.mark.parametrize("method", ["static", "dynamic"])
+def test_a_dynamic_dimension_of_an_output_keeps_its_name_where_its_size_follows(method: str, tmp_path: Path):
+    source, made = tmp_path / "source.onnx", tmp_path / "made" / "model.onnx"
+    made.parent.mkdir()
+    text = "(float[batch,4] x, float[2,3] z) => (float[batch,4] y, float[n,3] t) { y = MatMul(x, w) t = Identity(z) }"
+    onnx.save(graph(text, opset=17, w=np.eye(4, dtype=np.float32)), source)
+    if method == "static":
+        quantize_static(source, made, lambda: iter([{"x": np.ones((2, 4), "f"), "z": np.ones((2, 3), "f")}]))
+    else:
+        quantize_dynamic(source, made)
+    before, after = (onnx.load(path).graph for path in (source, made))
+    assert list(after.output) == list(before.output)
+
+
+def test_a_value_that_is_no_number_on_any_input_is_named_as_the_reason(tmp_path: Path):
+    source, made = tmp_path / "source.onnx", tmp_path / "made" / "model.onnx"
+    made.parent.mkdir()
+    text = "(float[2,3,8,8] pixels) => (float[2,4,6,6] y) { n = Sqrt(pixels) y = Conv(n, w) }"
+    onnx.save(graph(text, opset=17, w=np.ones((4, 3, 3, 3), np.float32)), source)
+    with pytest.raises(NotANumber):
+        quantize_static(source, made, lambda: iter([{"pixels": np.full((2, 3, 8, 8), -1, np.float32)}]))
 
 
 def test_dynamic_needs_no_inputs_and_takes_recurrent_layers_to_the_runtimes_own_operator(tmp_path: Path):

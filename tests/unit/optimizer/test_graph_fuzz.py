@@ -15,7 +15,7 @@ from graph_fuzz.cases import build_pattern, cases
 from graph_fuzz.choices import Choices
 from graph_fuzz.dressing import DRESSINGS, dress
 from graph_fuzz.fuzzing import Finding, fuzz, silence
-from graph_fuzz.judging import Judge, is_known_fault
+from graph_fuzz.judging import Judge, answers_of_openvino, is_known_fault
 from graph_fuzz.mutants import Ground, mutants
 from graph_fuzz.patterns import PATTERNS, Pattern
 from graph_fuzz.routes import Route, level_routes, pass_route, travel
@@ -121,6 +121,39 @@ def test_a_judge_moves_an_input_without_axes_too() -> None:
     judge = Judge(graph("(float x) => (float y) { y = Sin(x) }", opset=18).SerializeToString())
     assert judge.wrong(lambda arrays: [np.sin(arrays["x"] * np.float32(1.0000001))]) is None
     assert judge.wrong(lambda arrays: [np.sin(arrays["x"] + np.float32(0.1))]) is not None
+
+
+def test_a_judge_expects_no_exact_difference_of_large_numbers_where_its_own_rounding_cancels() -> None:
+    text = (
+        "(float[64] x, float[64] c, float[64] z, float[64] s) => (float[64] y)"
+        " { p = Mul(x, c) q = Mul(z, s) d = Sub(p, q) y = Reciprocal(d) }"
+    )
+    judge = Judge(graph(text, opset=18).SerializeToString())
+
+    def off_by(share: float) -> str | None:
+        one = np.float32(1)
+        return judge.wrong(
+            lambda fed: [one / (fed["x"] * np.float32(1 + share) * fed["c"] - fed["z"] * fed["s"])], kinds=["large"]
+        )
+
+    assert off_by(2.0**-21) is None
+    assert off_by(2.0**-12) is not None
+
+
+def test_openvino_is_fed_by_the_names_of_the_graph_where_it_gives_inputs_others() -> None:
+    text = "(float[2,3,4] x) => (float[2,3,4] y) { r = Reshape(x, flat) s = Reshape(r, back) y = Relu(s) }"
+    content = graph(text, opset=17, flat=np.array([6, 4]), back=np.array([2, 3, 4])).SerializeToString()
+    assert Judge(content).wrong(answers_of_openvino(content)) is None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_body_of_a_recurrence_states_only_sizes_that_its_states_have(seed: int) -> None:
+    model = build_pattern(PATTERNS["gated unit in a loop"], Choices(random.Random(seed)), 17)
+    (loop,) = (node for node in model.graph.node if node.op_type == "Loop")
+    start = next((value for value in model.graph.input if value.name == loop.input[2]), None)
+    body = next(attribute.g for attribute in loop.attribute if attribute.name == "body")
+    stated = body.input[2].type.tensor_type.shape.dim[0]
+    assert start is None or stated in (start.type.tensor_type.shape.dim[0], onnx.TensorShapeProto.Dimension())
 
 
 class _BreaksProducts:

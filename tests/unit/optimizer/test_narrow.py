@@ -10,6 +10,7 @@ import onnx
 import onnx_ir
 import onnxruntime
 import pytest
+import written_graphs
 from onnx import TensorProto, helper, numpy_helper
 
 from irbench.onnx.reading.precision import read_precision
@@ -58,6 +59,26 @@ def test_half_the_bytes_are_left(tmp_path: Path):
     narrow(model, "bf16")
     onnx_ir.save(model, tmp_path / "narrow.onnx")
     assert set(read_precision(tmp_path / "narrow.onnx").weights) <= {"bf16", "fp32"}
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+@pytest.mark.parametrize(
+    ("order", "stays"), [((1, 0, 2), True), ((1, 2, 0), True), ((0, 2, 1), False), ((2, 1, 0), False)]
+)
+def test_a_transpose_that_onnx_runtime_crashes_at_before_a_product_stays_wide(precision, order, stays):
+    text = f"(float[2,2,2] x) => (float[2,2,2] y) {{ r = Relu(x) t = Transpose<perm=[{','.join(map(str, order))}]>(r) "
+    model = onnx_ir.from_proto(written_graphs.graph(text + "y = MatMul(t, w) }", opset=22, w=np.ones((2, 2), "f")))
+    assert narrow(model, precision)
+    (transpose,) = (node for node in model.graph if node.op_type == "Transpose")
+    assert (transpose.outputs[0].dtype == onnx_ir.DataType.FLOAT) == stays
+    onnx.checker.check_model(onnx_ir.to_proto(model), full_check=True)
+
+
+def test_such_a_transpose_is_narrow_where_no_product_reads_it():
+    text = "(float[2,3,4] x) => (float[3,2,4] y) { t = Transpose<perm=[1,0,2]>(x) y = Relu(t) }"
+    model = onnx_ir.from_proto(written_graphs.graph(text, opset=22))
+    narrow(model, "fp16")
+    assert operators(model) == ["Cast", "Transpose", "Relu", "Cast"]
 
 
 def test_an_operation_that_the_type_is_not_defined_for_stays_behind_casts():
