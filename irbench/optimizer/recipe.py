@@ -36,7 +36,7 @@ _BASIC = (*_CLEANING, *_LAYOUT, *_FUSING, *_CLEANING)
 _ATTENTION = ("split_packed", "split_grouped_heads", "fuse_attention", "fuse_grouped_queries", "fuse_attention")
 _EXTENDED = (
     *(*_BASIC, "fuse_rms_normalization", "fuse_rotary_embedding", "slices_to_gather"),
-    *(*_ATTENTION, "remove_redundant"),
+    *(*_ATTENTION, "remove_redundant", "settle_reshapes", "remove_redundant"),
 )
 
 LEVELS = {
