@@ -251,3 +251,16 @@ def sums_of_cut_scores(b: Builder) -> list[Value]:
         total = swapped(b, c.exact("operation", "Add", "Mul"), total, bias)
     back = reshape(b, total, 1, c.exact("what it becomes", [6, 8], [8, 6]))
     return [back, *c.exact("other readers", [], [total])]
+
+
+@pattern("remove_redundant", opset=13)
+def arithmetic_of_transposed(b: Builder) -> list[Value]:
+    """A sum, difference or product of two tensors that are transposed alike."""
+    c = b.choices
+    shape: list[Any] = [c.any_of("batch", 2), 3, 3]
+    x, y = source(b, shape), source(b, c.any_of(shape, [1, 3, 1]))
+    order = c.any_of([0, 2, 1], [1, 2, 0])
+    first = b.op("Transpose", chosen(b, "x", x), perm=order)
+    second = b.op("Transpose", chosen(b, "y", y), perm=c.exact("order of the second", order, [2, 1, 0]))
+    made = b.op(c.any_of("Add", "Sub", "Mul"), *c.in_any_order([first, second]))
+    return [made, *c.exact("other readers", [], [first])]
