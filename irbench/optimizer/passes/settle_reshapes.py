@@ -10,7 +10,7 @@ left. Convolutions and attention ask for groupings of their own, and what stands
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import product, sizes_of
@@ -98,7 +98,7 @@ def _regroup(region: Region) -> None:
     for value in region.sources:
         made[value] = _regrouped(value, region)
     for node in region.nodes:
-        attributes = dict(node.attributes)
+        attributes: dict[str, Any] = dict(node.attributes)
         operands = [value if value is None else made.get(value, value) for value in node.inputs]
         if "axis" in attributes:
             attributes["axis"] = -1

@@ -55,8 +55,9 @@ def _addends(node: ir.Node, target: Sequence[Size] | None) -> tuple[ir.Value, li
     value, reader = node.inputs[0], node
     addends: list[ir.Value] = []
     while value is not None and is_node(value, "Add") and only_reader(value) is reader:
-        reader = value.producer()
-        assert reader is not None
+        total = value.producer()
+        assert total is not None
+        reader = total
         first, second = sorted(reader.inputs, key=lambda operand: _likeness(operand, reader, target), reverse=True)
         addends += [second] if second is not None else []
         value = first if sizes_of(first) == sizes_of(value) else None

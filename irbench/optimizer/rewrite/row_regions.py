@@ -21,8 +21,10 @@ __all__ = ["Grouping", "Region", "is_regrouped", "neighbours", "row_operands"]
 _REGROUPING = ("Reshape", "Unsqueeze", "Squeeze", "Flatten")
 """Operations that may change how rows are grouped."""
 
-_ACTIVATIONS = ("Abs", "Celu", "Clip", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish")
-_ACTIVATIONS += ("Neg", "Reciprocal", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh")
+_ACTIVATIONS = (
+    *("Abs", "Celu", "Clip", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish"),
+    *("Neg", "Reciprocal", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh"),
+)
 
 
 @dataclass(frozen=True)
