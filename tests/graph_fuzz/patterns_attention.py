@@ -265,12 +265,13 @@ def _mask_of_onnx(b: Builder, form: str, shape: list[Any]) -> Value:
     c = b.choices
     if form in ("low", "moderate"):
         numbers = np.where(np.tri(shape[-1], dtype=bool), 0, -1e30 if form == "low" else 5.0)
-        numbers = c.exact("numbers of mask", numbers, np.where(numbers < 0, -1e6, 1e6))
+        numbers = c.exact("numbers of mask", numbers, np.where(np.arange(shape[-1])[:, None] == 1, -1e9, 0))
+        numbers = np.broadcast_to(numbers, shape[-2:])
         return b.constant(numbers.astype(np.float32)[None, None])
     keep = b.input(shape, BOOL, "keep")
     if form == "truth values":
         return keep
-    low = c.exact("low", -1e38, -1e9, -1e5)
+    low = c.exact("low", -1e38, -1e9)
     return b.op("Where", keep, b.constant(np.zeros((), np.float32)), b.constant(np.array(low, np.float32)))
 
 
