@@ -184,7 +184,7 @@ def general_product(b: Builder) -> list[Value]:
 def rolled(b: Builder) -> list[Value]:
     """Slices of one tensor, joined in another order."""
     c = b.choices
-    axis, length = c.any_of(0, 1, -1), 6
+    axis, length = c.exact("axis", c.any_of(0, 1), 2), 6
     shape: list[Any] = [c.any_of("batch", 2), 3, 5]
     shape[axis] = c.exact("length", length, "length")
     x = chosen(b, "x", source(b, shape))

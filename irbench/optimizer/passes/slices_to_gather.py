@@ -2,7 +2,8 @@
 
 1. Concat(Slice(x), Slice(x), ..) along an axis, each of that axis alone   -> Gather(x, a constant)
 
-The axis has a known size. Nothing else reads the slices. Windows of images that are shifted (Swin) roll so.
+The axis has a known size, and is not the last one, of which a Gather would copy element after element. Nothing else
+reads the slices. Windows of images that are shifted (Swin) roll so.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def _replace(node: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
     if sizes is None or graph is None or len(node.inputs) < 2 or len(slices) < len(node.inputs):
         return False
     axis = node.attributes.get_int("axis", 0) % len(sizes)
+    if axis == len(sizes) - 1:
+        return False
     taken = [_taken(part, axis, known) for part in slices if part is not None]
     places = [indices for indices in taken if indices is not None]
     sources = {part.inputs[0] for part in slices if part is not None}

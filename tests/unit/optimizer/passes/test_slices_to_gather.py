@@ -39,6 +39,9 @@ KEPT = {
     "slices are of another axis": make(
         "a = Slice (x, zero, two, two)  b = Slice (x, two, four, two)", output="float[2,12,2] y"
     ),
+    "it is the last axis": make(
+        "a = Slice (x, two, end, two)  b = Slice (x, zero, two, two)", "Concat <axis: int = 2> (a, b)"
+    ),
     "something else is joined": make("a = Slice (x, zero, two, one)  b = Relu (x)"),
     "a slice is read elsewhere": make(output="float[c,d,e] y, float[2,2,5] b"),
     "a slice is there twice": make(joined="Concat <axis: int = 1> (a, b, b)"),
