@@ -126,16 +126,15 @@ def _regrouped(value: ir.Value, region: Region) -> ir.Value:
 
 def _hand_out(value: ir.Value, made: ir.Value, region: Region) -> None:
     """Let readers outside read a result as it is grouped now, or as they ask for it."""
-    for node in region.readers(value):
+    reshaping = region.reshaping(value)
+    for node in reshaping:
         result = node.outputs[0]
-        if not is_regrouped(result):
-            continue
         wanted = sizes_of(result) or ()
         given = made if sizes_of(made) == wanted else insert_reshape(node, made, wanted)
         assert given is not None
         replace(result, given)
     producer = value.producer()
-    rest = [node for node in region.readers(value) if not is_regrouped(node.outputs[0])]
+    rest = len(region.readers(value)) > len(reshaping)
     if producer is not None and (rest or value.is_graph_output()):
         again = insert_reshape(producer, made, sizes_of(value) or ())
         assert again is not None

@@ -78,6 +78,11 @@ class Region:
         inside = set(self.nodes)
         return [use.node for use in value.uses() if use.node not in inside]
 
+    def reshaping(self, value: ir.Value) -> list[ir.Node]:
+        """Return the readers outside that group a value's rows otherwise, those within branches and bodies left out."""
+        found = (node for node in self.readers(value) if node.graph is value.graph)
+        return [node for node in found if is_regrouped(node.outputs[0])]
+
     def without(self, node: ir.Node) -> Region:
         """Return the region without one operation."""
         return Region(tuple(other for other in self.nodes if other is not node), self.grouping)
@@ -99,14 +104,13 @@ class Region:
         return None if not _can_reshape(before, wanted) else int(not alone)
 
     def _leaving(self, value: ir.Value) -> int | None:
-        wanted, readers = self.grouping.after(value), self.readers(value)
-        reshaped = [node for node in readers if is_regrouped(node.outputs[0])]
+        wanted, reshaped = self.grouping.after(value), self.reshaping(value)
         alike = [node for node in reshaped if sizes_of(node.outputs[0]) == wanted]
         if any(not _can_be(wanted, node.outputs[0]) for node in reshaped):
             return None
         if sum(node.outputs[0].is_graph_output() for node in alike) > 1:
             return None  # one value would be two outputs
-        if len(reshaped) == len(readers) and not value.is_graph_output():
+        if len(reshaped) == len(self.readers(value)) and not value.is_graph_output():
             return -len(alike)
         return 1 - len(alike) if _can_be(wanted, value) else None
 

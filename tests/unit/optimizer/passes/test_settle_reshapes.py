@@ -50,6 +50,15 @@ def test_the_batch_may_be_dynamic():
     assert applied(settle_reshapes, model, FEED) == ["Relu"]
 
 
+def test_a_branch_reads_rows_as_they_were_grouped():
+    branch = "{name} () => (float[2,2,3,4] {name}_y) {{ {name}_y = Reshape (b, square) }}"
+    branches = ", ".join(f"{name}_branch = {branch.format(name=name)}" for name in ("then", "else"))
+    body = f"a = Reshape (x, flat)  b = Relu (a)  y = Reshape (b, square)  z = If (flag) <{branches}>"
+    outputs = "float[2,2,3,4] y, float[2,2,3,4] z"
+    model = make(body, outputs, "float[2,2,3,4] x, bool flag")
+    assert applied(settle_reshapes, model, {**FEED, "flag": np.array(True)}) == ["Relu", "Reshape", "If"]
+
+
 KEPT = {
     "no reshape would be saved": "a = Reshape (x, flat)  b = Relu (a)  y = Softmax <axis: int = 1> (b)",
     "the rows are cut": "a = Reshape (x, rows_of_two)  b = Relu (a)  y = Reshape (b, square)",
