@@ -14,7 +14,7 @@ WHAT_STAYS: Mapping[str, str] = {
     "gpt_oss": "its attention, because ONNX's has no input for the sink beside the scores; and experts, each of which "
     "has operators of its own",
     "resnet": "all of the export: convolutions with what normalises folded in, activations, sums and pooling",
-    "vit_det": "two normalisations over channels that stay first, because two transpositions more made OpenVINO slower "
+    "vit_det": "two normalisations over channels that stay first, because transpositions for them made OpenVINO slower "
     "([0013](../../docs/adr/0013-graphs-are-rewritten-by-passes-of-our-own.md)); and beside each attention the "
     "products with tables of rows and of columns, between changes of layout",
     "xception": "all of the export: convolutions with what normalises folded in, activations, sums and pooling",
