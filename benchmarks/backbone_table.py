@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.backbone_check import GraphError
+from benchmarks.backbone_notes import WHAT_STAYS
 from irbench.render import Column, Row, TextTable
 from irbench.render.figures import NOT_MEASURED, error_size
 
@@ -141,6 +142,9 @@ def _findings(backbones: Sequence[Backbone]) -> Iterator[str]:
     large = [backbone for backbone in made if backbone.nodes(_SHOWN) * _GOAL > backbone.nodes("none")]
     rest = f": all but {', '.join(backbone.name for backbone in large)}" if large else ""
     yield f"{len(made) - len(large)} have at most a fifth of the exported nodes at `{_SHOWN}`{rest}."
+    yield from (
+        f"In {backbone.name} stays: {WHAT_STAYS[backbone.name]}." for backbone in made if backbone.name in WHAT_STAYS
+    )
     for backbone in made:
         for error in backbone.errors:
             if error in backbone.wrong:

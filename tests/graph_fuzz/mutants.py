@@ -39,14 +39,16 @@ _FIRST = {
 """Passes that go before one, so that it finds its patterns as it does in a level."""
 
 _PARTS = {
-    "fuse_attention": ("attention_chain", "attention_mask", "attention_heads"),
+    "fuse_attention": ("attention_chain", "attention_mask", "attention_heads", "key_bias"),
     "fuse_group_normalization": ("moments",),
     "fuse_grouped_queries": ("repetition",),
     "fuse_layer_normalization": ("normalized_axes", "moments", "shared_moments"),
     "fuse_rms_normalization": ("normalized_axes", "shared_moments"),
     "fuse_rotary_embedding": ("rotation", "half_tables"),
+    "lift_reshapes": ("cut_sums",),
     "loop_to_gru": ("recurrence", "reversal"),
     "pack_attention": ("microsoft",),
+    "settle_reshapes": ("row_regions",),
 }
 """Modules of ``irbench.optimizer.rewrite`` in which a pass looks for its pattern, each before those that import it."""
 

@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from .building import BOOL, FLOAT, Builder, Unbuildable, Value
 from .patterns import pattern
-from .sources import chosen, reshape, source, swapped, unsqueeze
+from .sources import chosen, reshape, source, squeeze, swapped, unsqueeze
 
 _WIDTH = 4
 _DTYPES = (FLOAT, TensorProto.DOUBLE)
@@ -242,3 +242,46 @@ def _hidden(b: Builder, scores: Value, shape: list[Any]) -> Value:
     if form == "chosen":
         return b.op("Where", keep, scores, low)
     return swapped(b, "Add", scores, b.op("Where", keep, b.number(0.0, scores), low))
+
+
+@pattern("fuse_attention", opset=23)
+def biased_keys(b: Builder) -> list[Value]:
+    """Attention of keys that a constant is added to, beside masks of all kinds."""
+    c = b.choices
+    batch, tokens, heads, width = c.any_of("batch", 2), 3, 2, 8
+    q, k, v = (source(b, [batch, tokens, width]) for _ in range(3))
+    shape = c.exact("shape of bias", c.any_of((width,), (1, width), (1, 1, width)), (tokens, width), (1, tokens, 1))
+    keys = swapped(b, "Add", chosen(b, "k", k), b.weights(*shape))
+    form = c.any_of("none", "truth values", "chosen", "chosen", "low", "moderate")
+    mask = [] if form == "none" else [_mask_of_onnx(b, form, [c.any_of(batch, 1), 1, tokens, tokens])]
+    attributes: dict[str, Any] = {"q_num_heads": heads, "kv_num_heads": heads}
+    attributes |= c.exact("cap", {}, {"softcap": 2.0})
+    outputs = c.exact("outputs", "y", "y--s")
+    made = b.op("Attention", q, keys, v, *mask, outputs=outputs, **attributes)
+    return [*(made if isinstance(made, list) else [made]), *c.exact("other readers", [], [keys])]
+
+
+def _mask_of_onnx(b: Builder, form: str, shape: list[Any]) -> Value:
+    c = b.choices
+    if form in ("low", "moderate"):
+        numbers = np.where(np.tri(shape[-1], dtype=bool), 0, -1e30 if form == "low" else 5.0)
+        numbers = c.exact("numbers of mask", numbers, np.where(np.arange(shape[-1])[:, None] == 1, -1e9, 0))
+        numbers = np.broadcast_to(numbers, shape[-2:])
+        return b.constant(numbers.astype(np.float32)[None, None])
+    keep = b.input(shape, BOOL, "keep")
+    if form == "truth values":
+        return keep
+    low = c.exact("low", -1e38, -1e9)
+    return b.op("Where", keep, b.constant(np.zeros((), np.float32)), b.constant(np.array(low, np.float32)))
+
+
+@pattern("fuse_attention", opset=23)
+def one_head(b: Builder) -> list[Value]:
+    """Attention of one head, whose axis is put in before and taken out behind it."""
+    c = b.choices
+    batch, tokens = c.any_of(("batch", 3), (2, "tokens"), (2, 3))
+    place = c.exact("axis of heads", 1, 0)
+    q, k, v = (unsqueeze(b, chosen(b, name, source(b, [batch, tokens, 4])), [place]) for name in "qkv")
+    made = b.op("Attention", q, k, v, scale=0.5)
+    after = squeeze(b, made, [place]) if c.exact("axis taken out", True, False) else made
+    return [after, *c.exact("other readers", [], [made])]

@@ -178,3 +178,89 @@ def general_product(b: Builder) -> list[Value]:
     if made.shape[-1] != columns:
         raise Unbuildable("a bias that is too large")
     return [b.op("Relu", made) if c.likely(0.3) else made]
+
+
+@pattern("slices_to_gather", opset=13)
+def rolled(b: Builder) -> list[Value]:
+    """Slices of one tensor, joined in another order."""
+    c = b.choices
+    axis, length = c.exact("axis", c.any_of(0, 1), 2), 6
+    shape: list[Any] = [c.any_of("batch", 2), 3, 5]
+    shape[axis] = c.exact("length", length, "length")
+    x = chosen(b, "x", source(b, shape))
+    other = c.exact("source of the second", lambda: x, lambda: b.op("Relu", x))()
+    place = c.any_of(1, 2, 4)
+    second = c.exact("axis of the second", axis, (axis + 1) % 3)
+    first, last = _sliced(b, x, place, 2**31 - 1, axis), _sliced(b, other, 0, place if second == axis else 99, second)
+    made = b.op("Concat", first, last, axis=axis) if second == axis or place == 0 else b.op("Concat", last, axis=axis)
+    return [made, *c.exact("other readers", [], [first])]
+
+
+def _sliced(b: Builder, x: Value, start: int, end: int, axis: int) -> Value:
+    c = b.choices
+    bounds, step = [start, end], c.any_of([], [1])
+    if start and c.likely(0.2):
+        bounds, step = [-1, -100], [-1]
+    arrays = [np.array([number], np.int64) for number in (*bounds, axis, *step)]
+    return b.op("Slice", x, *map(b.constant, arrays))
+
+
+@pattern("settle_reshapes", opset=13)
+def rows_between_reshapes(b: Builder) -> list[Value]:
+    """Operations on rows between a Reshape and one back."""
+    c = b.choices
+    batch = c.any_of("batch", 2)
+    x = chosen(b, "x", source(b, [batch, 2, 3, 4]))
+    rows = reshape(b, x, 1, c.exact("what is joined", [6, 4], [12, 2]))
+    for _ in range(c.any_of(1, 2, 3)):
+        rows = _on_rows(b, rows)
+    made = reshape(b, rows, 1, [2, 3, 4])
+    return [made, *c.any_of([], [], [rows])]
+
+
+def _on_rows(b: Builder, rows: Value) -> Value:
+    c = b.choices
+    tokens, width = rows.shape[-2:]
+    form = c.any_of("activation", "product", "constant", "residual", "norm")
+    if form == "activation":
+        return b.op(c.any_of("Relu", "Tanh"), rows)
+    if form == "product":
+        return b.op("MatMul", rows, b.weights(*c.exact("matrix", (width, width), (1, width, width))))
+    if form == "constant":
+        shape = c.exact("shape of constant", c.any_of((width,), ()), (tokens, width), (tokens, 1))
+        return swapped(b, c.any_of("Add", "Mul"), rows, b.weights(*shape))
+    if form == "residual" or b.opset < 17:
+        return b.op("Add", rows, b.op("Sigmoid", rows))
+    axis = c.exact("axis of norm", c.any_of(-1, 2), 1)
+    shape = (width,) if axis != 1 else (tokens, width)
+    return b.op("LayerNormalization", rows, b.weights(*shape), axis=axis)
+
+
+@pattern("lift_reshapes", opset=13)
+def sums_of_cut_scores(b: Builder) -> list[Value]:
+    """Biases of rows and columns, added to scores whose axes are cut for it."""
+    c = b.choices
+    batch = c.any_of("batch", 2)
+    scores = chosen(b, "scores", source(b, [batch, 6, 8]))
+    cut = reshape(b, scores, 1, c.exact("how it is cut", [2, 3, 4, 2], [3, 2, 4, 2]))
+    tall, wide = cut.shape[1:3]
+    biases = [b.input([batch, tall, wide, 4, 1]), b.input([batch, tall, wide, 1, 2])]
+    biases = biases[: c.exact("number of biases", 2, 1)]
+    total = cut
+    for bias in biases:
+        total = swapped(b, c.exact("operation", "Add", "Mul"), total, bias)
+    back = reshape(b, total, 1, c.exact("what it becomes", [6, 8], [8, 6]))
+    return [back, *c.exact("other readers", [], [total])]
+
+
+@pattern("remove_redundant", opset=13)
+def arithmetic_of_transposed(b: Builder) -> list[Value]:
+    """A sum, difference or product of two tensors that are transposed alike."""
+    c = b.choices
+    shape: list[Any] = [c.any_of("batch", 2), 3, 3]
+    x, y = source(b, shape), source(b, c.any_of(shape, [1, 3, 1]))
+    order = c.any_of([0, 2, 1], [1, 2, 0])
+    first = b.op("Transpose", chosen(b, "x", x), perm=order)
+    second = b.op("Transpose", chosen(b, "y", y), perm=c.exact("order of the second", order, [2, 1, 0]))
+    made = b.op(c.any_of("Add", "Sub", "Mul"), *c.in_any_order([first, second]))
+    return [made, *c.exact("other readers", [], [first])]

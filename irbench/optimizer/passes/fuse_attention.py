@@ -2,6 +2,7 @@
 
 1. MatMul(Softmax(MatMul(q, transposed k) * scale + mask), v)                  -> Attention(q, k, v, mask)
 2. Attention of q, k and v that are split into heads, heads joined after it    -> Attention(q, k, v) that does so itself
+3. Attention(q, k + bias, v), the bias a constant, the same for every key      -> Attention(q, k, v)
 
 :mod:`irbench.optimizer.rewrite.attention_chain` says what rule 1 takes for scale and mask, and what may stand in
 between; :mod:`irbench.optimizer.rewrite.attention_mask` says which mask is added. The scale is positive, as ONNX asks.
@@ -15,7 +16,9 @@ another reason stay so, as those of inputs that are not.
 For rule 2 the axes are (batch, length, heads * width) before they are split and after they are joined. Others may read
 what is split, and rows may be put to zero before heads are joined, whatever the head.
 
-Both rules ask for known sizes, dynamic ones by name, in branches and bodies of loops too.
+:mod:`irbench.optimizer.rewrite.key_bias` says beside which masks rule 3 holds.
+
+All rules ask for known sizes, dynamic ones by name, in branches and bodies of loops too.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ from irbench.optimizer.rewrite.attention_mask import (
 )
 from irbench.optimizer.rewrite.edit import clean, insert, is_node, replace, weight
 from irbench.optimizer.rewrite.inserter import Inserter
+from irbench.optimizer.rewrite.key_bias import drop_key_bias
 from irbench.spi import Pass
 
 if TYPE_CHECKING:
@@ -57,7 +61,10 @@ def _fuse_attention(model: ir.Model) -> bool:
     attentions = [node for node in model.graph.all_nodes() if is_node(node.outputs[0], "Attention")]
     joined = sum([join_heads(node) for node in attentions]) > 0
     clean(model)
-    return joined or fused
+    attentions = [node for node in model.graph.all_nodes() if is_node(node.outputs[0], "Attention")]
+    unbiased = sum([drop_key_bias(node) for node in attentions]) > 0
+    clean(model)
+    return unbiased or joined or fused
 
 
 def _fuse(node: ir.Node) -> bool:

@@ -8,6 +8,8 @@
    larger than the axes that the last one was split into
 4. Transpose or Reshape of x * s, s a constant number    -> Transpose or Reshape of x, then * s
 5. Gemm(x, w) without bias or factor, w constant         -> MatMul(x, w), w transposed if Gemm says so
+6. Reshape(Reshape(x) + a + b ..), as large as x again,  -> x + Reshape(a + b ..)
+   one of its last two axes cut between, a + b .. whole
 
 In rule 1 the inner Reshape goes too where x has that shape already. The changes of layout that come together are
 merged by the first rule of ``remove_redundant``.
@@ -24,6 +26,7 @@ from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, product, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
+from irbench.optimizer.rewrite.cut_sums import add_before_cut
 from irbench.optimizer.rewrite.edit import (
     LAYOUT,
     add_constant,
@@ -256,7 +259,12 @@ def _source(value: ir.Value | None) -> ir.Value | None:
 
 
 _ROUNDS: Sequence[Mapping[str, Sequence[Callable[[ir.Node], bool]]]] = (
-    {"MatMul": (_keep_rows, _merge_later), "Add": (_add_before_split,), "Gemm": (_as_product,)},
+    {
+        "MatMul": (_keep_rows, _merge_later),
+        "Add": (_add_before_split,),
+        "Gemm": (_as_product,),
+        "Reshape": (add_before_cut,),
+    },
     {"Transpose": (_scale_later,), "Reshape": (_scale_later,)},
 )
 """Rules by the operation that they begin with, rule 4 last: what it puts behind a Reshape hides that from rule 2."""

@@ -1,13 +1,14 @@
 """Attention with its projections, for runtimes that read Microsoft's operators.
 
 1. Attention of x @ wq + bq, x @ wk + bk, x @ wv + bv     -> Attention(x, [wq, wk, wv], [bq, bk, bv])
-2. Attention of q + bq, k + bk, v + bv                    -> MultiHeadAttention(q, k, v, [bq, bk, bv])
+2. Attention of q + bq, k[ + bk], v + bv                  -> MultiHeadAttention(q, k, v, [bq, bk, bv])
 
 Weights and biases are constants, a bias with one axis, the last of what it is added to; in rule 1 the biases may be
-missing. One projection that is split into queries, keys and values counts as three. Attention is that of ONNX with
-three axes and as many heads of keys as of queries, in float32 or float16. A mask is added and has the axes (batch,
-heads, queries, keys), the last two whole; its sizes are known, dynamic ones by name. The scale of rule 1 is folded into
-wq and bq as far as it is not one over the root of a head's width, because OpenVINO overlooks the attribute.
+missing, in rule 2 that of the keys, which ``fuse_attention`` leaves out. One projection that is split into queries,
+keys and values counts as three. Attention is that of ONNX with three axes and as many heads of keys as of queries, in
+float32 or float16. A mask is added and has the axes (batch, heads, queries, keys), the last two whole; its sizes are
+known, dynamic ones by name. The scale of rule 1 is folded into wq and bq as far as it is not one over the root of a
+head's width, because OpenVINO overlooks the attribute.
 """
 
 from __future__ import annotations
@@ -126,11 +127,17 @@ def _whole(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value |
 
 def _biases(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value | None) -> bool:
     """Rule 2."""
-    biases = [part.bias for part in parts if part.bias is not None]
-    sources = [found[0] for value in node.inputs[:3] if (found := bias_of(value)) is not None]
-    if min(len(biases), len(sources)) < 3 or len({bias.shape for bias in biases}) > 1 or node.graph is None:
+    sums, graph = [bias_of(value) for value in node.inputs[:3]], node.graph
+    queries, keys, values = (part.bias for part in parts)
+    if queries is None or values is None or graph is None:
         return False
-    packed = add_constant(node.graph, np.concatenate(biases), node.outputs[0])
+    if any((part.bias is None) != (found is None) for part, found in zip(parts, sums, strict=True)):
+        return False  # part of what is split, or read by others too
+    biases = [queries, np.zeros_like(queries) if keys is None else keys, values]
+    if len({bias.size for bias in biases} | {(sizes_of(node.inputs[1]) or [ONE])[-1].number}) > 1:
+        return False
+    sources = [value if found is None else found[0] for value, found in zip(node.inputs[:3], sums, strict=True)]
+    packed = add_constant(graph, np.concatenate(biases), node.outputs[0])
     scale = node.attributes.get_float("scale", 0.0) or (biases[0].size // heads) ** -0.5
     inputs = [*sources, packed, *([] if mask is None else [None, mask])]
     _put(node, "MultiHeadAttention", inputs, {"num_heads": heads, "scale": scale})

@@ -7,12 +7,14 @@
 5. The same small constant, or the same operation on the same    -> stored or computed once (onnx-ir)
    inputs and with the same outputs, twice                          but random ones and those of vendors
 6. What no output needs                                         -> nothing (onnx-ir)
+7. Transpose(x) + Transpose(y), both alike, likewise - * /      -> Transpose(x + y)
 
 Rule 4 goes into branches and bodies too. It leaves an Identity that hands a value from outside to an output of its
 branch: ONNX has no other way to write that.
 
 Rule 1 asks for known sizes, dynamic ones by name. A value inside a chain that others read, or that is an output, stays;
-the chain is then rewritten only if that removes more operations than it adds.
+the chain is then rewritten only if that removes more operations than it adds. Rule 7 asks for known sizes too, and that
+nothing else reads what is transposed.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from irbench.onnx.shapes import infer
+from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite import layout as layouts
-from irbench.optimizer.rewrite.edit import LAYOUT, clean, is_node, only_reader, replace
+from irbench.optimizer.rewrite.edit import LAYOUT, clean, insert, is_node, only_reader, replace
 from irbench.optimizer.rewrite.layout_nodes import write_steps
 from irbench.optimizer.rewrite.randomness import is_random
 from irbench.spi import Pass
@@ -49,6 +51,8 @@ _EXACT_IN = {
 }
 """The types that hold every value of a type: a bfloat16 has 8 significant bits, a half 11, a single 24, a double 53."""
 
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+
 _APART = "irbench_apart"
 """An attribute that no operation has."""
 
@@ -56,7 +60,7 @@ _APART = "irbench_apart"
 def _remove_redundant(model: ir.Model) -> bool:
     infer(model)
     changed = False
-    while any((_drop_identities(model), _drop_casts(model), merge_layouts(model))):
+    while any((_drop_identities(model), _drop_casts(model), merge_layouts(model), _transpose_once(model))):
         changed = True
     changed |= _join_equal(model)
     before = model.graph.num_nodes()
@@ -230,6 +234,31 @@ def _skip_cast(node: ir.Node, inner: ir.Node | None) -> bool:
     if between not in _EXACT_IN.get(source, "").split() or target in ("", "STRING"):  # digits depend on the type
         return False
     node.replace_input_with(0, first)
+    return True
+
+
+def _transpose_once(model: ir.Model) -> bool:
+    """Apply rule 7."""
+    return sum([_transpose_later(node) for node in list(model.graph) if is_node(node.outputs[0], *_ARITHMETIC)]) > 0
+
+
+def _transpose_later(node: ir.Node) -> bool:
+    transposed = [value.producer() for value in node.inputs if value is not None and is_node(value, "Transpose")]
+    alone = [before for before in transposed if before is not None and only_reader(before.outputs[0]) is node]
+    sizes, operands = sizes_of(node.outputs[0]), [before.inputs[0] for before in alone]
+    if len(alone) < 2 or sizes is None or any(sizes_of(operand) is None for operand in operands):
+        return False
+    reverse = list(range(len(sizes)))[::-1]
+    first, second = (list(before.attributes.get_ints("perm", reverse)) for before in alone)
+    if first != second:
+        return False
+    made = insert(node, node.op_type, operands, dict(node.attributes))
+    set_sizes(made, [sizes[first.index(axis)] for axis in range(len(sizes))])
+    turned = insert(node, "Transpose", [made], {"perm": first})
+    set_sizes(turned, sizes)
+    replace(node.outputs[0], turned)
+    if node.graph is not None:
+        node.graph.remove(node, safe=True)
     return True
 
 

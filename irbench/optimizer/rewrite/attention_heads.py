@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
-from irbench.optimizer.rewrite.edit import insert, is_node, only_reader, replace
+from irbench.optimizer.rewrite.edit import insert, is_node, only_reader, replace, weight
 from irbench.optimizer.rewrite.inserter import Inserter
 from irbench.optimizer.rewrite.rules import holds
 
@@ -65,6 +66,8 @@ def join_heads(node: ir.Node) -> bool:
 
 def _before_split(value: ir.Value | None) -> tuple[ir.Value, int] | None:
     """Return what was split into heads, and how many there are."""
+    if (alone := _before_heads(value)) is not None and len(sizes_of(alone) or ()) == 3:
+        return alone, 1
     axes, split = [0, 1, 2, 3], value
     while split is not None and is_node(split, "Transpose"):
         node = split.producer()
@@ -90,6 +93,8 @@ def _after(node: ir.Node) -> _Joined | None:
         if reader.inputs[1] is not attended or not _covers_heads(reader, attended):
             return None
         reader = only_reader(reader.outputs[0])
+    if reader is not None and before is not None and _drops_heads(reader, before):
+        return _Joined(reader.outputs[0], [before[0], *before[2:]], choice)
     turned = reader.outputs[0] if reader is not None and is_node(reader.outputs[0], "Transpose") else None
     perm = list(reader.attributes.get_ints("perm", [3, 2, 1, 0])) if reader is not None and turned is not None else []
     last = only_reader(turned) if turned is not None and perm == _HEADS_FIRST else None
@@ -98,6 +103,13 @@ def _after(node: ir.Node) -> _Joined | None:
     parts, after = [before[place] for place in _HEADS_FIRST], sizes_of(last.outputs[0])
     whole = [*parts[:2], product(parts[2:])]
     return _Joined(last.outputs[0], whole, choice) if after is not None and list(after) == whole else None
+
+
+def _drops_heads(reader: ir.Node, before: Sequence[Size]) -> bool:
+    """Whether all that is done to the result of one head is to drop the axis of heads."""
+    after = sizes_of(reader.outputs[0])
+    dropped = is_node(reader.outputs[0], "Reshape", "Squeeze") and len(before) == 4 and before[1] == ONE
+    return dropped and after is not None and list(after) == [before[0], *before[2:]]
 
 
 def _covers_heads(choice: ir.Node, attended: ir.Value) -> bool:
@@ -110,11 +122,37 @@ def _covers_heads(choice: ir.Node, attended: ir.Value) -> bool:
 def _zeroed(answer: ir.Value, choice: ir.Node, before: ir.Node) -> ir.Value:
     """Return joined heads with the rows at zero that were put to zero before."""
     rows, _, zero = choice.inputs
-    sizes = list(sizes_of(rows) or ())
-    squeezed = insert(before, "Squeeze", [rows, Inserter(before).constant(np.array([1], np.int64))])
-    if rows is not None:
-        squeezed.type = rows.type
-    set_sizes(squeezed, [sizes[0], *sizes[2:]])
-    made = insert(before, "Where", [squeezed, answer, zero])
+    assert rows is not None
+    made = insert(before, "Where", [_of_every_head(rows, before), answer, zero])
     made.shape = answer.shape
     return made
+
+
+def _of_every_head(rows: ir.Value, before: ir.Node) -> ir.Value:
+    """Return which rows keep any key, without the axis of heads; where that axis was added to a mask, from before."""
+    sizes, inserter = list(sizes_of(rows) or ()), Inserter(before)
+    mask = _before_heads(_reduced(rows))
+    if mask is not None:
+        return inserter.any_of_last(mask)
+    squeezed = insert(before, "Squeeze", [rows, inserter.constant(np.array([1], np.int64))])
+    squeezed.type = rows.type
+    set_sizes(squeezed, [sizes[0], *sizes[2:]])
+    return squeezed
+
+
+def _reduced(rows: ir.Value) -> ir.Value | None:
+    """Return that of which rows hold whether it is true anywhere along its last axis."""
+    node = rows.producer() if is_node(rows, "ReduceMax") else None
+    axes = weight(node.inputs[1]) if node is not None and len(node.inputs) > 1 else None
+    if node is None or axes is None or axes.tolist() != [-1] or node.attributes.get_int("keepdims", 1) != 1:
+        return None
+    return node.inputs[0]
+
+
+def _before_heads(kept: ir.Value | None) -> ir.Value | None:
+    """Return what an axis of heads was added to."""
+    node = kept.producer() if kept is not None and is_node(kept, "Unsqueeze", "Reshape") else None
+    before, after = sizes_of(node.inputs[0]) if node is not None else None, sizes_of(kept)
+    if node is None or before is None or after is None:
+        return None
+    return node.inputs[0] if list(after) == [*before[:1], ONE, *before[1:]] and len(before) > 1 else None

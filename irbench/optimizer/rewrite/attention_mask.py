@@ -71,6 +71,8 @@ def build_mask(
         return None
     if kept is not None:
         zero, lowest = (inserter.constant(number) for number in (np.zeros((), dtype.numpy()), _lowest(dtype)))
+        if (queries := scores[-2].number) is not None:  # the choice then is as large as the scores
+            lowest = inserter.constant(np.broadcast_to(_lowest(dtype), (queries, 1)))
         total = inserter.elementwise("Where", kept, total if total is not None else zero, lowest)
     if total is not None and len(sizes_of(total) or ()) not in (2, 4):
         total = _with_four_axes(inserter, total)

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from benchmarks import backbones
 from benchmarks.backbone_check import MASKS, CheckRequest, GraphError, check_graphs, feeds_of
+from benchmarks.backbone_notes import WHAT_STAYS
 from benchmarks.backbone_table import Backbone, as_page, as_table
 from irbench.errors import ExitCode, IrbenchError
 from irbench.onnx.rewriting.bind import bind
@@ -113,6 +114,16 @@ def test_the_page_names_what_failed_what_is_wrong_and_what_stays_large():
     assert "- 2 have at most a fifth of the exported nodes at `extended`: all but swin" in page
     assert "- WRONG: gpt2 at `all` on ort: masks of half: off" in page
     assert "| xlnet | failed: no memory |" in page
+
+
+def test_the_page_says_what_stays_and_why_of_backbones_that_it_shows():
+    page = as_page([found(), found(name="vit_det")], BACKENDS, (2, 16), {})
+    assert "- In vit_det stays: two normalisations over channels that stay first" in page
+    assert "In gemma2" not in page
+
+
+def test_only_backbones_of_the_zoo_have_notes():
+    assert {f"{backbones.PREFIX}{name}" for name in WHAT_STAYS} <= set(backbones.names())
 
 
 def test_a_backbone_that_fails_is_a_row_and_the_tour_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -62,7 +62,7 @@ def test_rule_1_takes_a_choice_of_scores_as_the_mask_even_of_rows_that_are_maske
     keep[1] = row == "partly"
     keep[:, :, :, :2] &= row == "partly"
     model = make(f"{SCORES} c = Mul (m, s)  a = Where (keep, c, low)  {END}", f"{SIGNATURE}, bool[2,1,1,6] keep")
-    assert applied(fuse_attention, model, {**FEED, "keep": keep}) == ["Where", "Expand", "Attention"]
+    assert applied(fuse_attention, model, {**FEED, "keep": keep}) == ["Where", "Attention"]
 
 
 @pytest.mark.parametrize("low", [-1e9, -3e38])
@@ -246,3 +246,18 @@ def test_a_mask_is_kept_in_a_branch_where_the_shape_of_the_scores_is_unknown(mas
 @pytest.mark.parametrize("shape", ["[]", "[2,4,?,?]", "[2,?,5,6]"])
 def test_a_mask_of_which_a_size_is_unknown_stays(shape):
     assert kept(fuse_attention, make(f"{SCORES} a = Add (m, mask)  {END}", f"{SIGNATURE}, float{shape} mask"))
+
+
+def test_rule_2_takes_one_head_that_an_axis_was_added_for():
+    added = "  ".join(f"{name}h = Unsqueeze ({name}, one)" for name in "qkv")
+    body = f"{added}  o = Attention (qh, kh, vh)  y = Squeeze (o, one)"
+    model = make(body, f"{THREE} q, {THREE} k, {THREE} v", f"{THREE} y", one=np.array([1]))
+    assert applied(fuse_attention, model, {name: random(2, 5, 8) for name in "qkv"}) == ["Attention"]
+    assert next(iter(model.graph)).attributes.get_int("q_num_heads", 0) == 1
+
+
+def test_rule_2_leaves_the_one_head_of_each_sample_that_is_a_sample_of_its_own():
+    added = "  ".join(f"{name}h = Unsqueeze ({name}, zero)" for name in "qkv")
+    body = f"{added}  o = Attention (qh, kh, vh)  y = Squeeze (o, zero)"
+    model = make(body, f"{THREE} q, {THREE} k, {THREE} v", f"{THREE} y", zero=np.array([0]))
+    assert kept(fuse_attention, model)

@@ -191,3 +191,29 @@ def test_rule_5_writes_a_product_without_a_bias_as_one(case):
 def test_rule_5_leaves_what_is_more_than_a_product(call):
     inputs = "float[8,6] x, float[8,4] v" if "transA" in call else "float[6,8] x, float[8,4] v"
     assert kept(lift_reshapes, make(f"y = Gemm {call}", inputs, "float[6,4] y", c4=random(4)))
+
+
+CUT = "float[2,6,8] s, float[2,2,3,4,1] a, float[2,2,3,1,2] b"
+CUT_FEED = {"s": random(2, 6, 8), "a": random(2, 2, 3, 4, 1), "b": random(2, 2, 3, 1, 2)}
+CUT_TARGETS = {"cut": np.array([2, 2, 3, 4, 2]), "whole": np.array([2, 6, 8]), "other": np.array([2, 3, 16])}
+
+
+@pytest.mark.parametrize("sums", ["t = Add (c, a)  u = Add (t, b)", "t = Add (b, c)  u = Add (a, t)"])
+def test_rule_6_adds_before_the_last_axes_are_cut(sums):
+    body = f"c = Reshape (s, cut)  {sums}  y = Reshape (u, whole)"
+    model = graph(f"({CUT}) => (float[2,6,8] y) {{ {body} }}", CUT_TARGETS)
+    assert applied(lift_reshapes, model, CUT_FEED) == ["Add", "Reshape", "Add"]
+
+
+UNCUT = {
+    "what is added would have to be stretched": "c = Reshape (s, cut)  u = Add (c, a)  y = Reshape (u, whole)",
+    "others read the sum": "c = Reshape (s, cut)  t = Add (c, a)  z = Add (t, b)  y = Reshape (z, whole)",
+    "the result has other sizes": "c = Reshape (s, cut)  t = Add (c, a)  u = Add (t, b)  y = Reshape (u, other)",
+    "it is no sum": "c = Reshape (s, cut)  t = Mul (c, a)  u = Mul (t, b)  y = Reshape (u, whole)",
+}
+
+
+@pytest.mark.parametrize("case", UNCUT)
+def test_rule_6_changes_nothing_where(case):
+    outputs = "float[p,q,r] y, float[2,2,3,4,2] z" if "others" in case else "float[p,q,r] y"
+    assert kept(lift_reshapes, graph(f"({CUT}) => ({outputs}) {{ {UNCUT[case]} }}", CUT_TARGETS))

@@ -192,3 +192,25 @@ def test_rule_5_asks_a_vendors_operation_as_often_as_before():
 def test_rule_6_drops_what_no_output_needs():
     model = graph("(float[3] x) => (float[3] y) { a = Relu (x)  b = Neg (a)  y = Abs (x) }")
     assert applied(remove_redundant, model, {"x": random(3)}) == ["Abs"]
+
+
+@pytest.mark.parametrize("operation", ["Add", "Sub", "Mul", "Div"])
+@pytest.mark.parametrize("other", ["2,6,8", "1,6,1"])
+def test_rule_7_transposes_what_is_computed_and_not_each_operand(operation, other):
+    body = f"a = {SWAP} (x)  b = {SWAP} (z)  y = {operation} (a, b)"
+    model = graph(f"(float[2,6,8] x, float[{other}] z) => (float[2,8,6] y) {{ {body} }}")
+    feed = {"x": random(2, 6, 8), "z": np.abs(random(*map(int, other.split(",")))) + 1}
+    assert applied(remove_redundant, model, feed) == [operation, "Transpose"]
+
+
+TRANSPOSED = {
+    "in two ways": f"a = {SWAP} (x)  b = Transpose <perm: ints = [2, 1, 0]> (z)  y = Add (a, b)  w = Relu (z)",
+    "and read by others": f"a = {SWAP} (x)  b = {SWAP} (z)  y = Add (a, b)  w = Relu (a)",
+    "alone": f"a = {SWAP} (x)  y = Add (a, z)  w = Relu (z)",
+}
+
+
+@pytest.mark.parametrize("case", TRANSPOSED)
+def test_rule_7_leaves_operands_that_are_transposed(case):
+    text = f"(float[8,8,8] x, float[8,8,8] z) => (float[8,8,8] y, float[8,8,8] w) {{ {TRANSPOSED[case]} }}"
+    assert kept(remove_redundant, graph(text))

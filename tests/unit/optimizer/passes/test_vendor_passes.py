@@ -146,17 +146,20 @@ def test_attention_leaves_what_is_split_and_is_no_projection_or_along_another_ax
 
 
 @pytest.mark.parametrize("mask", [{}, {"m": random(2, 1, 5, 5)}], ids=["no mask", "mask"])
-def test_attention_between_two_sequences_takes_the_biases_in_by_rule_2(mask):
-    products = PRODUCTS.replace("MatMul (x, wq)", "MatMul (skip, wq)")
-    model = attention(f"{products} {SUMS}", mask=", m" if mask else "", **mask)
+@pytest.mark.parametrize("keys", ["with a bias", "without one"])
+def test_attention_between_two_sequences_takes_the_biases_in_by_rule_2(mask, keys):
+    products, sums = PRODUCTS.replace("MatMul (x, wq)", "MatMul (skip, wq)"), SUMS
+    if keys == "without one":
+        products, sums = products.replace("pk", "k"), SUMS.replace("k = Add (pk, bk)", "")
+    model = attention(f"{products} {sums}", mask=", m" if mask else "", **mask)
     found = applied(pack_attention, model, {"x": X * 0.1, "skip": SKIP}, atol=1e-4)
     assert sorted(found) == ["MatMul", "MatMul", "MatMul", "com.microsoft.MultiHeadAttention"]
 
 
 NOT_PACKED = {
-    "a bias stretches over the steps": (f"{PRODUCTS} {SUMS}", {"bk": random(5, 8)}),
+    "a bias stretches over the steps": (f"{PRODUCTS} {SUMS}", {"bq": random(5, 8)}),
     "only some have a bias and the sources differ": (
-        f"{PRODUCTS.replace('(x, wq)', '(skip, wq)').replace('pk', 'k')} q = Add (pq, bq) v = Add (pv, bv)",
+        f"{PRODUCTS.replace('(x, wq)', '(skip, wq)').replace('pq', 'q')} k = Add (pk, bk) v = Add (pv, bv)",
         {},
     ),
     "the biases are stretched": (f"{PRODUCTS} {SUMS}", {f"b{item}": random(1) for item in "qkv"}),
