@@ -221,10 +221,10 @@ _near("queries of all samples", "float[1,2,6,4] q, float[2,2,4,3] k, float[2,2,3
 _near("keys of all heads", "float[2,2,6,4] q, float[2,1,4,3] k, float[2,2,3,4] v", _SPLIT)
 _near(
     "values of unknown shape",
-    "float[2,2,6,4] q, float[2,2,4,3] k, float[2,2,3,4] u",
-    f"v = own.Neg (u)  {_SPLIT}",
+    "float[2,2,6,4] q, float[2,2,4,3] k, float[2,2,3,4] u, bool flag",
+    "v = If (flag) <then_branch = t () => (float[] t0) { t0 = Identity (u) }, else_branch = e () => (float[] e0) "
+    f"{{ e0 = Neg (u) }}>  {_SPLIT}",
     "float[2,2,6,4] y",
-    "Neg (x) => (r) { r = Neg (x) }",
 )
 _near(
     "scores are turned",

@@ -61,6 +61,7 @@ _near(
     two=np.array([2, 3]),
 )
 
+_near("rows that are in place", "float[6,6] x", "r = Reshape (x, six)  m = MatMul (r, w)  y = Reshape (m, heads)")
 _near("rows of a Relu", "float[6,6] x", "r = Relu (x)  m = MatMul (r, w)  y = Reshape (m, three)")
 _near(
     "rows that are gathered",

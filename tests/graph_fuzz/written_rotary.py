@@ -31,7 +31,6 @@ _NUMBERS = {
     "twice": [1, 2],
     "all_twice": [2, 2],
     "order": [0, 2, 1, 3],
-    "rows": [0, 1, 2],
 }
 _near = near_misses_of(
     "fuse_rotary_embedding",
@@ -93,6 +92,7 @@ for _name, _inputs, _cos in (
     ("four quarters", "float[3,1] f", "cos = Concat <axis: int = -1> (f, f, f, f)"),
     ("four parts", "float[3,1] f, float[3,1] g", "cos = Concat <axis: int = -1> (f, g, f, g)"),
     ("four parts, two of them equal", "float[3,1] f, float[3,1] g", "cos = Concat <axis: int = -1> (f, f, g, g)"),
+    ("two halves that differ", "float[3,2] f, float[3,2] g", "cos = Concat <axis: int = -1> (f, g)"),
     ("rows below each other", "float[1,3,2] f", "j = Concat <axis: int = 1> (f, f)  cos = Reshape (j, table)"),
     (
         "columns in another order",
@@ -110,9 +110,8 @@ for _name, _inputs, _cos in (
     _near(_name, f"float[batch,2,4,4] x, {_inputs}", f"{_cos}  sin = Neg (cos)  {_SLICES}  {_WHOLE}")
 _near(
     "rows of a table of unknown shape",
-    f"{_X}, float[3,4] f",
-    "j = own.Neg (f)  i = Gather <axis: int = 0> (j, rows)  cos = Reshape (i, table)  sin = Neg (cos)"
-    f"  {_SLICES}  {_WHOLE}",
+    f"{_X}, float[3,4] f, bool flag",
+    "j = If (flag) <then_branch = t () => (float[] t0) { t0 = Identity (f) }, else_branch = e () => (float[] e0) "
+    f"{{ e0 = Neg (f) }}>  cos = Reshape (j, table)  sin = Neg (cos)  {_SLICES}  {_WHOLE}",
     "float[batch,2,3,4] y",
-    "Neg (x) => (r) { r = Neg (x) }",
 )
