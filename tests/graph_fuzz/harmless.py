@@ -81,6 +81,31 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_is_addend: sizes[2:] == whole[2:]": "ONNX Runtime stretches it on the CPU, other kernels do not",
         "_biases: len({bias.shape for bias in biases}) > 1": "the operator takes values of another width",
     },
+    "loop_to_gru": {
+        "_compute: any((attribute.type.name in ('GRAPH', 'GRAPHS') for attribute in node.attributes.values()))": (
+            "what has bodies and only constants is folded before"
+        ),
+        "_compute: not feed": "what reads nothing is a constant, or random, and is no weight",
+        "_counts: sizes_of(outer) == []": "a step of three axes does not fit the state",
+        "_is_one_more: counter in node.inputs": "another counter and one are as many",
+        "_linear: matrix.ndim != 2": "a product of three axes does not fit the state",
+        "_is_complement: one.size == 1": "several ones are ones too, and others are no number",
+        "reversed_source: not sizes": _SCALAR,
+        "slice_bounds: len(numbers) < 3": "a Slice without axes is of the first ones, and has no third number",
+        "slice_bounds: None in numbers": "a number that is not known is no bound that is looked for",
+        "_loop_to_gru: if not made": "it only says that it did",
+        "_take_state: not is_node(node.outputs[0], 'Slice')": "the inputs of nothing else are such bounds",
+        "_run_backwards: _direction(node) != 'forward'": "each GRU is looked at once",
+        "_run_backwards: None in outputs": "a Squeeze is all that reads what rule 1 wrote",
+        "_gru_of: not is_node(source, 'GRU')": "rule 1 made nothing else",
+        "_gru_of: axes.tolist() != [1 - output]": "rule 1 writes no other Squeeze",
+        "_run_both_ways: not is_node(node.outputs[0], 'Concat')": "nothing else of two GRUs is as wide as both",
+        "_fit_together: if None in pair": "rule 1 made nothing else",
+        "_fit_together: all((sum((len(list(tensor.uses())) for tensor in gru.outputs)) == 1 for gru in "
+        "(forward, reverse)))": _ONCE_MORE,
+        "_fit_together: all((only_reader(tensor) is not None for gru in (forward, reverse) for tensor in gru.outputs "
+        "if tensor.uses()))": _ONCE_MORE,
+    },
     "remove_redundant": {},
     "fuse_rotary_embedding": {
         "cut: not whole": _SCALAR,

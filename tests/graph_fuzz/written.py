@@ -35,7 +35,8 @@ class Written:
         tensors = [numpy_helper.from_array(np.asarray(held), name) for name, held in self.arrays.items()]
         model.graph.initializer.extend(tensors)
         model = onnx.shape_inference.infer_shapes(model)
-        del model.graph.value_info[:]
+        if not model.functions:  # of which passes infer no shapes: they would refuse such graphs for that alone
+            del model.graph.value_info[:]
         for output in model.graph.output:
             for dim in output.type.tensor_type.shape.dim:
                 if dim.dim_param.startswith("unk__"):

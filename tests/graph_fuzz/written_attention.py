@@ -6,7 +6,16 @@ import numpy as np
 
 from .written import near_misses_of
 
-_FLOATS = {"half": 0.5, "low": -1e9, "lower": -1e30, "zero": 0.0, "never": -np.inf, "least": -3e38, "large": 1e5}
+_FLOATS = {
+    "half": 0.5,
+    "low": -1e9,
+    "lower": -1e30,
+    "zero": 0.0,
+    "never": -np.inf,
+    "least": -3e38,
+    "large": -1e5,
+    "tiny": -1e-9,
+}
 _INTEGERS = {
     "heads": [0, 0, 2, -1],
     "four": [0, 0, 4, -1],
@@ -85,6 +94,7 @@ for _name, _below, _function in (
     ("a mask of doubles", "m = Where (other, double_zero, double_low)  b = Cast <to: int = 1> (m)", ""),
     ("a mask of integers", "m = Cast <to: int = 7> (other)  i = Mul (m, huge)  b = Cast <to: int = 1> (i)", ""),
     ("a mask in integers", f"{_MASK}  i = Cast <to: int = 7> (m)  b = Cast <to: int = 1> (i)", ""),
+    ("a mask of a quotient", "m = Cast <to: int = 1> (other)  b = Div (m, tiny)", ""),
     ("a mask of two factors", "m = Cast <to: int = 1> (other)  i = Mul (m, large)  b = Mul (i, large)", ""),
 ):
     _near(
@@ -100,6 +110,17 @@ _near(
     _QKV + _KEEP,
     f"{_SCORES}  m = own.Where (keep, zero, least)  z = Add (c, m)  p = Softmax (z)  {_GUARD}",
     function="Where (a, b, c) => (r) { m = Where (a, b, c)  q = Add (m, m)  r = Add (q, q) }",
+)
+_FIVE = "float[1,batch,2,tokens,4] {0}"
+_near(
+    "five axes",
+    ", ".join(map(_FIVE.format, "qkv")),
+    f"t = Transpose <perm: ints = [0, 1, 2, 4, 3]> (k)  s = MatMul (q, t)  z = Mul (s, half)  {_END}",
+)
+_near(
+    "two axes",
+    "float[tokens,4] q, float[tokens,4] k, float[tokens,4] v",
+    f"t = Transpose <perm: ints = [1, 0]> (k)  s = MatMul (q, t)  z = Mul (s, half)  {_END}",
 )
 _near(
     "scores of two axes",

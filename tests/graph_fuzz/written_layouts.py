@@ -15,33 +15,24 @@ def _weights(*shape: int) -> np.ndarray:
 
 _INTEGERS = {
     "rows": [-1, 6],
-    "halves": [-1, 3],
-    "back": [0, 0, 8],
     "heads": [2, 3, 2, 4],
     "merged": [-1, 3, 4],
     "mergedk": [-1, 4, 5],
     "apart": [-1, 2, 3, 5],
     "three": [2, 3, 8],
-    "flat": [2, 24],
-    "whole": [6, 8],
     "one": [6],
     "six": [2, 3, 6],
-    "eight": [8],
     "split": [0, 0, 2, 3],
     "turned": [0, 3, 2, 3],
     "dynamic": [0, 0, -1, 3],
-    "bigger": [0, 3, 12],
-    "four": [0, 0, 6],
 }
 _near = near_misses_of(
     "lift_reshapes",
     {
         **{name: np.array(numbers) for name, numbers in _INTEGERS.items()},
         "w": _weights(6, 8),
-        "w3": _weights(2, 6, 8),
         "c": _weights(2, 3),
         "half": np.float32(0.5),
-        "n": _weights(4, 5),
     },
 )
 

@@ -21,7 +21,6 @@ _near = near_misses_of(
         "last": np.array([-1]),
         "none": np.array([], np.int64),
         "scale": _weights(6),
-        "halves": _weights(6).astype(np.float16).astype(np.float32),
         "other": _weights(6),
     },
 )
@@ -105,7 +104,6 @@ _near = near_misses_of(
         "scale": _weights(2, 1, 1),
         "bias": _weights(2, 1, 1),
         "channels": _weights(1, 2, 3, 1),
-        "shift": _weights(1, 2, 3, 1),
     },
 )
 _G = "float[batch,2,3,4] x"

@@ -232,7 +232,7 @@ _near("both states", _S, f"{_BOTH}  y = Concat <axis: int = -1> (u, u1)", "float
 _near(
     "both states, one below the other",
     _S,
-    f"{_BOTH}  y = Concat <axis: int = 0> (u, u1)",
+    f"{_BOTH}  c = Concat <axis: int = 0> (u, u1)  y = Relu (c)",
     "float[rows,columns] y",
     start=_ZERO,
 )
@@ -249,4 +249,24 @@ _near(
     f"{_loop(names='u, t')}  {_loop(names='u1, t1')}  y = Concat <axis: int = -1> (t, t1)",
     "float[turns,rows,columns] y",
     start=_ZERO,
+)
+_LATER = _loop(_CELL.replace(_NEW, "hn = MatMul (h, un)  nh = Mul (r, hn)  na = Add (nx, nh)  n = Tanh (na)  ") + _ON)
+_near(
+    "both directions, of which one resets later",
+    _S,
+    f"{_LATER.replace('y, every', 'u, t')}  {_BACK}  {_OTHER}  t2 = Slice (t1, last, low, first, last)"
+    "  y = Concat <axis: int = -1> (t, t2)",
+    "float[turns,rows,columns] y",
+    start=_ZERO,
+)
+_near(
+    "both directions, one by a GRU of one's own",
+    _S,
+    f'{_loop(names="u, t")}  both = GRU <hidden_size: int = 2, clip: float = 0.1, direction: string = "reverse"> '
+    "(s, wg, ug, bg)  t2 = Squeeze (both, second)  y = Concat <axis: int = -1> (t, t2)",
+    "float[turns,rows,columns] y",
+    start=_ZERO,
+    wg=_weights(1, 6, 3),
+    ug=_weights(1, 6, 2),
+    bg=_weights(1, 12),
 )

@@ -63,7 +63,7 @@ def _sources_of_bias(value: ir.Value | None) -> Sources:
         return []
     if node is None:
         return [] if _is_counted(value) else None
-    if node.domain:
+    if node.domain or node.op_type in ("Pow", "BitShift"):
         return None
     if node.op_type == "Cast":
         return node.inputs if _is_counted(node.inputs[0]) else None
