@@ -73,6 +73,7 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_pack: not heads": "ONNX asks for it where there are three axes",
         "_pack: node.attributes.get_int('kv_num_heads', 0) != heads": "keys would be narrower than queries",
         "_pack: len(node.outputs) != 1": _ONCE_MORE,
+        "_pack: len(node.inputs) > 4": "ONNX Runtime takes keys so far where it gives those after, which are outputs",
         "_pack: node.attributes.get_float('scale', 1.0) <= 0": "ONNX Runtime runs no Attention of such a scale",
         "_pack: len(found) == 3": "attention has three operands",
         "_pack: _whole(node, found, heads, mask) or _biases(node, found, heads, mask)": "it only says that it did",

@@ -24,8 +24,6 @@ _SOURCES = "float[batch,tokens,8] q0, float[batch,tokens,8] k0, float[batch,toke
 _BIASED = "  ".join(f"{name} = Add ({name}0, b{name})" for name in "qkv")
 _TWO = "q_num_heads: int = 2, kv_num_heads: int = 2"
 for _form, _inputs, _nodes in (("projections", _X, _PROJECTED), ("biases", _SOURCES, _BIASED)):
-    _near(f"{_form} at a scale of zero", _inputs, f"{_nodes}  y = Attention <{_TWO}, scale: float = 0.0> (q, k, v)")
-    _near(f"{_form} at a negative scale", _inputs, f"{_nodes}  y = Attention <{_TWO}, scale: float = -0.5> (q, k, v)")
     _near(
         f"{_form} and a mask for all queries",
         f"{_inputs}, float[batch,1,1,tokens] mask",
@@ -39,7 +37,8 @@ for _form, _inputs, _nodes in (("projections", _X, _PROJECTED), ("biases", _SOUR
     _near(
         f"{_form} and keys so far",
         f"{_inputs}, float[batch,2,keys,4] past, float[batch,2,keys,4] before",
-        f"{_nodes}  y = Attention <{_TWO}> (q, k, v, , past, before)",
+        f"{_nodes}  y, present, after = Attention <{_TWO}> (q, k, v, , past, before)",
+        "y, float[batch,2,total,4] present, float[batch,2,total,4] after",
     )
     _near(
         f"{_form} and weights that are read",
