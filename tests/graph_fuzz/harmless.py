@@ -160,7 +160,6 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_after: not is_node(last.outputs[0], 'Reshape')": "nothing else joins axes, or a Squeeze of one head",
         "_after: last.inputs[0] is not turned": "the target of a Reshape is an integer",
         "_after: reader.inputs[1] is not attended": "the other operand is a constant",
-        "_covers_heads: not holds(zero, 0, attended)": "any other number is put behind as it was before",
         "_fuse: not dtype.is_floating_point()": _TYPE,
     },
 }

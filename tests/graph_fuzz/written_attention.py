@@ -24,6 +24,8 @@ _INTEGERS = {
     "back": [2, 2, 3, 3],
     "huge": -(10**9),
     "first": [0],
+    "ten": 10,
+    "nine": 9,
 }
 _near = near_misses_of(
     "fuse_attention",
@@ -95,7 +97,19 @@ for _name, _below, _function in (
     ("a mask of integers", "m = Cast <to: int = 7> (other)  i = Mul (m, huge)  b = Cast <to: int = 1> (i)", ""),
     ("a mask in integers", f"{_MASK}  i = Cast <to: int = 7> (m)  b = Cast <to: int = 1> (i)", ""),
     ("a mask of a quotient", "m = Cast <to: int = 1> (other)  b = Div (m, tiny)", ""),
-    ("a mask of two factors", "m = Cast <to: int = 1> (other)  i = Mul (m, large)  b = Mul (i, large)", ""),
+    (
+        "a mask of two factors",
+        ("m = Cast <to: int = 1> (other)  i = Mul (m, large)  f = Mul (i, large)  b = Neg (f)"),
+        "",
+    ),
+    (
+        "a mask of powers",
+        (
+            "m = Cast <to: int = 7> (other)  i = Mul (m, ten)  f = Pow (i, nine)"
+            "  o = Neg (f)  b = Cast <to: int = 1> (o)"
+        ),
+        "",
+    ),
 ):
     _near(
         f"{_name} below a choice",
