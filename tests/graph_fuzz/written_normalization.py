@@ -71,8 +71,10 @@ _near("a scale that is not exact in float16", "float16[batch,tokens,6] h", _HALF
 _near(
     "doubles in between",
     "float[batch,tokens,6] h",
-    _HALF.replace("1>", "11>").replace("= 10>", "= 1>").replace("int = 1> (s", "int = 1> (s"),
-    **{name: held.astype(np.float64) for name, held in {"scale": _weights(6), "epsilon": np.asarray(1e-6)}.items()},
+    _HALF.replace("Cast <to: int = 1>", "Cast <to: int = 11>").replace("int = 10>", "int = 1>"),
+    **{
+        name: held.astype(np.float64) for name, held in {"scale": np.arange(6) / 4, "epsilon": np.asarray(1e-6)}.items()
+    },
 )
 _SHARED = f"{_ROOT}  i = Reciprocal (r)  f = Mul (i, scale)  g = Mul (i, other)  y = Mul (x, f)  z = Mul (x, g)"
 _near("a shared root", _X, _SHARED, "y, z")
