@@ -113,6 +113,8 @@ class Judge:
                 return f"output {place} is {answer.dtype}{answer.shape}, not {expected.dtype}{expected.shape}"
             if np.array_equal(answer, expected):
                 continue
+            if expected.dtype.kind in "OSU":
+                return f"output {place} is another text"
             found = _excess(_wide(answer), _wide(expected), self._spread(case, precision)[place], precision)
             if found is not None:
                 return f"output {place} is off by {found}"

@@ -14,32 +14,18 @@ import importlib
 import itertools
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 from irbench import registry
 from irbench.spi import Pass
 
-from .cases import near_misses
-from .judging import Judge, Unusable
-from .patterns import PATTERNS
-from .routes import Route, travel
-
-__all__ = ["Ground", "Mutant", "mutants", "preconditions"]
-
-_FIRST = {
-    "pack_attention": ("fold_shapes", "remove_redundant", "fuse_attention", "remove_redundant"),
-    "fold_shapes": (),
-    "fuse_attention": ("fold_shapes", "remove_redundant"),
-    "fuse_grouped_queries": ("fold_shapes", "remove_redundant", "fuse_attention"),
-}
-"""Passes that go before one, so that it finds its patterns as it does in a level."""
+__all__ = ["Mutant", "mutants", "preconditions"]
 
 _PARTS = {
-    "fuse_attention": ("attention_chain", "attention_mask", "attention_heads", "key_bias"),
+    "fuse_attention": ("attention_chain", "mask_sources", "attention_mask", "attention_heads", "key_bias"),
     "fuse_group_normalization": ("moments",),
     "fuse_grouped_queries": ("repetition",),
     "fuse_layer_normalization": ("normalized_axes", "moments", "shared_moments"),
@@ -197,58 +183,3 @@ def _is_guard(node: ast.If) -> bool:
     returned = only.value if isinstance(only, ast.Return) else None
     empty = returned is None or (isinstance(returned, ast.Constant) and returned.value in (False, None))
     return isinstance(only, ast.Continue) or (isinstance(only, ast.Return) and empty)
-
-
-class Ground:
-    """The graphs on which the mutants of one pass are looked for.
-
-    These are near-misses of the patterns that the pass looks for.
-
-    Args:
-        name: The pass.
-        each: Number of graphs for each way to miss a pattern.
-    """
-
-    def __init__(self, name: str, each: int) -> None:
-        self.name = name
-        first = _FIRST.get(name, ("fold_shapes",))
-        self._route = Route(f"pass {name}", (*first, name))
-        self._graphs = list(_prepared(name, each, first))
-
-    def found_after(self, mutant: Mutant) -> int | None:
-        """Return how many graphs it takes to see that a mutant does harm; ``None`` where none shows it."""
-        original = registry.graph_pass
-
-        def chosen(name: str) -> Pass:
-            return mutant.changed if name == mutant.name else original(name)
-
-        with patch.object(registry, "graph_pass", chosen):
-            for number, judge in enumerate(self._graphs):
-                if self._harms(judge):
-                    return number + 1
-        return None
-
-    def sound(self) -> Sequence[Any]:
-        """Return the failures of the pass itself, which must be none before its mutants are looked for."""
-        return [outcome for judge in self._graphs for outcome in travel(judge, self._alone, ()) if outcome.is_failure]
-
-    @property
-    def _alone(self) -> Route:
-        return Route(self._route.name, (self.name,))
-
-    def _harms(self, judge: Judge) -> bool:
-        return any(outcome.is_failure for outcome in travel(judge, self._alone, ()))
-
-
-def _prepared(name: str, each: int, first: tuple[str, ...]) -> Iterator[Judge]:
-    """Yield judges of graphs that went through the passes before, without those that fail there already."""
-    patterns = [entry for entry in PATTERNS.values() if name in entry.passes]
-    for content in itertools.chain.from_iterable(near_misses(entry, each) for entry in patterns):
-        levels: dict[Any, bytes] = {}
-        try:
-            judge = Judge(content)
-            outcomes = list(travel(judge, Route("first", first), (), levels)) if first else []
-            if not any(outcome.is_failure for outcome in outcomes):
-                yield Judge(levels.get(first, judge.content))
-        except Unusable:
-            continue

@@ -240,13 +240,13 @@ def _as_product(node: ir.Node) -> bool:
     if (
         any(bias)
         or attributes.get_float("alpha", 1.0) != 1
-        or attributes.get_int("transA", 0) == 1
+        or attributes.get_int("transA", 0) != 0
         or node.graph is None
     ):
         return False
     if constant is None or sizes is None:
         return False
-    matrix = add_constant(node.graph, constant.T, node.outputs[0]) if attributes.get_int("transB", 0) == 1 else columns
+    matrix = add_constant(node.graph, constant.T, node.outputs[0]) if attributes.get_int("transB", 0) != 0 else columns
     made = insert(node, "MatMul", [rows, matrix])
     set_sizes(made, sizes)
     replace(node.outputs[0], made)

@@ -4,8 +4,9 @@
    heads of queries, and MatMul(Reshape(weights), v)            Reshape(MatMul(weights, v repeated for each head))
 
 Between both products are a Softmax and what scales and masks scores; the sizes there are (batch, heads of keys, groups,
-queries, keys), or without the second. Written so, ``fuse_attention`` finds the attention, and ``fuse_grouped_queries``
-drops the repetition. Gemma computes its attention like this.
+queries, keys), or without the second. Keys and values are there for every sample and head of keys. Written so,
+``fuse_attention`` finds the attention, and ``fuse_grouped_queries`` drops the repetition. Gemma computes its attention
+like this.
 """
 
 from __future__ import annotations
@@ -118,9 +119,10 @@ def _split(found: _Grouped) -> bool:
     queries, keys = found.scores.inputs
     values = found.second.inputs[1]
     every = product((found.heads, found.groups))
-    lengths = [sizes_of(tensor) for tensor in (queries, keys, values, found.second.outputs[0])]
-    if None in lengths:
-        return False
+    lengths, leading = [sizes_of(tensor) for tensor in (queries, keys, values)], product((found.batch, found.heads))
+    joined = sizes_of(found.second.outputs[0])
+    if joined is None or any(sizes is None or product(sizes[:-2]) != leading for sizes in lengths):
+        return False  # a product stretches operands of fewer heads or samples, a Reshape does not
     widths = [(sizes or [ONE])[-1] for sizes in lengths]
     before, after = found.scores, found.second
     rows = insert_reshape(before, queries, [found.batch, every, found.queries, widths[0]])
@@ -129,7 +131,7 @@ def _split(found: _Grouped) -> bool:
     split = insert_reshape(before, scores, sizes_of(found.weights) or ())
     weights = insert_reshape(after, found.weights, [found.batch, every, found.queries, widths[1]])
     mixed = _product(after, [weights, _repeated(after, values, found)], [found.batch, every, found.queries, widths[2]])
-    result = insert_reshape(after, mixed, lengths[3] or ())
+    result = insert_reshape(after, mixed, joined)
     if split is None or result is None:
         return False
     replace(found.split.outputs[0], split)

@@ -113,10 +113,12 @@ def _drops_heads(reader: ir.Node, before: Sequence[Size]) -> bool:
 
 
 def _covers_heads(choice: ir.Node, attended: ir.Value) -> bool:
-    """Whether rows are put to zero whatever their head and place in it."""
+    """Whether rows are put to zero whatever their head and place in it, by a number that joined heads may meet too."""
     rows, _, zero = choice.inputs
-    sizes = sizes_of(rows)
-    return sizes is not None and len(sizes) == 4 and sizes[1] == sizes[3] == ONE and holds(zero, 0, attended)
+    sizes, axes = sizes_of(rows), sizes_of(zero)
+    if sizes is None or axes is None or not holds(zero, 0, attended):
+        return False
+    return len(sizes) == 4 and sizes[1] == sizes[3] == ONE and len(axes) < len(sizes)
 
 
 def _zeroed(answer: ir.Value, choice: ir.Node, before: ir.Node) -> ir.Value:

@@ -11,7 +11,7 @@ The last two axes of the mask are as large as those of the scores: ONNX Runtime 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -21,17 +21,15 @@ from irbench.onnx.broadcasting import is_part
 from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
 from irbench.optimizer.rewrite.attention_chain import AttentionChain, Choice, Met
-from irbench.optimizer.rewrite.edit import MOVING, weight
+from irbench.optimizer.rewrite.edit import weight
 from irbench.optimizer.rewrite.inserter import Inserter
+from irbench.optimizer.rewrite.mask_sources import is_bias, is_finite_mask
 from irbench.spi import Array
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
 __all__ = ["build_mask", "build_row_condition", "has_zero_rows", "is_maskable"]
-
-_MODERATE = 1e6
-"""The largest bias: far below the low numbers of masks, as scores are."""
 
 
 def is_maskable(chain: AttentionChain, scores: Sequence[Size]) -> bool:
@@ -46,7 +44,7 @@ def is_maskable(chain: AttentionChain, scores: Sequence[Size]) -> bool:
         return chain.zeroed is None
     if any(_placed(tensor, scores) is None for tensor in met):
         return False
-    if chain.choices and not all(_consists(addend.value, _sources_of_bias) for addend in chain.added):
+    if chain.choices and not all(is_bias(addend.value) for addend in chain.added):
         return False  # a choice puts its number in the place of a mask too, which a sum does not
     if len({choice.low for choice in chain.choices}) > 1:
         return False
@@ -90,8 +88,8 @@ def has_zero_rows(chain: AttentionChain) -> bool:
         return chain.zeroed is not None
     if chain.choices:
         return chain.choices[0].low == -np.inf
-    masks = [met for met in chain.added if not _consists(met.value, _sources_of_bias)]
-    is_finite = len(masks) == 1 and abs(masks[0].factor) <= 1 and _consists(masks[0].value, _sources_of_finite)
+    masks = [met for met in chain.added if not is_bias(met.value)]
+    is_finite = len(masks) == 1 and abs(masks[0].factor) <= 1 and is_finite_mask(masks[0].value)
     return bool(masks) and not is_finite  # two finite masks may add up to minus infinity
 
 
@@ -201,68 +199,9 @@ def _addend(
     constant = weight(value)
     if value is None or not is_alone or (constant is not None and (constant >= _lowest(dtype)).all()):
         return value
-    return (
-        value
-        if _consists(met.value, _sources_of_bias)
-        else inserter.elementwise("Max", value, inserter.constant(_lowest(dtype)))
-    )
+    return value if is_bias(met.value) else inserter.elementwise("Max", value, inserter.constant(_lowest(dtype)))
 
 
 def _lowest(dtype: ir.DataType) -> Array:
     """Return the lowest number to add to a score."""
     return np.asarray(dtype.min / 2, dtype.numpy())
-
-
-_Sources = Callable[["ir.Value | None"], "Sequence[ir.Value | None] | None"]
-"""Returns what must have a property for a value to have it, or ``None`` where nothing gives it that."""
-
-
-def _consists(value: ir.Value, sources_of: _Sources) -> bool:
-    """Whether everything that a value is made of has a property."""
-    seen: set[ir.Value | None] = set()
-    unseen: list[ir.Value | None] = [value]
-    while unseen:
-        part = unseen.pop()
-        if part in seen:
-            continue
-        seen.add(part)
-        sources = sources_of(part)
-        if sources is None:
-            return False
-        unseen += sources
-    return True
-
-
-def _sources_of_bias(value: ir.Value | None) -> Sequence[ir.Value | None] | None:
-    """Say of a tensor that it holds no low number of a mask.
-
-    It comes from matrix products, moderate constants, and what was an integer: conditions and positions.
-    """
-    constant, node = weight(value), value.producer() if value is not None else None
-    if constant is not None:
-        return [] if (np.abs(constant) <= _MODERATE).all() else None
-    if node is None or node.domain:
-        return None
-    if node.op_type in ("MatMul", "Gemm") or (node.op_type == "Cast" and _is_counted(node.inputs[0])):
-        return []
-    if node.op_type in ("Add", "Sub", "Mul", "Concat"):
-        return node.inputs
-    if node.op_type == "Where":
-        return node.inputs[1:]
-    return node.inputs[:1] if node.op_type in MOVING else None
-
-
-def _sources_of_finite(value: ir.Value | None) -> Sequence[ir.Value | None] | None:
-    """Say of a tensor that every element is one of finite constants."""
-    constant, node = weight(value), value.producer() if value is not None else None
-    if constant is not None:
-        return [] if np.isfinite(constant).all() else None
-    if node is None or node.domain:
-        return None
-    if node.op_type in ("Where", "Concat"):
-        return node.inputs[1:] if node.op_type == "Where" else node.inputs
-    return node.inputs[:1] if node.op_type in MOVING else None
-
-
-def _is_counted(value: ir.Value | None) -> bool:
-    return value is not None and value.dtype is not None and (value.dtype.is_integer() or value.dtype.name == "BOOL")

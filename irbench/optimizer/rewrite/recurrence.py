@@ -25,6 +25,7 @@ Linear = tuple[Array, Array]
 """Matrix (inputs, outputs) and bias (outputs,)."""
 
 _GATES = 3
+_STATE_AXES = 2
 _OPSET = 18
 """Semantics by which the few operations between a weight and its use are computed; later sets did not change them."""
 
@@ -223,7 +224,8 @@ def _linear(body: LoopBody, value: ir.Value | None, is_source: Callable[[ir.Valu
 def _shifted(body: LoopBody, node: ir.Node, is_source: Callable[[ir.Value], bool]) -> Linear | None:
     for operand, other in (node.inputs, node.inputs[::-1]):
         constant = body.constant(other)
-        whole = _linear(body, operand, is_source) if constant is not None else None
+        is_flat = constant is not None and constant.ndim <= _STATE_AXES
+        whole = _linear(body, operand, is_source) if is_flat else None
         if whole is not None and constant is not None and constant.shape[-1:] in ((), whole[1].shape):
             return (whole[0], whole[1] + constant.reshape(-1)) if constant.size in (1, whole[1].size) else None
     return None
@@ -242,9 +244,9 @@ def _cuts_columns(node: ir.Node, rest: list[Array | None]) -> bool:
     """Whether only the second axis of two is cut; the first is the batch, which a Slice may take whole."""
     if node.op_type == "Split":
         return node.attributes.get_int("axis", 0) in (1, -1)
-    starts, ends, axes = (item.tolist() if item is not None else [] for item in (*rest, None)[:3])
-    taken = zip(axes or range(len(starts)), starts, ends, strict=True)
-    return all(axis in (1, -1) or (start == 0 and end >= 2**31 - 1) for axis, start, end in taken)
+    starts, ends, axes, steps = (item.tolist() if item is not None else [] for item in (*rest, None, None)[:4])
+    taken = zip(axes or range(len(starts)), starts, ends, steps or [1] * len(starts), strict=True)
+    return all(axis in (1, -1) or (start == 0 and end >= 2**31 - 1 and step == 1) for axis, start, end, step in taken)
 
 
 def _operands(body: LoopBody, value: ir.Value | None, operation: str) -> Iterator[tuple[ir.Value, ir.Value]]:
@@ -265,4 +267,7 @@ def _first_input(body: LoopBody, value: ir.Value) -> ir.Value | None:
 def _is_complement(body: LoopBody, value: ir.Value, gate: ir.Value) -> bool:
     """Whether a value is 1 - gate."""
     node = value.producer() if is_node(value, "Sub") else None
-    return node is not None and scalar(body.resolve(node.inputs[0])) == 1 and body.resolve(node.inputs[1]) is gate
+    if node is None or body.resolve(node.inputs[1]) is not gate:
+        return False
+    one = body.constant(node.inputs[0])
+    return one is not None and one.size == 1 and one.ndim <= _STATE_AXES and one.item() == 1

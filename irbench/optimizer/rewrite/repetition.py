@@ -106,11 +106,11 @@ def _gathered(node: ir.Node) -> Repetition | None:
     """Read the indices 0, 0, 1, 1, .. of an axis."""
     source, places = node.inputs[0], weight(node.inputs[1])
     sizes = sizes_of(source)
-    if source is None or not sizes or places is None or places.ndim != 1:
+    if source is None or not sizes or places is None:
         return None
     axis = node.attributes.get_int("axis", 0) % len(sizes)
     heads = sizes[axis].number
-    if not heads or places.size % heads or places.tolist() != np.arange(heads).repeat(places.size // heads).tolist():
+    if not heads or places.tolist() != np.arange(heads).repeat(places.size // heads).tolist():
         return None
     split = [*sizes[: axis + 1], ONE, *sizes[axis + 1 :]]
     return _repetition(source, split, axis + 1, Size(places.size // heads))

@@ -105,7 +105,7 @@ def _unbound(value: ir.Value | None) -> Cut | None:
     split = found[0].producer() if found is not None and is_node(found[0], "Reshape") else None
     source, sizes = (split.inputs[0], sizes_of(split.outputs[0])) if split is not None else (None, None)
     before = sizes_of(source)
-    if found is None or source is None or before is None or sizes is None or len(sizes) != len(before) + 1:
+    if found is None or source is None or before is None or sizes is None:
         return None
     rows, columns = sizes[-2].number, sizes[-1].number
     if list(sizes[:-2]) != list(before[:-1]) or rows is None or columns is None:
@@ -216,7 +216,7 @@ def _pairs(value: ir.Value | None) -> _Pairs | None:
         return None
     if merged is None:
         return _Pairs(first, second, False) if axis == len(sizes) - 1 else None
-    if list(inner) != [*sizes[:-1], *stacks.get(axis, [])] or axis not in stacks:
+    if list(inner) != [*sizes[:-1], *stacks.get(axis, [])]:
         return None
     return _Pairs(_in_order(first), _in_order(second), axis == len(sizes))
 

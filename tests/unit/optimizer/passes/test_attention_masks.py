@@ -171,6 +171,18 @@ LEFT = {
         "h = Cast <to: int = 10> (large)  f = Cast <to: int = 1> (h)  b = Add (m, f)  "
         + BOTH.replace("(keep, m", "(keep, b")
     ),
+    "numbers that are low together are added below a choice": (
+        "f = Cast <to: int = 1> (other)  g = Mul (f, part)  h = Mul (g, part)  b = Add (m, h)  "
+        + BOTH.replace("(keep, m", "(keep, b")
+    ),
+    "an integer that is low is added below a choice": (
+        "f = Cast <to: int = 7> (other)  g = Mul (f, whole)  h = Cast <to: int = 1> (g)  b = Add (m, h)  "
+        + BOTH.replace("(keep, m", "(keep, b")
+    ),
+    "a mask that was an integer for a while is added below a choice": (
+        "f = Cast <to: int = 7> (mask)  h = Cast <to: int = 1> (f)  b = Add (m, h)  "
+        + BOTH.replace("(keep, m", "(keep, b")
+    ),
     "a mask is added above a choice": f"c = Where (keep, m, low)  a = Add (c, mask)  {END}",
     "a choice is scaled": f"c = Where (keep, m, low)  a = Mul (c, s)  {END}",
     "two choices put different numbers": f"b = Where (other, m, lower)  a = Where (keep, b, low)  {END}",
@@ -184,6 +196,7 @@ def test_nothing_is_fused_as_long_as(case):
     inputs = f"{SIGNATURE}, bool[2,1,1,6] keep, bool[2,1,1,6] other, float[2,1,5,6] mask"
     output = "float[2,4,5,3] y" + (", float[2,4,5,6] z" if "z = " in LEFT[case] else "")
     weights = {"low": np.float32(-1e9), "lower": np.float32(-2e9), "large": np.full(6, -1e5, np.float32)}
+    weights |= {"part": np.float32(-1e5), "whole": np.int64(-(10**9))}
     assert kept(fuse_attention, make(f"{SCORES} {LEFT[case]}", inputs, output, **weights))
 
 
@@ -197,6 +210,21 @@ def test_rule_2_joins_heads_of_which_rows_are_put_to_zero(case):
     model = make(HEADS, signature, "float[2,5,8] y", **weights)
     found = applied(fuse_attention, model, {**{name: random(2, 5, 8) for name in "qkv"}, "keep": keep})
     assert ("Transpose" in found) == (keep.shape[1] != 1)
+
+
+@pytest.mark.parametrize("axes", [0, 3, 4])
+def test_rule_2_joins_heads_beside_a_zero_of_no_more_axes_than_the_joined_heads(axes):
+    weights = {"to": np.array([0, 0, 4, 2]), "joined": np.array([0, 0, 8]), "zero": np.zeros((1,) * axes, np.float32)}
+    split = "{0}r = Reshape ({0}, to)  {0}h = Transpose <perm: ints = [0, 2, 1, 3]> ({0}r)"
+    body = "  ".join(split.format(name) for name in "qkv") + "  a = Attention (qh, kh, vh)  o = Where (rows, a, zero)"
+    body += "  ot = Transpose <perm: ints = [0, 2, 1, 3]> (o)  y = Reshape (ot, joined)"
+    signature = "float[2,5,8] q, float[2,5,8] k, float[2,5,8] v, bool[2,1,5,1] rows"
+    model = make(body, signature, "float[2,5,8] y", **weights)
+    if axes == 4:
+        assert kept(fuse_attention, model)
+    else:
+        feed = {**{name: random(2, 5, 8) for name in "qkv"}, "rows": random(2, 1, 5, 1) > 0.5}
+        assert applied(fuse_attention, model, feed) == ["Attention", "Squeeze", "Where"]
 
 
 def test_a_table_that_is_cut_to_the_length_is_a_mask():

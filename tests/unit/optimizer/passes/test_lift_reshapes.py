@@ -178,6 +178,7 @@ def test_rule_1_leaves_columns_that_are_joined_with_rows():
 
 
 PRODUCTS = {"plain": ("", random(8, 4)), "of transposed columns": ("<transB: int = 1>", random(4, 8))}
+PRODUCTS["of columns that any other number than zero transposes"] = ("<transB: int = 2>", random(4, 8))
 
 
 @pytest.mark.parametrize("case", PRODUCTS)
@@ -187,7 +188,10 @@ def test_rule_5_writes_a_product_without_a_bias_as_one(case):
     assert applied(lift_reshapes, model, {"x": random(6, 8)}) == ["MatMul"]
 
 
-@pytest.mark.parametrize("call", ["<alpha: float = 2.0> (x, w)", "(x, w, c4)", "<transA: int = 1> (x, w)", "(x, v)"])
+@pytest.mark.parametrize(
+    "call",
+    ["<alpha: float = 2.0> (x, w)", "(x, w, c4)", "<transA: int = 1> (x, w)", "<transA: int = 2> (x, w)", "(x, v)"],
+)
 def test_rule_5_leaves_what_is_more_than_a_product(call):
     inputs = "float[8,6] x, float[8,4] v" if "transA" in call else "float[6,8] x, float[8,4] v"
     assert kept(lift_reshapes, make(f"y = Gemm {call}", inputs, "float[6,4] y", c4=random(4)))

@@ -210,6 +210,11 @@ NOT_A_GRU = {
     "stops when a multiple of its counter says so": loop(AFTER, go="jj = Add (j, j)  go = Less (jj, limit)"),
     "counts two ahead": loop(AFTER, go="jj = Add (j, one)  go = Less (jj, limit)"),
     "masks the state": loop(AFTER, state=STATE.replace("Sub (unit, z)", "Where (true, z, z)")),
+    "complements to a one with more axes than the state": loop(AFTER, state=STATE.replace("(unit, z)", "(unit3, z)")),
+    "adds a bias with more axes than the state": loop(AFTER.replace("Add (a, b)", "Add (a, b3)")),
+    "reads every other sample for all": loop(
+        AFTER.replace("cz = Slice (cb, from0, from1, axis)", "cz = Slice (cb, corner, edge, both, stride)")
+    ),
     "reads a weight that is computed": "wk = Relu (raw)" + loop(AFTER.replace("kernel", "wk")),
 }
 
@@ -218,6 +223,8 @@ NOT_A_GRU = {
 def test_a_loop_stays_that(case):
     weights = {"half": np.float32(0.5), "few": np.array(4)}
     weights |= {"early": np.array(3, np.int32), "far": np.array(50, np.int32)}
+    weights |= {"unit3": np.ones((1, 1, 1), np.float32), "b3": random(1, 1, 3 * UNITS), "both": np.array([0, 1])}
+    weights |= {"corner": np.array([0, 0]), "edge": np.array([2**31 - 1, UNITS]), "stride": np.array([2, 1])}
     inputs = f"float[{STEPS},{BATCH},{WIDTH}] x, float[{WIDTH},{3 * UNITS}] raw"
     text = f"({inputs}) => (float[n,{BATCH},{UNITS}] all) {{ {NOT_A_GRU[case]} }}"
     assert kept(loop_to_gru, graph(text, {**WEIGHTS, **weights}, 18))

@@ -77,6 +77,9 @@ NOT_GROUPED = {
     "somebody else reads the scores": {"output": "float[2,20,8] y, float[2,20,5] s"},
     "somebody else reads the weights": {"output": "float[2,20,8] y, float[2,1,4,5,5] w"},
     "something else is done to the scores": {"masked": "t = Tanh (s5)  m = Add (t, mask)"},
+    "all samples have the same queries": {"signature": ONE_HEAD.replace("float[2,20,8] q", "float[1,20,8] q")},
+    "all samples have the same keys": {"signature": ONE_HEAD.replace("float[2,8,5] k", "float[1,8,5] k")},
+    "all samples have the same values": {"signature": ONE_HEAD.replace("float[2,5,8] v", "float[5,8] v")},
 }
 
 
