@@ -72,6 +72,14 @@ _near(
 _near("three parts", _X, f"{_SLICES}  {_PARTS}  w = Neg (f)  y = Concat <axis: int = -1> (f, g, w)")
 _near("five axes", "float[batch,1,2,3,4] x", f"{_SLICES}  {_WHOLE}")
 _near("one axis", "float[4] x, float[4] cos, float[4] sin", f"{_SLICES}  {_WHOLE}")
+_near(
+    "elements of a row",
+    "float[1,2] x",
+    f"j = Reshape (x, two)  a = Gather (j, of_first)  b = Gather (j, of_second)  {_PARTS}"
+    "  y = Concat <axis: int = -1> (f, g)",
+    of_first=np.array(0),
+    of_second=np.array(1),
+)
 _near("double precision", "double[batch,2,3,4] x, double[3,4] cos, double[3,4] sin", f"{_SLICES}  {_WHOLE}")
 _near(
     "double precision of parts",

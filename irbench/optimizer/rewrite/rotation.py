@@ -105,7 +105,7 @@ def _unbound(value: ir.Value | None) -> Cut | None:
     split = found[0].producer() if found is not None and is_node(found[0], "Reshape") else None
     source, sizes = (split.inputs[0], sizes_of(split.outputs[0])) if split is not None else (None, None)
     before = sizes_of(source)
-    if found is None or source is None or before is None or sizes is None:
+    if found is None or source is None or before is None or sizes is None or len(sizes) < 2:
         return None
     rows, columns = sizes[-2].number, sizes[-1].number
     if list(sizes[:-2]) != list(before[:-1]) or rows is None or columns is None:

@@ -223,6 +223,15 @@ def test_other_bodies_are_left_where(case):
     assert kept(fuse_rotary_embedding, make(OTHER_BODIES[case], parts=np.array([3, 5])))
 
 
+def test_single_elements_of_a_row_are_left():
+    """As where a point is turned by many angles."""
+    elements = "row = Reshape (x, whole)  a = Gather (row, zero)  b = Gather (row, one)"
+    turned = "p = Mul (a, cos)  q = Mul (b, sin)  u = Sub (p, q)  r = Mul (b, cos)  s = Mul (a, sin)  v = Add (r, s)"
+    numbers = {"whole": np.array([2]), "zero": np.array(0), "one": np.array(1), "cos": COS[0], "sin": SIN[0]}
+    text = f"(float[1,2] x) => (float[8] y) {{ {elements}  {turned}  y = Concat <axis: int = 0> (u, v) }}"
+    assert kept(fuse_rotary_embedding, graph(text, numbers))
+
+
 def test_a_product_that_somebody_else_reads_stays():
     signature = "(float[2,5,3,8] x) => (float[2,5,3,8] y, float[2,5,3,8] q)"
     assert kept(fuse_rotary_embedding, make(f"{SPLIT}  {JOINED}  {SUM}", signature=signature))
