@@ -165,12 +165,17 @@ def _steps(chain: Sequence[ir.Node]) -> list[layouts.Step] | None:
         if layout is None:
             return None
         if node.op_type == "Transpose":
-            reverse = range(len(layout.sizes))[::-1]
-            layout = layouts.transpose(layout, node.attributes.get_ints("perm", list(reverse)))
+            layout = layouts.transpose(layout, _order(node))
         else:
             after = sizes_of(node.outputs[0])
             layout = layouts.reshape(layout, after) if after is not None else None
     return layouts.steps(layout) if layout is not None else None
+
+
+def _order(node: ir.Node) -> list[int]:
+    """Return which axis a Transpose puts in each place: the last one first where it does not say."""
+    backwards = range(len(sizes_of(node.inputs[0]) or ()))[::-1]
+    return list(node.attributes.get_ints("perm", list(backwards)))
 
 
 def _rewrite(last: ir.Node, source: ir.Value, made: Sequence[layouts.Step]) -> bool:
@@ -248,8 +253,7 @@ def _transpose_later(node: ir.Node) -> bool:
     sizes, operands = sizes_of(node.outputs[0]), [before.inputs[0] for before in alone]
     if len(alone) < 2 or sizes is None or any(sizes_of(operand) is None for operand in operands):
         return False
-    reverse = list(range(len(sizes)))[::-1]
-    first, second = (list(before.attributes.get_ints("perm", reverse)) for before in alone)
+    first, second = map(_order, alone)
     if first != second:
         return False
     made = insert(node, node.op_type, operands, dict(node.attributes))

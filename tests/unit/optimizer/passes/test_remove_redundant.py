@@ -214,3 +214,8 @@ TRANSPOSED = {
 def test_rule_7_leaves_operands_that_are_transposed(case):
     text = f"(float[8,8,8] x, float[8,8,8] z) => (float[8,8,8] y, float[8,8,8] w) {{ {TRANSPOSED[case]} }}"
     assert kept(remove_redundant, graph(text))
+
+
+def test_rule_7_leaves_operands_of_unlike_ranks_that_both_turn_all_axes_around():
+    signature = "(float[4,4,4] x, float[4,4] z) => (float[4,4,4] y)"
+    assert kept(remove_redundant, graph(f"{signature} {{ a = Transpose (x)  b = Transpose (z)  y = Add (a, b) }}"))
