@@ -2,8 +2,8 @@
 
 1. Concat(Slice(x), Slice(x), ..) along an axis, each of that axis alone   -> Gather(x, a constant)
 
-The axis has a known size, and is not the last one, of which a Gather would copy element after element. Nothing else
-reads the slices. Windows of images that are shifted (Swin) roll so.
+The axis has a known size, and there is more than one element for each of its indices: a Gather would copy element after
+element. Nothing else reads the slices. Windows of images that are shifted (Swin) roll so.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irbench.onnx.shapes import infer, set_sizes
-from irbench.onnx.sizes import sizes_of
+from irbench.onnx.sizes import ONE, product, sizes_of
 from irbench.onnx.slices import axis_slices, is_whole
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, clean, insert, is_node, only_reader, replace
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from irbench.onnx.elements import Elements
 
 __all__ = ["slices_to_gather"]
+
+_LONGEST = 1 << 16
+"""The longest axis: the file gets eight bytes for each index."""
 
 
 def _slices_to_gather(model: ir.Model) -> bool:
@@ -49,8 +52,6 @@ def _replace(node: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
     if sizes is None or graph is None or len(node.inputs) < 2 or len(slices) < len(node.inputs):
         return False
     axis = node.attributes.get_int("axis", 0) % len(sizes)
-    if axis == len(sizes) - 1:
-        return False
     taken = [_taken(part, axis, known) for part in slices if part is not None]
     places = [indices for indices in taken if indices is not None]
     sources = {part.inputs[0] for part in slices if part is not None}
@@ -70,8 +71,10 @@ def _replace(node: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
 def _taken(node: ir.Node, axis: int, known: Mapping[ir.Value, Elements]) -> Array | None:
     """Return the indices along an axis that a Slice takes, if it takes all of every other axis."""
     source, sizes, parts = node.inputs[0], sizes_of(node.inputs[0]), axis_slices(node, known)
-    length = sizes[axis].number if sizes is not None else None
-    if source is None or parts is None or length is None:
+    if source is None or sizes is None or parts is None or product(sizes[axis + 1 :]) == ONE:
+        return None
+    length = sizes[axis].number
+    if length is None or length > _LONGEST:
         return None
     places = np.arange(length, dtype=np.int64)
     for part in parts:

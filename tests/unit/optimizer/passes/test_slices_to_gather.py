@@ -42,6 +42,8 @@ KEPT = {
     "it is the last axis": make(
         "a = Slice (x, two, end, two)  b = Slice (x, zero, two, two)", "Concat <axis: int = 2> (a, b)"
     ),
+    "axes of one element follow": make(inputs="float[2,6,1] x"),
+    "there would be too many indices": make(inputs="float[2,1099511627776,5] x"),
     "something else is joined": make("a = Slice (x, zero, two, one)  b = Relu (x)"),
     "a slice is read elsewhere": make(output="float[c,d,e] y, float[2,2,5] b"),
     "a slice is there twice": make(joined="Concat <axis: int = 1> (a, b, b)"),
