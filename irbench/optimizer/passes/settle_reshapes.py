@@ -45,7 +45,7 @@ def _best(model: ir.Model) -> Region | None:
         region = _grown(start, grouping, places)
         seen |= {(node, grouping) for node in region.nodes}
         smaller = _trimmed(region)
-        if (smaller.cost() or 0) < 0:
+        if smaller.cost() < 0:
             return smaller
     return None
 
@@ -86,8 +86,7 @@ def _trimmed(region: Region) -> Region:
     for order in (region.nodes[::-1], region.nodes):
         for node in order:
             smaller = region.without(node)
-            with_it, without_it = region.cost(), smaller.cost()
-            if with_it is None or (without_it is not None and without_it <= with_it):
+            if smaller.cost_around(node) <= region.cost_around(node):
                 region = smaller
     return region
 
@@ -99,7 +98,8 @@ def _regroup(region: Region) -> None:
         made[value] = _regrouped(value, region)
     for node in region.nodes:
         attributes: dict[str, Any] = dict(node.attributes)
-        operands = [value if value is None else made.get(value, value) for value in node.inputs]
+        rows = row_operands(node) or ()
+        operands = [made[value] if value is not None and value in rows else value for value in node.inputs]
         if "axis" in attributes:
             attributes["axis"] = -1
         result = insert(node, node.op_type, operands, attributes)

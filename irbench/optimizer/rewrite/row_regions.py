@@ -6,8 +6,10 @@ region of them can work on any grouping, such as (batch, height, width) instead 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from irbench.onnx.sizes import Size, sizes_of
@@ -61,6 +63,10 @@ class Region:
     nodes: tuple[ir.Node, ...]
     grouping: Grouping
 
+    @cached_property
+    def _inside(self) -> frozenset[ir.Node]:
+        return frozenset(self.nodes)
+
     @property
     def results(self) -> list[ir.Value]:
         """What the operations compute."""
@@ -75,8 +81,7 @@ class Region:
 
     def readers(self, value: ir.Value) -> list[ir.Node]:
         """Return who reads a value outside, a node for each use."""
-        inside = set(self.nodes)
-        return [use.node for use in value.uses() if use.node not in inside]
+        return [use.node for use in value.uses() if use.node not in self._inside]
 
     def reshaping(self, value: ir.Value) -> list[ir.Node]:
         """Return the readers outside that group a value's rows otherwise, those within branches and bodies left out."""
@@ -87,32 +92,40 @@ class Region:
         """Return the region without one operation."""
         return Region(tuple(other for other in self.nodes if other is not node), self.grouping)
 
-    def cost(self) -> int | None:
-        """Return how many reshapes there are more then, fewer if negative; ``None`` where a constant cannot say one."""
-        costs = [*map(self._entering, self.sources), *map(self._leaving, self.results)]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+    def cost(self) -> float:
+        """Return how many reshapes there are more then, fewer if negative; infinite where a constant cannot say one."""
+        return sum(map(self._cost_of, (*self.sources, *self.results)))
 
-    def _entering(self, value: ir.Value) -> int | None:
+    def cost_around(self, node: ir.Node) -> float:
+        """Return the part of the cost that depends on whether a node is in the region."""
+        return sum(map(self._cost_of, dict.fromkeys((*(row_operands(node) or ()), node.outputs[0]))))
+
+    def _cost_of(self, value: ir.Value) -> float:
+        if value.producer() in self._inside:
+            return self._leaving(value)
+        readers = (use.node for use in value.uses() if use.node in self._inside)
+        return self._entering(value) if any(value in (row_operands(node) or ()) for node in readers) else 0
+
+    def _entering(self, value: ir.Value) -> float:
         wanted, alone = self.grouping.after(value), not self.readers(value) and not value.is_graph_output()
         node = value.producer()
         before = node.inputs[0] if node is not None and is_regrouped(value) else None
         if before is None:
-            return 1 if _can_reshape(value, wanted) else None
+            return 1 if _can_reshape(value, wanted) else math.inf
         if sizes_of(before) == wanted:
             return -1 if alone else 0
-        return None if not _can_reshape(before, wanted) else int(not alone)
+        return int(not alone) if _can_reshape(before, wanted) else math.inf
 
-    def _leaving(self, value: ir.Value) -> int | None:
+    def _leaving(self, value: ir.Value) -> float:
         wanted, reshaped = self.grouping.after(value), self.reshaping(value)
         alike = [node for node in reshaped if sizes_of(node.outputs[0]) == wanted]
         if any(not _can_be(wanted, node.outputs[0]) for node in reshaped):
-            return None
+            return math.inf
         if sum(node.outputs[0].is_graph_output() for node in alike) > 1:
-            return None  # one value would be two outputs
+            return math.inf  # one value would be two outputs
         if len(reshaped) == len(self.readers(value)) and not value.is_graph_output():
             return -len(alike)
-        return 1 - len(alike) if _can_be(wanted, value) else None
+        return 1 - len(alike) if _can_be(wanted, value) else math.inf
 
 
 def is_regrouped(value: ir.Value | None) -> bool:
@@ -145,7 +158,8 @@ def row_operands(node: ir.Node) -> list[ir.Value] | None:
 
 def _of_product(node: ir.Node) -> list[ir.Value]:
     rows, matrix = node.inputs[0], weight(node.inputs[1])
-    return [rows] if rows is not None and matrix is not None and matrix.ndim == 2 else []
+    is_weighted = matrix is not None and matrix.ndim == 2
+    return [rows] if rows is not None and weight(rows) is None and is_weighted else []
 
 
 def _of_normalization(node: ir.Node) -> list[ir.Value]:

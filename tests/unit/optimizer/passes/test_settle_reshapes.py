@@ -43,6 +43,15 @@ def test_rule_1_reshapes_at_once_to_what_a_reader_asks_for():
     assert applied(settle_reshapes, make(body, "float[2,2,3,4] y, float[12,4] z"), FEED) == ["Relu", "Reshape"]
 
 
+def test_a_constant_may_be_rows_of_one_operation_and_the_matrix_of_another():
+    body = "a = Reshape (x, four)  b = MatMul (a, w)  d = Add (b, w)  e = Relu (d)  y = Reshape (e, two)"
+    body += "  f = Reshape (e, square)  z = Neg (f)"
+    weights = {**WEIGHTS, "four": np.array([4, 4]), "two": np.array([2, 2, 4]), "square": np.array([2, 2, 4])}
+    model = graph(f"(float[2,2,4] x) => (float[2,2,4] y, float[2,2,4] z) {{ {body} }}", weights)
+    found = applied(settle_reshapes, model, {"x": random(2, 2, 4)})
+    assert sorted(found) == ["Add", "MatMul", "Neg", "Relu", "Reshape"]
+
+
 def test_the_batch_may_be_dynamic():
     weights = {**WEIGHTS, "flat": np.array([0, 6, 4]), "square": np.array([0, 2, 3, 4])}
     text = "a = Reshape (x, flat)  b = Relu (a)  y = Reshape (b, square)"
