@@ -9,8 +9,6 @@ __all__ = ["WHAT_STAYS"]
 WHAT_STAYS: Mapping[str, str] = {
     "densenet": "every normalisation reads all blocks before it, joined, so no convolution can take it in; the export "
     "has nothing else to fuse: convolutions, activations, and a factor and a sum for each normalisation",
-    "f_net": "the operations of GELU, because its operator needs opset 20, in which OpenVINO ignores the axis of DFT "
-    "([docs/optimizing.md](../../docs/optimizing.md#how-a-pass-is-checked))",
     "gemma2": "its attention: runtimes from before an erratum to ONNX apply a cap on the scores behind the mask "
     "([0013](../../docs/adr/0013-graphs-are-rewritten-by-passes-of-our-own.md))",
     "gpt_oss": "its attention, because ONNX's has no input for the sink beside the scores; and experts, each of which "
