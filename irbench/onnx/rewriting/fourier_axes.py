@@ -65,7 +65,7 @@ def _along_axis_1(node: onnx.NodeProto, axis: int, taken: set[str]) -> Iterator[
     after = made("Shape", [transform.output[0]], "after", start=_AXIS)
     target = made("Concat", [before, after], "shape", axis=0)
     yield from added
-    yield helper.make_node("Reshape", [transform.output[0], target], [answer])
+    yield helper.make_node("Reshape", [transform.output[0], target], [answer], allowzero=1)  # an axis may be empty
 
 
 def _axis(node: onnx.NodeProto) -> int:

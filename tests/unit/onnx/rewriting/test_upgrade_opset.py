@@ -34,8 +34,8 @@ def model(graph: str) -> onnx.ModelProto:
     return parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> g {graph}')
 
 
-def answer(asked: onnx.ModelProto) -> np.ndarray:
-    given = {"x": SIGNAL, "taken": np.array(True)}
+def answer(asked: onnx.ModelProto, signal: np.ndarray = SIGNAL) -> np.ndarray:
+    given = {"x": signal, "taken": np.array(True)}
     feed = {tensor.name: given[tensor.name] for tensor in asked.graph.input}
     (found,) = ReferenceEvaluator(asked).run(None, feed)
     return np.asarray(found)
@@ -54,6 +54,12 @@ def test_it_answers_the_same_along_axis_1(case: str) -> None:
     given = [onnx.numpy_helper.to_array({**weights, **axes}[node.input[2]]) for node in transforms]
     assert given == [1] * len(transforms)
     np.testing.assert_allclose(answer(raised), expected, atol=1e-5)
+
+
+def test_an_axis_before_that_of_the_transform_may_be_empty() -> None:
+    detached = detach(model(GRAPHS["any sizes"]), {})
+    assert upgrade_opset(detached, 20)
+    assert answer(skeleton(detached), SIGNAL[:, :0]).shape == (2, 0, 6, 2)
 
 
 @pytest.mark.parametrize("opset", [19, 20])
