@@ -7,11 +7,11 @@ import stat
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import Artifact
 from irbench.system.confinement import Confinement, confinement_support
+from irbench.system.locks import temporary_folder
 from irbench.worker.model_files import read_external_files
 
 __all__ = [
@@ -75,14 +75,14 @@ def take_files(folder: Path) -> None:
     Raises:
         IrbenchError: There are links, devices or pipes, or a folder that cannot be looked into.
     """
-    with TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent, ignore_cleanup_errors=True) as aside:
-        taken = Path(aside) / "taken"
+    with temporary_folder(folder.parent, ".taken-") as aside:
+        taken = aside / "taken"
         taken.mkdir()
         try:
             for path in list(folder.iterdir()):
                 path.rename(taken / path.name)
             _require_files_alone(taken)
-            folder.rename(Path(aside) / "left")
+            folder.rename(aside / "left")
             taken.rename(folder)
         except OSError as error:  # it may change modes, and names while they are read
             raise _is_no_file(Path(error.filename or folder).name) from error
