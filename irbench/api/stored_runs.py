@@ -145,10 +145,10 @@ def remove_runs(runs: str | PathLike[str] | Sequence[str | PathLike[str]], *, re
 
 
 def find_runs(root: Path, names: Sequence[str]) -> tuple[Path, ...]:
-    """Return the folders of runs, each once; raises as :func:`load` does."""
+    """Return the folders of runs, each once, as absolute paths without links; raises as :func:`load` does."""
     from irbench.store.listing import find_run
 
-    return tuple(dict.fromkeys(find_run(root, name) for name in names))
+    return tuple(dict.fromkeys(find_run(root, name).resolve() for name in names))
 
 
 def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path], None]) -> tuple[Path, ...]:

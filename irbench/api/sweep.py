@@ -21,7 +21,7 @@ from irbench.api.sweep_overview import overview_of
 from irbench.api.sweep_tables import SweepSetup
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import utc_now
-from irbench.render.resume_texts import confinement_remedy
+from irbench.render.resume_texts import confinement_change, confinement_remedy
 from irbench.store import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
@@ -254,9 +254,8 @@ def _require_confinement_as_begun(found: StateFile) -> None:
     begun, is_set = found.header.confined, is_confinement_asked_for()
     if begun is not None and begun != is_set:
         found.close()
-        other = "and IRBENCH_CONFINE is set now" if is_set else "and IRBENCH_CONFINE is not set now"
         raise IrbenchError(
-            f"The sweep {found.header.name} was begun with{'' if begun else 'out'} confined workers, {other}.",
+            f"The sweep {found.header.name} cannot be continued: {confinement_change(is_set=is_set)}.",
             hint=f"{confinement_remedy(is_set=is_set)}, or choose another name with --name.",
         )
 

@@ -26,7 +26,7 @@ from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
 from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.model_files import bound_shapes, read_signature
-from irbench.worker.requested_confinement import confinement_to, require_files_alone
+from irbench.worker.requested_confinement import confinement_to, take_files
 
 __all__ = ["Optimized", "optimize"]
 
@@ -238,11 +238,13 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
 
 def _ask(job: OptimizationJob, hear: Report) -> OptimizationOutcome:
     confinement = confinement_to(job.artifact, job.feeding.samples, (job.folder,))
-    outcome: OptimizationOutcome = call_in_worker(
-        _TARGET, job, deadline_s=_DEADLINE_S, say=hear, confinement=confinement
-    )
-    if confinement is not None:
-        require_files_alone(job.folder)
+    try:
+        outcome: OptimizationOutcome = call_in_worker(
+            _TARGET, job, deadline_s=_DEADLINE_S, say=hear, confinement=confinement
+        )
+    finally:  # also where it died: it is tried again, with a graph that lies there
+        if confinement is not None:
+            take_files(job.folder)
     return outcome
 
 

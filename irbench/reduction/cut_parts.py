@@ -10,7 +10,7 @@ from irbench.reduction.cutting import Cut, CutRequest, Part
 from irbench.reduction.files import INPUTS_FILE, MODEL_FILE
 from irbench.reduction.outline import GraphOutline
 from irbench.worker import call_in_worker
-from irbench.worker.requested_confinement import confinement_to, require_files_alone
+from irbench.worker.requested_confinement import confinement_to, take_files
 
 __all__ = ["cut_parts", "read_outline"]
 
@@ -46,13 +46,15 @@ def cut_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
     confinement = confinement_to(source.artifact, source.feeding.samples, folders)
-    made: tuple[Cut, ...] = call_in_worker(
-        "irbench.reduction.cutting:write_parts", requests, deadline_s=_DEADLINE_S, confinement=confinement
-    )
+    try:
+        made: tuple[Cut, ...] = call_in_worker(
+            "irbench.reduction.cutting:write_parts", requests, deadline_s=_DEADLINE_S, confinement=confinement
+        )
+    finally:  # also where it died: others are given the same folder of values
+        for folder in folders if confinement is not None else ():
+            take_files(folder)
     if confinement is None:
         return made
-    for folder in folders:
-        require_files_alone(folder)
     return tuple(_at_home(part, request) for part, request in zip(made, requests, strict=True))
 
 

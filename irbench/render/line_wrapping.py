@@ -10,8 +10,8 @@ from irbench.plain_text import plain
 
 __all__ = ["cell_count", "shorten", "shorten_middle", "wrap", "wrap_message"]
 
-_TO_BE_TYPED = re.compile(r"(.*?: )((?:irbench |--|python |pip ).*)")
-"""Words, and what is to be typed, which ends a sentence."""
+_TO_BE_TYPED = re.compile(r"(.*?: )((?:[A-Z_]+=\S* )*(?:irbench |--|python |pip |uv ).*)")
+"""Words, and what is to be typed, which ends a sentence; variables of the environment may be set before it."""
 
 
 def cell_count(text: str) -> int:
@@ -43,19 +43,25 @@ def shorten_middle(text: str, longest: int, head: int) -> str:
     return f"{text[:head].rstrip()} ... {text[len(text) - longest + head :].lstrip()}"
 
 
-def wrap(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int, *, breaks_words: bool = True) -> list[str]:
     """Return text as lines of at most ``width`` terminal cells; at least one line, and no word is lost.
 
     The standard library counts characters, of which some take two cells.
+
+    Args:
+        text: Its blanks may become line breaks.
+        width: At least 1.
+        breaks_words: Whether a word that is longer has several lines, and not one that is too long.
     """
     text = plain(text)
     if cell_count(text) <= width:
         return [text]
     lines: list[str] = [""]
     for word in text.split():
-        for piece in chop_cells(word, width) or [word]:  # nothing comes back for a word without width, as a lone accent
+        # nothing comes back for a word without width, as a lone accent
+        for piece in (chop_cells(word, width) if breaks_words else ()) or [word]:
             joined = f"{lines[-1]} {piece}" if lines[-1] else piece
-            if cell_count(joined) <= width:
+            if cell_count(joined) <= width or not lines[-1]:
                 lines[-1] = joined
             else:
                 lines.append(piece)
@@ -63,17 +69,17 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def wrap_message(text: str, width: int) -> list[str]:
-    """Return text as lines of at most ``width`` terminal cells, except for a command that it ends with.
+    """Return text as lines of at most ``width`` terminal cells, except for long words and a command that it ends with.
 
-    A command is there to be copied: it is on a line of its own where it does not fit behind the words, and a terminal
-    breaks it without a line break in what is copied.
+    Paths and commands are there to be copied: a command is on a line of its own where it does not fit behind the words,
+    and a terminal breaks what is too long without a line break in what is copied.
     """
     text = plain(text)
     found = _TO_BE_TYPED.fullmatch(text)
     if found is None or cell_count(text) <= width:
-        return wrap(text, width)
+        return wrap(text, width, breaks_words=False)
     words, typed = found.groups()
-    lines = wrap(words.rstrip(), width)
+    lines = wrap(words.rstrip(), width, breaks_words=False)
     if cell_count(f"{lines[-1]} {typed}") <= width:
         return [*lines[:-1], f"{lines[-1]} {typed}"]
     return [*lines, typed]

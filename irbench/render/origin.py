@@ -23,7 +23,7 @@ def machine_text(document: RunDocument) -> str:
 
 
 def is_confined(document: RunDocument) -> bool | None:
-    """Return whether the workers of a run were confined; ``None`` where an older document does not say."""
+    """Return whether workers of a run's backends were confined; ``None`` where an older document does not say."""
     confined = document.environment.get("confined")
     return confined if isinstance(confined, bool) else None
 

@@ -8,7 +8,7 @@ from typing import Any
 from irbench.render.line_wrapping import shorten
 from irbench.runner.run_changes import ChangeKind, RunChange
 
-__all__ = ["CHANGE_TEXTS", "changed_message", "changed_remedy", "confinement_remedy"]
+__all__ = ["CHANGE_TEXTS", "changed_message", "changed_remedy", "confinement_change", "confinement_remedy"]
 
 _LONGEST_VALUE = 40
 _MOST_CHANGES = 5
@@ -21,11 +21,7 @@ def _before_and_now(change: RunChange) -> str:
 CHANGE_TEXTS: Mapping[ChangeKind, Callable[[RunChange], str]] = {
     "irbench": _before_and_now,
     "environment": _before_and_now,
-    "confinement": lambda change: (
-        "its workers were not confined, and IRBENCH_CONFINE is set now"
-        if change.now
-        else "its workers were confined, and IRBENCH_CONFINE is not set now"
-    ),
+    "confinement": lambda change: confinement_change(is_set=bool(change.now)),
     "setting": lambda change: f"the setting {_before_and_now(change)}",
     "file": lambda change: f"{change.name} has another content",
     "rows": lambda change: f"the table of {change.name} has other rows",
@@ -51,6 +47,17 @@ def changed_remedy(run: str, changes: Sequence[RunChange]) -> str:
     if confinement is None or len(changes) > 1:
         return f"B{other}"
     return f"{confinement_remedy(is_set=bool(confinement.now))}, or b{other}"
+
+
+def confinement_change(*, is_set: bool) -> str:
+    """Return, as part of a sentence, that the workers of what was begun were confined otherwise than now.
+
+    Args:
+        is_set: Whether confinement is asked for now, other than then.
+    """
+    if is_set:
+        return "its workers were not confined, and IRBENCH_CONFINE is set now"
+    return "its workers were confined, and IRBENCH_CONFINE is not set now"
 
 
 def confinement_remedy(*, is_set: bool) -> str:

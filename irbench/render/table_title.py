@@ -17,6 +17,7 @@ __all__ = [
     "SEPARATOR",
     "confinement_text",
     "inputs_text",
+    "is_own_code",
     "shapes_text",
     "shared_facts",
     "sizes_text",
@@ -64,6 +65,8 @@ def _batches(result: GroupResult) -> str:
 
 class _TableRow(Protocol):
     @property
+    def backend(self) -> str: ...
+    @property
     def effective(self) -> Mapping[str, Scalar]: ...
     @property
     def requested(self) -> Requested: ...
@@ -84,12 +87,31 @@ def shared_facts(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan
         _same({_precision(row) for row in ran}, "mixed precision"),
         f"{_threads(ran)}{_cores(environment, plan)}",
         _same({row.device for row in ran}, "mixed devices"),
-        *filter(None, (confinement_text(environment),)),
+        *filter(None, (_confinement(rows, environment, plan),)),
     )
 
 
+def is_own_code(backend: str, plan: Mapping[str, Any]) -> bool:
+    """Return whether what a row names is no backend, but the user's own code, which is never confined.
+
+    Args:
+        backend: As the row names it.
+        plan: What was asked for, from the run's document.
+    """
+    own = plan.get("cells")
+    return isinstance(own, Mapping) and backend in own
+
+
+def _confinement(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    own = [is_own_code(row.backend, plan) for row in rows]
+    if own and all(own):
+        return ""
+    text = confinement_text(environment)
+    return f"{text} except own code" if text and any(own) else text
+
+
 def confinement_text(environment: Mapping[str, Any]) -> str:
-    """Return that the workers of a run were confined; empty where they were not, or an older document does not say."""
+    """Return that workers of backends were confined; empty where they were not, or an older document does not say."""
     return "confined" if environment.get("confined") is True else ""
 
 

@@ -82,8 +82,11 @@ def changed_environment(document: RunDocument, environment: Mapping[str, Any]) -
     """
     other = document.irbench_version != __version__
     version = (RunChange("irbench", "irbench", document.irbench_version, __version__),) if other else ()
-    found = _different("environment", _flat(document.environment), _flat(environment))
-    return (*version, *(replace(one, kind="confinement") if one.name == "confined" else one for one in found))
+    before, now = _flat(document.environment), _flat(environment)
+    if "confined" not in before:  # an older document does not say
+        now.pop("confined", None)
+    found = _different("environment", before, now)
+    return (*version, *(replace(fact, kind="confinement") if fact.name == "confined" else fact for fact in found))
 
 
 def _changed_files(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[RunChange]:

@@ -30,7 +30,7 @@ from irbench.store.folders import LOGS, RUN_FILE, place_of
 from irbench.store.logs import read_logs
 from irbench.store.reading import read_launch
 from irbench.system.document_damage import damage_text
-from irbench.system.file_states import is_file
+from irbench.system.file_states import exists, is_file
 from irbench.system.files import replacing
 from irbench.system.regular_files import open_regular
 
@@ -81,8 +81,10 @@ def unpack(archive: Path, target: Path) -> None:
     """Write each run's files to a folder of its name below ``target``, and nothing else.
 
     Raises:
-        IrbenchError: It is no archive, damaged, holds what could harm, or unpacks to more than any that we write.
+        IrbenchError: It is not there, no archive, damaged, holds what could harm, or unpacks to more than we write.
     """
+    if not exists(archive):
+        raise IrbenchError(f"There is no file or folder {archive}.", hint="Check the path.")
     if not is_file(archive):
         raise IrbenchError(
             f"{archive} is not a regular file, and an archive has to be read twice.", hint="Save it to a file first."

@@ -142,8 +142,14 @@ def _why_unsearched(entry: os.DirEntry[str], searched: Path) -> UnsearchedReason
     if not entry.is_symlink():
         return None if entry.is_file(follow_symlinks=False) else "not-a-file"
     leads_to = Path(os.path.realpath(entry))  # Path.resolve fails where links lead to each other
-    is_searched = is_folder(leads_to) and leads_to.is_relative_to(os.path.realpath(searched))
-    return None if is_file(leads_to) or is_searched else "link"
+    return None if is_file(leads_to) or _is_searched(leads_to, Path(os.path.realpath(searched))) else "link"
+
+
+def _is_searched(folder: Path, searched: Path) -> bool:
+    """Return whether a folder lies below the one that is searched, and neither it nor one between is hidden."""
+    if not is_folder(folder) or not folder.is_relative_to(searched):
+        return False
+    return not any(name.startswith(".") for name in folder.relative_to(searched).parts)
 
 
 def _is_for_runs(folder: Path) -> bool:

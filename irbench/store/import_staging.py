@@ -99,15 +99,27 @@ def _named_as_given(source: Path, unpacked: Path) -> Iterator[Path]:
 
 
 def _take(run: _Run, root: Path, scratch: Path, copies: dict[Path, Path], present: dict[Path, None]) -> None:
-    """Copy a run that is new, or note that it is here already."""
-    place = place_of(root, run.document.created, run.document.run_id)
-    if place.exists():
-        _require_same(run, place, f"irbench results rm {run.document.run_id}")
+    """Copy a run that is new, or note that it is here already.
+
+    Raises:
+        IrbenchError: It is here, or in another source, with other content.
+    """
+    run_id = run.document.run_id
+    place = place_of(root, run.document.created, run_id)
+    if _is_same(run, place):
         present[place] = None
-    elif place in copies:
-        _require_same(run, copies[place], "import it alone")
-    else:
-        copies[place] = _copy(run, scratch / run.document.run_id)
+    elif place.exists():  # asked last: somebody may remove it meanwhile
+        raise IrbenchError(
+            f"Run {run_id} is already stored with different content, in {place}.",
+            hint=f"If the one in {run.folder} is correct: irbench results rm {run_id}",
+        )
+    elif place not in copies:
+        copies[place] = _copy(run, scratch / run_id)
+    elif not _is_same(run, copies[place]):
+        raise IrbenchError(
+            f"Run {run_id} is given twice, with different content, the second time in {run.folder}.",
+            hint="Import the one that is correct alone.",
+        )
 
 
 def _runs_in(source: Path, scratch: Path, unsearched: list[Unsearched]) -> Iterator[Path]:
@@ -151,18 +163,13 @@ def _require_fitting(record: LaunchRecord, document: RunDocument) -> None:
             raise ValueError(f"its table has no row {cell!r}")
 
 
-def _require_same(run: _Run, other: Path, remedy: str) -> None:
-    """Refuse a run unless it is the same as another, whose digests stand in its document."""
+def _is_same(run: _Run, other: Path) -> bool:
+    """Return whether a run lies in a folder with the same content, as the digests in its document tell."""
     try:
         check_launches(other, run.document)
-        same = read_bytes(other / RUN_FILE) == run.whole
+        return read_bytes(other / RUN_FILE) == run.whole
     except IrbenchError:
-        same = False
-    if not same:
-        raise IrbenchError(
-            f"Run {run.document.run_id} is already stored with different content, in {other}.",
-            hint=f"If the one in {run.folder} is correct: {remedy}",
-        )
+        return False
 
 
 def _copy(run: _Run, target: Path) -> Path:

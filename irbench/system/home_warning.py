@@ -23,5 +23,6 @@ class HomeWarning(UserWarning):
 
     def __init__(self, wanted: Path | None, used: Path) -> None:
         self.wanted, self.used = wanted, used
+        # words outside of render/, because Python itself shows them to whoever calls irbench from Python
         reason = "The user has no home folder" if wanted is None else f"{wanted} cannot be written"
         super().__init__(f"{reason}: models are kept in {used}. Set {VARIABLE} to a folder that you can write.")

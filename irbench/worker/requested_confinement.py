@@ -11,6 +11,7 @@ from pathlib import Path
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import Artifact
 from irbench.system.confinement import Confinement, confinement_support
+from irbench.system.locks import temporary_folder
 from irbench.worker.model_files import read_external_files
 
 __all__ = [
@@ -18,7 +19,7 @@ __all__ = [
     "confinement_to",
     "is_confinement_asked_for",
     "require_confinement",
-    "require_files_alone",
+    "take_files",
 ]
 
 VARIABLE = "IRBENCH_CONFINE"
@@ -65,21 +66,45 @@ def confinement_to(
     return Confinement((*_files_of(artifact), *samples), tuple(writable), for_runtime=True)
 
 
-def require_files_alone(folder: Path) -> None:
-    """Refuse what a confined worker wrote if it would lead whoever reads it elsewhere: links, devices, pipes.
+def take_files(folder: Path) -> None:
+    """Take what a confined worker wrote out of its reach, and refuse what would lead whoever reads it elsewhere.
+
+    A process may outlive its worker, and what it may write is bound to the folder that it was given, not to its name:
+    another folder takes its place, with all that it holds.
 
     Raises:
-        IrbenchError: There is such a thing.
+        IrbenchError: There are links, devices or pipes, or a folder that cannot be looked into.
     """
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            mode = (Path(place) / name).lstat().st_mode
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                raise IrbenchError(
-                    f"The process that worked on the model made {name}, which is no file.",
-                    hint="The model may be made to do harm.",
-                    exit_code=ExitCode.FAILED_CELL,
-                )
+    with temporary_folder(folder.parent, ".taken-") as aside:
+        taken = aside / "taken"
+        taken.mkdir()
+        try:
+            for path in list(folder.iterdir()):
+                path.rename(taken / path.name)
+            _require_files_alone(taken)
+            folder.rename(aside / "left")
+            taken.rename(folder)
+        except OSError as error:  # it may change modes, and names while they are read
+            raise _is_no_file(Path(error.filename or folder).name) from error
+
+
+def _require_files_alone(folder: Path) -> None:
+    pending = [folder]
+    while pending:
+        for path in pending.pop().iterdir():
+            mode = path.lstat().st_mode
+            if stat.S_ISDIR(mode):
+                pending.append(path)
+            elif not stat.S_ISREG(mode):
+                raise _is_no_file(path.name)
+
+
+def _is_no_file(name: str) -> IrbenchError:
+    return IrbenchError(
+        f"The process that worked on the model made {name}, which is no file that irbench can read.",
+        hint="The model may be made to do harm.",
+        exit_code=ExitCode.FAILED_CELL,
+    )
 
 
 def _files_of(artifact: Artifact) -> tuple[Path, ...]:

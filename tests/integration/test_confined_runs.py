@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fake_answers
@@ -183,12 +184,43 @@ def test_what_cuts_a_graph_into_parts_is_confined_and_writes_them(tmp_path: Path
 
 @pytest.mark.parametrize("make", [lambda path: path.symlink_to("/etc/passwd"), os.mkfifo], ids=["link", "pipe"])
 def test_what_a_confined_worker_writes_leads_nobody_elsewhere(tmp_path: Path, make: Callable[[Path], None]) -> None:
-    (tmp_path / "inner").mkdir()
-    (tmp_path / "inner" / "model.onnx").touch()
-    requested_confinement.require_files_alone(tmp_path)
-    make(tmp_path / "inner" / "weights.bin")
+    made = tmp_path / "made"
+    (made / "inner").mkdir(parents=True)
+    (made / "inner" / "model.onnx").write_text("a model")
+    requested_confinement.take_files(made)
+    assert (made / "inner" / "model.onnx").read_text() == "a model"
+    make(made / "inner" / "weights.bin")
     with pytest.raises(IrbenchError, match=r"made weights\.bin, which is no file"):
-        requested_confinement.require_files_alone(tmp_path)
+        requested_confinement.take_files(made)
+    assert list(tmp_path.iterdir()) == [made]
+
+
+def test_a_folder_that_a_worker_closed_hides_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = tmp_path / "made" / "inner"
+    closed.mkdir(parents=True)
+    listed = Path.iterdir
+
+    def listed_unless_closed(folder: Path) -> Iterator[Path]:  # as of a user other than root
+        if folder.name == "inner":
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return listed(folder)
+
+    monkeypatch.setattr(Path, "iterdir", listed_unless_closed)
+    with pytest.raises(IrbenchError, match=r"made inner, which is no file that irbench can read"):
+        requested_confinement.take_files(tmp_path / "made")
+
+
+@needs_both
+def test_what_outlives_a_worker_cannot_change_its_result(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    made.mkdir()
+    with Worker(tmp_path / "log", confinement=Confinement(writable=(made,), for_runtime=True)) as survivor:
+        survivor.ask("os:mkdir", str(made / "inner"), deadline_s=30)
+        requested_confinement.take_files(made)
+        assert (made / "inner").is_dir()
+        for path in (made / "link", made / "inner" / "link"):
+            with pytest.raises(CallFailed, match="Permission denied"):
+                survivor.ask("os:symlink", "/etc/passwd", str(path), deadline_s=30)
 
 
 def test_only_backends_are_confined_and_only_where_that_is_asked_for(

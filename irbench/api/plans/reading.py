@@ -48,7 +48,9 @@ SHIPPED = Path(__file__).parents[2] / "plans"
 """The folder of the plans that come with irbench."""
 
 _MOST_BYTES = 1 << 20
-_DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){32}""")
+_DEEP_KEY = re.compile(
+    r"""(?<![\w"'\\-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.){0,512}+"|'[^'\n]{0,512}+')[ \t]*+\.[ \t]*+){32}"""
+)
 """A key of so many parts, of which no plan has more than five: what tomllib takes for one grows with their square."""
 _FIX = "Fix it, for example in an editor."
 _DOUBLING_KEYS = ("smallest_batch", "largest_batch", "stop_gain")

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from irbench.cold_row import ColdRow
 from irbench.render.formats.fields import ColumnType, RowField, fields_of, value_at
 from irbench.render.origin import command_text, is_confined, machine_text, versions
-from irbench.render.table_title import sizes_text
+from irbench.render.table_title import is_own_code, sizes_text
 from irbench.result import CellResult, RunDocument
 from irbench.soak_row import SoakRow
 
@@ -224,6 +224,11 @@ def _counters(source: RowSource) -> Any:
     return next((row.figures for row in rows if row.figures), None)
 
 
+def _is_confined(source: RowSource) -> bool | None:
+    confined = is_confined(source.document)
+    return confined and not is_own_code(source.row.backend, source.document.plan)
+
+
 _RUN = (
     _of_run("run_id"),
     _of_plan("run_name", "name"),
@@ -231,7 +236,7 @@ _RUN = (
     _of_run("created"),
     _of_run("irbench_version"),
     ExportColumn("machine", "string", False, lambda source: machine_text(source.document)),
-    ExportColumn("confined", "bool", True, lambda source: is_confined(source.document)),
+    ExportColumn("confined", "bool", True, _is_confined),
     ExportColumn("versions", "json", False, lambda source: versions(source.document)),
     ExportColumn("command", "string", False, lambda source: command_text(source.document)),
 )

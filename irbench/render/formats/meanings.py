@@ -13,7 +13,7 @@ _OF_RUNS = {
     "created": "When the run began, ISO 8601, UTC.",
     "irbench_version": "The irbench that measured.",
     "machine": "Processor, and how many processors and cores could be used.",
-    "confined": "Whether workers of backends were confined (IRBENCH_CONFINE=1); null in older documents.",
+    "confined": "Whether the row was confined (IRBENCH_CONFINE=1), as own code never is; null in older documents.",
     "versions": "Versions of the kernel, Python and the distributions that took part, by name.",
     "command": "The command line.",
 }

@@ -169,6 +169,13 @@ def test_runs_are_removed_packed_and_brought_back(tmp_path: Path):
     assert irbench.load("gone").document == run.document
 
 
+def test_a_run_that_is_named_and_given_as_a_folder_is_removed_once(tmp_path: Path):
+    run = stored(name="gone", launches=False)
+    (tmp_path / "link").symlink_to(default_root())
+    irbench.remove_runs(["gone", run.folder], results=tmp_path / "link")
+    assert irbench.results() == ()
+
+
 def test_an_import_that_leaves_something_out_brings_in_the_rest_and_raises(tmp_path: Path):
     run = stored(launches=False)
     shutil.copytree(run.folder, tmp_path / "brought" / run.id)

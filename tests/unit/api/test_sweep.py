@@ -144,7 +144,7 @@ def test_a_sweep_goes_on_with_confined_workers_only_if_it_was_begun_with_them(
     monkeypatch.setenv("IRBENCH_CONFINE", begun)
     sweep(plan())
     monkeypatch.setenv("IRBENCH_CONFINE", now)
-    with pytest.raises(IrbenchError, match="confined workers, and IRBENCH_CONFINE is") as caught:
+    with pytest.raises(IrbenchError, match="confined, and IRBENCH_CONFINE is") as caught:
         sweep(plan(batch=[1, 2, 4, 8]), resume=True)
     assert caught.value.hint.startswith(remedy)
     monkeypatch.setenv("IRBENCH_CONFINE", begun)

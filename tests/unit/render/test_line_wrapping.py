@@ -17,7 +17,13 @@ COMMAND = "irbench export 'my nets.py:build' --shape sequence=64"
         ("hint: one two three four five: --shape a=1", ["hint: one two three four", "five: --shape a=1"]),
         ("hint: See irbench run --help.  Two  blanks", ["hint: See irbench run", "--help. Two blanks"]),
         ("error: a: irbench b", ["error: a: irbench b"]),
+        (f"hint: Run it: A=1 {COMMAND}", ["hint: Run it:", f"A=1 {COMMAND}"]),
+        ("hint: Make one: uv venv --python 3.12", ["hint: Make one:", "uv venv --python 3.12"]),
+        (
+            "error: no file /a/path/that/is/long/net.onnx here",
+            ["error: no file", "/a/path/that/is/long/net.onnx", "here"],
+        ),
     ],
 )
-def test_words_are_wrapped_and_commands_are_not(text: str, lines: list[str]) -> None:
+def test_words_are_wrapped_and_neither_commands_nor_paths_are_broken(text: str, lines: list[str]) -> None:
     assert wrap_message(text, 25) == lines

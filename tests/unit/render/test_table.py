@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -270,6 +271,10 @@ def test_threads_and_processors_are_those_that_were_used():
     assert "on processors 0,1" in next(GroupView(table, {}, {"cpus": [0, 1]}).as_lines(200)).plain
     confined = GroupView(table, {"physical_cores_allowed": 2, "confined": True})
     assert "on 2 cores · cpu · confined · sync" in next(confined.as_lines(200)).plain
+    own: Mapping[str, Any] = {"cells": {"tf": {"kind": "callable", "target": "nets:infer"}}}
+    mixed = GroupView(table, {"confined": True}, own)
+    assert "cpu · confined except own code · sync" in next(mixed.as_lines(200)).plain
+    assert "confined" not in next(GroupView(group(cell("tf")), {"confined": True}, own).as_lines(200)).plain
     assert "threads differ" in shown(group(cell("ort", threads=1), cell("tf", threads=2)))
 
 

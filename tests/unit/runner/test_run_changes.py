@@ -122,6 +122,10 @@ def test_every_change_has_its_words(kind: ChangeKind) -> None:
     assert named in CHANGE_TEXTS[kind](RunChange(kind, "ort", "1.0", "1.1"))
 
 
+def test_confinement_that_a_document_does_not_tell_is_no_change(begun: RunDocument) -> None:
+    assert changed_environment(begun, {**ENVIRONMENT, "confined": False}) == ()
+
+
 @pytest.mark.parametrize(("now", "remedy"), [(True, "Unset IRBENCH_CONFINE to"), (False, "Set IRBENCH_CONFINE=1 to")])
 def test_a_run_whose_confinement_alone_is_another_can_go_on_as_it_began(now: bool, remedy: str) -> None:
     change = RunChange("confinement", "confined", not now, now)

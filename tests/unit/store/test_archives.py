@@ -44,6 +44,12 @@ def test_a_run_is_packed_with_the_end_of_its_logs_and_comes_back(tmp_path: Path)
     assert log.endswith(b"end")
 
 
+@pytest.mark.parametrize("name", ["gone.tar.gz", "a\0b", "a" * 300])
+def test_an_archive_that_is_not_there_is_called_that(tmp_path: Path, name: str):
+    with pytest.raises(IrbenchError, match="There is no file or folder"):
+        unpack(tmp_path / name, tmp_path / "unpacked")
+
+
 @pytest.mark.parametrize(("name", "value"), [("mtime", "1e30"), ("mtime", "nan"), ("path", "a\0b")])
 def test_what_extended_headers_claim_is_not_believed(tmp_path: Path, name: str, value: str):
     whole = archive(tmp_path / "x.tar.gz", member(f"runs/2026-11/{RUN}/run.json", **{name: value}))

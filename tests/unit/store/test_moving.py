@@ -24,11 +24,13 @@ from stored_runs import measured
 from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
 from irbench.render.samples import samples_of
+from irbench.result import RunDocument
 from irbench.store import RunWriter, Store, decode_launch, encode_launch
 from irbench.store.archives import pack
 from irbench.store.folders import Unsearched
 from irbench.store.import_staging import Staged, stage
 from irbench.store.moving import Arrivals, import_runs, remove_runs
+from irbench.store.reading import check_launches
 from irbench.system.locks import hold, waiting_for
 from irbench.worker import call_in_worker
 
@@ -100,7 +102,7 @@ def test_two_sources_of_one_run_must_agree(tmp_path: Path, there: Path):
         (other / path.name).write_bytes(path.read_bytes())
     assert len(brought(there / "same", tmp_path / "a", tmp_path / "b").added) == 1
     change(run, irbench_version="9")
-    with pytest.raises(IrbenchError, match="different content"):
+    with pytest.raises(IrbenchError, match="is given twice, with different content"):
         brought(there, tmp_path / "a", tmp_path / "b")
     assert Store(there).listing().entries == ()
 
@@ -332,6 +334,27 @@ def test_what_is_no_folder_among_runs_is_named_and_the_others_are_imported(tmp_p
         Unsearched(month / "dangling", "link"),
         Unsearched(month / "circle", "link"),
     }
+
+
+def test_a_run_that_is_removed_while_it_is_compared_is_imported(
+    tmp_path: Path, there: Path, monkeypatch: pytest.MonkeyPatch
+):
+    run = measured(tmp_path / "a")
+    (place,) = brought(there, tmp_path / "a").added
+
+    def compare(folder: Path, document: RunDocument) -> None:
+        shutil.rmtree(place, ignore_errors=True)  # as another process does
+        check_launches(folder, document)
+
+    monkeypatch.setattr("irbench.store.import_staging.check_launches", compare)
+    assert brought(there, tmp_path / "a").added == (place,)
+    assert run.folder.name == place.name
+
+
+def test_a_link_to_a_hidden_folder_among_the_runs_is_named(tmp_path: Path, there: Path):
+    measured(tmp_path / "a" / ".old")
+    (tmp_path / "a" / "old").symlink_to(".old")
+    assert brought(there, tmp_path / "a").unsearched == (Unsearched(tmp_path / "a" / "old", "link"),)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may enter every folder")

@@ -201,11 +201,18 @@ BOMB = "\n".join(f"{axis} = {list(range(1, 300))}" for axis in ("batch", "stream
         ("[" + "a." * 200_000 + "a]\n", "A key nests too deep (at line 1)"),
         ("\n" + "a . " * 200_000 + "a = 1\n", "A key nests too deep (at line 2)"),
         ('"a".' * 200_000 + "a = 1\n", "A key nests too deep (at line 1)"),
+        ('"!".' * 200_000 + "a = 1\n", "A key nests too deep (at line 1)"),
+        (r'"\"]".' * 150_000 + "a = 1\n", "A key nests too deep (at line 1)"),
+        ("'a b' . " * 100_000 + "a = 1\n", "A key nests too deep (at line 1)"),
+        ('"' + r"\"" * 500_000, "is not valid TOML"),
         ("x = " + "[" * 100_000, "recursion"),
         ("x = " + "9" * 5000, "is not valid TOML: Exceeds the limit"),
         ("# " + "a" * (1 << 20), "has more than 1 MB"),
     ],
-    ids=["combinations", "header", "key", "quoted key", "values", "digits", "size"],
+    ids=[
+        *("combinations", "header", "key", "quoted", "signs", "escapes", "literal", "unended"),
+        *("values", "digits", "size"),
+    ],
 )
 def test_a_plan_made_to_take_memory_or_time_without_end_is_refused_at_once(tmp_path: Path, text: str, said: str):
     with pytest.raises(IrbenchError) as caught:

@@ -119,6 +119,14 @@ def test_a_value_has_the_type_of_its_column(kind: Kind):
             assert isinstance(value, types[column.type]) or (value is None and column.is_nullable), column.name
 
 
+def test_a_row_of_own_code_is_never_confined():
+    plan = {"cells": {"mine": {"kind": "callable", "target": "nets:infer"}}}
+    run = document(group(cell("ort"), cell("mine")), environment={"confined": True}, plan=plan)
+    assert [row["confined"] for row in row_table([run]).records()] == [True, False]
+    older = document(group(cell("mine")), environment={}, plan=plan)
+    assert [row["confined"] for row in row_table([older]).records()] == [None]
+
+
 @pytest.mark.parametrize("kind", RUNS)
 def test_every_row_in_is_a_row_out(kind: Kind):
     tables = RUNS[kind].groups or RUNS[kind].cold_starts or RUNS[kind].soaks
