@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.reading.node_labels import node_label
-from irbench.onnx.reading.small_values import computed_values, constant_values
-from irbench.onnx.reading.value_shapes import inferred_at
 from irbench.onnx.reading.weightless import read_outline
-from irbench.onnx.rewriting.detached_weights import nodes_of, opset_of
 from irbench.spec import Artifact
 from irbench.spi import Refusal
 
@@ -103,6 +100,10 @@ def _reads(core: Any, form: _Form) -> bool:
 
 def _forms(artifact: Artifact) -> Iterator[tuple[str, str]]:
     """Yield the names of the forms in a file, each with a node."""
+    # They import numpy, which listing backends has no need of.
+    from irbench.onnx.reading.value_shapes import inferred_at
+    from irbench.onnx.rewriting.detached_weights import nodes_of, opset_of
+
     outline = read_outline(artifact.path)
     if not any(map(_is_transform, nodes_of(outline))):
         return
@@ -141,6 +142,8 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 def _integers(graphs: Sequence[onnx.GraphProto]) -> Iterator[tuple[str, int]]:
     """Yield the single integers among the constants of graphs."""
+    from irbench.onnx.reading.small_values import computed_values, constant_values
+
     for graph in graphs:
         constants = dict(constant_values(graph))
         for node in graph.node:
