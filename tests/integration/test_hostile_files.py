@@ -85,12 +85,12 @@ REFUSED = {
     "a dynamic dimension": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", ["N", "T"])], [hostile.value("y", ["N", "T"])]),
         "The dimension 'T' of input x",
-        "--shape x=1x128",
+        "--shape T=128",
     ),
     "a dimension of zero": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", [2, 0])], [hostile.value("y", [2, 0])]),
         "is dynamic",
-        "--shape x=2x128",
+        "--shape x_1=128",
     ),
     "weights at an absolute path": (hostile.with_external(location="/etc/passwd"), _OUTSIDE, "relative location"),
     "weights in the folder above": (hostile.with_external(location="../weights.bin"), _OUTSIDE, "relative location"),
