@@ -161,7 +161,7 @@ def _pack(folder: Path, tar: tarfile.TarFile) -> None:
     _add(tar, document, RUN_FILE, whole)
     for name in sorted(document.launches):
         _add(tar, document, name, read_launch(folder, name, document, follow=False))
-    for name, log in read_logs(folder, _LARGEST_LOG_BYTES):
+    for name, log in read_logs(folder, document, _LARGEST_LOG_BYTES):
         _add(tar, document, f"{LOGS}/{name}", log)
 
 

@@ -176,7 +176,7 @@ def _copy(run: _Run, target: Path) -> Path:
     """Write what was checked: launches are read again, and have to have the same digests."""
     with explained(target):
         target.mkdir()
-        for name, log in read_logs(run.folder, LARGEST_BYTES):
+        for name, log in read_logs(run.folder, run.document, LARGEST_BYTES):
             (target / LOGS).mkdir(exist_ok=True)
             write_synced(target / LOGS / name, log)
         for name in run.document.launches:

@@ -33,13 +33,13 @@ def member(name: str, **pax_headers: str) -> tarfile.TarInfo:
 
 def test_a_run_is_packed_with_the_end_of_its_logs_and_comes_back(tmp_path: Path):
     run = measured(tmp_path / "stored")
-    (run.logs / "ort.log").write_bytes(b"begin" + bytes(1 << 20) + b"end")
+    (run.logs / "neighbour-1.log").write_bytes(b"begin" + bytes(1 << 20) + b"end")
     pack([run.folder], tmp_path / "x.tar.gz")
     unpack(tmp_path / "x.tar.gz", tmp_path / "unpacked")
     there = tmp_path / "unpacked" / run.folder.name
     for name in ("run.json", "launch-00-00.bin"):
         assert (there / name).read_bytes() == (run.folder / name).read_bytes()
-    log = (there / "logs" / "ort.log").read_bytes()
+    log = (there / "logs" / "neighbour-1.log").read_bytes()
     assert len(log) == 1 << 20
     assert log.endswith(b"end")
 

@@ -86,11 +86,14 @@ def test_what_is_wrong_in_an_archive_is_named_by_the_archive(tmp_path: Path, the
     )
 
 
-def test_logs_come_along(tmp_path: Path, there: Path):
+def test_logs_of_workers_come_along_and_no_other_files(tmp_path: Path, there: Path):
     run = measured(tmp_path / "a")
-    (run.logs / "ort.log").write_text("SIGSEGV")
+    for stranger in ("notes.log", "neighbour-1\x1b[31m.log", ".log", "neighbours.log"):
+        (run.logs / stranger).write_text("a stranger")
+    (run.logs / "neighbour-1.log").write_text("SIGSEGV")
     (added,) = brought(there, tmp_path / "a").added
-    assert (added / "logs" / "ort.log").read_text() == "SIGSEGV"
+    (log,) = (added / "logs").iterdir()
+    assert (log.name, log.read_text()) == ("neighbour-1.log", "SIGSEGV")
 
 
 def test_two_sources_of_one_run_must_agree(tmp_path: Path, there: Path):
@@ -305,7 +308,7 @@ def test_nothing_is_imported_through_a_link(tmp_path: Path, there: Path):
     with pytest.raises(IrbenchError, match="symbolic link"):
         brought(there, tmp_path / "a")
     (run.folder / "logs").unlink()
-    (run.logs / "ort.log").symlink_to(secret)
+    (run.logs / "neighbour-1.log").symlink_to(secret)
     with pytest.raises(IrbenchError, match="symbolic link"):
         brought(there, tmp_path / "a")
     assert Store(there).listing().entries == ()
@@ -364,7 +367,7 @@ def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path, there: Path):
     assert brought(there, tmp_path / "a").unsearched == (Unsearched(tmp_path / "a" / "closed", "unreadable"),)
 
 
-@pytest.mark.parametrize("name", ["run.json", "launch-00-00.bin", "logs/ort.log", "logs"])
+@pytest.mark.parametrize("name", ["run.json", "launch-00-00.bin", "logs/neighbour-1.log", "logs"])
 def test_a_pipe_in_a_folder_keeps_nobody_waiting(tmp_path: Path, there: Path, name: str):
     run = measured(tmp_path / "a")
     path = run.folder / name
@@ -379,7 +382,7 @@ def test_a_pipe_in_a_folder_keeps_nobody_waiting(tmp_path: Path, there: Path, na
 def test_a_link_in_a_run_is_not_exported(tmp_path: Path):
     run = measured(tmp_path / "a")
     (tmp_path / "secret").write_text("the key")
-    (run.logs / "ort.log").symlink_to(tmp_path / "secret")
+    (run.logs / "neighbour-1.log").symlink_to(tmp_path / "secret")
     with pytest.raises(IrbenchError, match="symbolic link"):
         pack([run.folder], tmp_path / "runs.tar.gz")
     assert not (tmp_path / "runs.tar.gz").exists()
