@@ -63,7 +63,7 @@ def graph_view(
     inner = sum(node.inner for node in graph.nodes)
     nodes = f"{_nodes(len(graph.nodes))}{f' ({inner} inside other nodes)' if inner else ''}"
     parts = (nodes, f"{graph.parameters:,} parameters", sizes, f"opset {opsets}", f"IR version {graph.ir_version}")
-    title = Text.assemble((plain(name), "bold"), "  ", " · ".join(parts))
+    title = Text.assemble((plain(name), "bold"), "  ", plain(" · ".join(parts)))
     blocks: list[RenderableType] = [title]
     if signature is not None:
         blocks += ["", _signature(signature)]

@@ -94,6 +94,19 @@ def test_names_in_a_model_are_harmless(arguments: tuple[str, ...], hostile_model
         assert repr(NAMED)[1:-1] in str(json.loads(called.out))
 
 
+def test_the_title_of_a_graph_is_one_line_whatever_a_domain_holds(tmp_path: Path) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
+    )
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("own\nFORGED", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=domains, ir_version=8), tmp_path / "m.onnx")
+    title = irbench("inspect", tmp_path / "m.onnx").out.splitlines()[0]
+    assert "own FORGED 1" in title
+
+
 def _poisoned(writer: RunWriter) -> RunWriter:
     sound = writer.document
     writer.commit(poisoned(sound, (sound.run_id, sound.created, *sound.launches, *sound.launches.values())))
