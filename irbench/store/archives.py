@@ -96,7 +96,7 @@ def unpack(archive: Path, target: Path) -> None:
     except _UNREADABLE as error:
         raise IrbenchError(
             f"{archive} is not an archive of runs, or is damaged: {_damage(archive, error)}.",
-            hint="Copy it again, or export it again: irbench results export",
+            hint="Copy it again, or export it again: irbench results export --all -o runs.tar.gz",
         ) from error
 
 
