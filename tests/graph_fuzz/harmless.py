@@ -110,6 +110,12 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_fit_together: all((only_reader(tensor) is not None for gru in (forward, reverse) for tensor in gru.outputs "
         "if tensor.uses()))": _ONCE_MORE,
     },
+    "slices_to_gather": {
+        "_replace: len(node.inputs) < 2": "a Concat of one value is removed when shapes are folded",
+        "_taken: product(sizes[axis + 1:]) == ONE": "single elements are gathered as well, only slower",
+        "_taken: length > _LONGEST": "only the file grows",
+        "_taken: part.axis == axis": "what has a bound that is no number is not known to be whole either",
+    },
     "remove_redundant": {
         "_skip_cast: target in ('', 'STRING')": "ONNX Runtime writes the same digits for a number of any type",
     },

@@ -217,3 +217,31 @@ _near(
     leading=np.array([2, 3, 4, 5]),
     trailing=np.array([6, 4, 5]),
 )
+
+_near = near_misses_of("slices_to_gather", {})
+_near(
+    "slices of two axes each",
+    "float[2,6,4] x",
+    "a = Slice (x, starts, ends, axes)  b = Slice (x, zeros, starts, axes)  y = Concat <axis: int = 1> (a, b)",
+    starts=np.array([2, 1]),
+    ends=np.array([6, 2]),
+    zeros=np.array([0, 0]),
+    axes=np.array([1, 2]),
+)
+_near(
+    "one slice",
+    "float[2,6,4] x",
+    "a = Slice (x, start, end, axis)  y = Concat <axis: int = 1> (a)",
+    start=np.array([2]),
+    end=np.array([5]),
+    axis=np.array([1]),
+)
+_near(
+    "a slice up to a size that no constant says",
+    "float[batch,6,4] x, float[tokens] z",
+    "n = Shape (z)  a = Slice (x, start, end, axis)  b = Slice (x, zero, n, axis)  y = Concat <axis: int = 1> (a, b)",
+    start=np.array([2]),
+    end=np.array([6]),
+    zero=np.array([0]),
+    axis=np.array([1]),
+)
