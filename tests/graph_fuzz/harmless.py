@@ -58,6 +58,7 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_order: axes == [rank - 1]": "that is a LayerNormalization, which answers the same",
     },
     "lift_reshapes": {
+        "add_before_cut: list(whole[-2:]) == list(target[-2:])": "leading axes that are cut may be added before too",
         "_stands: bool(node.outputs[0].uses() or node.outputs[0].is_graph_output())": "what nobody reads is removed",
         "_merge_later: any((sizes is None or len(sizes) != len(result) for sizes in merged))": "so are leading axes",
         "_leading: not is_node(value, 'Reshape')": "only sizes are read here, and products of them compared",
@@ -80,7 +81,9 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_is_addend: len(sizes) == 4": "the comparison behind it says so",
         "_is_addend: stretched": "ONNX asks for it",
         "_is_addend: sizes[2:] == whole[2:]": "ONNX Runtime stretches it on the CPU, other kernels do not",
-        "_biases: len({bias.shape for bias in biases}) > 1": "the operator takes values of another width",
+        "_biases: if len({bias.size for bias in biases} | {(sizes_of(node.inputs[1]) or [ONE])[-1].number}) > 1": (
+            "keys are as wide as queries, and the operator takes values of another width"
+        ),
     },
     "loop_to_gru": {
         "_compute: any((attribute.type.name in ('GRAPH', 'GRAPHS') for attribute in node.attributes.values()))": (
@@ -107,7 +110,15 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_fit_together: all((only_reader(tensor) is not None for gru in (forward, reverse) for tensor in gru.outputs "
         "if tensor.uses()))": _ONCE_MORE,
     },
-    "remove_redundant": {},
+    "slices_to_gather": {
+        "_replace: len(node.inputs) < 2": "a Concat of one value is removed when shapes are folded",
+        "_taken: product(sizes[axis + 1:]) == ONE": "single elements are gathered as well, only slower",
+        "_taken: length > _LONGEST": "only the file grows",
+        "_taken: part.axis == axis": "what has a bound that is no number is not known to be whole either",
+    },
+    "remove_redundant": {
+        "_skip_cast: target in ('', 'STRING')": "ONNX Runtime writes the same digits for a number of any type",
+    },
     "fuse_rotary_embedding": {
         "cut: not whole": _SCALAR,
         "cut: not own": _SCALAR,
@@ -161,6 +172,8 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_after: last.inputs[0] is not turned": "the target of a Reshape is an integer",
         "_after: reader.inputs[1] is not attended": "the other operand is a constant",
         "_fuse: not dtype.is_floating_point()": _TYPE,
+        "drop_key_bias: only_reader(biased) is not node": _ONCE_MORE,
+        "_without_bias: not np.isfinite(bias).all()": "no answer of the original is a number then",
     },
 }
 """By pass: function and condition, and why nothing goes wrong without it."""

@@ -13,6 +13,7 @@ _FLOATS = {
     "zero": 0.0,
     "never": -np.inf,
     "least": -3e38,
+    "high": -1e7,
     "large": -1e5,
     "tiny": -1e-9,
 }
@@ -186,4 +187,49 @@ _near(
     f"{_X}, float[batch,2,keys,4] past, float[batch,2,keys,4] before",
     f"{_Q}  {_K}  {_V}  y2, present, after = Attention (q, k, v, , past, before)  {_JOINED}",
     "y, float[batch,2,total,4] present, float[batch,2,total,4] after",
+)
+
+_ONE_HEAD = "q = Unsqueeze (x, second)  k = Unsqueeze (k0, second)  v = Unsqueeze (v0, second)"
+_near(
+    "heads are added up",
+    _X,
+    f"{_Q}  {_K}  {_V}  {_HEADS}  y = ReduceSum <keepdims: int = 0> (y1, second)",
+    second=np.array([1]),
+)
+_near(
+    "the result of one head is laid out in one row",
+    _X.replace("batch,tokens", "2,3"),
+    f"{_ONE_HEAD}  {_HEADS}  y = Reshape (y1, row)",
+    second=np.array([1]),
+    row=np.array([0, -1]),
+)
+for _name, _rows, _axes in (
+    ("rows of which any is kept", "bool[batch,tokens,1]", "(keep, third)"),
+    ("rows of an axis that is dropped", "bool[batch,tokens,1,keys]", "<keepdims: int = 0> (keep, last)"),
+):
+    _near(
+        f"{_name} before heads are joined",
+        f"{_X}, {_rows} kept",
+        f"keep = Unsqueeze (kept, second)  rows = ReduceMax {_axes}  {_Q}  {_K}  {_V}  {_HEADS}"
+        f"  y2 = Where (rows, y1, zero)  {_JOINED}",
+        second=np.array([1]),
+        third=np.array([2]),
+        last=np.array([-1]),
+    )
+
+_BIASED = "kb = Add (k, bias)"
+_BIAS = np.array([0.3, -0.8, 1.4, 0.6], np.float32)
+_near(
+    "a mask that leaves no digits beside a bias of keys",
+    _QKV + _KEEP,
+    f"{_BIASED}  m = Where (keep, zero, high)  y = Attention (q, kb, v, m)",
+    bias=_BIAS,
+)
+_near(
+    "a mask of one's own beside a bias of keys",
+    _QKV + _KEEP,
+    f"{_BIASED}  m = own.Where (keep, zero, half)  y = Attention (q, kb, v, m)",
+    function="Where (a, b, c) => (r) { l = Constant <value_float: float = -2e7> ()  m = Where (a, b, c)"
+    "  r = Mul (m, l) }",
+    bias=_BIAS,
 )

@@ -199,3 +199,49 @@ _near("a general product with a factor", _M, "y = Gemm <alpha: float = 0.5> (x, 
 _near("a general product with a bias", _M, "y = Gemm (x, w, d)", d=_weights(8))
 _near("a general product of turned rows", "float[6,batch] x", "y = Gemm <transA: int = 1> (x, w)")
 _near("a general product of square rows turned by two", "float[6,6] x", "y = Gemm <transA: int = 2> (x, w)")
+
+_near(
+    "an addend of unknown shape between a cut and its joining",
+    "float[2,6,8] x, float[2,3,4,2] a, float[2,2,3,4,2] b, bool flag",
+    "r = Reshape (x, cut)  u = If (flag) <then_branch = t () => (float[] t0) { t0 = Relu (a) }, "
+    "else_branch = e () => (float[] e0) { e0 = Neg (b) }>  w = Add (r, u)  z = Add (w, b)"
+    "  y = Reshape (z, joined)",
+    stated="float[2,2,3,4,2] w, float[2,2,3,4,2] z",
+    cut=np.array([2, 2, 3, 4, 2]),
+    joined=np.array([2, 6, 8]),
+)
+_near(
+    "leading axes are cut and joined around a sum",
+    "float[6,4,5] x, float[2,3,4,5] a",
+    "r = Reshape (x, leading)  z = Add (r, a)  y = Reshape (z, trailing)",
+    leading=np.array([2, 3, 4, 5]),
+    trailing=np.array([6, 4, 5]),
+)
+
+_near = near_misses_of("slices_to_gather", {})
+_near(
+    "slices of two axes each",
+    "float[2,6,4] x",
+    "a = Slice (x, starts, ends, axes)  b = Slice (x, zeros, starts, axes)  y = Concat <axis: int = 1> (a, b)",
+    starts=np.array([2, 1]),
+    ends=np.array([6, 2]),
+    zeros=np.array([0, 0]),
+    axes=np.array([1, 2]),
+)
+_near(
+    "one slice",
+    "float[2,6,4] x",
+    "a = Slice (x, start, end, axis)  y = Concat <axis: int = 1> (a)",
+    start=np.array([2]),
+    end=np.array([5]),
+    axis=np.array([1]),
+)
+_near(
+    "a slice up to a size that no constant says",
+    "float[batch,6,4] x, float[tokens] z",
+    "n = Shape (z)  a = Slice (x, start, end, axis)  b = Slice (x, zero, n, axis)  y = Concat <axis: int = 1> (a, b)",
+    start=np.array([2]),
+    end=np.array([6]),
+    zero=np.array([0]),
+    axis=np.array([1]),
+)

@@ -82,6 +82,14 @@ _near(
     w=_weights(6, 28),
     parts=np.array([8, 8, 12]),
 )
+_near(
+    "keys and values that are packed with their biases, of another input than queries",
+    f"{_X}, float[batch,tokens,6] z",
+    f"q0 = MatMul (x, wq)  q = Add (q0, bq)  p0 = MatMul (z, w)  p = Add (p0, b)"
+    f"  k, v = Split <axis: int = -1, num_outputs: int = 2> (p)  y = Attention <{_TWO}> (q, k, v)",
+    w=_weights(6, 16),
+    b=_weights(16),
+)
 
 _near = near_misses_of("remove_redundant", {"two": np.array([0, 0, 2, 3])})
 _TURN = "Transpose <perm: ints = [0, 2, 1]>"
@@ -101,3 +109,14 @@ _near("an integer in between", _Y, "a = Cast <to: int = 6> (x)  y = Cast <to: in
 _near("fewer digits in between", _Y, "a = Cast <to: int = 10> (x)  y = Cast <to: int = 1> (a)")
 _near("a truth in between", _Y, "a = Cast <to: int = 9> (x)  y = Cast <to: int = 1> (a)")
 _near("text in the end", "float16[batch,3] x", "a = Cast <to: int = 1> (x)  y = Cast <to: int = 8> (a)")
+_CUBES = "float[3,3,3] x, float[3,3,3] z"
+_near("a sum of two turns", _CUBES, f"a = {_TURN} (x)  b = Transpose <perm: ints = [2, 1, 0]> (z)  y = Add (a, b)")
+_near(
+    "a sum of turns of unknown shapes",
+    f"{_CUBES}, float[3,3] w, bool flag",
+    "a = If (flag) <then_branch = ta () => (float[] sa) { sa = Relu (x) }, "
+    "else_branch = ea () => (float[] ra) { ra = Neg (w) }>  b = If (flag) <then_branch = tb () => (float[] sb) "
+    "{ sb = Relu (w) }, else_branch = eb () => (float[] rb) { rb = Neg (z) }>"
+    "  c = Transpose (a)  d = Transpose (b)  y = Add (c, d)",
+    "float[3,3,3] y",
+)
