@@ -90,14 +90,7 @@ def program_files(program: Program) -> tuple[Path, ...]:
         return (found,) if found is not None and is_file(found) else ()
     command, *arguments = shlex.split(program.target)
     words = (shutil.which(command) or command, *arguments)
-    return tuple(path for path in map(Path, words) if _is_file(path))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return is_file(path)
-    except (OSError, ValueError):  # an argument may be no path at all
-        return False
+    return tuple(path for path in map(Path, words) if is_file(path))
 
 
 def _name(name: str) -> str:

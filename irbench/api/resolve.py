@@ -177,7 +177,7 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
     path = Path(name)
     if path.suffix == ".onnx":
         return from_onnx_file(path)
-    if is_file(path / "card.json"):
+    if is_file(path / bundles.CARD):
         outdated = find_outdated(path)
         if outdated is not None:
             say(export_notice_text(outdated))

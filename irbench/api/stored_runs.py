@@ -27,6 +27,7 @@ __all__ = [
     "chosen_entries",
     "export_runs",
     "find_runs",
+    "import_exit_code",
     "import_runs",
     "load",
     "remove_folders",
@@ -233,14 +234,20 @@ def import_runs(
 
     arrivals = bring_in(tuple(map(Path, _names(sources))), _root(results))
     if arrivals.unsearched:
-        known = len(arrivals.added) + len(arrivals.present)
         raise IrbenchError(
             f"Not everything was imported: {len(arrivals.unsearched)} of the paths were left out.",
             hint="Call it again with what was meant; what is stored already is skipped.",
             details=unsearched_lines(arrivals.unsearched),
-            exit_code=ExitCode.FAILED_CELL if known else ExitCode.USAGE,
+            exit_code=import_exit_code(arrivals),
         )
     return arrivals.added, arrivals.present
+
+
+def import_exit_code(arrivals: Arrivals) -> ExitCode:
+    """Return the exit code of an import: whether something was left out, and whether anything else was there."""
+    if not arrivals.unsearched:
+        return ExitCode.OK
+    return ExitCode.FAILED_CELL if arrivals.added or arrivals.present else ExitCode.USAGE
 
 
 def bring_in(sources: Sequence[Path], root: Path) -> Arrivals:

@@ -85,19 +85,19 @@ def read_plan(source: PlanSource) -> SweepPlan:
     if isinstance(source, Mapping):
         return _plan(source, str(source.get("name") or "sweep"), Path.cwd(), "The plan")
     path = plan_file(str(source))
-    document = plan_values(path)
+    document = plan_values(plan_text(path), path)
     folder = Path.cwd() if path.parent == SHIPPED else path.absolute().parent
     return _plan(document, path.stem, folder, str(path))
 
 
-def plan_values(path: Path) -> Mapping[str, Any]:
-    """Return what the file of a plan says, unchecked.
+def plan_values(text: str, path: Path) -> Mapping[str, Any]:
+    """Return what the text of a plan's file says, unchecked.
 
     Raises:
-        IrbenchError: It cannot be read, is no regular file, or not TOML.
+        IrbenchError: It is not TOML.
     """
     try:
-        return _parsed(plan_text(path))
+        return _parsed(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is one, and so is what numbers without end raise
         raise IrbenchError(f"{path} is not valid TOML: {error}.", hint=_FIX) from error
 

@@ -87,7 +87,7 @@ def shown_plan(path: Path) -> str:
         IrbenchError: It cannot be read, is no regular file, or not TOML.
     """
     text = reading.plan_text(path).replace("\r\n", "\n")
-    return text if text.translate(_BLANKS).isprintable() else plan_text(reading.plan_values(path))
+    return text if text.translate(_BLANKS).isprintable() else plan_text(reading.plan_values(text, path))
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ import click
 from irbench.cli.options.completion import RUN
 from irbench.cli.options.formats import RESULTS
 from irbench.cli.output.stderr import say
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError
 
 __all__ = ["import_", "remove"]
 
@@ -61,7 +61,7 @@ def import_(sources: tuple[Path, ...], results: Path | None) -> int:
     already stored with the same content is skipped. Links to folders elsewhere, pipes, devices and folders that cannot
     be read are named and left out; the exit code is then 3, or 2 if there is nothing else.
     """
-    from irbench.api.stored_runs import bring_in
+    from irbench.api.stored_runs import bring_in, import_exit_code
     from irbench.cli.output.console import print_lines
     from irbench.render.unsearched_texts import unsearched_lines
     from irbench.store.folders import default_root
@@ -73,9 +73,7 @@ def import_(sources: tuple[Path, ...], results: Path | None) -> int:
         say(f"{folder.name} is already stored")
     for line in unsearched_lines(arrivals.unsearched):
         say(f"error: {line}")
-    if not arrivals.unsearched:
-        return int(ExitCode.OK)
-    return int(ExitCode.FAILED_CELL if arrivals.added or arrivals.present else ExitCode.USAGE)
+    return int(import_exit_code(arrivals))
 
 
 def _refuse_doubtful_names(root: Path, names: Sequence[str]) -> None:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irbench.onnx.sizes import sizes_of
-from irbench.optimizer.rewrite.edit import MOVING, is_node, only_reader, weight
+from irbench.optimizer.rewrite.edit import is_node, only_reader, weight
+from irbench.optimizer.rewrite.mask_sources import is_taken_from
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import onnx_ir as ir
+
+    from irbench.spi import Array
 
 __all__ = ["drop_key_bias"]
 
@@ -69,22 +70,8 @@ def _is_exact(mask: ir.Value) -> bool:
     """Whether scores are the same beside a mask, up to their own rounding, or nothing of them is left."""
     if mask.dtype is not None and mask.dtype.name == "BOOL":
         return True
-    unseen: list[ir.Value | None] = [mask]
-    while unseen:
-        sources = _sources(unseen.pop())
-        if sources is None:
-            return False
-        unseen += sources
-    return True
+    return is_taken_from(mask, _leaves_scores, "Max")
 
 
-def _sources(value: ir.Value | None) -> Sequence[ir.Value | None] | None:
-    """Return what must be moderate or low for a value to be so, or ``None`` where nothing says that it is."""
-    constant, node = weight(value), value.producer() if value is not None else None
-    if constant is not None:
-        return [] if ((np.abs(constant) <= _MODERATE) | (constant <= _LOW)).all() else None
-    if node is None or node.domain:
-        return None
-    if node.op_type in ("Where", "Max"):
-        return node.inputs[node.op_type == "Where" :]
-    return node.inputs[:1] if node.op_type in MOVING else None
+def _leaves_scores(constant: Array) -> bool:
+    return bool(((np.abs(constant) <= _MODERATE) | (constant <= _LOW)).all())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,9 @@ from irbench.optimizer.rewrite.edit import MOVING, weight
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["is_bias", "is_finite_mask"]
+    from irbench.spi import Array
+
+__all__ = ["is_bias", "is_finite_mask", "is_taken_from"]
 
 _MODERATE = 1e6
 """The largest bias: far below the low numbers of masks, as scores are."""
@@ -84,11 +86,23 @@ def _is_counted(value: ir.Value | None) -> bool:
 
 def is_finite_mask(value: ir.Value | None) -> bool:
     """Whether every element of a tensor is one of finite constants."""
+    return is_taken_from(value, lambda constant: bool(np.isfinite(constant).all()), "Concat")
+
+
+def is_taken_from(value: ir.Value | None, accepts: Callable[[Array], bool], joining: str) -> bool:
+    """Whether every element of a tensor is one of constants that are all accepted.
+
+    Args:
+        value: It.
+        accepts: Whether a constant is.
+        joining: The operator, besides Where and those that move elements, each of whose results is one of its operands.
+    """
     unseen = {value}
     seen: set[ir.Value | None] = set()
     while unseen:
         part = unseen.pop()
-        sources = _sources_of_finite(part)
+        constant = weight(part)
+        sources = _choices(part, joining) if constant is None else () if accepts(constant) else None
         if sources is None:
             return False
         seen.add(part)
@@ -96,12 +110,11 @@ def is_finite_mask(value: ir.Value | None) -> bool:
     return True
 
 
-def _sources_of_finite(value: ir.Value | None) -> Sources:
-    constant, node = weight(value), value.producer() if value is not None else None
-    if constant is not None:
-        return [] if np.isfinite(constant).all() else None
+def _choices(value: ir.Value | None, joining: str) -> Sources:
+    """Return the tensors whose elements a tensor is made of; ``None`` where it is computed from them."""
+    node = value.producer() if value is not None else None
     if node is None or node.domain:
         return None
-    if node.op_type in ("Where", "Concat"):
-        return node.inputs[1:] if node.op_type == "Where" else node.inputs
+    if node.op_type in ("Where", joining):
+        return node.inputs[node.op_type == "Where" :]
     return node.inputs[:1] if node.op_type in MOVING else None
