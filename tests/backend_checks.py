@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from irbench.onnx.reading import signature
 from irbench.spec import Artifact, Load
+from irbench.worker.inference import OpenSession
 
 _DONE_WITHIN_S = 20
 _REACHES_OUT = {"os.exec", "os.fork", "os.posix_spawn", "socket.connect", "socket.getaddrinfo", "subprocess.Popen"}
@@ -23,16 +27,33 @@ def what_importing_openvino_starts() -> list[str]:
     sys.addaudithook(lambda event, _arguments: seen.append(event) if event in _REACHES_OUT else None)
     from irbench_openvino import runtime
 
-    runtime.load().Core()
+    runtime.core()
     seen.extend(thread.name for thread in threading.enumerate() if thread is not threading.main_thread())
     return seen
+
+
+def signals_after_sessions_of_openvino(path: Path) -> int:
+    """Return how many signals arrived after two sessions that ended in the order in which they began."""
+    from irbench_openvino import backend
+
+    received: list[int] = []
+    signal.signal(signal.SIGUSR1, lambda number, _frame: received.append(number))
+    specs = signature.read(path)
+    source = Artifact("onnx", path, specs.inputs, specs.outputs)
+    first, second = (ExitStack() for _ in range(2))
+    for room in (first, second):
+        room.enter_context(OpenSession(backend, source, Load()))
+    first.close()
+    second.close()
+    os.kill(os.getpid(), signal.SIGUSR1)
+    return len(received)
 
 
 def what_openvino_lets_one_set() -> set[str]:
     """Return the properties of CPUs that this version does not merely tell."""
     from irbench_openvino import runtime
 
-    properties: dict[str, str] = runtime.load().Core().get_property("CPU", "SUPPORTED_PROPERTIES")
+    properties: dict[str, str] = runtime.core().get_property("CPU", "SUPPORTED_PROPERTIES")
     return {name for name, mutability in properties.items() if mutability != "RO"}
 
 
@@ -48,7 +69,7 @@ def openvino_slot_errors() -> list[Any]:
     from openvino import opset13
 
     left, right = (opset13.parameter([-1, 4], np.float32) for _ in range(2))
-    compiled = openvino.Core().compile_model(openvino.Model([opset13.add(left, right)], [left, right]), "CPU")
+    compiled = runtime.core().compile_model(openvino.Model([opset13.add(left, right)], [left, right]), "CPU")
     watch = FailureWatch(interval_s=0.05)
     slot = CopySlot(compiled.create_infer_request(), (0, 1), (0,), watch)
     received: list[Any] = []

@@ -12,10 +12,11 @@ def answers(path: Path, feed: dict[str, Any]) -> dict[str, list[Any]]:
     """Return the outputs of both for a model and its inputs by name."""
     import numpy as np
     import onnxruntime
-    import openvino
+
+    from irbench_openvino import runtime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    core = openvino.Core()
+    core = runtime.core()
     compiled = core.compile_model(core.read_model(str(path)), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     found = compiled(feed)
     return {

@@ -29,6 +29,15 @@ def none_left(wanted: Callable[[psutil.Process], bool]) -> bool:
     return False
 
 
+def has_stopped(process: psutil.Process) -> bool:
+    """Wait until a process that was told to stop is scheduled again and does; whether that came to be."""
+    for _ in range(round(_PATIENCE_S / _PAUSE_S)):
+        if process.status() == psutil.STATUS_STOPPED:
+            return True
+        time.sleep(_PAUSE_S)  # noqa: TID251 - others stop in their own time
+    return False
+
+
 def _is(process: psutil.Process, wanted: Callable[[psutil.Process], bool]) -> bool:
     try:
         return process.status() != psutil.STATUS_ZOMBIE and wanted(process)

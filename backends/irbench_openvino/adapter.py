@@ -105,7 +105,7 @@ class OpenVinoBackend:
         self, artifact: Artifact, load: Load, device: str, phases: Phases, further: Mapping[str, Any]
     ) -> tuple[Any, Artifact, Mapping[str, Scalar]]:
         """Return a compiled model, its artifact, and what it really uses; ``further`` properties go before others."""
-        core = runtime.load().Core()
+        core = runtime.core()
         target = _require(core, device)
         wanted = {**compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES")), **further}
         with phases("load"):
@@ -130,7 +130,7 @@ class OpenVinoBackend:
 
     def advised_streams(self, artifact: Artifact, load: Load, device: str) -> int:
         """Compile a model with the hints of a load, and return what OpenVINO calls the optimal number of requests."""
-        core = runtime.load().Core()
+        core = runtime.core()
         target = _require(core, device)
         wanted = compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES"))
         model = _read_or_refuse(core, artifact)

@@ -23,7 +23,7 @@ def probe(backend: Backend, devices: Mapping[str, str]) -> Availability:
         backend: Compiles the graph.
         devices: OpenVINO's name of each device.
     """
-    core = runtime.load().Core()
+    core = runtime.core()
     here = {available_device.split(".")[0] for available_device in core.available_devices}
     found = tuple(device for device, target in devices.items() if target in here)
     precisions: dict[str, tuple[str, ...]] = {}

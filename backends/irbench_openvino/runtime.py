@@ -6,11 +6,12 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from irbench.spi import Refusal
 
-__all__ = ["load", "plain_reasons", "refusal"]
+__all__ = ["core", "load", "plain_reasons", "refusal"]
 
 _WHERE = re.compile(r"Exception from |Check '.*' failed at |FrontEnd API failed|Model wasn't fully converted|Summary:")
 _MOST_REASONS = 3
@@ -27,6 +28,17 @@ def load() -> Any:
     import openvino
 
     return openvino
+
+
+@cache
+def core() -> Any:
+    """Return the one ``openvino.Core`` of this process.
+
+    The CPU plugin of each Core gives the thread a signal stack and puts back the one before when it is destroyed. Where
+    two are not destroyed in the reverse order, freed memory becomes the signal stack, and the next signal ends the
+    process.
+    """
+    return load().Core()
 
 
 @contextmanager

@@ -170,8 +170,9 @@ class Worker:
                 raise CallFailed("Its answer cannot be read: it is none.", exit_code=ExitCode.FAILED_CELL)
 
     def freeze(self) -> None:
-        """Stop the worker and everything it started; returns once it stands still.
+        """Stop the worker and everything it started; returns once the worker stands still.
 
+        What it started is told at the same time, and stops before it computes anything further.
         Where processes cannot be stopped, it is given a second to come to rest by itself.
 
         Raises:

@@ -20,6 +20,8 @@ import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
+from irbench_openvino import runtime
+
 from .feeds import Feed, feeds
 
 __all__ = ["Judge", "Unusable", "answers_of_openvino", "answers_of_ort", "is_known_fault", "second_opinion"]
@@ -208,9 +210,7 @@ _KNOWN_FAULTS = (
 
 def answers_of_openvino(content: bytes) -> Any:
     """Return what computes the outputs of a graph with OpenVINO; raises where it does not load."""
-    import openvino
-
-    core = openvino.Core()
+    core = runtime.core()
     options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
     compiled = core.compile_model(core.read_model(content), "CPU", options)
     ports = [port.get_names() for port in compiled.inputs]  # a Reshape that OpenVINO drops leaves its name there too

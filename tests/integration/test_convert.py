@@ -8,10 +8,11 @@ import models
 import onnx
 import onnx.parser
 import onnxruntime
-import openvino
 import pytest
 from fake_runs import FASTEST
 from front_door import irbench, irbench_here
+
+from irbench_openvino import runtime
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -33,7 +34,7 @@ def test_what_a_conversion_costs_is_the_last_line_before_its_path(model: Path, t
     assert cost.startswith("  int8 compared with fp32 on 64 inputs and at 2 other sizes, computed by ort: max abs ")
     assert "warning" not in called.err
     assert onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"]).get_inputs()[0].name == "pixels"
-    assert openvino.Core().read_model(made).inputs[0].get_any_name() == "pixels"
+    assert runtime.core().read_model(made).inputs[0].get_any_name() == "pixels"
 
 
 @pytest.mark.parametrize("precision", ["fp16", "bf16", "int8"])

@@ -38,6 +38,10 @@ def test_importing_it_starts_no_process_no_thread_and_no_connection():
     assert in_worker("what_importing_openvino_starts") == []
 
 
+def test_a_signal_is_received_after_sessions_that_ended_in_any_order(tmp_path: Path):
+    assert in_worker("signals_after_sessions_of_openvino", models.mlp(tmp_path).path) == 1
+
+
 def test_a_missing_runtime_is_described_by_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch):
     from importlib.metadata import PackageNotFoundError
 

@@ -105,5 +105,9 @@ def test_a_form_is_not_refused_by_an_openvino_that_reads_it(tmp_path: Path, monk
     def reads(_core: Any, _form: Any) -> bool:
         return True
 
+    source = artifact(MISREAD["half of the frequencies"][0], 17, tmp_path)
+    with pytest.raises(Refusal):
+        OpenSession(backend, source, Load())
     monkeypatch.setattr(fourier, "_reads", reads)
-    OpenSession(backend, artifact(MISREAD["half of the frequencies"][0], 17, tmp_path), Load()).__enter__()
+    with OpenSession(backend, source, Load()) as session:
+        assert session.effective["precision"] == "fp32"

@@ -15,7 +15,7 @@ import launches
 import numpy as np
 import psutil
 import pytest
-from processes import none_left
+from processes import has_stopped, none_left
 
 from irbench.errors import IrbenchError
 from irbench.measure.descendants import descendant_folders
@@ -231,7 +231,7 @@ def test_a_command_is_frozen_with_its_worker_and_gone_with_it(tmp_path: Path) ->
         (command,) = psutil.Process(worker.process_id).children()
         (files,) = Path(tempfile.gettempdir()).glob(f"irbench-worker-{command.environ()['IRBENCH_WORKER']}")
         worker.freeze()
-        assert command.status() == psutil.STATUS_STOPPED
+        assert has_stopped(command)
         worker.thaw()
         assert command.status() != psutil.STATUS_STOPPED
     assert effective["returns_outputs"] is False
