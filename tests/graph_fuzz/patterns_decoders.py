@@ -138,9 +138,21 @@ def sizes_of_two_tensors(b: Builder) -> list[Value]:
     return [_with_table(b, value, axis) for value, axis in zip(values, axes, strict=True)]
 
 
-def _with_table(b: Builder, x: Value, axis: int) -> Value:
+@pattern("join_equal_sizes", opset=13)
+def size_of_scores(b: Builder) -> list[Value]:
+    """A table made for a size of what is computed, which is a size of an input, or of none."""
     c = b.choices
-    shape = b.op("Shape", x)
+    x, y = source(b, ["batch", "tokens", _WIDTH]), source(b, ["batch", "keys", _WIDTH])
+    scores = b.op("MatMul", x, b.op("Transpose", y, perm=[0, 2, 1]))
+    wide = b.op("Concat", scores, scores, axis=2) if c.likely(0.2) else scores
+    axis = c.exact("axis of the scores", 1, 2, 0)
+    return [_with_table(b, wide, axis, x), b.op("Softmax", scores, axis=2)]
+
+
+def _with_table(b: Builder, sized: Value, axis: int, x: Value | None = None) -> Value:
+    """Return a tensor times a table that is made for the size of one, of itself where no other is given."""
+    c = b.choices
+    shape = b.op("Shape", sized)
     if c.likely(0.5):
         length = b.op("Gather", shape, b.constant(np.array(axis, np.int64)))
         bounds = [b.constant(np.array(0, np.int64)), length, b.constant(np.array(1, np.int64))]
@@ -150,7 +162,7 @@ def _with_table(b: Builder, x: Value, axis: int) -> Value:
         target = b.op("Concat", length, b.constant(np.array([2], np.int64)), axis=0)
         filled = b.op("Expand", b.constant(np.ones((1, 1), np.float32)), target)
     table = b.op("ReduceSum", filled, keepdims=0)
-    made: Value = swapped(b, "Mul", x, table)
+    made: Value = swapped(b, "Mul", sized if x is None else x, table)
     return made
 
 

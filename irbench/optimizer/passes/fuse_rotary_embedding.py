@@ -28,6 +28,7 @@ from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import (
     add_constant,
     clean,
+    described,
     insert,
     insert_reshape,
     is_node,
@@ -159,6 +160,8 @@ def _stretched(
 
 
 def _repeated(table: ir.Value, wanted: tuple[Size, ...], source: ir.Value, before: ir.Node) -> ir.Value:
+    import onnx_ir as ir
+
     graph = before.graph
     assert graph is not None
     if wanted[0].number is not None:
@@ -166,19 +169,12 @@ def _repeated(table: ir.Value, wanted: tuple[Size, ...], source: ir.Value, befor
     else:
         batch = insert(before, "Shape", [source], {"start": 0, "end": 1})
         target = insert(before, "Concat", [batch, add_constant(graph, np.ones(2, np.int64), table)], {"axis": 0})
-        _describe(batch, [ONE])
-        _describe(target, [Size(3)])
+        described(batch, ir.DataType.INT64, [ONE])
+        described(target, ir.DataType.INT64, [Size(3)])
     made = insert(before, "Expand", [table, target])
     made.type = table.type
     set_sizes(made, wanted)
     return made
-
-
-def _describe(value: ir.Value, sizes: Sequence[Size]) -> None:
-    import onnx_ir as ir
-
-    value.type = ir.TensorType(ir.DataType.INT64)
-    set_sizes(value, sizes)
 
 
 def _heads_first(

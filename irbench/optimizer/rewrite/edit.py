@@ -21,6 +21,7 @@ __all__ = [
     "MOVING",
     "add_constant",
     "clean",
+    "described",
     "insert",
     "insert_reshape",
     "is_node",
@@ -86,6 +87,15 @@ def insert(
     node.outputs[0].type = like.type
     before.prepend(node)
     return node.outputs[0]
+
+
+def described(made: ir.Value, dtype: ir.DataType | None, sizes: Sequence[Size]) -> ir.Value:
+    """Give a value that was inserted its type and its sizes, and return it."""
+    import onnx_ir as ir
+
+    made.type = None if dtype is None else ir.TensorType(dtype)  # inserted with that of another value, which stays
+    set_sizes(made, sizes)
+    return made
 
 
 def insert_reshape(before: ir.Node, value: ir.Value | None, sizes: Sequence[Size]) -> ir.Value | None:

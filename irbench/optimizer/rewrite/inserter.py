@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import ONE, Size, sizes_of
-from irbench.optimizer.rewrite.edit import add_constant, insert, insert_reshape, weight
+from irbench.optimizer.rewrite.edit import add_constant, described, insert, insert_reshape, weight
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Inserter:
         if self._is_small(sizes) and all(array is not None for array in arrays):
             return self.constant(_COMPUTED[operation](*arrays))
         dtype = ir.DataType.BOOL if operation == "Greater" else operands[-1].dtype
-        return _described(insert(self.before, operation, operands), dtype, sizes)
+        return described(insert(self.before, operation, operands), dtype, sizes)
 
     def transpose(self, value: ir.Value) -> ir.Value:
         """Return a value with its last two axes exchanged."""
@@ -75,7 +74,7 @@ class Inserter:
             return self.constant(array.swapaxes(-1, -2))
         axes = list(range(len(sizes)))
         perm = [*axes[:-2], axes[-1], axes[-2]]
-        return _described(insert(self.before, "Transpose", [value], {"perm": perm}), value.dtype, swapped)
+        return described(insert(self.before, "Transpose", [value], {"perm": perm}), value.dtype, swapped)
 
     def reshape(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value | None:
         """Return a value with other axes, or ``None`` where a constant cannot say which."""
@@ -85,7 +84,7 @@ class Inserter:
         if array is not None:
             return self.constant(array.reshape([size.factor for size in sizes]))
         made = insert_reshape(self.before, value, sizes)
-        return None if made is None else _described(made, value.dtype, sizes)
+        return None if made is None else described(made, value.dtype, sizes)
 
     def expand(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value | None:
         """Return a value stretched to these sizes, or ``None`` where one that it is stretched to is unknown here.
@@ -99,9 +98,7 @@ class Inserter:
             return self.constant(np.broadcast_to(array, [size.factor for size in sizes]))
         wanted = [ONE if size == old else size for size, old in zip(sizes, before, strict=True)]
         target = self._shape(wanted)
-        return (
-            None if target is None else _described(insert(self.before, "Expand", [value, target]), value.dtype, sizes)
-        )
+        return None if target is None else described(insert(self.before, "Expand", [value, target]), value.dtype, sizes)
 
     def any_of_last(self, condition: ir.Value) -> ir.Value:
         """Return whether a condition holds anywhere along its last axis, which becomes one long."""
@@ -111,7 +108,7 @@ class Inserter:
         if sizes[-1] == ONE:
             return condition
         made = insert(self.before, "ReduceMax", [condition, self.constant(np.array([-1], np.int64))])
-        return _described(made, condition.dtype, [*sizes[:-1], ONE])
+        return described(made, condition.dtype, [*sizes[:-1], ONE])
 
     def _shape(self, sizes: Sequence[Size]) -> ir.Value | None:
         """Return the shape tensor that holds these sizes."""
@@ -123,7 +120,7 @@ class Inserter:
         if all(array is not None for array in arrays):
             return self.constant(np.array([size.factor for size in sizes], np.int64))
         made = insert(self.before, "Concat", known, {"axis": 0})
-        return _described(made, known[0].dtype, [Size(len(parts))])
+        return described(made, known[0].dtype, [Size(len(parts))])
 
     def _dimension(self, size: Size) -> ir.Value | None:
         import onnx_ir as ir
@@ -135,20 +132,12 @@ class Inserter:
             for place, found in enumerate(sizes_of(value) or ()):
                 if found == size:
                     made = insert(self.before, "Shape", [value], {"start": place, "end": place + 1})
-                    return _described(made, ir.DataType.INT64, [ONE])
+                    return described(made, ir.DataType.INT64, [ONE])
         return None
 
     def _is_small(self, sizes: Sequence[Size]) -> bool:
         numbers = [size.number for size in sizes]
         return None not in numbers and math.prod(number or 0 for number in numbers) <= _MAX_ELEMENTS
-
-
-def _described(made: ir.Value, dtype: ir.DataType | None, sizes: Sequence[Size]) -> ir.Value:
-    import onnx_ir as ir
-
-    made.type = None if dtype is None else ir.TensorType(dtype)  # inserted with that of another value, which stays
-    set_sizes(made, sizes)
-    return made
 
 
 def _sizes(value: ir.Value) -> Sequence[Size]:

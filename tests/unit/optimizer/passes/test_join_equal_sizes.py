@@ -12,13 +12,41 @@ def make(body, inputs="float[batch,tokens] x, float[batch,tokens] z", output="in
     return graph(f"({inputs}) => ({output}) {{ {body} }}", WEIGHTS)
 
 
-def test_rule_1_joins_the_shapes_of_tensors_with_the_same_sizes():
+WITHIN = {
+    "gathered from a shape": "s = Shape (r)  t = Gather (s, second)  u = Gather (s, second)",
+    "sliced from a cast shape": (
+        "s = Shape (r)  c = Cast <to = 6> (s)  v = Slice (c, second, two)  t = Cast <to = 7> (v)  u = Identity (t)"
+    ),
+    "a number without an axis": "s = Shape (r)  v = Gather (s, at1)  t = Unsqueeze (v, zero)  u = Unsqueeze (v, zero)",
+}
+
+
+@pytest.mark.parametrize("case", WITHIN)
+def test_rule_1_asks_the_input_for_the_size_of_what_is_computed_from_it(case):
+    sources = {**WEIGHTS, "two": np.array([2]), "zero": np.array([0])}
+    body = f"m = MatMul (x, w)  r = Relu (m)  {WITHIN[case]}  y = Concat <axis = 0> (t, u)  z = Neg (r)"
+    text = f"(float[batch,tokens] x, float[tokens,tokens] w) => (int64[2] y, float[batch,tokens] z) {{ {body} }}"
+    model = graph(text, sources)
+    applied(join_equal_sizes, model, {"x": random(2, 5), "w": random(5, 5)})
+    (asked,) = [node for node in model.graph if node.op_type == "Shape"]
+    assert asked.inputs[0].name == "x"
+    assert [node.op_type for node in model.graph if node.inputs[0].name == "r"] == ["Neg"]
+
+
+def test_rule_1_leaves_the_size_of_what_no_input_is_as_long_as():
+    model = make(
+        "c = Concat <axis = 1> (x, z)  r = NonZero (c)  s = Shape (r)  y = Gather (s, second)", output="int64[1] y"
+    )
+    assert kept(join_equal_sizes, model)
+
+
+def test_rule_2_joins_the_shapes_of_tensors_with_the_same_sizes():
     body = "r = Relu (x)  s = Shape (x)  t = Shape (r)  u = Gather (t, second)  v = Gather (s, second)"
     model = make(f"{body}  y = Concat <axis: int = 0> (u, v)", output="int64[2] y")
     assert sorted(applied(join_equal_sizes, model, FEED)) == ["Concat", "Gather", "Shape"]
 
 
-def test_rule_1_joins_what_is_computed_in_other_ways():
+def test_rule_2_joins_what_is_computed_in_other_ways():
     body = "s = Shape <start: int = 1> (x)  t = Shape (z)  u = Gather (t, second)  a = Neg (s)  b = Abs (u)"
     model = make(f"{body}  y = Concat <axis: int = 0> (a, b)", output="int64[2] y")
     assert sorted(applied(join_equal_sizes, model, FEED)) == ["Abs", "Concat", "Neg", "Shape"]
