@@ -17,7 +17,8 @@ from irbench.api.rows import RunRow
 from irbench.errors import IrbenchError
 from irbench.notices import Mark
 from irbench.record import OutputError
-from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, Kind, column_name
+from irbench.render.formats.column_names import column_name
+from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, Kind
 from irbench.render.formats.fields import RowField, fields_of, value_at
 from irbench.render.formats.meanings import MEANINGS
 from irbench.render.formats.row_table import row_sources, row_table, row_values
