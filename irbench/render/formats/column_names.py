@@ -69,6 +69,7 @@ _NAMES: Mapping[str, str] = {
     "seconds": "called_s",
 }
 
+
 def column_name(path: str) -> str:
     """Return the name of a field's column: ``latency_ms.p50`` is ``p50_ms``."""
     if path in _NAMES:
