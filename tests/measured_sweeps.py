@@ -1,0 +1,71 @@
+"""Sweeps whose tables are measured at once, with the rows that a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import documents
+import pytest
+
+import irbench
+from irbench.api import sweep_execution
+from irbench.api.measurement import StoredRun
+from irbench.api.sweep import Sweep
+from irbench.api.sweep_tables import SweepSetup
+from irbench.result import GroupResult
+from irbench.store import Store
+from irbench.sweeps.cells import SweepTable
+
+Answer = Callable[[SweepTable], GroupResult]
+
+
+class Measured:
+    """Takes the place of what measures a table: answers at once, and remembers what it was asked for.
+
+    Attributes:
+        batches: Of the tables it was asked for, in order.
+        unfinished: The run that each was to go on with.
+    """
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.batches: list[int] = []
+        self.unfinished: list[str | None] = []
+        self.answer: Answer = lambda table: documents.group(documents.cell("fake-a"), batch=table.batch)
+
+    def __call__(self, table: SweepTable, setup: SweepSetup, destination: Any, *_: Any) -> StoredRun:
+        self.batches.append(table.batch)
+        self.unfinished.append(destination.unfinished)
+        writer = Store(self.results).begin({}, {"models": ["net"], "name": setup.name})
+        destination.begun(writer.document.run_id)
+        found = self.answer(table)
+        complete = found.stopped_by != "interrupt"
+        return StoredRun(writer.commit(replace(writer.document, groups=(found,), complete=complete)), writer.folder)
+
+
+def install(results: Path, patch: pytest.MonkeyPatch) -> Measured:
+    """Measure tables that way, whatever their model is, and store their runs in ``results``."""
+    patch.setattr(sweep_execution, "require_model", lambda *_: None)
+    patch.setenv("IRBENCH_RESULTS", str(results))
+    fake = Measured(results)
+    patch.setattr(sweep_execution, "measure_table", fake)
+    return fake
+
+
+def plan(**matrix: Any) -> dict[str, Any]:
+    return {
+        "name": "night",
+        "defaults": {"models": "net", "backends": "fake-a"},
+        "matrix": [{"batch": [1, 2, 4], **matrix}],
+    }
+
+
+def sweep(asked: dict[str, Any], **options: Any) -> Sweep:
+    return irbench.sweep(asked, progress=None, **options)
+
+
+def statuses(found: Sweep) -> dict[int, str]:
+    return {shown.table.batch: shown.status for shown in found.overview.tables}
