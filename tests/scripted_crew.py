@@ -1,0 +1,100 @@
+"""Launches whose workers only keep books: what was asked of them, and how long it was allowed to take."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import launches
+import numpy as np
+import pytest
+
+from irbench.measure.core_to_core import CoreLink
+from irbench.record import Failure, PacedRun, Sustained
+from irbench.runner import launch
+from irbench.runner.launch import Launch
+from irbench.runner.reference import Expected
+from irbench.runner.turn import LaunchPlan, Turn
+from irbench.spec import Cell, Feeding, Group, Timing
+from irbench.stats import Room
+from irbench.worker.cell import CellTask, Prepared, Warmed
+
+CALL_NS = {"slow": 2_000_000_000.0, "short": 5_000.0}
+CALLS_PER_SAMPLE = {"slow": 1, "short": 10}
+DEADLINE_S = 100.0
+NOTHING = Expected(None, None)
+
+
+class ScriptedCrew:
+    """Answers as workers would whose calls last what the script says."""
+
+    def __init__(self, tasks: Iterable[CellTask], logs: Path, deadline_s: float) -> None:
+        self.cells: tuple[Cell, ...] = tuple(task.cell for task in tasks)
+        self.failures: dict[str, Failure] = {}
+        self.started_ns = {cell.id: 1 for cell in self.cells}
+        self.allowed_s: dict[tuple[str, str], float] = {}
+        self._deadline_s = deadline_s
+        self.asked: list[tuple[str, str, tuple[Any, ...]]] = []
+
+    def start(self) -> None: ...
+
+    def start_and_prepare(self, together: Collection[str]) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None: ...
+
+    def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
+        self.allowed_s[cell, method] = deadline_s or self._deadline_s
+        self.asked.append((cell, method, args))
+        match method:
+            case "prepare":
+                return Prepared({"precision": "fp32"}, ())
+            case "warm_up":
+                return Warmed(
+                    CALL_NS[cell], CALL_NS[cell], CALLS_PER_SAMPLE[cell], {}, {"load": 7, "warm_up": 5}, {"import": 3}
+                )
+            case "take_round":
+                return launches.synchronous(args[0], [CALL_NS[cell]] * args[1])
+            case "tail":
+                return np.full(args[0], round(CALL_NS[cell]), np.int64)
+            case "paced":
+                return PacedRun(args[0], 1, *(np.arange(args[1], dtype=np.int64),) * 2)
+            case "peak_memory_bytes":
+                return 11
+            case "private_memory_bytes":
+                return 9
+            case _:
+                if cell == "slow":
+                    self.failures[cell] = Failure(stage, "lost")
+                    return None
+                return Sustained(cell, 1, 1)
+
+
+def install(patch: pytest.MonkeyPatch) -> list[ScriptedCrew]:
+    """Put the scripted workers in place, and tell of each that is made."""
+    made: list[ScriptedCrew] = []
+
+    def make(tasks: Iterable[CellTask], logs: Path, deadline_s: float) -> ScriptedCrew:
+        made.append(ScriptedCrew(tasks, logs, deadline_s))
+        return made[-1]
+
+    patch.setattr(launch, "Workers", make)
+    return made
+
+
+def fed(group: Group, feeding: Feeding) -> Group:
+    return replace(group, workloads=tuple(replace(workload, feeding=feeding) for workload in group.workloads))
+
+
+def all_of(group: Group) -> frozenset[str]:
+    return frozenset(cell.id for cell in group.cells)
+
+
+def one(folder: Path, *names: str, feeding: Feeding | None = None, **numbers: Any) -> Launch:
+    group = fed(launches.group(*names), feeding or Feeding())
+    timing = Timing(deadline=DEADLINE_S, **numbers)
+    plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, expected=(NOTHING,), cpus=(0,))
+    turn = Turn(0, group.cells, Room(timing.budget, timing.min_launches), new=all_of(group))
+    return Launch(plan, turn, CoreLink((0,)), lambda _: None)
