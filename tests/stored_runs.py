@@ -31,6 +31,15 @@ def measured(root: Path, *tables: GroupResult, launches: int = 1) -> RunWriter:
     return writer
 
 
+def measured_model(store: Store, model: str = "resnet50", launches: int = 1) -> RunWriter:
+    """Store a finished run of a model."""
+    writer = store.begin(ENVIRONMENT, {"models": [model]})
+    for number in range(launches):
+        writer.add_launch(launch(number))
+    writer.commit(replace(writer.document, groups=(replace(example(), model=model),), complete=True))
+    return writer
+
+
 def results(root: Path, *arguments: object) -> Called:
     return irbench("results", *arguments, "--results", root)
 
