@@ -40,7 +40,7 @@ def test_speedups_that_move_with_the_blocks_excluded_are_said_to():
     unknown = replace(first, speedup=replace(first.speedup, all_blocks_verdict=None))
     assert "(same verdicts if included)" in shown(table)
     assert "(verdicts change if included)" in shown(replace(table, cells=(turned, *table.cells[1:])))
-    assert "with them" not in shown(replace(table, cells=(unknown, *table.cells[1:])))
+    assert "if included" not in shown(replace(table, cells=(unknown, *table.cells[1:])))
     assert "(speedups change if included)" in shown(replace(table, cells=(moved, *table.cells[1:])))
 
 

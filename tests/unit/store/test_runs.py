@@ -9,7 +9,7 @@ import pytest
 from stored_runs import measured_model
 
 from irbench.errors import IrbenchError
-from irbench.store import Store, default_root
+from irbench.store import Store
 from irbench.store.ulid import new_ulid
 
 
@@ -47,19 +47,6 @@ def test_launches_come_back_in_order_with_their_digests_in_the_document(store: S
     writer = measured_model(store, launches=3)
     assert list(writer.document.launches) == [f"launch-00-0{number}.bin" for number in range(3)]
     assert [record.launch for record in store.launches(writer.folder)] == [0, 1, 2]
-
-
-def test_results_go_where_the_user_says_then_here_then_to_the_users_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("IRBENCH_RESULTS", str(tmp_path / "named"))
-    assert default_root() == tmp_path / "named"
-    monkeypatch.delenv("IRBENCH_RESULTS")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    assert default_root() == tmp_path / "data" / "irbench" / "results"
-    (tmp_path / "results").mkdir()
-    assert default_root() == tmp_path / "results"
 
 
 def test_names_of_runs_sort_by_time_and_are_ulids():
