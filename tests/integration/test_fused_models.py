@@ -17,7 +17,6 @@ from irbench.worker import call_in_worker
 TESTS = Path(__file__).parents[1]
 BATCH_SIZE = 2
 TRANSFORMERS = {
-    "transformer_base": "transformer_base",
     "bert": f"{TESTS / 'keras_transformers.py'}:bert",
     "vit": f"{TESTS / 'keras_transformers.py'}:vit",
     "gpt": f"{TESTS / 'keras_transformers.py'}:gpt",
@@ -25,7 +24,6 @@ TRANSFORMERS = {
     "vit_tiny": "vit_tiny",
 }
 MOST_NODES = {
-    "transformer_base": {"extended": 110, "all": 44},
     "bert": {"extended": 66, "all": 33},
     "vit": {"extended": 64, "all": 31},
     "gpt": {"extended": 64, "all": 31},
@@ -73,6 +71,7 @@ def test_a_transformer_falls_below_a_fifth_and_answers_the_same(name, tmp_path):
 def test_a_transformer_of_any_length_is_fused_too(tmp_path):
     bundle = exported("transformer_base", tmp_path / "bundle")
     operations = check(bundle, "extended", {})
+    assert len(operations) < int(str(bundle.details["nodes"])) / 5
     assert operations.count("Attention") == 6
     assert operations.count("LayerNormalization") == 12
     assert operations.count("Gelu") == 6
