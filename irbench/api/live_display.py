@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from irbench.plain_text import plain, plain_lines
+from irbench.render.line_wrapping import wrap_message
 from irbench.render.progress import activity_text, outlook_text
 from irbench.render.sanitized import Sanitized
 from irbench.runner.progress import Progress
@@ -57,12 +58,15 @@ class LiveDisplay:
                 self._spoke_s = progress.elapsed_s
 
     def say(self, text: str) -> None:
-        """Write a line, above the display where it is drawn already."""
+        """Write a line, above the display where it is drawn already; a warning is wrapped on a terminal."""
+        whole = plain_lines(text)
+        if self._console.is_terminal and whole.startswith("warning: "):
+            whole = "\n".join(wrap_message(whole, self._console.width))
         with contextlib.suppress(OSError):
             if self._live is not None and self._live.is_started:
-                self._console.print(Text(plain_lines(text)), soft_wrap=True)
+                self._console.print(Text(whole), soft_wrap=True)
             else:
-                sys.stderr.write(f"{plain_lines(text)}\n")
+                sys.stderr.write(f"{whole}\n")
                 sys.stderr.flush()
 
     def _silent_s(self, progress: Progress) -> float:

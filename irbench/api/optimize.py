@@ -139,6 +139,7 @@ class OptimizedModel(Displayable):
     def __rich__(self) -> RenderableType:
         """Return the passes with what each changed, as ``irbench optimize`` prints them; called by rich."""
         from rich.console import Group
+        from rich.padding import Padding
         from rich.text import Text
 
         from irbench.render.graph_check import check_lines
@@ -150,7 +151,7 @@ class OptimizedModel(Displayable):
         if lineage.agreement is not None and lineage.recipe.conversion is not None:
             lines.append(agreement_line(lineage.recipe.conversion.precision, lineage.agreement))
         view = steps_view(self.bundle.name, lineage.recipe.name, lineage.steps, self._opsets())
-        return Group(view, *(Text(f"  {line}") for line in lines))
+        return Group(view, *(Padding(Text(line), (0, 0, 0, 2), expand=False) for line in lines))
 
     def _opsets(self) -> tuple[int, int]:
         """Return ONNX's operator set of the graph as it came and as it is."""
@@ -217,8 +218,10 @@ def optimize(
         return made
 
 
-def optimize_with(models: tuple[str, ...], options: OptimizeOptions, say: Say) -> tuple[OptimizedModel, ...]:
-    """Optimize models one after the other; raises what :func:`optimize` does."""
+def optimize_with(
+    models: tuple[str, ...], options: OptimizeOptions, say: Say, say_step: Say | None = None
+) -> tuple[OptimizedModel, ...]:
+    """Optimize models one after the other, with ``say_step`` told each step; raises what :func:`optimize` does."""
     if options.output is not None and len(models) > 1:
         raise IrbenchError("-o is a single file.", hint="Optimize one model at a time, or leave -o out.")
     AskedInputs(options.data).require_data()
@@ -227,7 +230,7 @@ def optimize_with(models: tuple[str, ...], options: OptimizeOptions, say: Say) -
     for model, bundle in zip(models, resolve_bundles(models, everything=False, say=say), strict=True):
         if options.output is not None:
             spare_original(bundle, options.output)
-        found = OptimizedModel(model, bundle, _optimized(bundle, options, asked, say), options)
+        found = OptimizedModel(model, bundle, _optimized(bundle, options, asked, say_step or say), options)
         if options.output is not None:
             copy_to(found.kept_path, options.output)
         made.append(found)

@@ -130,31 +130,35 @@ def _main_class(costs: GraphCosts) -> str:
 def _class_table(costs: GraphCosts) -> ListingTable:
     rows = (_row(costs, row, (OPERATOR_CLASS_TEXTS[OperatorClass(row.name)].heading,)) for row in costs.rows("class"))
     total = _row(costs, costs.total, ("total",))
-    return _listing((Column("class", words=True, folds=True), *_columns(costs)), (*rows, total))
+    return _listing(costs, (Column("class", words=True, folds=True),), _columns(costs), (*rows, total))
 
 
-def _listing(columns: tuple[Column, ...], rows: tuple[Row, ...]) -> ListingTable:
-    return ListingTable(TextTable(columns, rows), elsewhere="see --format csv")
+def _listing(
+    costs: GraphCosts, leading: tuple[Column, ...], figures: tuple[Column, ...], rows: tuple[Row, ...]
+) -> ListingTable:
+    """Return a table; formulas take so much room that each of their columns is shown, if need be below the others."""
+    repeated = 0 if costs.formulas is None else len(leading)
+    return ListingTable(TextTable((*leading, *figures), rows), "see --format csv", repeated)
 
 
 def _detail_table(costs: GraphCosts, scope: CostScope) -> ListingTable:
     """Return a row for each operator, or for each node with its operator."""
     if scope == "op":
         rows = tuple(_row(costs, row, (row.name,)) for row in costs.rows(scope))
-        return _listing((Column("operator", words=True, folds=True), *_columns(costs)), rows)
+        return _listing(costs, (Column("operator", words=True, folds=True),), _columns(costs), rows)
     leading = (Column("node", words=True, folds=True), Column("operator", words=True, folds=True))
     rows = tuple(_row(costs, row, (plain(row.name), row.operator)) for row in costs.rows(scope))
-    return _listing((*leading, *_columns(costs, counted="times")), rows)
+    return _listing(costs, leading, _columns(costs, counted="times"), rows)
 
 
 def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[Column, ...]:
     if costs.formulas is not None:
         return (
-            *([Column(counted, drops=3)] if counted == "nodes" else []),
+            *([Column(counted)] if counted == "nodes" else []),
             Column("MACs", words=True, folds=True, folds_at=_TERMS),
             Column("FLOP", words=True, folds=True, folds_at=_TERMS),
-            Column("parameters", drops=2),
-            Column("bytes read and written", words=True, folds=True, folds_at=_TERMS, drops=1),
+            Column("parameters"),
+            Column("bytes read and written", words=True, folds=True, folds_at=_TERMS),
         )
     return (
         Column(counted, drops=5),

@@ -18,6 +18,7 @@ from irbench.render.optimize import obstacle_text
 from irbench.spec import BATCH, shape_text
 
 if TYPE_CHECKING:
+    from irbench.graph_record import GraphStep
     from irbench.optimizer import Lineage, Optimized
     from irbench.spec import Bundle, Disagreement, TensorSpec
 
@@ -63,7 +64,7 @@ def advice(
         )
     if lineage.disagreement is not None:
         yield f"warning: {name}+{asked.name} {_failure(lineage.steps[-1].name, lineage.disagreement)}"
-    elif not any(step.modified for step in lineage.steps):
+    elif not any(_did_work(step, lineage.steps[0]) for step in lineage.steps):
         yield f"{name}: nothing to simplify"
     elif _can_be_named(lineage):
         options = (*_sizes_given(bundle, lineage), *inputs, f"--optimize none,{asked.name}")
@@ -73,6 +74,11 @@ def advice(
         yield " ".join((f"measure it: irbench run {quote(str(output))}", *shapes, *inputs))
     else:
         yield "measure it as a file: add -o FILE"
+
+
+def _did_work(step: GraphStep, original: GraphStep) -> bool:
+    """Whether a step changed what is executed: a later operator set alone does not."""
+    return step.modified and (step.name != "raise_opset" or step.operators != original.operators)
 
 
 def _shortcomings(lineage: Lineage) -> Iterator[str]:

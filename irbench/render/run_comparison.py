@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
@@ -129,6 +129,8 @@ def _counted(change: Change) -> str:
 
 
 def _notes(found: RunComparison, confirmation: Confirmation | None) -> Iterator[str]:
+    if found.rows:
+        yield _times(found.rows)
     yield from (checked_text(row.name, checked) for row in found.rows for checked in row.conditions)
     if confirmation is not None:
         yield from _confirmation(confirmation)
@@ -136,6 +138,16 @@ def _notes(found: RunComparison, confirmation: Confirmation | None) -> Iterator[
     if found.unmatched:
         yield f"Not compared: {', '.join(map(_unmatched, found.unmatched))}."
     yield from _meaning(found)
+
+
+def _times(rows: Sequence[ComparedRow]) -> str:
+    """Return what the times are, which are not the p50 that a run's own table shows."""
+    per_sample = [max(row.key.streams, row.key.instances) > 1 for row in rows]
+    time = "time per sample" if all(per_sample) else "time of a batch"
+    some = " (per sample with several streams or instances)" if any(per_sample) and not all(per_sample) else ""
+    by_run = [row.time.counted in ("runs", "values") for row in rows]
+    over = "launches" if not any(by_run) else "runs" if all(by_run) else "launches or runs, as counted"
+    return f"base ms, new ms: {time}{some}, the median over {over}; p50 ms in irbench show is over all calls."
 
 
 def _confirmation(confirmation: Confirmation) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -95,6 +95,26 @@ class TextTable:
         """Return the headings of the columns that have no room in ``width`` cells."""
         shown, _ = self._fit(width)
         return tuple(column.heading for index, column in enumerate(self.columns) if index not in shown)
+
+    def parts(self, width: int, leading: int) -> tuple[TextTable, ...]:
+        """Return tables that have all columns between them and fit into ``width`` cells, as far as folding allows.
+
+        Args:
+            width: Of each table.
+            leading: So many of the first columns are in each of them.
+        """
+        parts: list[list[int]] = []
+        for index in range(leading, len(self.columns)):
+            if parts and self._width([*range(leading), *parts[-1], index], self._folded) <= width:
+                parts[-1].append(index)
+            else:
+                parts.append([index])
+        return tuple(self._part((*range(leading), *part)) for part in parts)
+
+    def _part(self, shown: Sequence[int]) -> TextTable:
+        columns = tuple(replace(self.columns[index], drops=0) for index in shown)
+        rows = (replace(row, cells=tuple(row.cells[at] for at in shown if at < len(row.cells))) for row in self.rows)
+        return TextTable(columns, tuple(rows))
 
     @property
     def narrowest(self) -> int:
@@ -199,10 +219,13 @@ class ListingTable:
     Attributes:
         table: It.
         elsewhere: What has these columns: ``see --format csv``; may be empty.
+        repeated: Columns without room follow in tables of their own behind so many of the first ones, which say what
+            a row is of; with 0 they are hidden.
     """
 
     table: TextTable
     elsewhere: str = ""
+    repeated: int = 0
 
     def as_markdown(self) -> str:
         """Return a GitHub-flavoured Markdown table with every column."""
@@ -210,9 +233,14 @@ class ListingTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
-        yield self.table
         width = options.max_width
-        left_out, needed = self.table.left_out(width), self.table.narrowest
+        first, *others = self.table.parts(width, self.repeated) if self.repeated else (self.table,)
+        yield first
+        for other in others:
+            yield Text()
+            yield other
+        left_out = first.left_out(width)
+        needed = max(part.narrowest for part in (first, *others))
         more = f"; {self.elsewhere}" if self.elsewhere else ""
         if left_out:
             yield Text(f"hidden, the terminal is too narrow: {', '.join(left_out)}{more}", style="dim")

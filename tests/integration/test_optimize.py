@@ -37,10 +37,22 @@ def test_each_pass_is_a_row_and_the_result_is_copied_where_it_is_wanted(model: P
     assert idle == "no change by 1 pass: fake-idle"
     assert bound == "  fixed: batch 1"
     assert checked.startswith("  checked on ")
-    assert called.err.splitlines()[-2:] == [f"copied to {better}", f"measure it: irbench run {better}"]
+    assert called.err.splitlines() == [f"copied to {better}", f"measure it: irbench run {better}"]
     assert harmless.split() == ["fake-harmless", "7", "+1", "0", "+1", "Identity"]
     assert Path(path.strip()).read_bytes() == better.read_bytes()
     assert irbench("inspect", better, "--format", "json").document["graphs"][0]["operators"]["Identity"] == 1
+
+
+def test_lines_below_the_passes_keep_their_indentation_on_a_narrow_terminal(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    called = irbench("optimize", model, "--passes", "fake-harmless")
+    assert called.code == 0, called.err
+    lines = called.out.splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("  checked on "))
+    assert len(lines) - start > 2
+    assert all(line.startswith("  ") for line in lines[start:])
 
 
 def test_a_pass_that_breaks_the_model_is_one_line_and_its_remedy(model: Path) -> None:

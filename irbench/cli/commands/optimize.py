@@ -12,7 +12,7 @@ import click
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import LEVEL, MODEL
 from irbench.cli.options.types import COUNT, PASSES, PlainDefault
-from irbench.cli.output.stderr import say
+from irbench.cli.output.stderr import say, say_in_width, say_on_terminal
 
 if TYPE_CHECKING:
     from irbench.api.optimize import OptimizedModel
@@ -105,13 +105,13 @@ def command(
     if output is not None:
         check_writable(output)
     asked = OptimizeOptions(output=output, **options)
-    made = optimize_with(tuple(dict.fromkeys(models)), asked, say)
+    made = optimize_with(tuple(dict.fromkeys(models)), asked, say, say_on_terminal)
     _print(made, form)
     if output is not None:
         say(f"copied to {output}")
     for graph in made:
         for line in graph.advice:
-            say(line)
+            say_in_width(line)
 
 
 def _print(made: Sequence[OptimizedModel], form: str) -> None:

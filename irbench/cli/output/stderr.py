@@ -14,14 +14,18 @@ import click
 from irbench.plain_text import plain_lines
 from irbench.system.home_warning import HomeWarning
 
-__all__ = ["home_warnings_told", "plugin_warnings_told", "say", "say_in_width"]
+__all__ = ["home_warnings_told", "plugin_warnings_told", "say", "say_in_width", "say_on_terminal"]
 
 _USUAL_COLUMNS = 80
+_WARNING = "warning: "
 
 
 def say(text: str) -> None:
-    """Write lines to stderr: nothing in them steers a terminal."""
-    click.echo(plain_lines(text), err=True)
+    """Write lines to stderr: nothing in them steers a terminal, which has warnings wrapped."""
+    if text.startswith(_WARNING):
+        say_in_width(text)
+    else:
+        _write(text)
 
 
 def say_in_width(text: str, indent: str = "") -> None:
@@ -32,12 +36,22 @@ def say_in_width(text: str, indent: str = "") -> None:
         indent: Before each line that is written.
     """
     if not sys.stderr.isatty():
-        say(f"{indent}{text}")
+        _write(f"{indent}{text}")
         return
     from irbench.render.line_wrapping import wrap_message
 
     for line in wrap_message(text, max(1, _columns() - len(indent))):
-        say(f"{indent}{line}")
+        _write(f"{indent}{line}")
+
+
+def _write(text: str) -> None:
+    click.echo(plain_lines(text), err=True)
+
+
+def say_on_terminal(text: str) -> None:
+    """Write lines on what is done now, for whoever waits for it; programs that read stderr get none of them."""
+    if sys.stderr.isatty():
+        say(text)
 
 
 def _columns() -> int:
@@ -60,7 +74,7 @@ def home_warnings_told() -> Iterator[None]:
 
         def tell(message: Warning | str, category: type[Warning], *place: Any) -> None:
             if issubclass(category, HomeWarning):
-                say(f"warning: {message}")
+                say(f"{_WARNING}{message}")
             else:
                 show(message, category, *place)
 
@@ -80,4 +94,4 @@ def plugin_warnings_told() -> Iterator[None]:
             yield
     finally:
         for text in dict.fromkeys(str(warning.message) for warning in caught):
-            say(f"warning: {text}")
+            say(f"{_WARNING}{text}")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
+from irbench.onnx.reading.origins import Origins, find_origins, sizes_of, tensors_of
 
 __all__ = ["Difference", "Fusion", "difference"]
 
@@ -48,9 +49,9 @@ def difference(before: Inventory, after: Inventory) -> Difference:
 
     Nodes are the same when they have the same name, or, where tools rename nodes, the same operator and outputs. A
     fusion is found by walking, in the first graph, from the outputs of a new node back to its inputs, so it is seen
-    where the tool kept the names of the tensors between which it worked, or made new ones by adding to them, as passes
-    do that write ``scores_reshape`` in the place of ``scores``. What computes sizes is no part of it. A node that
-    several new ones depend on is part of the first.
+    where the tool kept the names of the tensors between which it worked, or made new ones by adding to them
+    (:func:`irbench.onnx.reading.origins.find_origins`). What computes sizes is no part of it, nor what may lie behind
+    an input of which the origin is unknown. A node that several new ones depend on is part of the first.
     """
     named = {node.name: node for node in before.nodes if node.name}
     same_name = [(named[node.name], node) for node in after.nodes if node.name in named]
@@ -69,7 +70,7 @@ def difference(before: Inventory, after: Inventory) -> Difference:
         added=tuple(added),
         removed=tuple(removed),
         changed=tuple(changed),
-        fusions=dict(Counter(_fusions(gone, new, _tensors(after), _sizes(before))).most_common()),
+        fusions=dict(Counter(_fusions(before, after, gone, new)).most_common()),
     )
 
 
@@ -79,43 +80,25 @@ def _counts(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, tu
     return {name: both for name, both in counts.items() if both[0] != both[1]}
 
 
-def _tensors(graph: Inventory) -> frozenset[str]:
-    return frozenset(name for node in graph.nodes for name in node.outputs)
-
-
-def _sizes(graph: Inventory) -> frozenset[str]:
-    """Return the tensors that depend on the sizes of others, and not on what these hold."""
-    constants = {weight.name for weight in graph.weights}
-    constants.update(name for node in graph.nodes if node.operator == "Constant" for name in node.outputs)
-    found: set[str] = set()
-    for node in graph.nodes:
-        if node.operator in ("Shape", "Size") or (
-            not found.isdisjoint(node.inputs) and found | constants >= {*node.inputs}
-        ):
-            found.update(node.outputs)
-    return frozenset(found)
-
-
 def _fusions(
-    gone: Iterable[NodeEntry], new: Iterable[NodeEntry], there: Collection[str], sizes: Collection[str]
+    before: Inventory, after: Inventory, gone: Iterable[NodeEntry], new: Iterable[NodeEntry]
 ) -> Iterator[Fusion]:
     """Yield what each new node replaces that none before it does, if it is more than one node.
 
     Args:
+        before: The first graph.
+        after: The second one.
         gone: Nodes that only the first graph has.
         new: Nodes that only the second one has, in its order.
-        there: The tensors that nodes of the second graph make.
-        sizes: Tensors of the first graph that hold sizes.
     """
+    there, sizes, origins = tensors_of(after), sizes_of(before), find_origins(before, after)
     maker = {name: node for node in gone for name in node.outputs if name and name not in sizes}
     lost = {name: node for name, node in maker.items() if name not in there}
     taken: set[int] = set()
     for node in new:
         kept = [name for name in node.outputs if name in maker]
-        starts = [maker[name] for name in kept or _begun_with(node.outputs, lost)]
-        # a weight may be named after any tensor
-        ends = {*node.inputs, *_begun_with((name for name in node.inputs if name in there), lost)}
-        replaced = _between(starts, ends, lost, taken)
+        starts = [maker[name] for name in kept or origins.of(node.outputs) if name in maker]
+        replaced = _between(starts, node.inputs, lost, origins, taken)
         if not kept and any(old.operator == node.operator for old in replaced):
             continue  # it only works on another shape
         taken.update(map(id, replaced))
@@ -124,34 +107,28 @@ def _fusions(
 
 
 def _between(
-    starts: Iterable[NodeEntry], ends: Collection[str], lost: Mapping[str, NodeEntry], taken: Collection[int]
+    starts: Iterable[NodeEntry],
+    inputs: Collection[str],
+    lost: Mapping[str, NodeEntry],
+    origins: Origins,
+    taken: Collection[int],
 ) -> tuple[NodeEntry, ...]:
-    """Return the nodes from which ``starts`` follow, themselves included, back to the tensors ``ends``.
+    """Return the nodes from which ``starts`` follow, themselves included, back to what ``inputs`` stand for.
 
     Args:
         starts: Nodes of the first graph.
-        ends: What lies behind these tensors is no part of it.
+        inputs: Tensors of the second one; what lies behind them is no part of it.
         lost: Which node made a tensor that the second graph lacks: what lies behind others was not replaced.
+        origins: What new tensors stand for.
         taken: Identities of nodes that others replaced.
     """
+    ends = {*inputs, *origins.of(inputs)}
     found: dict[int, NodeEntry] = {}
     waiting = list(starts)
     while waiting:
         current = waiting.pop()
         if id(current) not in found and id(current) not in taken:
             found[id(current)] = current
-            waiting += [lost[name] for name in current.inputs if name in lost and name not in ends]
+            further = [name for name in current.inputs if name in lost and name not in ends]
+            waiting += [lost[name] for name in further if not origins.is_within(name, inputs)]
     return tuple(found.values())
-
-
-def _begun_with(names: Iterable[str], lost: Collection[str]) -> list[str]:
-    """Return, for each name to which something was added, the longest lost one that it begins with."""
-    begun = (next((stem for stem in _stems(name) if stem in lost), None) for name in names)
-    return [name for name in begun if name is not None]
-
-
-def _stems(name: str) -> Iterator[str]:
-    """Yield ``a_b`` and ``a`` for ``a_b_c``."""
-    while "_" in name:
-        name = name.rpartition("_")[0]
-        yield name

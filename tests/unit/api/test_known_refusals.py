@@ -45,6 +45,7 @@ def test_a_precision_that_no_row_can_have_is_refused_with_the_way_to_it(bundle: 
     with pytest.raises(IrbenchError, match="int8 only if the graph was") as caught:
         checked(bundle, tmp_path, backend, ("int8",))
     assert "--optimize int8" in caught.value.hint
+    assert "MODEL" not in caught.value.hint
 
 
 def test_a_precision_that_other_rows_have_is_a_failed_row(bundle: Bundle, tmp_path: Path):

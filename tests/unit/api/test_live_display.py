@@ -88,6 +88,18 @@ def test_a_name_steers_no_terminal(terminal: bool) -> None:
     assert "\x1b]" not in text
 
 
+@pytest.mark.parametrize(
+    ("terminal", "said"),
+    [(False, "warning: one two three\n"), (True, "warning: one\ntwo three\n")],
+)
+def test_a_warning_is_wrapped_at_words_on_a_terminal(
+    terminal: bool, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with LiveDisplay(Console(file=io.StringIO(), width=12, force_terminal=terminal)) as display:
+        display.say("warning: one two three")
+    assert capsys.readouterr().err == said
+
+
 class RunFinished(Exception):
     """The run came to its end: nothing else ended it before."""
 

@@ -64,18 +64,40 @@ def test_costs_of_dynamic_dimensions_are_formulas():
     check_golden("cost-formulas", shown(as_formulas(MODEL), 140))
 
 
-def test_formulas_are_folded_between_their_terms():
+def attention_formulas():
     text = (
         "(float[batch, length, 96] x) => (y) { t = Transpose <perm = [0, 2, 1]> (x)  s = MatMul (x, t)"
         "  a = MatMul (s, x)  y = MatMul (a, w) }"
     )
     inputs = (TensorSpec("x", "float32", ("batch", "length", 96)),)
     found = model_formulas(graph(text, w=ones(96, 8000)), inputs)
-    printed = shown(GraphCosts("net", found.example, found, inputs), 80)
-    assert re.search(r"^total +192·batch·length² \+ +384·batch·length² \+ +\d", printed, re.MULTILINE)
+    return GraphCosts("net", found.example, found, inputs)
+
+
+def test_formulas_are_folded_between_their_terms():
+    printed = shown(attention_formulas(), 80)
+    assert re.search(r"^total +4 +192·batch·length² \+ +384·batch·length² \+ +\d", printed, re.MULTILINE)
     assert re.search(r"^ +768 k·batch·length +1.54 M·batch·length( |$)", printed, re.MULTILINE)
-    assert "hidden, the terminal is too narrow: nodes" in printed
     assert max(map(len, printed.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("per_node", [False, True])
+@pytest.mark.parametrize("width", [60, 80])
+def test_every_formula_is_shown_on_a_narrow_terminal(width, per_node):
+    costs = attention_formulas()
+    printed = shown(costs, width, per_node=per_node)
+    assert max(map(len, printed.splitlines())) <= width
+    assert "too narrow" not in printed
+    wide = shown(costs, 300, per_node=per_node)
+    assert terms_of_tables(printed) == terms_of_tables(wide)
+    headings = [line.removeprefix("class").split() for line in printed.splitlines() if line.startswith("class ")]
+    assert len(headings) > 1
+    shown_columns = " ".join(word for heading in headings for word in heading)
+    assert shown_columns == "nodes MACs FLOP parameters bytes read and written"
+
+
+def terms_of_tables(printed):
+    return {*re.findall(r"[\w.]+(?: [kMGB]+)?·[\w·²]+", printed[printed.index("class ") :])}
 
 
 def test_columns_that_a_narrow_terminal_hides_are_named():

@@ -82,6 +82,14 @@ def test_a_graph_in_which_nothing_changed_is_told() -> None:
     assert list(told(replace(LINEAGE, steps=(ORIGINAL,)))) == ["bert: nothing to simplify"]
 
 
+def test_a_later_operator_set_alone_is_nothing_to_measure() -> None:
+    raised = replace(ORIGINAL, name="raise_opset", modified=True)
+    assert list(told(replace(LINEAGE, steps=(ORIGINAL, raised)))) == ["bert: nothing to simplify"]
+    rewritten = replace(raised, operators={**ORIGINAL.operators, "Reshape": 2})
+    (advised,) = told(replace(LINEAGE, steps=(ORIGINAL, rewritten)))
+    assert advised.startswith("measure it: ")
+
+
 def test_functions_that_stay_are_told() -> None:
     stayed = GraphStep("inline_functions", False, obstacle=Obstacle("functions-not-inlined", 18, "no body."))
     first, *_ = told(replace(LINEAGE, steps=(ORIGINAL, stayed, FOLDED)))

@@ -72,6 +72,26 @@ def test_markdown_has_the_same_cells():
     assert "| ort | fp32 | 37.0 | 39.3 | +6.0 % |" in comparison_markdown(FOUND)
 
 
+def meaning_of_times(*rows: ComparedRow) -> str:
+    shown = (text(replace(FOUND, rows=rows)), comparison_markdown(replace(FOUND, rows=rows)))
+    lines = [" ".join(form.split()).partition("base ms, new ms: ")[2].partition(";")[0] for form in shown]
+    assert lines[0] == lines[1]
+    return lines[0]
+
+
+def test_both_forms_say_that_the_times_are_not_the_p50_of_a_run():
+    streams = replace(SLOWER, key=replace(KEY, streams=2))
+    runs = replace(SLOWER, time=replace(TIME, counted="runs"))
+    assert meaning_of_times(SLOWER) == "time of a batch, the median over launches"
+    assert meaning_of_times(runs) == "time of a batch, the median over runs"
+    assert meaning_of_times(SLOWER, runs) == "time of a batch, the median over launches or runs, as counted"
+    assert meaning_of_times(streams) == "time per sample, the median over launches"
+    assert meaning_of_times(SLOWER, streams) == (
+        "time of a batch (per sample with several streams or instances), the median over launches"
+    )
+    assert "p50 ms in irbench show is over all calls" in " ".join(text(FOUND).split())
+
+
 @pytest.mark.parametrize(
     ("confirmation", "said"),
     [

@@ -76,8 +76,41 @@ ATTENTION = (
 
 def test_a_fusion_is_seen_where_new_tensors_are_named_after_those_that_are_gone():
     made = (node("n1", "Mul", "x scale", "q_mul"), node("n2", "Attention", "q_mul k v", "a_reshape_reshape"))
-    found = difference(graph(*ATTENTION), graph(*made)).fusions
+    found = difference(graph(*ATTENTION, weights="whole"), graph(*made)).fusions
     assert found == {Fusion("Attention", (("MatMul", 2), ("Reshape", 1), ("Softmax", 1))): 1}
+
+
+MASKED = (
+    node("padded", "Not", "mask", "padded"),
+    node("far", "Mul", "padded lowest", "far"),
+    node("scores", "MatMul", "q k", "scores"),
+    node("near", "Add", "scores far", "near"),
+    node("softmax", "Softmax", "near", "weights"),
+    node("weighed", "MatMul", "weights v", "y"),
+)
+MASKED_ATTENTION = Fusion("Attention", (("Add", 1), ("MatMul", 2), ("Softmax", 1)))
+
+
+def test_a_mask_named_after_the_scores_does_not_stand_for_them():
+    mask = node("n1", "Where", "mask zero lowest", "scores_where")
+    after = graph(mask, node("n2", "Attention", "q k v scores_where", "y"), weights="zero lowest")
+    assert difference(graph(*MASKED, weights="lowest"), after).fusions == {MASKED_ATTENTION: 1}
+
+
+def test_a_mask_of_the_same_input_as_the_scores_does_not_stand_for_them():
+    ids = (node("mask", "Equal", "ids padding", "mask"), node("embed", "Gather", "table ids", "x"))
+    qkv = tuple(node(name, "MatMul", f"x w{name}", name) for name in "qkv")
+    mask = node("n1", "Where", "mask zero lowest", "scores_where")
+    after = (*ids, *qkv, mask, node("n2", "Attention", "q k v scores_where", "y"))
+    weights = "padding table wq wk wv zero lowest"
+    found = difference(graph(*ids, *qkv, *MASKED, weights=weights), graph(*after, weights=weights)).fusions
+    assert found == {MASKED_ATTENTION: 1}
+
+
+def test_what_may_lie_behind_an_input_of_unknown_origin_is_no_part_of_a_fusion():
+    before = graph(*MASKED, node("dense", "MatMul", "y w", "z"), node("relu", "Relu", "z", "out"), weights="w lowest")
+    made = (node("n1", "Attention", "q k v mask", "val_0"), node("n2", "DenseRelu", "val_0 w", "out"))
+    assert not difference(before, graph(*made, weights="w")).fusions
 
 
 def test_a_node_that_only_works_on_another_shape_is_no_fusion():

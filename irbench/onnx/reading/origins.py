@@ -1,0 +1,109 @@
+"""For which tensors of a graph those with new names in another one stand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from irbench.onnx.reading.inventory import Inventory
+
+__all__ = ["Origins", "find_origins", "sizes_of", "tensors_of"]
+
+_MOST_BITS = 1 << 30
+"""128 MiB for all sets of landmarks: larger graphs than of some 20,000 nodes make do with the first landmarks."""
+
+
+@dataclass(frozen=True)
+class Origins:
+    """What new tensors stand for, and what they follow from.
+
+    A set of landmarks, which are inputs and tensors that both graphs have, is a number with a bit for each of them.
+
+    Attributes:
+        known: The tensor of the first graph that a new one stands for, for those of which it is known.
+        nearest: The nearest landmarks that a tensor of the first graph follows from.
+        behind: All landmarks that a new tensor follows from, for those of which it is not known what they stand for.
+    """
+
+    known: Mapping[str, str]
+    nearest: Mapping[str, int]
+    behind: Mapping[str, int]
+
+    def of(self, names: Iterable[str]) -> list[str]:
+        """Return what some tensors stand for, where it is known."""
+        return [self.known[name] for name in names if name in self.known]
+
+    def is_within(self, old: str, names: Iterable[str]) -> bool:
+        """Return whether one of some tensors of the second graph can stand for ``old``, though it is not known to."""
+        return any(not self.nearest[old] & ~self.behind[name] for name in names if name in self.behind)
+
+
+def find_origins(before: Inventory, after: Inventory) -> Origins:
+    """Return for which tensors of ``before`` those stand that only ``after`` has.
+
+    Tools name a tensor by adding to the name of another one, ``scores_reshape``. It stands for ``scores`` if it follows
+    from all that these followed from: a mask that is named ``scores_where`` does not.
+    """
+    old, new = tensors_of(before), tensors_of(after)
+    names = dict.fromkeys(name for node in before.nodes for name in (*node.inputs, *node.outputs))
+    landmarks = [name for name in names if name in new or name not in old]
+    most = _MOST_BITS // (1 + len(before.nodes) + len(after.nodes))
+    bits = {name: 1 << place for place, name in enumerate(landmarks[:most])}
+    nearest = _followed(before, bits, through=False)
+    behind = {name: bits_of for name, bits_of in _followed(after, bits, through=True).items() if name not in names}
+    stems = {name: next((stem for stem in _stems(name) if stem in nearest), None) for name in behind}
+    known = {name: stem for name, stem in stems.items() if stem is not None and not nearest[stem] & ~behind[name]}
+    return Origins(known, nearest, {name: all_behind for name, all_behind in behind.items() if name not in known})
+
+
+def tensors_of(graph: Inventory) -> frozenset[str]:
+    """Return the tensors that nodes make."""
+    return frozenset(name for node in graph.nodes for name in node.outputs if name)
+
+
+def sizes_of(graph: Inventory) -> frozenset[str]:
+    """Return the tensors that depend on the sizes of others, and not on what these hold."""
+    return _sizes(graph, _constants(graph))
+
+
+def _constants(graph: Inventory) -> frozenset[str]:
+    made = (name for node in graph.nodes if node.operator == "Constant" for name in node.outputs)
+    return frozenset((*(weight.name for weight in graph.weights), *made))
+
+
+def _sizes(graph: Inventory, constants: Collection[str]) -> frozenset[str]:
+    found: set[str] = set()
+    for node in graph.nodes:
+        if node.operator in ("Shape", "Size") or (
+            not found.isdisjoint(node.inputs) and all(name in found or name in constants for name in node.inputs)
+        ):
+            found.update(node.outputs)
+    return frozenset(found)
+
+
+def _followed(graph: Inventory, bits: Mapping[str, int], *, through: bool) -> Mapping[str, int]:
+    """Return the landmarks that each tensor follows from; constants and sizes, which tools write anew, are left out.
+
+    Args:
+        graph: The graph, its nodes in the order of their work.
+        bits: The bit of each landmark.
+        through: Whether the landmarks count that others follow from.
+    """
+    constants = _constants(graph)
+    left_out = constants | _sizes(graph, constants)
+    found: dict[str, int] = {}
+    for node in graph.nodes:
+        behind = 0
+        for name in node.inputs:
+            if name not in left_out:
+                behind |= found.get(name, bits.get(name, 0))
+        for name in filter(None, node.outputs):
+            found[name] = behind | bits.get(name, 0) if through else bits.get(name, behind)
+    return found
+
+
+def _stems(name: str) -> Iterator[str]:
+    """Yield ``a_b`` and ``a`` for ``a_b_c``."""
+    while "_" in name:
+        name = name.rpartition("_")[0]
+        yield name
