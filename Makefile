@@ -41,7 +41,8 @@ test-all: $(STAMP) lint types pyright ## Every test but those of test-real and t
 	$(PYTEST) -m "not zoo and not real"
 
 test-zoo: $(STAMP) ## Every model of the zoo exported and answered by every backend; two hours
-	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/contract/test_keras_hub.py tests/integration/test_models.py tests/integration/test_convert.py
+	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/contract/test_keras_hub.py \
+		tests/integration/test_models.py tests/integration/test_convert.py tests/integration/test_fused_models.py
 
 bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 35 minutes
 	$(BIN)/python -m benchmarks.bench $(ARGUMENTS)
