@@ -16,6 +16,7 @@ Nothing inside is read elsewhere, and the scores are stretched by nothing that t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -169,8 +170,8 @@ def _factors(node: ir.Node) -> Iterator[tuple[ir.Value, float]]:
             continue
         if node.op_type == "Mul":
             yield operand, number
-        elif number:
-            yield operand, 1 / number
+        else:
+            yield operand, 1 / number if number else math.inf
 
 
 def _transpose(node: ir.Node, way: _Way) -> _Steps:

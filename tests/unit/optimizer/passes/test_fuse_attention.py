@@ -162,6 +162,9 @@ NOT_ATTENTION = {
     "the scale is negative": f"{SCORES} a = Mul (m, minus)  {END}",
     "the scale is nought": f"{SCORES} a = Mul (m, nought)  {END}",
     "the scores are divided by nought": f"{SCORES} a = Div (m, nought)  {END}",
+    "the queries are divided by nought": (
+        f"{KEYS} qs = Div (q, nought)  m = MatMul (qs, kt)  a = Where (keep, m, low)  {END}"
+    ),
     "the scale is not a number": f"{SCORES} a = Mul (m, nan)  {END}",
     "what is put for masked scores is not a number": f"{SCORES} a = Where (keep, m, nan)  {END}",
     "what is put for masked scores is not low": f"{SCORES} a = Where (keep, m, t)  {END}",
@@ -170,7 +173,7 @@ NOT_ATTENTION = {
 
 @pytest.mark.parametrize("case", NOT_ATTENTION)
 def test_nothing_is_fused_where(case):
-    numbers = {"minus": np.float32(-0.3), "nought": np.float32(0), "nan": np.float32(np.nan)}
+    numbers = {"minus": np.float32(-0.3), "nought": np.float32(0), "nan": np.float32(np.nan), "low": np.float32(-1e9)}
     model = make(NOT_ATTENTION[case], f"{SIGNATURE}, bool[2,1,1,6] keep", many=random(6), **numbers)
     assert kept(fuse_attention, model)
 
