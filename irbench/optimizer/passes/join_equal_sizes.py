@@ -58,9 +58,11 @@ def _ask_inputs(graph: ir.Graph, known: dict[ir.Value, Elements]) -> bool:
 
 
 def _places(graph: ir.Graph) -> dict[Size | None, tuple[ir.Value, int]]:
-    """Return where each dynamic size of an input stands: the input and the axis."""
+    """Return where each dynamic size of an input stands: the input, which is a tensor, and the axis."""
+    import onnx_ir as ir
+
     places: dict[Size | None, tuple[ir.Value, int]] = {}
-    for value in graph.inputs:
+    for value in (value for value in graph.inputs if isinstance(value.type, ir.TensorType)):
         for axis, size in enumerate(sizes_of(value) or ()):
             if size.names:
                 places.setdefault(size, (value, axis))
@@ -85,14 +87,24 @@ def _asked(before: ir.Node, place: tuple[ir.Value, int], like: ir.Value) -> ir.V
     import onnx_ir as ir
 
     assert before.graph is not None
+    assert like.dtype is not None
     source, axis = place
     ones = [ONE] * len(like.shape or ())
-    index = add_constant(before.graph, np.full((1,) * len(ones), axis, np.int64), source)
-    shape = described(insert(before, "Shape", [source]), ir.DataType.INT64, [Size(len(source.shape or ()))])
-    made = described(insert(before, "Gather", [shape, index], {"axis": 0}), ir.DataType.INT64, ones)
-    if like.dtype in (None, ir.DataType.INT64):
+    if _is_part_of_shape(like):
+        made = described(insert(before, "Shape", [source], {"start": axis, "end": axis + 1}), ir.DataType.INT64, ones)
+    else:
+        index = add_constant(before.graph, np.full((1,) * len(ones), axis, np.int64), source)
+        shape = described(insert(before, "Shape", [source]), ir.DataType.INT64, [Size(len(source.shape or ()))])
+        made = described(insert(before, "Gather", [shape, index], {"axis": 0}), ir.DataType.INT64, ones)
+    if like.dtype == ir.DataType.INT64:
         return made
     return described(insert(before, "Cast", [made], {"to": like.dtype.value}), like.dtype, ones)
+
+
+def _is_part_of_shape(value: ir.Value) -> bool:
+    """Whether a Shape gives some sizes alone, as it can from opset 15 on."""
+    node = value.producer()
+    return node is not None and node.op_type == "Shape" and not {"start", "end"}.isdisjoint(node.attributes)
 
 
 def _join(graph: ir.Graph, known: dict[ir.Value, Elements]) -> bool:

@@ -28,9 +28,25 @@ def test_rule_1_asks_the_input_for_the_size_of_what_is_computed_from_it(case):
     text = f"(float[batch,tokens] x, float[tokens,tokens] w) => (int64[2] y, float[batch,tokens] z) {{ {body} }}"
     model = graph(text, sources)
     applied(join_equal_sizes, model, {"x": random(2, 5), "w": random(5, 5)})
-    (asked,) = [node for node in model.graph if node.op_type == "Shape"]
-    assert asked.inputs[0].name == "x"
+    (shape,) = [node for node in model.graph if node.op_type == "Shape"]
+    assert shape.inputs[0].name == "x"
     assert [node.op_type for node in model.graph if node.inputs[0].name == "r"] == ["Neg"]
+
+
+def test_rule_1_asks_for_a_size_with_no_more_nodes_than_before():
+    body = "r = Relu (x)  s = Shape <start = 1, end = 2> (r)  y = Neg (s)  z = Abs (r)"
+    model = graph(f"(float[batch,tokens] x) => (int64[1] y, float[batch,tokens] z) {{ {body} }}", {})
+    assert sorted(applied(join_equal_sizes, model, {"x": random(2, 5)})) == ["Abs", "Neg", "Relu", "Shape"]
+    (shape,) = [node for node in model.graph if node.op_type == "Shape"]
+    assert shape.inputs[0].name == "x"
+
+
+def test_rule_1_asks_no_sequence_for_its_size():
+    body = "r = Relu (x)  t = Shape (r)  u = Gather (t, second)  y = Neg (u)  z = SequenceLength (s)"
+    model = graph(f"(seq(float[batch,tokens]) s, float[batch,tokens] x) => (int64[1] y, int64 z) {{ {body} }}", WEIGHTS)
+    applied(join_equal_sizes, model, {"s": [FEED["z"]], "x": FEED["x"]})
+    (shape,) = [node for node in model.graph if node.op_type == "Shape"]
+    assert shape.inputs[0].name == "x"
 
 
 def test_rule_1_leaves_the_size_of_what_no_input_is_as_long_as():
