@@ -72,13 +72,14 @@ def test_a_transformer_falls_below_a_fifth_and_answers_the_same(name, tmp_path):
 
 @pytest.mark.ci
 @pytest.mark.slow
-def test_a_transformer_of_any_length_is_fused_too(tmp_path):
-    bundle = exported("transformer_base", tmp_path / "bundle")
+@pytest.mark.parametrize(("name", "depth"), [("transformer_base", 6), ("gpt", 3)])
+def test_a_transformer_of_any_length_is_fused_too(name, depth, tmp_path):
+    bundle = exported(TRANSFORMERS[name], tmp_path / "bundle")
     operations = check(bundle, "extended", {})
     assert len(operations) < int(str(bundle.details["nodes"])) / 5
-    assert operations.count("Attention") == 6
-    assert operations.count("LayerNormalization") == 12
-    assert operations.count("Gelu") == 6
+    assert operations.count("Attention") == depth
+    assert operations.count("LayerNormalization") == 2 * depth + (name == "gpt")
+    assert operations.count("Gelu") == depth
 
 
 @pytest.mark.slow
