@@ -40,7 +40,7 @@ test-laws: $(STAMP) ## The laws of hypothesis, tried on 1,000 examples each
 test-all: $(STAMP) lint types pyright ## Every test but those of test-real and test-zoo: 40 minutes
 	$(PYTEST) -m "not zoo and not real"
 
-test-zoo: $(STAMP) ## Every model of the zoo exported and answered by every backend; two hours
+test-zoo: $(STAMP) ## Every model of the zoo on every backend, fusions and int8 of large ones; two hours
 	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/contract/test_keras_hub.py \
 		tests/integration/test_models.py tests/integration/test_convert.py tests/integration/test_fused_models.py
 

@@ -1,4 +1,4 @@
-"""Tests of zoo models that are built with distributions which are not always installed."""
+"""Which zoo models tests leave out: large ones, and those whose distributions are not always installed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import pytest
 
 from irbench.exporter import missing_distributions
 
-__all__ = ["skipped_without_its_parts"]
+__all__ = ["MOST_MACS", "skipped_without_its_parts"]
+
+MOST_MACS = 3_000_000_000
+"""Building, exporting and checking a model that computes more takes minutes: a MLP-Mixer, a GPT-2 and a U-Net."""
 
 
 def skipped_without_its_parts(model: str) -> tuple[pytest.MarkDecorator, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import onnx_ir
 import pytest
 from front_door import irbench
-from zoo_parts import skipped_without_its_parts
+from zoo_parts import MOST_MACS, skipped_without_its_parts
 
 from irbench import bundles, registry
 from irbench.cost_model import ModelCost, model_cost
@@ -37,14 +37,10 @@ IN_CI = ("lenet5", "lstm_ptb_1", "mobilenet_v2")
 """A model of each kind, small enough for continuous integration: plain, recurrent, with many layers."""
 
 
-LARGEST_MACS = 3_000_000_000
-"""Exporting and checking a model that computes more takes minutes: a MLP-Mixer, a GPT-2 and a U-Net."""
-
-
 def one_of_each_family() -> tuple[str, ...]:
     """Return the fewest weights of each family, or what continuous integration runs of it."""
     models = sorted(map(registry.model, registry.names(registry.MODELS)), key=lambda model: model.parameters or 0)
-    chosen = {model.family: model.name for model in reversed(models) if (model.macs or 0) <= LARGEST_MACS}
+    chosen = {model.family: model.name for model in reversed(models) if (model.macs or 0) <= MOST_MACS}
     return tuple({**chosen, **{registry.model(name).family: name for name in IN_CI}}.values())
 
 

@@ -130,7 +130,7 @@ FIRST_RUN = "irbench run resnet50"
 def in_small(command: str) -> str:
     """Return a command with the least work that still does what it says: a full run would take minutes.
 
-    Only the first run, with every default, keeps its large model and every backend.
+    Only the first run, with every default, keeps its large model; it and the run of cold starts keep every backend.
     """
     if command != FIRST_RUN:
         command = command.replace("resnet50", "cnn_cifar10")
@@ -143,7 +143,7 @@ def in_small(command: str) -> str:
         return f"{command} --launches 1"
     if not command.startswith("irbench run"):
         return command.removesuffix(" --confirm")  # which measures as long as the run did
-    if command != FIRST_RUN and "--backends" not in command and ".onnx" not in command:
+    if command != FIRST_RUN and not {"--backends", "--cold"} & {*command.split()} and ".onnx" not in command:
         command += " --backends ort,openvino"
     return f"{command} {'' if '--quick' in command else '--quick'} --budget 5s"
 

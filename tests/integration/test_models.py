@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 
 import numpy as np
 import pytest
-from zoo_parts import skipped_without_its_parts
+from zoo_parts import MOST_MACS, skipped_without_its_parts
 
 from irbench.feeds import POOL, generate
 from irbench.spec import BATCH
@@ -24,8 +24,6 @@ pytestmark = pytest.mark.slow
 SOURCES = {point.name: point.load() for point in entry_points(group="irbench.models")}
 SMALLEST = {source.family: source.name for source in sorted(SOURCES.values(), key=lambda item: -(item.parameters or 0))}
 """One of each family stands for it where every model would take hours."""
-MOST_MACS = 3_000_000_000
-"""TensorFlow takes a minute for what computes more, such as a U-Net on two times eight samples."""
 
 
 def models(names, most_macs=math.inf):
