@@ -37,6 +37,9 @@ MOST_ZERO = 0.995
 """Share of zeros above which a layer counts as dead: whatever computes it, its answer is right."""
 LARGEST = 32768.0
 """Magnitude above which half precision, which ends at 65504, has no room left to add two values."""
+_MASKED = -1e8
+"""At and below this number lies what layers add to scores that a mask hides, which no signal is; a signal that grows so
+large is as large with the other sign, too."""
 SATURATED = 0.999
 """Median top-1 probability above which a classifier is saturated: errors no longer move its answer."""
 FLAT_MARGIN = 1e-3
@@ -54,7 +57,7 @@ class LayerReport:
         name: The layer's name.
         tiny: Share of values that are not zero but smaller than :data:`TINY`.
         zero: Share of values that are zero.
-        largest: Largest magnitude; NaN or infinity where the output holds one.
+        largest: Largest magnitude but of what a mask hides; NaN or infinity where the output holds one.
     """
 
     name: str
@@ -142,7 +145,9 @@ def _layer_report(name: str, values: NDArray[Any]) -> LayerReport:
     magnitudes = np.abs(values)
     zeros = values.size - np.count_nonzero(values)
     tiny = np.count_nonzero(magnitudes < TINY) - zeros
-    return LayerReport(name, float(tiny / values.size), float(zeros / values.size), float(magnitudes.max()))
+    hidden = np.isfinite(values) & (values <= _MASKED)
+    largest = magnitudes[~hidden].max(initial=0.0)
+    return LayerReport(name, float(tiny / values.size), float(zeros / values.size), float(largest))
 
 
 def _class_report(scores: NDArray[Any]) -> ClassReport:

@@ -44,6 +44,17 @@ def test_signals_that_overflow_half_precision_are_named(model):
     assert any("conv2 gives values as large as" in problem for problem in problems(model))
 
 
+@pytest.mark.parametrize(("low", "found"), [(-1e9, ()), (-np.inf, ("layer masked gives NaN or infinity",))])
+def test_the_finite_number_that_hides_scores_is_no_signal_that_overflows(low, found):
+    import keras
+
+    scores = keras.Input((4,))
+    hidden = keras.layers.Lambda(lambda x: keras.ops.where(x > 0, x, low), name="masked")(scores)
+    masked = keras.Model(scores, keras.layers.Softmax()(hidden))
+    samples = [np.random.default_rng(0).standard_normal((8, 4), np.float32) + np.float32([2, 0, 0, 0])]
+    assert inspect_activations(masked, samples, classifier=False).problems[:1] == found
+
+
 def test_nan_is_named(model):
     scale(model, "conv3", np.nan)
     assert any("conv3 gives NaN" in problem for problem in problems(model))
