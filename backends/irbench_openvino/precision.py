@@ -64,8 +64,8 @@ def refuse_integers(held: str, asked: Precision) -> None:
     if asked == "int8" and held != "int8":
         raise Refusal(
             f"OpenVINO computes in int8 only if the graph was quantised; this one is {held}.",
-            hint="Measure it quantised: --optimize int8-static. A command without that option takes a file that irbench"
-            " optimize made with --precision int8 --quantize static.",
+            hint="Measure a file that irbench optimize --precision int8 --quantize static wrote, or let irbench run"
+            " quantise the graph: --optimize int8-static",
         )
 
 

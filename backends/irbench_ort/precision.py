@@ -58,8 +58,8 @@ def refuse_conversion(held: str, asked: Precision) -> None:
         return
     raise Refusal(
         f"ONNX Runtime computes in {asked} only if the graph was converted to {asked}; this one is fp32.",
-        hint=f"Measure it converted: --optimize {asked}. A command without that option takes a file that irbench"
-        f" optimize made with --precision {asked}.",
+        hint=f"Measure a file that irbench optimize --precision {asked} wrote, or let irbench run convert the graph:"
+        f" --optimize {asked}",
     )
 
 

@@ -34,6 +34,8 @@ UNCOUNTED_TEXTS: Mapping[UncountedReason, str] = {
 _MOST_NAMES = 5
 _TERMS = " + "
 """Where a formula is folded: not between a number and its unit."""
+_FACTORS = "·"
+"""Where a term is broken that is too long for a line."""
 _LEAST_SHARE = 0.001
 """Of all bytes: element types of sizes and axes are not named."""
 _COLUMN_NAMES = tuple(column.name for column in fields(CostRow))
@@ -155,10 +157,10 @@ def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[Column, ...]:
     if costs.formulas is not None:
         return (
             *([Column(counted)] if counted == "nodes" else []),
-            Column("MACs", words=True, folds=True, folds_at=_TERMS),
-            Column("FLOP", words=True, folds=True, folds_at=_TERMS),
+            Column("MACs", words=True, folds=True, folds_at=_TERMS, breaks_at=_FACTORS),
+            Column("FLOP", words=True, folds=True, folds_at=_TERMS, breaks_at=_FACTORS),
             Column("parameters"),
-            Column("bytes read and written", words=True, folds=True, folds_at=_TERMS),
+            Column("bytes read and written", words=True, folds=True, folds_at=_TERMS, breaks_at=_FACTORS),
         )
     return (
         Column(counted, drops=5),

@@ -147,7 +147,11 @@ def _times(rows: Sequence[ComparedRow]) -> str:
     some = " (per sample with several streams or instances)" if any(per_sample) and not all(per_sample) else ""
     by_run = [row.time.counted in ("runs", "values") for row in rows]
     over = "launches" if not any(by_run) else "runs" if all(by_run) else "launches or runs, as counted"
-    return f"base ms, new ms: {time}{some}, the median over {over}; p50 ms in irbench show is over all calls."
+    latency = "the latency of a batch " if any(per_sample) else ""
+    return (
+        f"base ms, new ms: {time}{some}, the median over {over};"
+        f" p50 ms in irbench show is {latency}over the calls of the included blocks, and may differ."
+    )
 
 
 def _confirmation(confirmation: Confirmation) -> Iterator[str]:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from irbench.plain_text import plain
 from irbench.render.csv_text import csv_cells
+from irbench.render.folding import fold, parts_of
 from irbench.render.line_wrapping import cell_count, wrap
 from irbench.render.markdown import markdown_cell
 
@@ -38,6 +39,8 @@ class Column:
         drops: Columns are left out where the table is too wide, that with the largest number first; 0 never.
         least: Columns are left out before this one is folded to fewer cells.
         folds_at: What cells are folded behind: a space, or what stands between parts that belong on one line.
+        breaks_at: What parts are broken behind that are longer than a line; may be empty.
+        longest: Words of more cells may be broken where the table is too wide.
     """
 
     heading: str
@@ -46,6 +49,8 @@ class Column:
     drops: int = 0
     least: int = _NARROWEST_COLUMN
     folds_at: str = " "
+    breaks_at: str = ""
+    longest: int = _LONGEST_WORD
 
 
 @dataclass(frozen=True)
@@ -109,10 +114,19 @@ class TextTable:
                 parts[-1].append(index)
             else:
                 parts.append([index])
-        return tuple(self._part((*range(leading), *part)) for part in parts)
+        return tuple(self._part((*range(leading), *part), leading, width) for part in parts)
 
-    def _part(self, shown: Sequence[int]) -> TextTable:
-        columns = tuple(replace(self.columns[index], drops=0) for index in shown)
+    def _part(self, shown: Sequence[int], leading: int, width: int) -> TextTable:
+        """Return some columns as a table; words of the leading ones are broken where others have no room otherwise."""
+        limits = [
+            _NARROWEST_COLUMN if column.folds and index < leading else folded
+            for index, (column, folded) in enumerate(zip(self.columns, self._folded, strict=True))
+        ]
+        widths = self._narrowed(self._folded, limits, shown, width)
+        columns = tuple(
+            replace(self.columns[index], drops=0, longest=min(self.columns[index].longest, widths[index]))
+            for index in shown
+        )
         rows = (replace(row, cells=tuple(row.cells[at] for at in shown if at < len(row.cells))) for row in self.rows)
         return TextTable(columns, tuple(rows))
 
@@ -164,16 +178,23 @@ class TextTable:
 
     def _fit(self, width: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the columns that are shown and every column's width: columns go where folding does not suffice."""
-        shown, widths = list(range(len(self.columns))), list(self._natural)
+        shown = list(range(len(self.columns)))
         for index in sorted(shown, key=lambda index: -self.columns[index].drops):
             if self.columns[index].drops and self._width(shown, self._folded) > width:
                 shown.remove(index)
-        for _ in range(self._width(shown, widths) - width):  # the widest column gives way, whichever that is by then
-            able = [index for index in shown if widths[index] > self._folded[index]]
+        return tuple(shown), self._narrowed(self._natural, self._folded, shown, width)
+
+    def _narrowed(
+        self, widths: Sequence[int], limits: Sequence[int], shown: Sequence[int], width: int
+    ) -> tuple[int, ...]:
+        """Return widths with which columns fit into ``width``, as far as the limit of each allows."""
+        found = list(widths)
+        for _ in range(self._width(shown, found) - width):  # the widest column gives way, whichever that is by then
+            able = [index for index in shown if found[index] > limits[index]]
             if not able:
                 break
-            widths[max(able, key=widths.__getitem__)] -= 1
-        return tuple(shown), tuple(widths)
+            found[max(able, key=found.__getitem__)] -= 1
+        return tuple(found)
 
     @cached_property
     def _folded(self) -> tuple[int, ...]:
@@ -186,17 +207,21 @@ class TextTable:
     def _longest_word(self, index: int) -> int:
         cells = (row.cells[index] for row in self.rows if index < len(row.cells))
         at = self.columns[index].folds_at
-        words = (word for cell in (self.columns[index].heading, *cells) for word in _parts(plain(cell), at))
-        return min(_LONGEST_WORD, max(map(cell_count, words), default=0))
+        words = (word for cell in (self.columns[index].heading, *cells) for word in parts_of(plain(cell), at))
+        return min(self.columns[index].longest, max(map(cell_count, words), default=0))
 
     def _row(self, row: Row, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
         if all(natural <= width for natural, width in zip(self._natural, widths, strict=True)):
             yield self._padded(row.cells, shown, widths)
             return
-        folded = [_fold(cell, self.columns[index].folds_at, widths[index]) for index, cell in enumerate(row.cells)]
+        folded = [self._fold(index, cell, widths[index]) for index, cell in enumerate(row.cells)]
         for level in range(max(len(folded[index]) for index in shown)):
             cells = tuple(lines[level] if level < len(lines) else "" for lines in folded)
             yield self._padded(cells, shown, widths)
+
+    def _fold(self, index: int, cell: str, width: int) -> list[str]:
+        column = self.columns[index]
+        return fold(cell, width, folds_at=column.folds_at, breaks_at=column.breaks_at)
 
     def _sentence_row(self, row: Row, shown: Sequence[int], widths: Sequence[int], width: int) -> Iterator[str]:
         """Yield the cells with the sentence in its column, or further left where there is no room for words."""
@@ -250,27 +275,6 @@ class ListingTable:
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width of the table; called by rich."""
         return Measurement.get(console, options, self.table)
-
-
-def _parts(text: str, folds_at: str) -> list[str]:
-    """Return what belongs on one line each; separators stay at the ends of lines."""
-    if not folds_at.strip():
-        return text.split()
-    *parts, last = text.split(folds_at)
-    return [*(part + folds_at.rstrip() for part in parts), last]
-
-
-def _fold(cell: str, folds_at: str, width: int) -> list[str]:
-    if not folds_at.strip():
-        return wrap(cell, width)
-    lines: list[str] = []
-    gap = " " if folds_at.endswith(" ") else ""
-    for part in _parts(plain(cell), folds_at):
-        if lines and cell_count(f"{lines[-1]}{gap}{part}") <= width:
-            lines[-1] += f"{gap}{part}"
-        else:
-            lines += wrap(part, width)
-    return lines
 
 
 def _pad(text: str, width: int, *, left: bool) -> str:

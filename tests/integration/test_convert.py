@@ -104,7 +104,7 @@ def test_a_precision_that_a_graph_does_not_hold_is_answered_with_what_works(mode
     called = irbench("run", model, "--backends", "ort", "--precision", "fp16", *FASTEST)
     assert called.code == 2
     hint = called.err.splitlines()[-1]
-    assert hint.startswith(("hint: Measure it converted: --optimize fp16", "hint: Choose another with --precision"))
+    assert hint.endswith(": --optimize fp16") or hint.startswith("hint: Choose another with --precision")
 
 
 @pytest.mark.parametrize(

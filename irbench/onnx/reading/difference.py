@@ -49,9 +49,9 @@ def difference(before: Inventory, after: Inventory) -> Difference:
 
     Nodes are the same when they have the same name, or, where tools rename nodes, the same operator and outputs. A
     fusion is found by walking, in the first graph, from the outputs of a new node back to its inputs, so it is seen
-    where the tool kept the names of the tensors between which it worked, or made new ones by adding to them
-    (:func:`irbench.onnx.reading.origins.find_origins`). What computes sizes is no part of it, nor what may lie behind
-    an input of which the origin is unknown. A node that several new ones depend on is part of the first.
+    where the tool kept the names of the tensors between which it worked, made new ones by adding to them, or cast or
+    reshaped them (:func:`irbench.onnx.reading.origins.find_origins`). What computes sizes is no part of it, nor what
+    may lie behind an input of which the origin is unknown. A node that several new ones depend on is part of the first.
     """
     named = {node.name: node for node in before.nodes if node.name}
     same_name = [(named[node.name], node) for node in after.nodes if node.name in named]
@@ -97,7 +97,7 @@ def _fusions(
     taken: set[int] = set()
     for node in new:
         kept = [name for name in node.outputs if name in maker]
-        starts = [maker[name] for name in kept or origins.of(node.outputs) if name in maker]
+        starts = [maker[name] for name in kept or origins.of_outputs(node.outputs) if name in maker]
         replaced = _between(starts, node.inputs, lost, origins, taken)
         if not kept and any(old.operator == node.operator for old in replaced):
             continue  # it only works on another shape
@@ -122,7 +122,7 @@ def _between(
         origins: What new tensors stand for.
         taken: Identities of nodes that others replaced.
     """
-    ends = {*inputs, *origins.of(inputs)}
+    ends = {*inputs, *origins.of_inputs(inputs)}
     found: dict[int, NodeEntry] = {}
     waiting = list(starts)
     while waiting:

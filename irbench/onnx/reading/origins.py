@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from irbench.onnx.reading.inventory import Inventory
+from irbench.onnx.reading.inventory import Inventory, NodeEntry
 
 __all__ = ["Origins", "find_origins", "sizes_of", "tensors_of"]
 
 _MOST_BITS = 1 << 30
 """128 MiB for all sets of landmarks: larger graphs than of some 20,000 nodes make do with the first landmarks."""
+
+_TYPES = frozenset({"Cast", "DequantizeLinear", "Identity", "QuantizeLinear"})
+_FORMS = _TYPES | {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+"""Operators whose output holds the values of their first input, in another type, shape or order."""
 
 
 @dataclass(frozen=True)
@@ -21,17 +25,25 @@ class Origins:
 
     Attributes:
         known: The tensor of the first graph that a new one stands for, for those of which it is known.
+        held: The tensor of the first graph of which a new one holds the values in another form, a cast one for example.
+        shown: The tensor of the first graph that holds the values of a new one in another form.
         nearest: The nearest landmarks that a tensor of the first graph follows from.
         behind: All landmarks that a new tensor follows from, for those of which it is not known what they stand for.
     """
 
     known: Mapping[str, str]
+    held: Mapping[str, str]
+    shown: Mapping[str, str]
     nearest: Mapping[str, int]
     behind: Mapping[str, int]
 
-    def of(self, names: Iterable[str]) -> list[str]:
-        """Return what some tensors stand for, where it is known."""
-        return [self.known[name] for name in names if name in self.known]
+    def of_outputs(self, names: Iterable[str]) -> list[str]:
+        """Return the tensors of the first graph whose makers the maker of some new ones took the place of."""
+        return [*filter(None, (self.known.get(name) or self.shown.get(name) for name in names))]
+
+    def of_inputs(self, names: Iterable[str]) -> list[str]:
+        """Return the tensors of the first graph from which what reads some new ones works on."""
+        return [*filter(None, (self.known.get(name) or self.held.get(name) for name in names))]
 
     def is_within(self, old: str, names: Iterable[str]) -> bool:
         """Return whether one of some tensors of the second graph can stand for ``old``, though it is not known to."""
@@ -42,7 +54,8 @@ def find_origins(before: Inventory, after: Inventory) -> Origins:
     """Return for which tensors of ``before`` those stand that only ``after`` has.
 
     Tools name a tensor by adding to the name of another one, ``scores_reshape``. It stands for ``scores`` if it follows
-    from all that these followed from: a mask that is named ``scores_where`` does not.
+    from all that these followed from: a mask that is named ``scores_where`` does not. What a ``Cast`` reads or makes
+    is told by its other side, whatever its name is.
     """
     old, new = tensors_of(before), tensors_of(after)
     names = dict.fromkeys(name for node in before.nodes for name in (*node.inputs, *node.outputs))
@@ -53,7 +66,9 @@ def find_origins(before: Inventory, after: Inventory) -> Origins:
     behind = {name: bits_of for name, bits_of in _followed(after, bits, through=True).items() if name not in names}
     stems = {name: next((stem for stem in _stems(name) if stem in nearest), None) for name in behind}
     known = {name: stem for name, stem in stems.items() if stem is not None and not nearest[stem] & ~behind[name]}
-    return Origins(known, nearest, {name: all_behind for name, all_behind in behind.items() if name not in known})
+    held = _held(after, names, known)
+    unknown = {name: all_behind for name, all_behind in behind.items() if name not in known and name not in held}
+    return Origins(known, held, _shown(after, names), nearest, unknown)
 
 
 def tensors_of(graph: Inventory) -> frozenset[str]:
@@ -100,6 +115,39 @@ def _followed(graph: Inventory, bits: Mapping[str, int], *, through: bool) -> Ma
         for name in filter(None, node.outputs):
             found[name] = behind | bits.get(name, 0) if through else bits.get(name, behind)
     return found
+
+
+def _held(after: Inventory, names: Collection[str], known: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the tensors whose values other tensors of ``after`` hold in another form.
+
+    Args:
+        after: The second graph, its nodes in the order of their work.
+        names: All tensors of the first one.
+        known: What tensors of the second one stand for.
+    """
+    found: dict[str, str] = {}
+    for source, made in _forms(after.nodes):
+        origin = source if source in names else known.get(source) or found.get(source)
+        if origin and made not in names and made not in known:
+            found[made] = origin
+    return found
+
+
+def _shown(after: Inventory, names: Collection[str]) -> Mapping[str, str]:
+    """Return which of the tensors ``names`` of the first graph hold those that only ``after`` has in another form."""
+    found: dict[str, str] = {}
+    for source, made in _forms(reversed(after.nodes)):
+        shown = made if made in names else found.get(made)
+        if shown and source not in names:
+            found[source] = shown
+    return found
+
+
+def _forms(nodes: Iterable[NodeEntry]) -> Iterator[tuple[str, str]]:
+    """Yield a tensor and the one that holds its values in another form."""
+    for node in nodes:
+        if node.op_type in _FORMS and node.inputs and node.outputs:
+            yield node.inputs[0], node.outputs[0]
 
 
 def _stems(name: str) -> Iterator[str]:

@@ -13,6 +13,8 @@ import pytest
 import written_graphs
 from onnx import TensorProto, helper, numpy_helper
 
+from irbench.onnx.reading.difference import Fusion, difference
+from irbench.onnx.reading.inventory import take_inventory
 from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer.narrow import narrow
 
@@ -256,3 +258,18 @@ def test_an_input_whose_type_is_fixed_stays_wide(scales: tuple[float, ...]):
     resize = next(node for node in model.graph if node.op_type == "Resize")
     assert [value.dtype.name for value in resize.inputs if value is not None] == ["FLOAT16", "FLOAT"]
     assert answers(model).shape == (2, 8)
+
+
+def test_the_casts_of_a_narrow_graph_hide_no_fusion_from_a_reader(tmp_path: Path):
+    header = '<ir_version: 9, opset_import: ["": 18]> g (float[2, 4] x) => (float[2, 4] y)'
+    weights = "<float two = {2}, float[4] one = {1, 1, 1, 1}>"
+    parts = "{ d = Sub (x, x)  s = Pow (d, two)  t = Sqrt (s)  n = Div (d, t)  y = Mul (n, one) }"
+    before = onnx.parser.parse_model(f"{header} {weights} {parts}")
+    after = onnx_ir.from_proto(onnx.parser.parse_model(f"{header} {weights} {{ y = LayerNormalization (x, one) }}"))
+    assert narrow(after, "fp16")
+    assert operators(after) == ["Cast", "LayerNormalization", "Cast"]
+    onnx.save(before, tmp_path / "before.onnx")
+    onnx_ir.save(after, tmp_path / "after.onnx")
+    found = difference(take_inventory(tmp_path / "before.onnx"), take_inventory(tmp_path / "after.onnx"))
+    parts_of = tuple((operator, 1) for operator in ("Div", "Mul", "Pow", "Sqrt", "Sub"))
+    assert found.fusions == {Fusion("LayerNormalization", parts_of): 1}

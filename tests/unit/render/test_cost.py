@@ -96,6 +96,47 @@ def test_every_formula_is_shown_on_a_narrow_terminal(width, per_node):
     assert shown_columns == "nodes MACs FLOP parameters bytes read and written"
 
 
+LONG = "/model/decoder/layers.2/encoder_attention/"
+
+
+def long_names():
+    text = (
+        "(float[batch, sequence_length, 384] x, float[batch, past_sequence_length, 384] past) => (y)"
+        " { q = MatMul (x, w)  k = Transpose <perm = [0, 2, 1]> (past)  s = MatMul (q, k)  p = Softmax (s)"
+        "  a = MatMul (p, past)  y = LayerNormalization (a, g) }"
+    )
+    shapes = {"x": ("batch", "sequence_length", 384), "past": ("batch", "past_sequence_length", 384)}
+    inputs = tuple(TensorSpec(name, "float32", shape) for name, shape in shapes.items())
+    made = graph(text, w=ones(384, 384), g=ones(384))
+    for node in made.graph.node:
+        node.name = f"{LONG}{node.output[0]}_projection/{node.op_type}"
+    found = model_formulas(made, inputs)
+    return GraphCosts("net", found.example, found, inputs)
+
+
+@pytest.mark.parametrize("per_node", [False, True])
+@pytest.mark.parametrize("width", [60, 70, 72, 80])
+def test_formulas_of_long_names_are_nowhere_cut_and_keep_their_units(width, per_node):
+    printed = shown(long_names(), width, per_node=per_node)
+    assert max(map(len, printed.splitlines())) <= width
+    assert "cut at column" not in printed
+    wide = shown(long_names(), 400, per_node=per_node)
+    for heading in ("MACs", "FLOP", "bytes read and written"):
+        lines = lines_of_columns(printed, heading)
+        assert "".join(lines).replace(" ", "") == "".join(lines_of_columns(wide, heading)).replace(" ", "")
+        assert not any(re.match(r"[kMG]?B?·|[kMG]?B\b", line) for line in lines)
+
+
+def lines_of_columns(printed, heading):
+    """Return what stands below a heading in each table that has it."""
+    found = []
+    for first, *rest in (table.splitlines() for table in printed.split("\n\n")):
+        if first.startswith(("class ", "node ", "operator ")) and (at := f"{first}  ".find(f" {heading}  ") + 1):
+            after = re.search(r"  +(?=\w)", first[at:])
+            found += [line[at : at + after.end() if after else None].strip() for line in rest]
+    return found
+
+
 def terms_of_tables(printed):
     return {*re.findall(r"[\w.]+(?: [kMGB]+)?·[\w·²]+", printed[printed.index("class ") :])}
 

@@ -89,7 +89,15 @@ def test_both_forms_say_that_the_times_are_not_the_p50_of_a_run():
     assert meaning_of_times(SLOWER, streams) == (
         "time of a batch (per sample with several streams or instances), the median over launches"
     )
-    assert "p50 ms in irbench show is over all calls" in " ".join(text(FOUND).split())
+
+
+def test_the_p50_of_a_run_is_over_included_blocks_and_a_latency_where_the_times_are_not():
+    streams = replace(SLOWER, key=replace(KEY, streams=2))
+    said = " ".join(text(FOUND).split())
+    assert "; p50 ms in irbench show is over the calls of the included blocks, and may differ." in said
+    for rows in ((streams,), (SLOWER, streams)):
+        said = " ".join(text(replace(FOUND, rows=rows)).split())
+        assert "; p50 ms in irbench show is the latency of a batch over the calls of the included blocks" in said
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What was done to a graph is told by names, and fusions by what lies between the tensors of a new node."""
 
+import pytest
+
 from irbench.onnx.reading.difference import Difference, Fusion, difference
 from irbench.onnx.reading.inventory import Inventory, NodeEntry, WeightEntry
 
@@ -111,6 +113,36 @@ def test_what_may_lie_behind_an_input_of_unknown_origin_is_no_part_of_a_fusion()
     before = graph(*MASKED, node("dense", "MatMul", "y w", "z"), node("relu", "Relu", "z", "out"), weights="w lowest")
     made = (node("n1", "Attention", "q k v mask", "val_0"), node("n2", "DenseRelu", "val_0 w", "out"))
     assert not difference(before, graph(*made, weights="w")).fusions
+
+
+WHOLE_GELU = {Fusion("Gelu", (("Add", 1), ("Div", 1), ("Erf", 1), ("Mul", 2))): 1}
+
+
+@pytest.mark.parametrize("read", ["x_narrow", "val_0"])
+@pytest.mark.parametrize("made", ["y_narrow", "val_1"])
+@pytest.mark.parametrize("form", ["Cast", "Identity", "Transpose", "QuantizeLinear"])
+def test_casts_around_a_fusion_hide_nothing_of_it(form, read, made):
+    after = (node("n1", form, "x", read), node("n2", "Gelu", read, made), node("n3", "Cast", made, "y"))
+    assert difference(graph(*GELU, weights="c one h"), graph(*after)).fusions == WHOLE_GELU
+
+
+def test_a_fusion_ends_at_the_tensor_whose_values_an_input_holds():
+    before = graph(node("up", "Mul", "in two", "x"), *GELU, weights="two c one h")
+    up = (node("n0", "Scale", "in two", "x_scale"), node("n1", "Cast", "x_scale", "val_0"))
+    after = graph(
+        *up, node("n2", "Reshape", "val_0 flat", "val_1"), node("n3", "Gelu", "val_1", "y"), weights="two flat"
+    )
+    assert difference(before, after).fusions == WHOLE_GELU
+
+
+def test_a_cast_takes_no_place_of_what_computes_its_values():
+    dense = (node("flat", "Reshape", "x s", "a"), node("dense", "MatMul", "a w", "b"), node("bias", "Add", "b c", "y"))
+    before = graph(*dense, node("end", "Neg", "y", "z"), weights="s w c")
+    named = (node("n1", "MatMul", "x w", "b_matmul"), node("n2", "Cast", "b_matmul", "val_0"))
+    behind = (*named, node("n3", "Add", "val_0 c", "y"), node("n4", "Neg", "y", "z"))
+    ahead = (node("n1", "MatMul", "x w", "val_0"), node("n2", "Cast", "val_0", "y"), node("n3", "Neg", "y", "z"))
+    assert not difference(before, graph(*behind, weights="s w c")).fusions
+    assert not difference(before, graph(*ahead, weights="s w c")).fusions
 
 
 def test_a_node_that_only_works_on_another_shape_is_no_fusion():
