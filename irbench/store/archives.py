@@ -160,7 +160,7 @@ def _pack(folder: Path, tar: tarfile.TarFile) -> None:
     document = decode_document(whole, str(folder / RUN_FILE))
     _add(tar, document, RUN_FILE, whole)
     for name in sorted(document.launches):
-        _add(tar, document, name, read_launch(folder, name, document, follow=False))
+        _add(tar, document, name, read_launch(folder, name, document))
     for name, log in read_logs(folder, document, _LARGEST_LOG_BYTES):
         _add(tar, document, f"{LOGS}/{name}", log)
 

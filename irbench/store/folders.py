@@ -21,6 +21,7 @@ __all__ = [
     "UnsearchedReason",
     "default_root",
     "folders_of_runs",
+    "is_run",
     "place_of",
     "profiles_folder",
     "run_folders",
@@ -88,10 +89,16 @@ def profiles_folder(root: Path) -> Path:
     return root / _PROFILES
 
 
+def is_run(folder: Path) -> bool:
+    """Return whether a folder holds a run, which may be damaged: something that is called like a run's file."""
+    return os.path.lexists(folder / RUN_FILE)
+
+
 def run_folders(root: Path, unreadable: Unreadable = lambda _path, _error: None) -> Iterator[tuple[str, Stamp]]:
     """Yield each run's folder, relative to the root, with the stamp of its file.
 
-    Folders whose name begins with a dot are somebody's unfinished work and no runs.
+    Folders whose name begins with a dot are somebody's unfinished work and no runs. A link, a pipe or a folder that is
+    called like a run's file makes a run too: who reads it says what is wrong with it.
 
     Args:
         root: The folder of results.
@@ -100,7 +107,7 @@ def run_folders(root: Path, unreadable: Unreadable = lambda _path, _error: None)
     for month in _entries(root / _RUNS, unreadable):
         for run in _entries(month, unreadable):
             try:
-                state = os.stat(f"{run.path}/{RUN_FILE}")  # noqa: PTH116 - thousands of Path objects would take longer
+                state = os.lstat(f"{run.path}/{RUN_FILE}")  # readers refuse links; Path objects would take longer
             except (FileNotFoundError, NotADirectoryError):
                 continue  # no run, or removed while we looked
             except OSError as error:

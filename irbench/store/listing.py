@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
 from irbench.store.files import unreadable
-from irbench.store.folders import RUN_FILE, Stamp, profiles_folder, run_folders
+from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, run_folders
 from irbench.store.index import Index
-from irbench.system.file_states import is_file
 from irbench.system.locks import is_held
 
 __all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs", "resumable_runs", "runs_called"]
@@ -126,7 +125,7 @@ def find_run(root: Path, name: str | None) -> Path:
 def _of_path(name: str) -> Path | None:
     path = Path(name)
     for folder in (path, path.parent) if path.name == RUN_FILE else (path,):
-        if name and is_file(folder / RUN_FILE):
+        if name and is_run(folder):
             return folder.resolve()  # the folder's own name is the run's, which "." would hide
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,9 +81,11 @@ def find_profile(root: Path, name: str) -> Path:
     Raises:
         IrbenchError: There is no such profile, or several are meant.
     """
-    for path in (Path(name), Path(name) / PROFILE_FILE):
-        if name and is_file(path):
-            return path
+    path = Path(name)
+    if name and is_file(path):
+        return path
+    if name and os.path.lexists(path / PROFILE_FILE):
+        return path / PROFILE_FILE
     stored = _stored(root)
     found = stored[-1:] if name == _LATEST else [path for path in stored if _id_of(path).startswith(name.upper())]
     if len(found) == 1 and name:

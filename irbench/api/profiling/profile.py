@@ -38,7 +38,7 @@ from irbench.runner.progress import Listener
 from irbench.runner.signals import signals_deferred
 from irbench.store import default_root
 from irbench.store.files import read_bytes
-from irbench.store.profiles import begin_profile, find_profile
+from irbench.store.profiles import PROFILE_FILE, begin_profile, find_profile
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
@@ -220,7 +220,7 @@ def load_profile(name: str | PathLike[str] = "latest", *, results: str | PathLik
         IrbenchError: There is no such profile, or it is damaged.
     """
     path = find_profile(default_root() if results is None else Path(results), str(name))
-    return Profile(decode_profile(read_bytes(path), str(path)), path.parent)
+    return Profile(decode_profile(read_bytes(path, follow=path.name != PROFILE_FILE), str(path)), path.parent)
 
 
 def _has_uncounted_cell(counters: ProfileCounters | None) -> bool:
