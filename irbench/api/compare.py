@@ -15,6 +15,7 @@ from irbench.across_runs.sides import Side, read_side
 from irbench.api import values
 from irbench.api.display import Displayable
 from irbench.api.options import Readers, read_keywords
+from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.render.across_runs_texts import blocked_message, problem_text
@@ -250,5 +251,5 @@ _READERS: Readers = {
     "force": ("True", values.flag),
     "confirm": ("True", values.flag),
     "allow_own_code": ("True", values.flag),
-    "results": ('"./results"', Path),
+    "results": ('"./results"', path),
 }

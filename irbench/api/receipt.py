@@ -18,6 +18,7 @@ from irbench.api.confirmation import other_software
 from irbench.api.display import Displayable
 from irbench.api.measurement import measure
 from irbench.api.options import Readers, RunOptions, read_keywords
+from irbench.api.paths import given_path, path
 from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
@@ -135,7 +136,8 @@ def receipt(
         IrbenchError: There is no such run, it is damaged or was altered, it claims nothing, or the file cannot be
             written.
     """
-    return write_receipt(str(run), None if output is None else Path(output), None if results is None else Path(results))
+    file = None if output is None else given_path("output", output)
+    return write_receipt(str(run), file, None if results is None else given_path("results", results))
 
 
 def write_receipt(run: str, output: Path | None, results: Path | None) -> Receipt:
@@ -268,5 +270,5 @@ _READERS: Readers = {
     "budget": ('"90s", or 90', values.duration_s),
     "quick": ("True", values.flag),
     "no_lock": ("True", values.flag),
-    "results": ('"./results"', Path),
+    "results": ('"./results"', path),
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.api.display import Displayable, as_text
+from irbench.api.paths import given_path
 from irbench.api.results_export import chosen_columns, export_run
 from irbench.api.rows import RunRow, row_of, rows_to_pandas
 from irbench.cold_row import ColdTable
@@ -258,7 +259,8 @@ class Run(Displayable):
             IrbenchError: The file's name tells no format, a value is none that the keyword takes, a library is not
                 installed, samples are damaged, or the file cannot be written.
         """
-        export_run(ExportedRun(self.document, self.folder), Path(output), format, chosen_columns(columns))
+        target = given_path("output", output)
+        export_run(ExportedRun(self.document, self.folder), target, format, chosen_columns(columns))
 
     def to_text(self, form: TextFormat = "table", *, warnings: bool = False, memory: bool = False) -> str:
         """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown.

@@ -12,6 +12,7 @@ from irbench.api import values
 from irbench.api.environments import Environments
 from irbench.api.measurement import StoredRun, measure_requested, refuse_within_a_worker
 from irbench.api.options import Readers, RunOptions, read_keywords
+from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.results import Run
@@ -207,5 +208,5 @@ def _require_unchanged(document: RunDocument, changes: Sequence[RunChange]) -> N
 _READERS: Readers = {
     "allow_own_code": ("True", values.flag),
     "no_lock": ("True", values.flag),
-    "results": ('"./results"', Path),
+    "results": ('"./results"', path),
 }

@@ -14,6 +14,7 @@ from irbench.store.entries import RunEntry
 from irbench.store.files import unreadable
 from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, run_folders
 from irbench.store.index import Index
+from irbench.system.file_states import is_folder
 from irbench.system.locks import is_held
 
 __all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs", "resumable_runs", "runs_called"]
@@ -166,7 +167,8 @@ def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
         names = _listed([folder.name for folder in fitting[-5:]])
         raise IrbenchError(f"{len(fitting)} runs match {name!r}.", hint=f"Give more characters: {names}")
     if not fitting:
-        is_profile = name and next(profiles_folder(root).glob(f"*/{glob.escape(name.upper())}*"), None) is not None
+        profiles = profiles_folder(root)
+        is_profile = name and is_folder(profiles) and any(profiles.glob(f"*/{glob.escape(name.upper())}*"))
         hint = (
             f"It is a profile: irbench profile --show {name}" if is_profile else "List the stored runs: irbench results"
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 from irbench.store.files import explained, make_folder, prove_writable
 from irbench.store.folders import LOGS, profiles_folder
-from irbench.system.file_states import is_file
+from irbench.system.file_states import is_file, is_folder
 from irbench.system.files import write_atomically
 
 __all__ = ["PROFILE_FILE", "ProfileWriter", "begin_profile", "find_profile", "profile_ids"]
@@ -99,7 +99,8 @@ def find_profile(root: Path, name: str) -> Path:
 
 
 def _stored(root: Path) -> list[Path]:
-    return sorted(profiles_folder(root).glob(f"*/*/{PROFILE_FILE}"), key=_id_of)
+    folder = profiles_folder(root)
+    return sorted(folder.glob(f"*/*/{PROFILE_FILE}"), key=_id_of) if is_folder(folder) else []
 
 
 def _id_of(path: Path) -> str:

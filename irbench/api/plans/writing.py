@@ -10,13 +10,13 @@ from typing import Any
 
 from irbench.api.accuracy_limits import metric_text
 from irbench.api.options import RunOptions
+from irbench.api.paths import results_folder
 from irbench.api.plans import reading
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.render.quantities import cpu_list
 from irbench.result import SEARCH_RUN
 from irbench.spec import shape_text
-from irbench.store.folders import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
 from irbench.sweeps.cells import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
@@ -39,7 +39,7 @@ def plan_from(run: str | PathLike[str] = "latest", *, results: str | PathLike[st
     Raises:
         IrbenchError: There is no such run, or it cannot be repeated: a soak, or inputs that were arrays in memory.
     """
-    folder = find_run(default_root() if results is None else Path(results), str(run))
+    folder = find_run(results_folder(results), str(run))
     document = load_document(folder)
     if document.plan.get("soak") is not None:
         raise IrbenchError(

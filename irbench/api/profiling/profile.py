@@ -13,6 +13,7 @@ from irbench.api.choices import require_form, require_rows
 from irbench.api.counters import with_cycles
 from irbench.api.display import Displayable, as_text
 from irbench.api.measurement import refuse_within_a_worker
+from irbench.api.paths import given_path, results_folder
 from irbench.api.profiling.begin import begun_profile, with_capable_backends
 from irbench.api.profiling.counted import counted_profile
 from irbench.api.profiling.options import TOP, ProfileKeywords, ProfileOptions, profile_options
@@ -147,7 +148,7 @@ class Profile(Displayable):
         """
         from irbench.render.formats.operator_trace import write_trace
 
-        write_trace(self.document, Path(output))
+        write_trace(self.document, given_path("output", output))
 
     def view(self, by: By = "class", top: int = TOP) -> ProfileView:
         """Return what ``irbench profile`` prints.
@@ -219,7 +220,7 @@ def load_profile(name: str | PathLike[str] = "latest", *, results: str | PathLik
     Raises:
         IrbenchError: There is no such profile, or it is damaged.
     """
-    path = find_profile(default_root() if results is None else Path(results), str(name))
+    path = find_profile(results_folder(results), str(name))
     return Profile(decode_profile(read_bytes(path, follow=path.name != PROFILE_FILE), str(path)), path.parent)
 
 
