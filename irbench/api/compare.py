@@ -21,7 +21,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.render.across_runs_texts import blocked_message, problem_text
 from irbench.render.json_text import json_text
 from irbench.spec import Timing
-from irbench.store.folders import default_root
+from irbench.store.folders import default_root, results_option
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.scratch import scratch_folder
 
@@ -235,14 +235,14 @@ def _sides(options: CompareOptions, scratch: Path, say: Say) -> tuple[Side, Side
         raise errors[-1]
     empty = [side.name for side in read if not side.runs]
     if empty:
-        raise IrbenchError(f"{' and '.join(empty)}: no run that can be compared.", hint=_hint(problems[0].facts))
+        raise IrbenchError(f"{' and '.join(empty)}: no run that can be compared.", hint=_hint(problems[0].facts, root))
     base, new = read
     return base, new
 
 
-def _hint(facts: object) -> str:
+def _hint(facts: object, root: Path) -> str:
     hint = facts.get("hint") if isinstance(facts, dict) else ""
-    return str(hint or "List the stored runs: irbench results")
+    return str(hint or f"List the stored runs: irbench results{results_option(root)}")
 
 
 _READERS: Readers = {

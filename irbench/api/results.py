@@ -215,7 +215,7 @@ class Run(Displayable):
         from irbench.store.reading import check_launches, read_launches
 
         check_launches(self.folder, self.document)
-        return samples_of(self.document, read_launches(self.folder, self.document))
+        return samples_of(self.document, read_launches(self.folder, self.document), self.folder)
 
     def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows of all tables as a DataFrame, also those of cold starts and soaks.

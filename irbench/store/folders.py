@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Literal, TypeAlias
 
 from irbench.errors import IrbenchError
@@ -24,6 +25,9 @@ __all__ = [
     "is_run",
     "place_of",
     "profiles_folder",
+    "removal_of",
+    "results_option",
+    "run_argument",
     "run_folders",
 ]
 
@@ -82,6 +86,29 @@ def default_root() -> Path:
 def place_of(root: Path, created: str, run_id: str) -> Path:
     """Return the folder of a run that was created at that moment (ISO 8601, UTC)."""
     return root / _RUNS / created[: len("yyyy-mm")] / run_id
+
+
+def results_option(root: Path) -> str:
+    """Return what a command needs behind it to find what lies in ``root``; nothing where it looks there anyway."""
+    try:
+        is_default = default_root().absolute() == root.absolute()
+    except IrbenchError:  # there is no usual place
+        is_default = False
+    return "" if is_default else f" --results {quote(str(root))}"
+
+
+def run_argument(folder: Path) -> str:
+    """Return what names a run in a command: its id and where it is stored, or its folder where that is in no store."""
+    root = folder.parent.parent.parent
+    if folder.parent.parent.name != _RUNS:
+        return quote(str(folder))
+    return f"{folder.name}{results_option(root)}"
+
+
+def removal_of(folder: Path) -> str:
+    """Return the command that removes a run."""
+    is_stored = folder.parent.parent.name == _RUNS
+    return f"{'irbench results rm' if is_stored else 'rm -r'} {run_argument(folder)}"
 
 
 def profiles_folder(root: Path) -> Path:

@@ -21,7 +21,7 @@ from irbench.spec import Timing
 from irbench.store.archives import unpack
 from irbench.store.document import decode_document
 from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes
-from irbench.store.folders import LOGS, RUN_FILE, Unsearched, folders_of_runs, place_of
+from irbench.store.folders import LOGS, RUN_FILE, Unsearched, folders_of_runs, place_of, removal_of
 from irbench.store.launches import decode_launch
 from irbench.store.logs import read_logs
 from irbench.store.reading import check_launches, read_launch
@@ -112,7 +112,7 @@ def _take(run: _Run, root: Path, scratch: Path, copies: dict[Path, Path], presen
     elif os.path.lexists(place):  # asked last: somebody may remove it meanwhile
         raise IrbenchError(
             f"Run {run_id} is already stored with different content, in {place}.",
-            hint=f"If the one in {run.folder} is correct: irbench results rm {run_id}",
+            hint=f"If the one in {run.folder} is correct: {removal_of(place)}",
         )
     elif place not in copies:
         copies[place] = _copy(run, scratch / run_id)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
 from irbench.store.files import unreadable
-from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, run_folders
+from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, results_option, run_folders
 from irbench.store.index import Index
 from irbench.system.file_states import is_folder
 from irbench.system.locks import is_held
@@ -169,10 +169,10 @@ def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
     if not fitting:
         profiles = profiles_folder(root)
         is_profile = name and is_folder(profiles) and any(profiles.glob(f"*/{glob.escape(name.upper())}*"))
-        hint = (
+        way = (
             f"It is a profile: irbench profile --show {name}" if is_profile else "List the stored runs: irbench results"
         )
-        raise IrbenchError(f"There is no run {name!r} in {root}.", hint=hint)
+        raise IrbenchError(f"There is no run {name!r} in {root}.", hint=f"{way}{results_option(root)}")
     return fitting[0]
 
 

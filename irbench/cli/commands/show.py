@@ -78,7 +78,7 @@ def command(
     folder, document = _found(run, results)
     if form == "table":
         _refuse_memory_of_others(document, memory=memory)
-        write_document(document, form, output, intervals=intervals, warnings=warnings, memory=memory)
+        write_document(document, folder, form, output, intervals=intervals, warnings=warnings, memory=memory)
         say_how_to_resume(document, results)
     else:
         write_run(document, folder, form, output, columns)
@@ -168,4 +168,4 @@ def _write_samples(folder: Path, document: RunDocument, form: str, output: Path 
     _refuse_samples_elsewhere(document)
     check_launches(folder, document)
     with data_file(output) as target:
-        write_samples(samples_of(document, read_launches(folder, document)), form, target)
+        write_samples(samples_of(document, read_launches(folder, document), folder), form, target)
