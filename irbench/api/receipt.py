@@ -14,7 +14,7 @@ from irbench.across_runs.reading import read_run
 from irbench.across_runs.receipt import Receipt, decode_receipt, encode_receipt, receipt_of
 from irbench.across_runs.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
 from irbench.api import values
-from irbench.api.confirmation import other_software
+from irbench.api.confirmation import other_confinement, other_software
 from irbench.api.display import Displayable
 from irbench.api.measurement import measure
 from irbench.api.options import Readers, RunOptions, read_keywords
@@ -54,7 +54,7 @@ class ReplayOptions:
     Attributes:
         claim: The receipt's file.
         models: Where its models lie here, in the order of the plan; empty where they are where they were.
-        force: Whether it is replayed on another machine, or with other versions.
+        force: Whether it is replayed on another machine, with other versions, or with another confinement.
         allow_own_code: Whether rows of own code, and functions that make models, are run.
         within: Intervals that lie no further apart than this fraction agree.
         budget: Time for the run, in seconds; ``None`` for that of the plan.
@@ -170,7 +170,7 @@ def replay(
     Args:
         claim: A file of :func:`receipt`.
         models: Where its models lie here, in the order of its plan; where they were by default.
-        force: Replay it on another machine, or with other versions.
+        force: Replay it on another machine, with other versions, or with another confinement.
         allow_own_code: Run the commands and functions that its plan names; without it such a plan is not replayed.
         within: Intervals that lie no further apart than this agree: ``"2%"`` or 0.02.
         budget: Time for the run, ``"90s"`` or seconds; that of the plan by default.
@@ -228,7 +228,7 @@ def _obstacle(claimed: Receipt) -> Obstacle | None:
     if fingerprint(host.describe()) != claimed.machine:
         return Obstacle("other-machine")
     changed = other_software(claimed.environment.get("distributions") or {})
-    return Obstacle("other-software", {"names": list(changed)}) if changed else None
+    return Obstacle("other-software", {"names": list(changed)}) if changed else other_confinement(claimed.environment)
 
 
 def _own_code(planned: RunOptions, options: ReplayOptions) -> Obstacle | None:

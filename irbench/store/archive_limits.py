@@ -8,7 +8,7 @@ _MOST_FILES = 1 << 18
 """Ten thousand runs of 26 files each; a run has a file for each launch, one for each row, and its document."""
 
 _MOST_RUNS = 1 << 14
-"""Their documents are written to files before the rest of an archive is looked at, and each file takes a disk a while."""
+"""Their documents are written to files before the rest of an archive is looked at, and each file takes a while."""
 
 _MOST_BYTES = 1 << 32
 """Of everything that is unpacked: ten thousand runs of the usual 200 kB take half of that."""
