@@ -47,7 +47,7 @@ def unreadable_answer(why: str) -> CallFailed:
     """Return the failure of a call whose answer is not what the call returns.
 
     Args:
-        why: The end of a sentence: ``it is of another type``.
+        why: The end of a sentence: ``it is not what was asked for``.
     """
     return CallFailed(f"Its answer cannot be read: {why}", exit_code=ExitCode.FAILED_CELL)
 

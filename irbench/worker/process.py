@@ -184,9 +184,9 @@ class Worker:
                 known = ExitCode(code) if code and code in set(ExitCode) else ExitCode.FAILED_CELL
                 raise CallFailed(message.message, hint=message.hint, exit_code=known)
             if not isinstance(message, Reply):
-                raise unreadable_answer("it is none")
+                raise unreadable_answer("it is no reply")
             if has_type is not None and not has_type(message.value):
-                raise unreadable_answer("it is of another type")
+                raise unreadable_answer("it is not what was asked for")
             return message.value
 
     def freeze(self) -> None:

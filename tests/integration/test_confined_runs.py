@@ -63,12 +63,12 @@ def test_a_confined_worker_reads_what_it_may_and_answers(tmp_path: Path) -> None
 def test_an_answer_of_another_type_is_a_failure_of_its_call(tmp_path: Path) -> None:
     allowed = Confinement(for_runtime=True)
     with Worker(tmp_path / "log", confinement=allowed) as worker:
-        with pytest.raises(CallFailed, match="answer cannot be read: it is of another type") as caught:
+        with pytest.raises(CallFailed, match="answer cannot be read: it is not what was asked for") as caught:
             worker.ask("builtins:len", "abc", deadline_s=30, returns=str)
         assert caught.value.exit_code is ExitCode.FAILED_CELL
         assert worker.ask("builtins:len", "abc", deadline_s=30, returns=int) == 3
         worker.ask("tests_support:WrongHost", deadline_s=30, hold=True)
-        with pytest.raises(CallFailed, match="answer cannot be read: it is of another type"):
+        with pytest.raises(CallFailed, match="answer cannot be read: it is not what was asked for"):
             worker.ask("prepare", deadline_s=30)
         assert worker.ask("peak_memory_bytes", deadline_s=30) == 3
 
