@@ -29,7 +29,7 @@ from irbench.render.across_runs_texts import problem_text
 from irbench.render.json_text import json_text
 from irbench.spec import Timing
 from irbench.store.files import explained, read_bytes
-from irbench.store.folders import default_root
+from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run
 from irbench.system import host
 from irbench.system.files import write_atomically
@@ -142,9 +142,10 @@ def receipt(
 
 def write_receipt(run: str, output: Path | None, results: Path | None) -> Receipt:
     """Return the receipt of a run, written to ``output``; raises as :func:`receipt` does."""
-    read, problems = read_run(find_run(results or default_root(), run))
+    root = results or default_root()
+    read, problems = read_run(find_run(root, run))
     if read is None:
-        remedy = problems[0].facts.get("hint") or "Name another run: irbench results lists them."
+        remedy = problems[0].facts.get("hint") or f"Name another run: irbench results{results_option(root)}"
         raise IrbenchError(" ".join(map(problem_text, problems)), hint=str(remedy))
     made = receipt_of(read)
     if output is not None:

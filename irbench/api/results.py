@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Interrupted", "Run", "RunTable", "TableWinner", "TextFormat"]
 
+_WHOLE = "print(run.to_text(warnings=True))"
+"""What shows the warnings of a run whole."""
+
 TextFormat = Literal["table", "json", "jsonl", "csv", "md"]
 
 
@@ -275,7 +278,7 @@ class Run(Displayable):
         if form == "table":
             if not warnings and not memory:
                 return str(self)
-            return as_text(DocumentView(self.document, warnings=warnings, memory=memory))
+            return as_text(DocumentView(self.document, call=_WHOLE, warnings=warnings, memory=memory))
         return render_document(self.document, form)
 
     def __repr__(self) -> str:
@@ -287,4 +290,4 @@ class Run(Displayable):
         """Return the tables as ``irbench show`` prints them; called by rich."""
         from irbench.render import DocumentView
 
-        return DocumentView(self.document, call="print(run.to_text(warnings=True))")
+        return DocumentView(self.document, call=_WHOLE)

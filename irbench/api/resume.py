@@ -189,7 +189,7 @@ def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> Ru
         document, changed_environment(document, describe_environment()), options.results or default_root()
     )
     environments = document.plan.get("environments") or ()
-    stored = stored_options({**document.plan, "environments": ()})
+    stored = stored_options({**document.plan, "environments": ()}, results_option(options.results))
     refuse_stored_folders(stored)
     obstacle = None if options.allow_own_code else own_code_obstacle(stored)
     if obstacle is not None:

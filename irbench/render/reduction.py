@@ -21,10 +21,10 @@ from irbench.reduction.report import (
 from irbench.render.code_block import CodeBlock
 from irbench.render.figures import NOT_MEASURED, error_size, ratio, significant
 from irbench.render.quantities import plural
-from irbench.render.stored_run_names import results_of
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.verification import Document
+from irbench.store.folders import results_option
 from irbench.uncuttable import Uncuttable, UncuttableReason
 
 __all__ = [
@@ -248,7 +248,7 @@ def _runs(report: ReductionReport) -> Iterator[str]:
     reduced = None if report.reduced is None else report.reduced.evidence.run_id
     known = {"whole": None if report.full is None else report.full.run_id, "reduced": reduced}
     named = [
-        f"{what}: irbench show {run}{results_of(report.results)}" for what, run in known.items() if run is not None
+        f"{what}: irbench show {run}{results_option(report.results)}" for what, run in known.items() if run is not None
     ]
     if named:
         yield SEPARATOR.join(named)

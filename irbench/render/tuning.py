@@ -11,12 +11,12 @@ from irbench.render.code_block import CodeBlock
 from irbench.render.figures import NOT_MEASURED, ratio, significant
 from irbench.render.flip_map import flip_map_parts
 from irbench.render.quantities import plural
-from irbench.render.stored_run_names import results_of
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.tuning_accuracy import accuracy_texts, with_accuracy
 from irbench.render.verification import Document
 from irbench.spec import Objective
+from irbench.store.folders import results_option
 from irbench.tuning.report import Alternative, Conclusion, FrontPoint, Gain, ReferenceKind, TunedSetting, TuningReport
 
 __all__ = ["OBJECTIVE_TEXTS", "TUNING_TEXTS", "searching_text", "tuning_view"]
@@ -84,7 +84,7 @@ def _conclusion(report: TuningReport) -> str:
     text = TUNING_TEXTS[report.conclusion].format(
         setting="" if report.setting is None else report.setting.label,
         leader="" if report.leader is None else report.leader.label,
-        run=f"{report.confirmation_run or report.search_run}{results_of(report.results)}",
+        run=f"{report.confirmation_run or report.search_run}{results_option(report.results)}",
     )
     gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
     return f"{text}: {', '.join(gains)}" if report.conclusion in ("better", "preview") and gains else text
@@ -151,7 +151,7 @@ def _facts(setting: TunedSetting) -> tuple[str, str, str, str]:
 def _runs(report: TuningReport) -> Iterator[str]:
     known = {"search": report.search_run, "confirmation": report.confirmation_run}
     named = [
-        f"{what}: irbench show {run}{results_of(report.results)}" for what, run in known.items() if run is not None
+        f"{what}: irbench show {run}{results_option(report.results)}" for what, run in known.items() if run is not None
     ]
     if named:
         yield SEPARATOR.join(named)

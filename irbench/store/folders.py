@@ -88,10 +88,16 @@ def place_of(root: Path, created: str, run_id: str) -> Path:
     return root / _RUNS / created[: len("yyyy-mm")] / run_id
 
 
-def results_option(root: Path) -> str:
-    """Return what a command needs behind it to find what lies in ``root``; nothing where it looks there anyway."""
+def results_option(root: str | Path | None) -> str:
+    """Return what a command needs behind it to find what lies in ``root``; nothing where it looks there anyway.
+
+    Args:
+        root: The folder of results; ``None`` for the usual place.
+    """
+    if root is None:
+        return ""
     try:
-        is_default = default_root().absolute() == root.absolute()
+        is_default = default_root().absolute() == Path(root).absolute()
     except IrbenchError:  # there is no usual place
         is_default = False
     return "" if is_default else f" --results {quote(str(root))}"

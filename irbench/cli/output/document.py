@@ -35,6 +35,6 @@ def write_document(
     if form == "table":
         call = f"irbench show {run_argument(folder)} --warnings"
         view = DocumentView(document, call=call, intervals=intervals, warnings=warnings, memory=memory)
-        print_data(to_text(view, to_file=output is not None), output)
+        print_data(to_text(view, to_file=output is not None, crop=False), output)
     else:
         print_data(render_document(document, form), output)
