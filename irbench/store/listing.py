@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -54,7 +55,11 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
     Args:
         root: The folder of results.
         anew: Read every run again and make the index of what is found.
+
+    Raises:
+        IrbenchError: No folder can be called so.
     """
+    _require_possible(root)
     index = Index(root / "index.sqlite")
     if anew:
         index.remove()
@@ -121,6 +126,14 @@ def find_run(root: Path, name: str | None) -> Path:
         return found
     folders = sorted(root / folder for folder, _ in run_folders(root))
     return _of_id(folders, name) or _called(root, name) or _beginning_with(root, folders, name)
+
+
+def _require_possible(root: Path) -> None:
+    try:
+        root.lstat()
+    except OSError as error:  # what is missing holds no runs, and what is closed is reported when it is searched
+        if error.errno == errno.ENAMETOOLONG:
+            raise unreadable(root, error) from error
 
 
 def _of_path(name: str) -> Path | None:

@@ -26,6 +26,7 @@ CALLS: dict[str, Callable[[Path, str, str], Any]] = {
     "export": lambda root, run, bad: irbench.load(run, results=root).export(f"{bad}.csv"),
     "import_runs": lambda root, _, bad: irbench.import_runs(root, results=bad),
     "compare": lambda _, run, bad: irbench.compare(run, run, results=bad),
+    "results": lambda _, __, bad: irbench.results(results=bad),
     "history": lambda _, __, bad: irbench.history(results=bad),
     "receipt": lambda root, run, bad: irbench.receipt(run, bad, results=root),
     "receipt of a folder": lambda _, run, bad: irbench.receipt(run, results=bad),
