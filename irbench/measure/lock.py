@@ -146,10 +146,10 @@ class MeasurementLock:
         return next(iter(self._holders(self._lines())), Holder())
 
     def held_by(self) -> str:
-        """Return who keeps the file locked, as the kernel says, and how to do without that file."""
+        """Return who keeps the file locked, where the kernel tells, and how to do without that file."""
         process = None if self._descriptor is None else lock_owner(os.fstat(self._descriptor))
-        owner = "It" if process is None else owner_text(process)
-        return f"{owner} holds {self._path}; {_VARIABLE} names another file."
+        owner = "" if process is None else f"{owner_text(process)} holds {self._path}. "
+        return f"{owner}To use another lock file, set {_VARIABLE}."
 
     def others(self) -> tuple[Holder, ...]:
         """Return who else has measured since the last call, and stay visible to them; ``()`` where none can be seen.

@@ -49,5 +49,16 @@ def test_who_is_refused_is_told_the_lock_and_the_way_out(tmp_path: Path, monkeyp
     monkeypatch.setattr("irbench.measure.lock.lock_owner", lambda _found: os.getpid())
     with measuring("a"), pytest.raises(IrbenchError) as caught, measuring("b"):
         pass
-    assert f"Process {os.getpid()} of user {getpass.getuser()} holds {tmp_path}/lock" in caught.value.hint
-    assert "IRBENCH_LOCK names another file" in caught.value.hint
+    owner = f"Process {os.getpid()} of user {getpass.getuser()} holds {tmp_path}/lock."
+    assert caught.value.hint.endswith(f"{owner} To use another lock file, set IRBENCH_LOCK.")
+
+
+def test_nothing_is_said_of_a_file_that_nobody_holds_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = tmp_path / "lock"
+    monkeypatch.setenv("IRBENCH_LOCK", str(lock))
+    with measuring("a"):
+        lock.unlink()
+        with pytest.raises(IrbenchError) as caught, measuring("b"):
+            pass
+    assert str(lock) not in caught.value.hint
+    assert caught.value.hint.endswith("To use another lock file, set IRBENCH_LOCK.")
