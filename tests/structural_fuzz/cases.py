@@ -280,6 +280,6 @@ KINDS: Mapping[str, Callable[[Path, random.Random], Sequence[Call]]] = {
     "card": _card,
     "sweep state": _sweep_state,
     "index": _index,
-    "data": _data,
+    "samples": _data,
 }
 """By kind, what writes a file of it into an empty folder and returns what is called there."""
