@@ -150,8 +150,6 @@ def _facts(setting: TunedSetting) -> tuple[str, str, str, str]:
 
 def _runs(report: TuningReport) -> Iterator[str]:
     known = {"search": report.search_run, "confirmation": report.confirmation_run}
-    named = [
-        f"{what}: irbench show {run}{results_option(report.results)}" for what, run in known.items() if run is not None
-    ]
-    if named:
-        yield SEPARATOR.join(named)
+    for what, run in known.items():
+        if run is not None:
+            yield f"{what.capitalize()}: irbench show {run}{results_option(report.results)}"
