@@ -125,3 +125,15 @@ def stage_within(memory_bytes: int, sources: tuple[Path, ...], root: Path, scrat
 
     import_staging._MEMORY_BYTES = memory_bytes
     import_staging.stage(sources, root, scratch)
+
+
+class WrongHost:
+    """Answers with something else than hosts do."""
+
+    def prepare(self) -> tuple[int, int]:
+        """Return no session."""
+        return (1, 2)
+
+    def peak_memory_bytes(self) -> int:
+        """Return what this method returns elsewhere too."""
+        return 3

@@ -22,7 +22,15 @@ ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-po
 Method = Literal["both", "new"]
 """``both``: models of both sides were measured again in one run; ``new``: the newer side alone, which is compared with
 what is stored of the older one."""
-ObstacleCode = Literal["other-machine", "other-software", "model-changed", "own-code", "not-repeatable", "interrupted"]
+ObstacleCode = Literal[
+    "other-machine",
+    "other-software",
+    "other-confinement",
+    "model-changed",
+    "own-code",
+    "not-repeatable",
+    "interrupted",
+]
 """``own-code``: the stored plan runs code of whoever stored it; ``not-repeatable``: it cannot be asked for again."""
 
 
@@ -32,8 +40,8 @@ class Obstacle:
 
     Attributes:
         code: Why.
-        facts: What the words need: ``names`` of what differs, the ``code`` that would run, ``message`` and ``hint`` of
-            an error.
+        facts: What the words need: ``names`` of what differs, the ``code`` that would run, whether confinement
+            ``is_set`` now, ``message`` and ``hint`` of an error.
     """
 
     code: ObstacleCode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ from irbench.stats.rederive import rederive
 from irbench.store.folders import RUN_FILE
 from irbench.store.launches import decode_launch
 from irbench.store.reading import load_document, read_launch
-from irbench.system.file_states import is_file
 
 __all__ = ["CheckedRun", "read_document", "read_documents", "read_run"]
 
@@ -58,7 +58,7 @@ def read_run(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]:
         return None, unreadable
     if document.cold_starts or document.soaks:
         return None, (Problem("no-speeds", document.run_id),)
-    if document.launches and not any(is_file(folder / name) for name in document.launches):
+    if document.launches and not any(os.path.lexists(folder / name) for name in document.launches):
         return None, (Problem("without-samples", document.run_id),)
     records, damaged = _records(folder, document)
     if damaged:

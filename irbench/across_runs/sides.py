@@ -13,7 +13,7 @@ from irbench.across_runs.model_names import shared_names
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import CheckedRun, read_documents, read_run
 from irbench.errors import IrbenchError
-from irbench.store.folders import RUN_FILE, Unsearched, folders_of_runs, run_folders
+from irbench.store.folders import RUN_FILE, Unsearched, folders_of_runs, is_run, run_folders
 from irbench.store.listing import find_run
 from irbench.system.document_damage import named_by_archive
 from irbench.system.file_states import is_file, is_folder
@@ -121,7 +121,7 @@ def _folders(name: str, root: Path, scratch: Path, unpack: Unpack, unsearched: l
             f"{name} is neither a run's {RUN_FILE} nor an archive of runs, so it has no samples to compare.",
             hint="Pack the run where it is stored: irbench results export RUN -o run.tar.gz",
         )
-    if is_folder(path) and not is_file(path / RUN_FILE):
+    if is_folder(path) and not is_run(path):
         return _below(path, name, unsearched)
     return (find_run(root, name),)
 

@@ -185,6 +185,7 @@ def bisect_with(options: BisectOptions, reporter: Reporter) -> Bisection:
             versions=versions,
             steps=(),
             conclusion="interrupted",
+            results=None if run.results is None else str(run.results),
         )
         return Bisection(search(empty, judge, reporter.say))
 

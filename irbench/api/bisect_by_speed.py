@@ -15,6 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.record import Failure
 from irbench.result import CellResult
 from irbench.spec import PythonEnvironment
+from irbench.store.folders import default_root, results_option
 
 __all__ = ["SpeedJudge"]
 
@@ -56,9 +57,10 @@ class SpeedJudge:
         comparison, differ, attempts = self._repeated(first, last, self._ends_differ)
         if comparison.speedup is None:
             reason = comparison.failure.message if comparison.failure is not None else "it has no speedup"
+            named = results_option(self._options.results or default_root())
             raise IrbenchError(
                 f"{first} and {last} cannot be compared by speed: {reason}.",
-                hint="See the stored run: irbench show. With --by answer, versions may fail.",
+                hint=f"See the stored run: irbench show{named}. With --by answer, versions may fail.",
             )
         self._whole = comparison.speedup.value
         side: Side = "undecided" if differ is None else "new" if differ else "old"

@@ -15,12 +15,13 @@ from irbench.across_runs.sides import Side, read_side
 from irbench.api import values
 from irbench.api.display import Displayable
 from irbench.api.options import Readers, read_keywords
+from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.render.across_runs_texts import blocked_message, problem_text
 from irbench.render.json_text import json_text
 from irbench.spec import Timing
-from irbench.store.folders import default_root
+from irbench.store.folders import default_root, results_option
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.scratch import scratch_folder
 
@@ -234,14 +235,14 @@ def _sides(options: CompareOptions, scratch: Path, say: Say) -> tuple[Side, Side
         raise errors[-1]
     empty = [side.name for side in read if not side.runs]
     if empty:
-        raise IrbenchError(f"{' and '.join(empty)}: no run that can be compared.", hint=_hint(problems[0].facts))
+        raise IrbenchError(f"{' and '.join(empty)}: no run that can be compared.", hint=_hint(problems[0].facts, root))
     base, new = read
     return base, new
 
 
-def _hint(facts: object) -> str:
+def _hint(facts: object, root: Path) -> str:
     hint = facts.get("hint") if isinstance(facts, dict) else ""
-    return str(hint or "List the stored runs: irbench results")
+    return str(hint or f"List the stored runs: irbench results{results_option(root)}")
 
 
 _READERS: Readers = {
@@ -250,5 +251,5 @@ _READERS: Readers = {
     "force": ("True", values.flag),
     "confirm": ("True", values.flag),
     "allow_own_code": ("True", values.flag),
-    "results": ('"./results"', Path),
+    "results": ('"./results"', path),
 }

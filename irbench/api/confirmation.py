@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from irbench import registry
 from irbench.across_runs.cell_keys import CellKey
@@ -25,6 +26,7 @@ from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.result import RunDocument
 from irbench.system import host
+from irbench.worker.requested_confinement import is_confinement_asked_for
 
 __all__ = ["confirm", "other_software"]
 
@@ -102,11 +104,19 @@ def other_software(measured: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(name for name in changed if name != "irbench"))
 
 
+def other_confinement(environment: Mapping[str, Any]) -> Obstacle | None:
+    """Return that workers are confined now, and were not in a run of this environment, or the other way round."""
+    confined, is_set = environment.get("confined"), is_confinement_asked_for()
+    if not isinstance(confined, bool) or confined is is_set:  # an older document does not say
+        return None
+    return Obstacle("other-confinement", {"is_set": is_set})
+
+
 def _obstacle(new: RunDocument) -> Obstacle | None:
     if fingerprint(host.describe()) != fingerprint(new.environment):
         return Obstacle("other-machine")
     changed = other_software(software_facts(new))
-    return Obstacle("other-software", {"names": list(changed)}) if changed else None
+    return Obstacle("other-software", {"names": list(changed)}) if changed else other_confinement(new.environment)
 
 
 def _repetition(base: RunDocument, new: RunDocument, found: RunComparison) -> _Repetition:

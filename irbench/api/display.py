@@ -46,5 +46,5 @@ def _printed(view: RenderableType) -> Console:
 
     console = Console(file=io.StringIO(), record=True, force_terminal=False, force_jupyter=False, width=_WIDEST)
     console.width = Measurement.get(console, console.options, view).maximum
-    console.print(Sanitized(view), highlight=False)
+    console.print(Sanitized(view), highlight=False, crop=False)
     return console

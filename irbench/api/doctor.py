@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.api import values
@@ -16,6 +15,7 @@ from irbench.api.display import Displayable
 from irbench.api.known_peaks import known_peaks
 from irbench.api.measurement import measure_planned
 from irbench.api.options import Readers, read_keywords
+from irbench.api.paths import path
 from irbench.api.peaks import PEAK_OPTIONS, PeakOptions, keep_whole_peaks, measure_peaks, peak_plan
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.resolve import require_models, resolve_backends
@@ -244,5 +244,5 @@ _READERS: Readers = {
     "cpus": ('[0, 1], or "0-3,8"', values.cpus),
     "budget": ('"90s", or 90', values.duration_s),
     "no_lock": ("True", values.flag),
-    "results": ('"./results"', Path),
+    "results": ('"./results"', path),
 }

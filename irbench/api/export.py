@@ -12,6 +12,7 @@ from irbench import bundles, exporter
 from irbench.api import input_values, values
 from irbench.api.input_values import Data
 from irbench.api.options import Readers, read_keywords
+from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.exporter import ExportOptions
@@ -217,7 +218,7 @@ _READERS: Readers = {
     "layout": ('"keep" or "nchw"', values.one_of("keep", "nchw")),
     "signature": ('"serving_default"', values.text),
     "force": ("True", values.flag),
-    "output": ('"./resnet50"', Path),
+    "output": ('"./resnet50"', path),
     "name": ('"resnet50_flowers"', values.text),
     "imports": ('["my_layers"]', values.names),
     "shape": ('{"tokens": (1, 64)}', values.shapes),

@@ -18,6 +18,7 @@ from irbench.api import values
 from irbench.api.compare import conditions
 from irbench.api.display import Displayable
 from irbench.api.options import Readers, read_keywords
+from irbench.api.paths import path
 from irbench.api.stored_runs import chosen_entries
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import name_of_file
@@ -188,5 +189,5 @@ _READERS: Readers = {
     "since": ('"90d"', values.duration_s),
     "limit": ("20", values.count),
     "fail_on": ('["p50>5%"]', conditions),
-    "results": ('"./results"', Path),
+    "results": ('"./results"', path),
 }

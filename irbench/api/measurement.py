@@ -32,6 +32,7 @@ from irbench.runner.run_environment import describe_environment
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.spec import SoakPlan
 from irbench.store import RunWriter, default_root
+from irbench.store.folders import results_option, run_argument
 from irbench.store.listing import runs_called
 from irbench.system import host
 from irbench.worker.requested_confinement import require_confinement
@@ -102,9 +103,10 @@ def _checked(options: RunOptions, say: Say) -> RunRequest:
     refuse_contradictions(options)
     request = requested(options)
     require_models(options.models, everything=options.all, imports=options.imports)
-    taken = runs_called(options.results or default_root(), options.name)
+    root = options.results or default_root()
+    taken = runs_called(root, options.name)
     if taken:
-        say(name_taken_text(options.name, taken))
+        say(name_taken_text(options.name, taken, results_option(root)))
     return request
 
 
@@ -268,7 +270,7 @@ def _ending(writer: RunWriter) -> Iterator[None]:
         yield
     except IrbenchError as error:
         document = writer.document
-        way = f"; irbench run --resume {document.run_id} continues it" if document.is_resumable else ""
+        way = f"; irbench run --resume {run_argument(writer.folder)} continues it" if document.is_resumable else ""
         kept = f" What was measured before is kept in {writer.folder}{way}" if _has_figures(document) else ""
         raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error
     finally:

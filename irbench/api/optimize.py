@@ -17,6 +17,7 @@ from irbench.api.display import Displayable
 from irbench.api.input_values import Data
 from irbench.api.options import Readers, read_keywords
 from irbench.api.output_graph import copy_to, spare_original
+from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import resolve_bundles
 from irbench.api.values import Constants, Shapes
@@ -296,5 +297,5 @@ _READERS: Readers = {
     "data": ('"speech/", or {"x": array}', input_values.data),
     "value": ('{"sr": 16000}', input_values.constants),
     "shape": ('{"tokens": (1, 128)}', values.shapes),
-    "output": ('"better.onnx"', Path),
+    "output": ('"better.onnx"', path),
 }

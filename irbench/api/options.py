@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast, get_args
 
-from irbench.api import accuracy_limits, input_values, own_cells, values, varied_options
+from irbench.api import accuracy_limits, input_values, own_cells, paths, values, varied_options
 from irbench.api.accuracy_limits import Metric, OwnMetric
 from irbench.api.counter_options import timeline_s
 from irbench.api.input_values import Data
@@ -293,7 +293,7 @@ RUN_READERS: Readers = {
     "counters": ('"software", or ["cache", "branch"]', parse_counters),
     "timeline": ('"100ms", or 0.1', timeline_s),
     "no_lock": _FLAG,
-    "results": ('"./results"', Path),
+    "results": ('"./results"', paths.path),
     "name": ('"before"', values.text),
     "note": ('"without the patch"', values.text),
 }

@@ -14,10 +14,11 @@ from irbench.across_runs.reading import read_run
 from irbench.across_runs.receipt import Receipt, decode_receipt, encode_receipt, receipt_of
 from irbench.across_runs.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
 from irbench.api import values
-from irbench.api.confirmation import other_software
+from irbench.api.confirmation import other_confinement, other_software
 from irbench.api.display import Displayable
 from irbench.api.measurement import measure
 from irbench.api.options import Readers, RunOptions, read_keywords
+from irbench.api.paths import given_path, path
 from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
@@ -28,7 +29,7 @@ from irbench.render.across_runs_texts import problem_text
 from irbench.render.json_text import json_text
 from irbench.spec import Timing
 from irbench.store.files import explained, read_bytes
-from irbench.store.folders import default_root
+from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run
 from irbench.system import host
 from irbench.system.files import write_atomically
@@ -53,7 +54,7 @@ class ReplayOptions:
     Attributes:
         claim: The receipt's file.
         models: Where its models lie here, in the order of the plan; empty where they are where they were.
-        force: Whether it is replayed on another machine, or with other versions.
+        force: Whether it is replayed on another machine, with other versions, or with another confinement.
         allow_own_code: Whether rows of own code, and functions that make models, are run.
         within: Intervals that lie no further apart than this fraction agree.
         budget: Time for the run, in seconds; ``None`` for that of the plan.
@@ -135,14 +136,16 @@ def receipt(
         IrbenchError: There is no such run, it is damaged or was altered, it claims nothing, or the file cannot be
             written.
     """
-    return write_receipt(str(run), None if output is None else Path(output), None if results is None else Path(results))
+    file = None if output is None else given_path("output", output)
+    return write_receipt(str(run), file, None if results is None else given_path("results", results))
 
 
 def write_receipt(run: str, output: Path | None, results: Path | None) -> Receipt:
     """Return the receipt of a run, written to ``output``; raises as :func:`receipt` does."""
-    read, problems = read_run(find_run(results or default_root(), run))
+    root = results or default_root()
+    read, problems = read_run(find_run(root, run))
     if read is None:
-        remedy = problems[0].facts.get("hint") or "Name another run: irbench results lists them."
+        remedy = problems[0].facts.get("hint") or f"Name another run: irbench results{results_option(root)}"
         raise IrbenchError(" ".join(map(problem_text, problems)), hint=str(remedy))
     made = receipt_of(read)
     if output is not None:
@@ -168,7 +171,7 @@ def replay(
     Args:
         claim: A file of :func:`receipt`.
         models: Where its models lie here, in the order of its plan; where they were by default.
-        force: Replay it on another machine, or with other versions.
+        force: Replay it on another machine, with other versions, or with another confinement.
         allow_own_code: Run the commands and functions that its plan names; without it such a plan is not replayed.
         within: Intervals that lie no further apart than this agree: ``"2%"`` or 0.02.
         budget: Time for the run, ``"90s"`` or seconds; that of the plan by default.
@@ -226,7 +229,7 @@ def _obstacle(claimed: Receipt) -> Obstacle | None:
     if fingerprint(host.describe()) != claimed.machine:
         return Obstacle("other-machine")
     changed = other_software(claimed.environment.get("distributions") or {})
-    return Obstacle("other-software", {"names": list(changed)}) if changed else None
+    return Obstacle("other-software", {"names": list(changed)}) if changed else other_confinement(claimed.environment)
 
 
 def _own_code(planned: RunOptions, options: ReplayOptions) -> Obstacle | None:
@@ -268,5 +271,5 @@ _READERS: Readers = {
     "budget": ('"90s", or 90', values.duration_s),
     "quick": ("True", values.flag),
     "no_lock": ("True", values.flag),
-    "results": ('"./results"', Path),
+    "results": ('"./results"', path),
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.api.display import Displayable, as_text
+from irbench.api.paths import given_path
 from irbench.api.results_export import chosen_columns, export_run
 from irbench.api.rows import RunRow, row_of, rows_to_pandas
 from irbench.cold_row import ColdTable
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from irbench.render.samples import Sample
 
 __all__ = ["Interrupted", "Run", "RunTable", "TableWinner", "TextFormat"]
+
+_WHOLE = "print(run.to_text(warnings=True))"
+"""What shows the warnings of a run whole."""
 
 TextFormat = Literal["table", "json", "jsonl", "csv", "md"]
 
@@ -214,7 +218,7 @@ class Run(Displayable):
         from irbench.store.reading import check_launches, read_launches
 
         check_launches(self.folder, self.document)
-        return samples_of(self.document, read_launches(self.folder, self.document))
+        return samples_of(self.document, read_launches(self.folder, self.document), self.folder)
 
     def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows of all tables as a DataFrame, also those of cold starts and soaks.
@@ -258,7 +262,8 @@ class Run(Displayable):
             IrbenchError: The file's name tells no format, a value is none that the keyword takes, a library is not
                 installed, samples are damaged, or the file cannot be written.
         """
-        export_run(ExportedRun(self.document, self.folder), Path(output), format, chosen_columns(columns))
+        target = given_path("output", output)
+        export_run(ExportedRun(self.document, self.folder), target, format, chosen_columns(columns))
 
     def to_text(self, form: TextFormat = "table", *, warnings: bool = False, memory: bool = False) -> str:
         """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown.
@@ -273,7 +278,7 @@ class Run(Displayable):
         if form == "table":
             if not warnings and not memory:
                 return str(self)
-            return as_text(DocumentView(self.document, warnings=warnings, memory=memory))
+            return as_text(DocumentView(self.document, call=_WHOLE, warnings=warnings, memory=memory))
         return render_document(self.document, form)
 
     def __repr__(self) -> str:
@@ -285,4 +290,4 @@ class Run(Displayable):
         """Return the tables as ``irbench show`` prints them; called by rich."""
         from irbench.render import DocumentView
 
-        return DocumentView(self.document, call="print(run.to_text(warnings=True))")
+        return DocumentView(self.document, call=_WHOLE)

@@ -12,6 +12,7 @@ from irbench.api import values
 from irbench.api.environments import Environments
 from irbench.api.measurement import StoredRun, measure_requested, refuse_within_a_worker
 from irbench.api.options import Readers, RunOptions, read_keywords
+from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.results import Run
@@ -32,6 +33,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.run_changes import RunChange, changed_environment, changes_since
 from irbench.runner.run_environment import describe_environment
 from irbench.store import RunWriter, Store, default_root
+from irbench.store.folders import results_option
 from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.sweeps.state import sweep_of_run
 from irbench.system import host
@@ -121,7 +123,9 @@ class _ContinuedRun:
             IrbenchError: Something has changed since it was begun, it is damaged, or it is being measured.
         """
         document = self.store.load(self.folder)
-        _require_unchanged(document, changes_since(document, planned_run(environment, request, groups)))
+        _require_unchanged(
+            document, changes_since(document, planned_run(environment, request, groups)), self.store.root
+        )
         so_far = group_so_far(document, self.store.launches(self.folder))
         self.say(f"continuing {document.run_id} after {plural(len(document.launches), 'launch')}")
         return self.store.reopen(self.folder, document), so_far
@@ -142,7 +146,10 @@ def _folder(root: Path, run: str | None) -> Path:
     unfinished = resumable_runs(list_runs(root).entries)
     newest = next((entry for entry in unfinished if sweep_of_run(root, entry.run_id) is None), None)
     if newest is None:
-        raise IrbenchError(f"No unfinished run is stored in {root}.", hint="List the stored runs: irbench results")
+        raise IrbenchError(
+            f"No unfinished run is stored in {root}.",
+            hint=f"List the stored runs: irbench results{results_option(root)}",
+        )
     return Path(newest.folder)
 
 
@@ -154,7 +161,7 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
     """
     run, plan = document.run_id, document.plan
     if document.complete:
-        again = f"irbench plan from {run} -o again.toml, then irbench sweep again.toml"
+        again = f"irbench plan from {run}{results_option(root)} -o again.toml, then irbench sweep again.toml"
         raise IrbenchError(f"{run} is complete.", hint=f"Measure it again: {again}")
     sweep = sweep_of_run(root, run)
     if sweep is not None:
@@ -178,9 +185,11 @@ def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> Ru
         IrbenchError: The machine or its software has changed, the run would run code that was not allowed, or its plan
             cannot be asked for again.
     """
-    _require_unchanged(document, changed_environment(document, describe_environment()))
+    _require_unchanged(
+        document, changed_environment(document, describe_environment()), options.results or default_root()
+    )
     environments = document.plan.get("environments") or ()
-    stored = stored_options({**document.plan, "environments": ()})
+    stored = stored_options({**document.plan, "environments": ()}, results_option(options.results))
     refuse_stored_folders(stored)
     obstacle = None if options.allow_own_code else own_code_obstacle(stored)
     if obstacle is not None:
@@ -196,16 +205,16 @@ def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> Ru
     return replace(asked, environments=Environments(backend, say, insist=options.no_lock).of(versions)[1])
 
 
-def _require_unchanged(document: RunDocument, changes: Sequence[RunChange]) -> None:
+def _require_unchanged(document: RunDocument, changes: Sequence[RunChange], root: Path) -> None:
     if changes:
         raise IrbenchError(
             changed_message(document.run_id, changes),
-            hint=changed_remedy(document.run_id, changes),
+            hint=changed_remedy(document.run_id, changes, results_option(root)),
         )
 
 
 _READERS: Readers = {
     "allow_own_code": ("True", values.flag),
     "no_lock": ("True", values.flag),
-    "results": ('"./results"', Path),
+    "results": ('"./results"', path),
 }

@@ -23,20 +23,23 @@ __all__ = ["stored_options"]
 _PRESETS: Mapping[str, Timing] = {"default": Timing(), "quick": QUICK, "thorough": THOROUGH}
 
 
-def stored_options(plan: Mapping[str, Any]) -> RunOptions:
+def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
     """Return the options that ask for a stored run again, every default that was resolved written out.
 
     Modules that were imported for an export are not stored, and the soak of such a run is not part of the options.
 
     Args:
         plan: That of a run document.
+        results: What names the folder of runs in a command.
 
     Raises:
         IrbenchError: The plan names no model, or the run's inputs were arrays in memory, or it compares versions, or
             a process kept a processor busy meanwhile; or values have other types than those that irbench writes.
     """
     if not plan.get("models"):
-        raise IrbenchError("The run does not record what was asked for.", hint="Choose another: irbench results")
+        raise IrbenchError(
+            "The run does not record what was asked for.", hint=f"Choose another: irbench results{results}"
+        )
     if plan.get("data_in_memory") is not None:
         raise IrbenchError(
             "The inputs of the run were arrays in memory, which are not stored.",
@@ -50,14 +53,14 @@ def stored_options(plan: Mapping[str, Any]) -> RunOptions:
     if planned_timing(plan).busy_processors:
         raise IrbenchError(
             "A process kept a processor busy during the run, which no option asks for.",
-            hint="Search again with irbench tune --flip-map, or choose another run: irbench results",
+            hint=f"Search again with irbench tune --flip-map, or choose another run: irbench results{results}",
         )
     try:
         return _options(plan)
     except (AttributeError, KeyError, TypeError, ValueError) as error:  # a plan has no types of its own
         raise IrbenchError(
             f"The run does not record what was asked for in a form that irbench writes: {damage_text(error)}.",
-            hint="Choose another: irbench results",
+            hint=f"Choose another: irbench results{results}",
         ) from error
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from irbench.api.display import Displayable
+from irbench.api.paths import given_path, results_folder
 from irbench.errors import ExitCode, IrbenchError
-from irbench.store.folders import default_root
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -74,7 +74,7 @@ def load(run: str | PathLike[str] = "latest", *, results: Folder = None) -> Run:
     from irbench.store.listing import find_run
     from irbench.store.reading import load_document
 
-    folder = find_run(_root(results), str(run))
+    folder = find_run(results_folder(results), str(run))
     return Run(load_document(folder), folder)
 
 
@@ -104,7 +104,7 @@ def results(
 
     readers = {"since": ('"7d"', values.duration_s), "limit": ("20", values.count)}
     read = read_keywords("results", {"since": since, "limit": limit}, readers)
-    entries = list_runs(_root(results)).entries
+    entries = list_runs(results_folder(results)).entries
     return _RunListing(chosen_entries(entries, model, backend, read.get("since"), read.get("limit")))
 
 
@@ -141,7 +141,7 @@ def remove_runs(runs: str | PathLike[str] | Sequence[str | PathLike[str]], *, re
     Raises:
         IrbenchError: There is no such run, or it is being measured; nothing was removed.
     """
-    root = _root(results)
+    root = results_folder(results)
     remove_folders(root, find_runs(root, _names(runs)), lambda _folder: None)
 
 
@@ -198,19 +198,20 @@ def export_runs(
     from irbench.render.formats.registry import ARCHIVE
     from irbench.store.archives import pack
 
-    form = None if format == ARCHIVE else chosen_format(format, Path(output))
+    target = given_path("output", output)
+    form = None if format == ARCHIVE else chosen_format(format, target)
     chosen = chosen_columns(columns)
     if form is None:
         if chosen:
             raise IrbenchError("columns does not apply to an archive.", hint='Add format="csv", or leave it out.')
-        folders = find_runs(_root(results), _names(runs))
-        pack(folders, Path(output))
+        folders = find_runs(results_folder(results), _names(runs))
+        pack(folders, target)
         return folders
     require_possible(form, chosen)
-    report = export_named(_root(results), _names(runs), form, chosen)
+    report = export_named(results_folder(results), _names(runs), form, chosen)
     if report.export.runs:
-        write_file(form, report.export, Path(output))
-    report.raise_problems(Path(output))
+        write_file(form, report.export, target)
+    report.raise_problems(target)
     return tuple(run.folder for run in report.export.runs)
 
 
@@ -232,7 +233,7 @@ def import_runs(
     """
     from irbench.render.unsearched_texts import unsearched_lines
 
-    arrivals = bring_in(tuple(map(Path, _names(sources))), _root(results))
+    arrivals = bring_in(tuple(map(Path, _names(sources))), results_folder(results))
     if arrivals.unsearched:
         raise IrbenchError(
             f"Not everything was imported: {len(arrivals.unsearched)} of the paths were left out.",
@@ -273,10 +274,6 @@ def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
         remedy = "It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export."
         raise death.during(f"The check of {', '.join(map(str, sources))} failed.", remedy) from death
     return staged
-
-
-def _root(results: Folder) -> Path:
-    return default_root() if results is None else Path(results)
 
 
 def _names(given: Named | Sequence[Named]) -> tuple[str, ...]:

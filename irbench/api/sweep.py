@@ -12,6 +12,7 @@ import msgspec
 
 from irbench import __version__
 from irbench.api.display import Displayable
+from irbench.api.paths import given_path
 from irbench.api.plans.problems import plan_error
 from irbench.api.plans.reading import PlanSource, SweepPlan, read_plan
 from irbench.api.progress import ProgressOption, Reporter, reporting
@@ -170,7 +171,7 @@ def sweep(
         name=name,
         seed=seed,
         no_lock=no_lock,
-        results=None if results is None else Path(results),
+        results=None if results is None else given_path("results", results),
     )
     with reporting(progress) as reporter:
         found, ended = run_sweep(read_plan(plan), call, reporter)

@@ -80,6 +80,7 @@ class BisectReport:
         first_new: The oldest that behaves as the last.
         untested: Versions between these two that could not be judged.
         evidence: ``first_new`` against ``last_old``; ``None`` where nothing was found, or it was interrupted.
+        results: The folder where its runs are kept, as the user named it; ``None`` for the usual place.
     """
 
     model: str
@@ -94,3 +95,4 @@ class BisectReport:
     first_new: str | None = None
     untested: tuple[str, ...] = ()
     evidence: Comparison | None = None
+    results: str | None = None

@@ -29,7 +29,8 @@ from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Cell, TensorSpec, shape_text
 from irbench.spi import Array, Outputs
 from irbench.system import host
-from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
+from irbench.worker.process import CallFailed, WorkerDied
+from irbench.worker.single_call import call_in_worker
 
 __all__ = ["answers_of", "as_logical", "require_fit", "trials", "verified_cells"]
 
@@ -220,7 +221,7 @@ def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
         return replace(row, state="mismatch", failure=Failure("verify", str(problem)))
     error = max(errors, key=lambda error: error.max_rel)
     graph_precision = cell.artifact.precision if cell.artifact is not None else ""
-    failure = judge(error, str(found.effective["precision"]), graph_precision)
+    failure = judge(error, str(found.effective.get("precision")), graph_precision)
     return replace(row, state="mismatch" if failure else "ok", failure=failure, output_error=error)
 
 
@@ -232,7 +233,9 @@ def _answers(trial: Trial, cell: Cell) -> Answered:
         calls = ("irbench.conformance.trial:answer_calls", cell)
         arguments = (*calls, trial.bundle, dict(trial.sizes), trial.feeding)
     confinement = confinement_of(cell, trial.feeding.samples if trial.feeding is not None else ())
-    answered: Answered = call_in_worker(*arguments, deadline_s=_DEADLINE_S, python=cell.python, confinement=confinement)
+    answered: Answered = call_in_worker(
+        *arguments, deadline_s=_DEADLINE_S, python=cell.python, confinement=confinement, returns=Answered
+    )
     return answered
 
 

@@ -11,7 +11,8 @@ from irbench.address import BackendAddress
 from irbench.conformance.case import Case, CaseResult, Tried
 from irbench.errors import IrbenchError
 from irbench.spec import PythonEnvironment
-from irbench.worker.process import CallFailed, Worker, WorkerDied, call_in_worker
+from irbench.worker.process import CallFailed, Worker, WorkerDied
+from irbench.worker.single_call import call_in_worker
 
 __all__ = ["collect_cases", "participant", "run_cases"]
 

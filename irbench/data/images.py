@@ -72,7 +72,7 @@ def _channel_axis(model_input: ModelInput) -> int | None:
 
 def _decoded(file: Path, mode: str, size: tuple[int, int]) -> Array:
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise IrbenchError(
             "Pillow must be installed to read images.",
@@ -88,9 +88,9 @@ def _decoded(file: Path, mode: str, size: tuple[int, int]) -> Array:
                     upright = Image.fromarray(_in_8_bits(np.asarray(upright)))
                 return np.asarray(upright.convert(mode).resize(size, Image.Resampling.BILINEAR))
     except Exception as error:  # Pillow's decoders raise what they like
-        raise IrbenchError(
-            f"{file} is not a readable PNG or JPEG image: {first_line(error)}.", hint="Write it again."
-        ) from error
+        # Pillow names the object that it read from, and its address
+        why = "it is of another kind" if isinstance(error, UnidentifiedImageError) else first_line(error)
+        raise IrbenchError(f"{file} is not a readable PNG or JPEG image: {why}.", hint="Write it again.") from error
 
 
 def _in_8_bits(pixels: Array) -> Array:

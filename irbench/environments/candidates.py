@@ -15,7 +15,7 @@ from irbench.environments.sources import Installed, Release, Source, normalised
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import PythonEnvironment
 from irbench.spi import Description
-from irbench.worker.process import call_in_worker
+from irbench.worker.single_call import call_in_worker
 
 __all__ = ["Candidate", "as_environment", "candidate", "labelled", "shared_backend"]
 

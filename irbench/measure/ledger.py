@@ -201,13 +201,16 @@ def joined_window(times_ns: Sequence[NDArray[np.int64]], window: CommonWindow) -
         window: When it opens and closes.
 
     Raises:
-        ValueError: They do not overlap: too few completions of the reference follow the settling.
+        ValueError: They do not overlap: too few completions of the reference follow the settling, or one of them did
+            not settle, or no time passes between the first completion and the last.
     """
+    if min(len(times) for times in times_ns) < window.settle_calls:
+        raise ValueError(f"one of its instances made fewer than {window.settle_calls} calls")
     ordered = [times[np.argsort(times[:, 1], kind="stable")] for times in times_ns]
     settled_at = max(int(times[window.settle_calls - 1, 1]) for times in ordered)
     own = ordered[window.reference][:, 1]
     bounds = own[own > settled_at][: window.calls + 1]
-    if len(bounds) <= window.calls:
+    if len(bounds) <= window.calls or bounds[0] == bounds[-1]:
         raise ValueError(f"only {max(0, len(bounds) - 1)} of {window.calls} calls of one of its instances follow")
     merged = np.concatenate(ordered)
     merged = merged[np.argsort(merged[:, 1], kind="stable")]

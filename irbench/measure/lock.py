@@ -22,6 +22,7 @@ from typing import Any
 
 from irbench.errors import IrbenchError, one_line
 from irbench.measure.clock import utc_now
+from irbench.measure.lock_owner import lock_owner, owner_text
 from irbench.system.locks import NO_LOCKS
 from irbench.system.name_locks import hold_name
 
@@ -144,6 +145,12 @@ class MeasurementLock:
         """Return who holds the lock."""
         return next(iter(self._holders(self._lines())), Holder())
 
+    def held_by(self) -> str:
+        """Return who keeps the file locked, where the kernel tells, and how to do without that file."""
+        process = None if self._descriptor is None else lock_owner(os.fstat(self._descriptor))
+        owner = "" if process is None else f"{owner_text(process)} holds {self._path}. "
+        return f"{owner}To use another lock file, set {_VARIABLE}."
+
     def others(self) -> tuple[Holder, ...]:
         """Return who else has measured since the last call, and stay visible to them; ``()`` where none can be seen.
 
@@ -200,7 +207,7 @@ def measuring(what: str, *, insist: bool = False) -> Iterator[MeasurementLock]:
             holder = lock.holder()
             raise IrbenchError(
                 f"{holder_text(holder.process, holder.since, holder.what)} is already measuring on this machine.",
-                hint="Wait until it has finished. With --no-lock both run and disturb each other.",
+                hint=f"Wait until it has finished. With --no-lock both run and disturb each other. {lock.held_by()}",
             )
         yield lock
     finally:

@@ -218,8 +218,10 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
     """Run a job in a worker, again without the passes in which a runtime ended its process."""
     last = OptimizerActivity("start")
 
-    def hear(activity: OptimizerActivity) -> None:
+    def hear(activity: object) -> None:
         nonlocal last
+        if not isinstance(activity, OptimizerActivity):  # a confined process may say anything
+            return
         last = activity
         report(replace(activity, model=job.bundle.name))
 
@@ -236,11 +238,16 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
         return outcome
 
 
-def _ask(job: OptimizationJob, hear: Report) -> OptimizationOutcome:
+def _ask(job: OptimizationJob, hear: Callable[[object], None]) -> OptimizationOutcome:
     confinement = confinement_to(job.artifact, job.feeding.samples, (job.folder,))
     try:
         outcome: OptimizationOutcome = call_in_worker(
-            _TARGET, job, deadline_s=_DEADLINE_S, say=hear, confinement=confinement
+            _TARGET,
+            job,
+            deadline_s=_DEADLINE_S,
+            say=hear,
+            confinement=confinement,
+            returns=OptimizationOutcome,
         )
     finally:  # also where it died: it is tried again, with a graph that lies there
         if confinement is not None:

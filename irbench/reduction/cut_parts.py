@@ -10,6 +10,7 @@ from irbench.reduction.cutting import Cut, CutRequest, Part
 from irbench.reduction.files import INPUTS_FILE, MODEL_FILE
 from irbench.reduction.outline import GraphOutline
 from irbench.worker import call_in_worker
+from irbench.worker.failures import unreadable_answer
 from irbench.worker.requested_confinement import confinement_to, take_files
 
 __all__ = ["cut_parts", "read_outline"]
@@ -28,6 +29,7 @@ def read_outline(source: GraphSource) -> GraphOutline:
         source.artifact.path,
         deadline_s=_DEADLINE_S,
         confinement=confinement_to(source.artifact),
+        returns=GraphOutline,
     )
     return found
 
@@ -48,13 +50,19 @@ def cut_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
     confinement = confinement_to(source.artifact, source.feeding.samples, folders)
     try:
         made: tuple[Cut, ...] = call_in_worker(
-            "irbench.reduction.cutting:write_parts", requests, deadline_s=_DEADLINE_S, confinement=confinement
+            "irbench.reduction.cutting:write_parts",
+            requests,
+            deadline_s=_DEADLINE_S,
+            confinement=confinement,
+            returns=tuple[Cut, ...],
         )
     finally:  # also where it died: others are given the same folder of values
         for folder in folders if confinement is not None else ():
             take_files(folder)
     if confinement is None:
         return made
+    if len(made) != len(requests):
+        raise unreadable_answer(f"it has {len(made)} parts, and {len(requests)} were asked for.")
     return tuple(_at_home(part, request) for part, request in zip(made, requests, strict=True))
 
 

@@ -179,6 +179,7 @@ class ReductionReport:
         repeat: The command line that shows the difference on the reduced graph.
         code: Python that runs the reduced graph without irbench, by backend.
         folder: Where the files are; ``None`` where none were written.
+        results: The folder where its runs are kept, as the user named it; ``None`` for the usual place.
     """
 
     model: str
@@ -195,3 +196,4 @@ class ReductionReport:
     repeat: tuple[str, ...] = ()
     code: Mapping[str, str] = field(default_factory=dict[str, str])
     folder: str | None = None
+    results: str | None = None

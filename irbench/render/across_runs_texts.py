@@ -16,6 +16,7 @@ from irbench.across_runs.problems import Problem, ProblemCode
 from irbench.plain_text import plain
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.quantities import listing, plural
+from irbench.render.resume_texts import confinement_change
 from irbench.render.unsearched_texts import UNSEARCHED_TEXTS
 from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
@@ -85,6 +86,10 @@ _REACHES = "the interval reaches beyond the limit"
 OBSTACLE_TEXTS: Mapping[ObstacleCode, Callable[[Mapping[str, Any]], str]] = {
     "other-machine": lambda _facts: "this is not the machine that it was measured on",
     "other-software": lambda facts: f"other versions are installed now: {listing(facts['names'])}",
+    "other-confinement": lambda facts: (
+        f"{confinement_change(is_set=facts['is_set'])}:"
+        f" {'unset it' if facts['is_set'] else 'set it to 1'} to measure as it was measured"
+    ),
     "model-changed": lambda facts: f"the graph of {listing(facts['names'])} is not the one that was measured",
     "own-code": lambda facts: (
         f"the stored plan would run code: {_as_written('; '.join(facts['code']))} (read it, then allow it with"

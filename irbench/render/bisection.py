@@ -10,6 +10,7 @@ from irbench.render.figures import NOT_MEASURED, error_size, ratio, speedup_cell
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.verification import Document
+from irbench.store.folders import results_option
 
 __all__ = ["CONCLUSION_TEXTS", "CRITERION_TEXTS", "SIDE_TEXTS", "bisection_view", "step_text"]
 
@@ -116,4 +117,4 @@ def _remarks(report: BisectReport) -> Iterator[str]:
         yield f"{_shown(evidence)}, {evidence.speedup.verdict}: the change may have come in several small steps."
     runs = [step.comparison.run_id for step in report.steps if step.comparison.run_id]
     if runs:
-        yield f"Every comparison is a stored run: irbench show {runs[0]}"
+        yield f"Every comparison is a stored run: irbench show {runs[0]}{results_option(report.results)}"

@@ -13,7 +13,7 @@ from irbench.render.counters import counter_views
 from irbench.render.footer import incomplete
 from irbench.render.group import GroupView
 from irbench.render.leaders import best_text
-from irbench.render.line_wrapping import wrap
+from irbench.render.line_wrapping import wrap, wrap_message
 from irbench.render.memory import memory_view
 from irbench.render.plain_view import PlainView
 from irbench.render.soak import soak_view
@@ -67,24 +67,31 @@ class DocumentView:
         yield from self.as_lines(options.max_width)
 
     def as_lines(self, width: int) -> Iterator[Text]:
-        """Yield the tables as lines of at most ``width`` cells, an empty line between two of them."""
+        """Yield the tables as lines of at most ``width`` cells, an empty line between two of them.
+
+        What shows the warnings whole is to be typed: no line break is in it, however long it is.
+        """
         for number, group in enumerate(self._groups):
             if number:
                 yield Text()
             yield from group.as_lines(width)
-        for sentence in self._below(width):
+        for sentence in self._below():
             yield from (Text(line) for line in wrap(sentence, width))
+        if whole := self._whole(width):
+            yield from (Text(line, no_wrap=True, overflow="ignore") for line in wrap_message(whole, width))
 
-    def _below(self, width: int) -> Iterator[str]:
+    def _below(self) -> Iterator[str]:
         if not self._groups:
             yield "The run holds no table."
         yield from map(best_text, best_of_run(self._document))
         if not self._document.complete:
             yield incomplete(self._document)
+
+    def _whole(self, width: int) -> str:
+        """Return what shows in full what the tables shorten; empty where they shorten nothing."""
         shortened = (
             ("warnings with their remedies", any(group.shortens(width) for group in self._groups)),
             ("reasons in full", any(group.shortens_reasons for group in self._groups)),
         )
         texts = [text for text, is_shortened in shortened if is_shortened]
-        if texts:
-            yield f"{' and '.join(texts).capitalize()}: {self._call}"
+        return f"{' and '.join(texts).capitalize()}: {self._call}" if texts else ""

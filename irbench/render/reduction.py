@@ -24,6 +24,7 @@ from irbench.render.quantities import plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.verification import Document
+from irbench.store.folders import results_option
 from irbench.uncuttable import Uncuttable, UncuttableReason
 
 __all__ = [
@@ -246,9 +247,9 @@ def doubts_text(report: ReductionReport) -> Iterator[str]:
 def _runs(report: ReductionReport) -> Iterator[str]:
     reduced = None if report.reduced is None else report.reduced.evidence.run_id
     known = {"whole": None if report.full is None else report.full.run_id, "reduced": reduced}
-    named = [f"{what}: irbench show {run}" for what, run in known.items() if run is not None]
-    if named:
-        yield SEPARATOR.join(named)
+    for what, run in known.items():
+        if run is not None:
+            yield f"{what.capitalize()}: irbench show {run}{results_option(report.results)}"
 
 
 def uncuttable_text(uncuttable: Uncuttable) -> str:

@@ -40,9 +40,9 @@ def changed_message(run: str, changes: Sequence[RunChange]) -> str:
     return f"{run} cannot be continued, since something has changed: {'; '.join((*shown, *more))}."
 
 
-def changed_remedy(run: str, changes: Sequence[RunChange]) -> str:
-    """Return what to do about changes; takes what :func:`changed_message` does."""
-    other = f"egin another run; what was measured stays: irbench show {run}"
+def changed_remedy(run: str, changes: Sequence[RunChange], results: str) -> str:
+    """Return what to do about changes; takes what :func:`changed_message` does, and what names the folder of runs."""
+    other = f"egin another run; what was measured stays: irbench show {run}{results}"
     confinement = next((change for change in changes if change.kind == "confinement"), None)
     if confinement is None or len(changes) > 1:
         return f"B{other}"

@@ -107,17 +107,19 @@ def first_run_text(model: str, backends: Sequence[str]) -> str:
     )
 
 
-def name_taken_text(name: str, taken: Sequence[RunEntry]) -> str:
+def name_taken_text(name: str, taken: Sequence[RunEntry], results: str) -> str:
     """Return that stored runs have a name already, and what the name means once this run is stored.
 
     Args:
         name: Of the run that begins.
         taken: The runs that have it, newest first; at least one.
+        results: What names the folder of runs in a command.
     """
     when = taken[0].created[: len("yyyy-mm-dd")]
     others = f" and {plural(len(taken) - 1, 'other run')}" if len(taken) > 1 else ""
+    call = f"irbench show {shlex.quote(name)}{results}"
     return (
-        f"warning: run {taken[0].run_id} of {when}{others} is called {name!r}, too: irbench show {shlex.quote(name)}"
+        f"warning: run {taken[0].run_id} of {when}{others} is called {name!r}, too: {call}"
         f" and irbench.load({name!r}) will mean the newest"
     )
 

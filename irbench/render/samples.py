@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from irbench.errors import IrbenchError
@@ -14,6 +15,7 @@ from irbench.result import RunDocument
 from irbench.row_names import row_names
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
+from irbench.store.folders import removal_of
 
 __all__ = ["SAMPLE_FORMATS", "Sample", "samples_of", "write_samples"]
 
@@ -62,12 +64,13 @@ class Sample(NamedTuple):
     calls: int
 
 
-def samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iterator[Sample]:
+def samples_of(document: RunDocument, launches: Iterable[LaunchRecord], folder: Path) -> Iterator[Sample]:
     """Yield every sample of a run.
 
     Args:
         document: Names the rows, and says which blocks count.
         launches: Read one after the other.
+        folder: Where the run is stored.
 
     Raises:
         IrbenchError: What was measured does not fit the document.
@@ -77,7 +80,7 @@ def samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Itera
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # msgspec's are ValueErrors too
         raise IrbenchError(
             f"The samples of run {document.run_id} do not match its document: {error}.",
-            hint="Restore the run from a copy, or delete it: irbench results rm",
+            hint=f"Restore the run from a copy, or delete it: {removal_of(folder)}",
         ) from error
 
 

@@ -16,6 +16,7 @@ from irbench.render.table_title import SEPARATOR
 from irbench.render.tuning_accuracy import accuracy_texts, with_accuracy
 from irbench.render.verification import Document
 from irbench.spec import Objective
+from irbench.store.folders import results_option
 from irbench.tuning.report import Alternative, Conclusion, FrontPoint, Gain, ReferenceKind, TunedSetting, TuningReport
 
 __all__ = ["OBJECTIVE_TEXTS", "TUNING_TEXTS", "searching_text", "tuning_view"]
@@ -83,7 +84,7 @@ def _conclusion(report: TuningReport) -> str:
     text = TUNING_TEXTS[report.conclusion].format(
         setting="" if report.setting is None else report.setting.label,
         leader="" if report.leader is None else report.leader.label,
-        run=report.confirmation_run or report.search_run,
+        run=f"{report.confirmation_run or report.search_run}{results_option(report.results)}",
     )
     gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
     return f"{text}: {', '.join(gains)}" if report.conclusion in ("better", "preview") and gains else text
@@ -149,7 +150,6 @@ def _facts(setting: TunedSetting) -> tuple[str, str, str, str]:
 
 def _runs(report: TuningReport) -> Iterator[str]:
     known = {"search": report.search_run, "confirmation": report.confirmation_run}
-    where = "" if report.results is None else f" --results {shlex.quote(report.results)}"
-    named = [f"{what}: irbench show {run}{where}" for what, run in known.items() if run is not None]
-    if named:
-        yield SEPARATOR.join(named)
+    for what, run in known.items():
+        if run is not None:
+            yield f"{what.capitalize()}: irbench show {run}{results_option(report.results)}"

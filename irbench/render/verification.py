@@ -12,11 +12,10 @@ from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
 from irbench.conformance.score import OperatorScore, operator_scores
 from irbench.conformance.verification import DataSets, ModelReport
 from irbench.notices import Warn
-from irbench.plain_text import plain
 from irbench.render.code_block import CodeBlock
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, error_size
-from irbench.render.line_wrapping import shorten_middle
+from irbench.render.line_wrapping import shorten_middle, wrap_message
 from irbench.render.markdown import markdown_text
 from irbench.render.note_texts import reference_text
 from irbench.render.quantities import plural
@@ -63,8 +62,13 @@ class Document:
         """Yield the parts with an empty line between them; called by rich."""
         lines: list[RenderableType] = []
         for part in self.parts:
-            lines += ["", Text(plain(part)) if isinstance(part, str) else part]
+            lines += ["", *(_paragraph(part, options.max_width) if isinstance(part, str) else (part,))]
         yield Group(*lines[1:])
+
+
+def _paragraph(text: str, width: int) -> Iterator[Text]:
+    """Yield the lines of a paragraph; a command that it ends with is to be typed, and has no line break in it."""
+    return (Text(line, no_wrap=True, overflow="ignore") for line in wrap_message(text, width))
 
 
 def model_view(report: ModelReport) -> Document:

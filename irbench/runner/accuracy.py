@@ -17,7 +17,8 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
 from irbench.worker.accuracy import AccuracyTask
-from irbench.worker.process import CallFailed, WorkerDied, WorkerTimedOut, call_in_worker
+from irbench.worker.process import CallFailed, WorkerDied, WorkerTimedOut
+from irbench.worker.single_call import call_in_worker
 
 __all__ = ["GENERATED", "Hear", "answers_key", "checked_group", "is_classifier"]
 
@@ -132,6 +133,7 @@ def _asked(cell: Cell, limit: AccuracyLimit, answered: _Answered, deadline_s: fl
         deadline_s=deadline_s,
         python=cell.python,
         confinement=confinement_of(alone, answered.workload.feeding.samples),
+        returns=Accuracy,
     )
     return found
 

@@ -10,9 +10,24 @@ from irbench.record import CellLaunch, Failure, OutputError
 from irbench.spec import Cell, Scalar
 from irbench.spi import Outputs
 
-__all__ = ["CHANGING", "fallback", "mismatch", "worse", "worst_error"]
+__all__ = ["CHANGING", "fallback", "mismatch", "require_answers", "worse", "worst_error"]
 
 CHANGING = "its answers to the same inputs change between calls"
+
+
+def require_answers(answers: Sequence[Outputs], asked: int, cell: Cell) -> None:
+    """Refuse a cell that leaves answers out, which nothing would compare; code of the user's need not give any.
+
+    Args:
+        answers: What it gave.
+        asked: How many were asked for.
+        cell: It.
+
+    Raises:
+        ValueError: There are more or fewer. The message is a sentence for the cell's row.
+    """
+    if cell.program is None and len(answers) != asked:
+        raise ValueError(f"gave {len(answers)} answers in place of {asked}")
 
 
 def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool, scale: float = 1.0) -> OutputError:

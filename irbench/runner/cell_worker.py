@@ -10,7 +10,7 @@ from typing import Any, Self
 from irbench.measure.clock import now_ns
 from irbench.output_check import judge
 from irbench.record import Failure, OutputError, Stage
-from irbench.runner.answers import fallback, worse, worst_error
+from irbench.runner.answers import fallback, require_answers, worse, worst_error
 from irbench.runner.confined_cells import confinement_of
 from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup
@@ -155,14 +155,15 @@ class CellWorker:
             raise CellFailed(failure_of(stage, error, self._log, self._deadline_s)) from error
 
 
-def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int = 0) -> OutputError | None:
-    """Return how far a cell's answers are from the reference; ``None`` where there is none.
+def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int | None = None) -> OutputError | None:
+    """Return how far a cell's answers are from the reference; ``None`` where there is none, or a user's code gave none.
 
     Args:
         cell: It.
         prepared: Its session, with its answers.
         setting: Of its table.
-        call: Which of the expected answers they are compared with.
+        call: Which of the expected answers its only one is compared with; the answers of all slots with the first
+            unless given.
 
     Raises:
         CellFailed: It runs on another device than was asked for, or its answers are wrong.
@@ -173,7 +174,10 @@ def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int = 0) -> 
     if setting.expected.outputs is None:
         return None
     try:
-        expected = setting.expected.outputs[call]
+        require_answers(prepared.outputs, cell.load.streams if call is None else 1, cell)
+        if not prepared.outputs:
+            return None
+        expected = setting.expected.outputs[call or 0]
         classifier = setting.planned.group.main.bundle.classifier
         error = worst_error(prepared.outputs, expected, classifier, setting.expected.scale)
     except ValueError as problem:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 from irbench.measure.ledger import CommonWindow, Counters, Window
 from irbench.measure.paced import Schedule, join_paced, start_soon
@@ -157,7 +158,11 @@ class InstanceWorkers:
 
     def _paced(self, deadline_s: float, pace_ns: int, calls: int, first: int = 0) -> PacedRun:
         schedule = Schedule(start_soon(), pace_ns, calls, self._load.instances, self._load.streams)
-        return join_paced(self._share_work("take_paced_share", schedule, first, deadline_s=deadline_s), schedule)
+        run = join_paced(self._share_work("take_paced_share", schedule, first, deadline_s=deadline_s), schedule)
+        if run.issue_ns.size != calls:
+            message = f"Its instances made {run.issue_ns.size} of {calls} calls together."
+            raise CallFailed(message, exit_code=ExitCode.FAILED_CELL)
+        return run
 
     def _drive(self, deadline_s: float, samples: int, settle_calls: int, first: int) -> tuple[Window, list[Share]]:
         """Have all processes issue requests at the same time.

@@ -134,7 +134,7 @@ class Launch:
                 cell, partial(self._workers.ask, cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s)
             )
             if run is not None:
-                found.append(replace(run, energy=energy))
+                found.append(replace(run, cell=cell.id, energy=energy))
         return tuple(found)
 
     def close(self) -> None:
@@ -242,7 +242,7 @@ class Launch:
         asked = (block, samples, self._settle_calls(cell), first)
         round_ = self._workers.ask(cell, "measure", "take_round", *asked, deadline_s=patience_s)
         if round_ is not None:
-            self._progress[cell].rounds.append(round_)
+            self._progress[cell].rounds.append(replace(round_, block=block))
 
     def _settle_calls(self, cell: str) -> int:
         return settle_calls(self._progress[cell].speed.completion_ns, self._timing, self._random)

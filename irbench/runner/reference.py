@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from irbench import bundles, registry
 from irbench.degenerate_outputs import degenerate_outputs
@@ -17,10 +18,12 @@ from irbench.output_check import input_scale
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
+from irbench.worker.failures import unreadable_answer
 from irbench.worker.inputs import BrokenLoop
 from irbench.worker.model_files import bound_shapes
-from irbench.worker.process import CallFailed, WorkerDied, call_in_worker
+from irbench.worker.process import CallFailed, WorkerDied
 from irbench.worker.requested_confinement import confinement_to
+from irbench.worker.single_call import call_in_worker
 
 __all__ = ["Expected", "computed_outputs", "expected_outputs", "inputs_scale", "references", "references_for"]
 
@@ -184,9 +187,14 @@ def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, de
         kind,
         deadline_s=deadline_s,
         confinement=confinement_to(artifact, workload.feeding.samples),
+        returns=tuple[tuple[Any, ...], ...] | tuple[str, str],
     )
     match answers:
         case str(message), str(hint):
             raise BrokenLoop(message, hint=hint)
-        case _:
+        case _ if len(answers) == workload.feeding.checked_calls:
             return answers
+        case _:
+            raise unreadable_answer(
+                f"it has {len(answers)} calls, and {workload.feeding.checked_calls} were asked for."
+            )

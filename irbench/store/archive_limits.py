@@ -7,6 +7,9 @@ __all__ = ["excess"]
 _MOST_FILES = 1 << 18
 """Ten thousand runs of 26 files each; a run has a file for each launch, one for each row, and its document."""
 
+_MOST_RUNS = 1 << 14
+"""Their documents are written to files before the rest of an archive is looked at, and each file takes a while."""
+
 _MOST_BYTES = 1 << 32
 """Of everything that is unpacked: ten thousand runs of the usual 200 kB take half of that."""
 
@@ -18,16 +21,19 @@ _FREE_BYTES = 1 << 27
 """So much may be unpacked at any ratio: the logs of a hundred rows that all repeat one line."""
 
 
-def excess(files: int, unpacked_bytes: int, packed_bytes: int) -> str:
+def excess(files: int, runs: int, unpacked_bytes: int, packed_bytes: int) -> str:
     """Return what is too much about an archive, as the rest of a sentence; nothing where it may be unpacked.
 
     Args:
         files: How many it holds, folders and extended headers included.
+        runs: How many of them are the document of a run.
         unpacked_bytes: Size of all of them with their headers.
         packed_bytes: Size of the archive itself.
     """
     if files > _MOST_FILES:
         return f"holds more than {_MOST_FILES:,} files"
+    if runs > _MOST_RUNS:
+        return f"holds more than {_MOST_RUNS:,} runs"
     if unpacked_bytes > _MOST_BYTES:
         return f"unpacks to more than {_MOST_BYTES >> 30} GiB"
     if unpacked_bytes > max(_FREE_BYTES, _MOST_RATIO * packed_bytes):

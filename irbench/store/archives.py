@@ -74,7 +74,7 @@ def pack(folders: Sequence[Path], archive: Path) -> None:
             for folder in folders:
                 _pack(folder, tar)
             files = len(tar.getmembers())
-        _require_unpackable(files, tar.offset, file.tell())
+        _require_unpackable(files, len(folders), tar.offset, file.tell())
 
 
 def unpack(archive: Path, target: Path) -> None:
@@ -148,8 +148,8 @@ def _require_archive(path: Path) -> None:
             )
 
 
-def _require_unpackable(files: int, size_bytes: int, packed_bytes: int) -> None:
-    if too_much := excess(files, size_bytes, packed_bytes):
+def _require_unpackable(files: int, runs: int, size_bytes: int, packed_bytes: int) -> None:
+    if too_much := excess(files, runs, size_bytes, packed_bytes):
         raise IrbenchError(
             f"irbench could not import this archive: it {too_much}.", hint="Export fewer runs at a time."
         )
@@ -160,7 +160,7 @@ def _pack(folder: Path, tar: tarfile.TarFile) -> None:
     document = decode_document(whole, str(folder / RUN_FILE))
     _add(tar, document, RUN_FILE, whole)
     for name in sorted(document.launches):
-        _add(tar, document, name, read_launch(folder, name, document, follow=False))
+        _add(tar, document, name, read_launch(folder, name, document))
     for name, log in read_logs(folder, document, _LARGEST_LOG_BYTES):
         _add(tar, document, f"{LOGS}/{name}", log)
 
@@ -173,15 +173,16 @@ def _add(tar: tarfile.TarFile, document: RunDocument, name: str, data: bytes) ->
 
 def _members(stream: gzip.GzipFile, archive: Path) -> Iterator[tarfile.TarInfo]:
     """Yield each file's header, behind which the stream stands at its content."""
-    packed_bytes, count = archive.stat().st_size, 0
+    packed_bytes, count, runs = archive.stat().st_size, 0, 0
     while any(header := _read(stream, tarfile.BLOCKSIZE)):
         member, count = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape"), count + 1
+        runs += PurePosixPath(member.name).name == RUN_FILE
         extended = member.type in _HEADERS
         if extended:
             _require_size(member, archive, _LARGEST_HEADER_BYTES)
         elif not member.isdir():
             _require_harmless(member, archive)
-        if too_much := excess(count, stream.tell() + max(0, member.size), packed_bytes):
+        if too_much := excess(count, runs, stream.tell() + max(0, member.size), packed_bytes):
             raise IrbenchError(f"{archive} {too_much}.", hint=_UNTRUSTED)
         if extended:
             stream.seek(member.size + -member.size % tarfile.BLOCKSIZE, os.SEEK_CUR)

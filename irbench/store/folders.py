@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Literal, TypeAlias
 
 from irbench.errors import IrbenchError
@@ -21,8 +22,12 @@ __all__ = [
     "UnsearchedReason",
     "default_root",
     "folders_of_runs",
+    "is_run",
     "place_of",
     "profiles_folder",
+    "removal_of",
+    "results_option",
+    "run_argument",
     "run_folders",
 ]
 
@@ -83,15 +88,50 @@ def place_of(root: Path, created: str, run_id: str) -> Path:
     return root / _RUNS / created[: len("yyyy-mm")] / run_id
 
 
+def results_option(root: str | Path | None) -> str:
+    """Return what a command needs behind it to find what lies in ``root``; nothing where it looks there anyway.
+
+    Args:
+        root: The folder of results; ``None`` for the usual place.
+    """
+    if root is None:
+        return ""
+    try:
+        is_default = default_root().absolute() == Path(root).absolute()
+    except IrbenchError:  # there is no usual place
+        is_default = False
+    return "" if is_default else f" --results {quote(str(root))}"
+
+
+def run_argument(folder: Path) -> str:
+    """Return what names a run in a command: its id and where it is stored, or its folder where that is in no store."""
+    root = folder.parent.parent.parent
+    if folder.parent.parent.name != _RUNS:
+        return quote(str(folder))
+    return f"{folder.name}{results_option(root)}"
+
+
+def removal_of(folder: Path) -> str:
+    """Return the command that removes a run."""
+    is_stored = folder.parent.parent.name == _RUNS
+    return f"{'irbench results rm' if is_stored else 'rm -r'} {run_argument(folder)}"
+
+
 def profiles_folder(root: Path) -> Path:
     """Return the folder of operator profiles, which are no runs."""
     return root / _PROFILES
 
 
+def is_run(folder: Path) -> bool:
+    """Return whether a folder holds a run, which may be damaged: something that is called like a run's file."""
+    return os.path.lexists(folder / RUN_FILE)
+
+
 def run_folders(root: Path, unreadable: Unreadable = lambda _path, _error: None) -> Iterator[tuple[str, Stamp]]:
     """Yield each run's folder, relative to the root, with the stamp of its file.
 
-    Folders whose name begins with a dot are somebody's unfinished work and no runs.
+    Folders whose name begins with a dot are somebody's unfinished work and no runs. A link, a pipe or a folder that is
+    called like a run's file makes a run too: who reads it says what is wrong with it.
 
     Args:
         root: The folder of results.
@@ -100,7 +140,7 @@ def run_folders(root: Path, unreadable: Unreadable = lambda _path, _error: None)
     for month in _entries(root / _RUNS, unreadable):
         for run in _entries(month, unreadable):
             try:
-                state = os.stat(f"{run.path}/{RUN_FILE}")  # noqa: PTH116 - thousands of Path objects would take longer
+                state = os.lstat(f"{run.path}/{RUN_FILE}")  # readers refuse links; Path objects would take longer
             except (FileNotFoundError, NotADirectoryError):
                 continue  # no run, or removed while we looked
             except OSError as error:

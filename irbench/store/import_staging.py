@@ -5,6 +5,7 @@ A folder is read like an archive: regular files only, nothing through a link, an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from irbench.spec import Timing
 from irbench.store.archives import unpack
 from irbench.store.document import decode_document
 from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes
-from irbench.store.folders import LOGS, RUN_FILE, Unsearched, folders_of_runs, place_of
+from irbench.store.folders import LOGS, RUN_FILE, Unsearched, folders_of_runs, place_of, removal_of
 from irbench.store.launches import decode_launch
 from irbench.store.logs import read_logs
 from irbench.store.reading import check_launches, read_launch
@@ -108,10 +109,10 @@ def _take(run: _Run, root: Path, scratch: Path, copies: dict[Path, Path], presen
     place = place_of(root, run.document.created, run_id)
     if _is_same(run, place):
         present[place] = None
-    elif place.exists():  # asked last: somebody may remove it meanwhile
+    elif os.path.lexists(place):  # asked last: somebody may remove it meanwhile
         raise IrbenchError(
             f"Run {run_id} is already stored with different content, in {place}.",
-            hint=f"If the one in {run.folder} is correct: irbench results rm {run_id}",
+            hint=f"If the one in {run.folder} is correct: {removal_of(place)}",
         )
     elif place not in copies:
         copies[place] = _copy(run, scratch / run_id)
@@ -144,7 +145,7 @@ def _checked(folder: Path) -> _Run:
         msgspec.convert(document.plan.get("timing", {}), Timing)
         for name in document.launches:
             at = folder / name
-            _require_fitting(decode_launch(read_launch(folder, name, document, follow=False), str(at)), document)
+            _require_fitting(decode_launch(read_launch(folder, name, document), str(at)), document)
     except ValueError as error:  # msgspec's are ValueErrors too
         raise IrbenchError(
             f"{at} does not match the rest of its run: {damage_text(error)}.",
@@ -167,7 +168,7 @@ def _is_same(run: _Run, other: Path) -> bool:
     """Return whether a run lies in a folder with the same content, as the digests in its document tell."""
     try:
         check_launches(other, run.document)
-        return read_bytes(other / RUN_FILE) == run.whole
+        return read_bytes(other / RUN_FILE, follow=False) == run.whole
     except IrbenchError:
         return False
 
@@ -180,7 +181,7 @@ def _copy(run: _Run, target: Path) -> Path:
             (target / LOGS).mkdir(exist_ok=True)
             write_synced(target / LOGS / name, log)
         for name in run.document.launches:
-            write_synced(target / name, read_launch(run.folder, name, run.document, follow=False))
+            write_synced(target / name, read_launch(run.folder, name, run.document))
         write_synced(target / RUN_FILE, run.whole)
         sync_folder(target)
     return target

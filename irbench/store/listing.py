@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from msgspec.structs import replace
 from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
 from irbench.store.files import unreadable
-from irbench.store.folders import RUN_FILE, Stamp, profiles_folder, run_folders
+from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, results_option, run_folders
 from irbench.store.index import Index
-from irbench.system.file_states import is_file
+from irbench.system.file_states import is_folder
 from irbench.system.locks import is_held
 
 __all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs", "resumable_runs", "runs_called"]
@@ -54,7 +55,11 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
     Args:
         root: The folder of results.
         anew: Read every run again and make the index of what is found.
+
+    Raises:
+        IrbenchError: No folder can be called so.
     """
+    _require_possible(root)
     index = Index(root / "index.sqlite")
     if anew:
         index.remove()
@@ -123,10 +128,18 @@ def find_run(root: Path, name: str | None) -> Path:
     return _of_id(folders, name) or _called(root, name) or _beginning_with(root, folders, name)
 
 
+def _require_possible(root: Path) -> None:
+    try:
+        root.lstat()
+    except OSError as error:  # what is missing holds no runs, and what is closed is reported when it is searched
+        if error.errno == errno.ENAMETOOLONG:
+            raise unreadable(root, error) from error
+
+
 def _of_path(name: str) -> Path | None:
     path = Path(name)
     for folder in (path, path.parent) if path.name == RUN_FILE else (path,):
-        if name and is_file(folder / RUN_FILE):
+        if name and is_run(folder):
             return folder.resolve()  # the folder's own name is the run's, which "." would hide
     return None
 
@@ -167,11 +180,12 @@ def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
         names = _listed([folder.name for folder in fitting[-5:]])
         raise IrbenchError(f"{len(fitting)} runs match {name!r}.", hint=f"Give more characters: {names}")
     if not fitting:
-        is_profile = name and next(profiles_folder(root).glob(f"*/{glob.escape(name.upper())}*"), None) is not None
-        hint = (
+        profiles = profiles_folder(root)
+        is_profile = name and is_folder(profiles) and any(profiles.glob(f"*/{glob.escape(name.upper())}*"))
+        way = (
             f"It is a profile: irbench profile --show {name}" if is_profile else "List the stored runs: irbench results"
         )
-        raise IrbenchError(f"There is no run {name!r} in {root}.", hint=hint)
+        raise IrbenchError(f"There is no run {name!r} in {root}.", hint=f"{way}{results_option(root)}")
     return fitting[0]
 
 

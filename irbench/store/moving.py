@@ -139,7 +139,7 @@ def _is_same(run: Path, other: Path) -> bool:
     """Whether the document and the launches of two runs are the same, byte for byte."""
     names = [path.name for path in run.iterdir() if path.is_file()]
     try:
-        return all(read_bytes(run / name) == read_bytes(other / name) for name in names)
+        return all(read_bytes(run / name) == read_bytes(other / name, follow=False) for name in names)
     except IrbenchError:
         return False
 

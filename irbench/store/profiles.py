@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.errors import IrbenchError
 from irbench.store.files import explained, make_folder, prove_writable
 from irbench.store.folders import LOGS, profiles_folder
-from irbench.system.file_states import is_file
+from irbench.system.file_states import is_file, is_folder
 from irbench.system.files import write_atomically
 
 __all__ = ["PROFILE_FILE", "ProfileWriter", "begin_profile", "find_profile", "profile_ids"]
@@ -80,9 +81,11 @@ def find_profile(root: Path, name: str) -> Path:
     Raises:
         IrbenchError: There is no such profile, or several are meant.
     """
-    for path in (Path(name), Path(name) / PROFILE_FILE):
-        if name and is_file(path):
-            return path
+    path = Path(name)
+    if name and is_file(path):
+        return path
+    if name and os.path.lexists(path / PROFILE_FILE):
+        return path / PROFILE_FILE
     stored = _stored(root)
     found = stored[-1:] if name == _LATEST else [path for path in stored if _id_of(path).startswith(name.upper())]
     if len(found) == 1 and name:
@@ -96,7 +99,8 @@ def find_profile(root: Path, name: str) -> Path:
 
 
 def _stored(root: Path) -> list[Path]:
-    return sorted(profiles_folder(root).glob(f"*/*/{PROFILE_FILE}"), key=_id_of)
+    folder = profiles_folder(root)
+    return sorted(folder.glob(f"*/*/{PROFILE_FILE}"), key=_id_of) if is_folder(folder) else []
 
 
 def _id_of(path: Path) -> str:

@@ -21,10 +21,10 @@ def load_document(folder: Path) -> RunDocument:
     """Return the document of the run in ``folder``.
 
     Raises:
-        IrbenchError: It is damaged, of a newer format, or larger than any.
+        IrbenchError: It is damaged, of a newer format, larger than any, or no regular file: a link is none.
     """
     path = folder / RUN_FILE
-    return decode_document(read_bytes(path, most_bytes=LARGEST_DOCUMENT_BYTES), str(path))
+    return decode_document(read_bytes(path, follow=False, most_bytes=LARGEST_DOCUMENT_BYTES), str(path))
 
 
 def check_launches(folder: Path, document: RunDocument) -> None:
@@ -47,19 +47,18 @@ def read_launches(folder: Path, document: RunDocument) -> Iterator[LaunchRecord]
         yield decode_launch(read_launch(folder, name, document), str(folder / name))
 
 
-def read_launch(folder: Path, name: str, document: RunDocument, *, follow: bool = True) -> bytes:
+def read_launch(folder: Path, name: str, document: RunDocument) -> bytes:
     """Return the bytes of one launch's file, as they were measured.
 
     Args:
         folder: The run's.
         name: The file's.
         document: The run's, with the digest of the file.
-        follow: As of :func:`irbench.store.files.read_bytes`.
 
     Raises:
-        IrbenchError: It is missing or changed.
+        IrbenchError: It is missing, changed, or no regular file: a link is none.
     """
-    data = read_bytes(folder / name, follow=follow)
+    data = read_bytes(folder / name, follow=False)
     if hashlib.sha256(data).hexdigest() != document.launches[name]:
         raise IrbenchError(
             f"{folder / name} is damaged: its checksum does not match.",

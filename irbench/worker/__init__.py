@@ -19,7 +19,8 @@ if CONFINEMENT in os.environ:  # before NumPy starts threads, which would stay f
 from irbench.measure import process_start as process_start  # first: it reads the clock when it is imported
 
 if TYPE_CHECKING:
-    from irbench.worker.process import Worker, WorkerDied, call_in_worker
+    from irbench.worker.process import Worker, WorkerDied
+    from irbench.worker.single_call import call_in_worker
 
 __all__ = ["Worker", "WorkerDied", "call_in_worker"]
 
@@ -28,4 +29,5 @@ def __getattr__(name: str) -> Any:
     """Import what is asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("irbench.worker.process"), name)
+    module = "single_call" if name == "call_in_worker" else "process"
+    return getattr(import_module(f"irbench.worker.{module}"), name)

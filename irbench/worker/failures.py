@@ -6,7 +6,7 @@ import signal
 
 from irbench.errors import ExitCode, IrbenchError
 
-__all__ = ["CallFailed", "WorkerDied", "WorkerTimedOut", "crash_signal", "how_it_ended"]
+__all__ = ["CallFailed", "WorkerDied", "WorkerTimedOut", "crash_signal", "how_it_ended", "unreadable_answer"]
 
 _CRASHES = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV})
 """Signals that end a process because of what its own code did."""
@@ -41,6 +41,15 @@ class WorkerTimedOut(WorkerDied):
 
 class CallFailed(IrbenchError):
     """The worker is alive, and its call raised; message and hint are those of the exception."""
+
+
+def unreadable_answer(why: str) -> CallFailed:
+    """Return the failure of a call whose answer is not what the call returns.
+
+    Args:
+        why: The end of a sentence: ``it is not what was asked for``.
+    """
+    return CallFailed(f"Its answer cannot be read: {why}", exit_code=ExitCode.FAILED_CELL)
 
 
 def crash_signal(code: int) -> str | None:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -18,18 +19,25 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.system.confinement import Confinement
+from irbench.worker.answer_types import check_of_method
 from irbench.worker.confined_start import confined_environment
-from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut, crash_signal, how_it_ended
+from irbench.worker.failures import (
+    CallFailed,
+    WorkerDied,
+    WorkerTimedOut,
+    crash_signal,
+    how_it_ended,
+    unreadable_answer,
+)
+from irbench.worker.field_types import Check, check_of
 from irbench.worker.interpreters import interpreter_command, interpreter_environment
 from irbench.worker.plain_values import load_plain
-from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say
 
-__all__ = ["CallFailed", "Worker", "WorkerDied", "WorkerTimedOut", "call_in_worker"]
+__all__ = ["CallFailed", "Worker", "WorkerDied", "WorkerTimedOut"]
 
 _LOG_TAIL_BYTES = 4000
-_LAST_WORDS = 200
 _EXIT_GRACE_S = 5.0
 """How long a worker may take to end once it has hung up; a runtime that closes all descriptors hangs up too."""
 _OUT_OF_MEMORY = "The machine or its cgroup may be out of memory: use a smaller batch or fewer streams."
@@ -81,6 +89,8 @@ class Worker:
             )
         self._exit = os.pidfd_open(self._process.pid)
         self._frozen = False
+        self._is_confined = confinement is not None
+        self._awaited: deque[Check | None] = deque()
         watchdog().guard(self._process.pid, self._mark)
 
     @property
@@ -105,6 +115,7 @@ class Worker:
         deadline_s: float,
         hold: bool = False,
         say: Callable[[Any], None] | None = None,
+        returns: Any = Any,
     ) -> Any:
         """Call ``target`` in the worker and return what it returned.
 
@@ -114,16 +125,25 @@ class Worker:
             deadline_s: The worker is killed when it has not taken the request by then, or not answered that long after.
             hold: Keep the result there; later calls by method name belong to it.
             say: Hears the progress; the callee then gets a function to speak with as its last argument.
+            returns: The type of what a function returns; another answer of a confined worker is refused.
 
         Raises:
-            CallFailed: The call raised.
+            CallFailed: The call raised, or its answer is none.
             WorkerDied: The process ended.
             WorkerTimedOut: The deadline passed.
         """
-        self.send(target, *args, deadline_s=deadline_s, hold=hold, talks=say is not None)
+        self.send(target, *args, deadline_s=deadline_s, hold=hold, talks=say is not None, returns=returns)
         return self.receive(deadline_s=deadline_s, say=say)
 
-    def send(self, target: str, *args: Any, deadline_s: float, hold: bool = False, talks: bool = False) -> None:
+    def send(
+        self,
+        target: str,
+        *args: Any,
+        deadline_s: float,
+        hold: bool = False,
+        talks: bool = False,
+        returns: Any = Any,
+    ) -> None:
         """Send a request without waiting for its answer, so that several workers can be busy side by side.
 
         Raises:
@@ -136,6 +156,8 @@ class Worker:
             raise self._late(f"It took no request within {deadline_s:.0f} s and was ended.") from None
         except (BrokenPipeError, ConnectionResetError):
             raise self._death() from None
+        has_type = check_of(returns) if ":" in target else check_of_method(target)
+        self._awaited.append(has_type if self._is_confined else None)
 
     def receive(
         self, *, deadline_s: float, say: Callable[[Any], None] | None = None, watch: Stopwatch | None = None
@@ -151,23 +173,21 @@ class Worker:
         while True:
             while not self._channel.complete:
                 self._take_in(deadline_s, watch)
-            try:
-                message = self._channel.next()
-            except Exception as error:
-                raise CallFailed(
-                    f"Its answer cannot be read: {type(error).__name__}: {error}", exit_code=ExitCode.FAILED_CELL
-                ) from error
+            message = self._next()
             if isinstance(message, Say):
                 if say is not None:
                     say(message.progress)
-            elif isinstance(message, Problem):
+                continue
+            has_type = self._awaited.popleft()
+            if isinstance(message, Problem):
                 code = message.exit_code
                 known = ExitCode(code) if code and code in set(ExitCode) else ExitCode.FAILED_CELL
                 raise CallFailed(message.message, hint=message.hint, exit_code=known)
-            elif isinstance(message, Reply):
-                return message.value
-            else:
-                raise CallFailed("Its answer cannot be read: it is none.", exit_code=ExitCode.FAILED_CELL)
+            if not isinstance(message, Reply):
+                raise unreadable_answer("it is no reply")
+            if has_type is not None and not has_type(message.value):
+                raise unreadable_answer("it is not what was asked for")
+            return message.value
 
     def freeze(self) -> None:
         """Stop the worker and everything it started; returns once the worker stands still.
@@ -216,6 +236,13 @@ class Worker:
         except OSError:
             return ""
 
+    def _next(self) -> Any:
+        try:
+            return self._channel.next()
+        except Exception as error:
+            self._awaited.popleft()
+            raise unreadable_answer(f"{type(error).__name__}: {error}") from error
+
     def _take_in(self, deadline_s: float, watch: Stopwatch) -> None:
         """Wait for a piece of the answer: a worker can also stop in the middle of one."""
         left_s = deadline_s - watch.elapsed_s
@@ -244,43 +271,6 @@ class Worker:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
-
-
-def call_in_worker(
-    target: str,
-    *args: Any,
-    deadline_s: float,
-    say: Callable[[Any], None] | None = None,
-    environment: Mapping[str, str] | None = None,
-    python: str | None = None,
-    confinement: Confinement | None = None,
-) -> Any:
-    """Run one function in a fresh process and return its result.
-
-    Args:
-        target: ``module:function``.
-        args: Its arguments, pickled.
-        deadline_s: The process is killed when it has not answered by then.
-        say: Hears progress; the function then gets something to speak with as its last argument.
-        environment: Variables to set besides the present ones.
-        python: Another interpreter than ours; ``None`` for ours.
-        confinement: As of :class:`Worker`.
-
-    Raises:
-        IrbenchError: What the function raised, with its message, hint and exit code.
-        WorkerDied: The process crashed or passed its deadline; the last line of its log is in the hint.
-    """
-    with (
-        scratch_folder() as folder,
-        Worker(folder / "log", environment=environment, python=python, confinement=confinement) as worker,
-    ):
-        try:
-            return worker.ask(target, *args, deadline_s=deadline_s, say=say)
-        except WorkerDied as error:
-            # the log goes with the folder, so its last line must come along
-            last = [f"The last it said: {line[-_LAST_WORDS:]}" for line in error.log_tail.splitlines()[-1:]]
-            hint = " ".join(filter(None, [error.hint, *last]))
-            raise type(error)(error.message, hint=hint, log_tail=error.log_tail, crash=error.crash) from None
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from fake_runs import FASTEST, cell
 from front_door import irbench_here
 
 import irbench as api
-from irbench.errors import IrbenchError
+from irbench.errors import ExitCode, IrbenchError
 from irbench.runner import confined_cells
 from irbench.spec import Artifact, Cell, Load, Program
 from irbench.system.confinement import Confinement, ConfinementSupport, confinement_support
@@ -57,6 +57,20 @@ def test_a_confined_worker_reads_what_it_may_and_answers(tmp_path: Path) -> None
         with pytest.raises(CallFailed, match="no plain value"):
             worker.ask("isolated_reads:break_out", model, deadline_s=30)
     assert not Path(temporary).exists()
+
+
+@needs_both
+def test_an_answer_of_another_type_is_a_failure_of_its_call(tmp_path: Path) -> None:
+    allowed = Confinement(for_runtime=True)
+    with Worker(tmp_path / "log", confinement=allowed) as worker:
+        with pytest.raises(CallFailed, match="answer cannot be read: it is not what was asked for") as caught:
+            worker.ask("builtins:len", "abc", deadline_s=30, returns=str)
+        assert caught.value.exit_code is ExitCode.FAILED_CELL
+        assert worker.ask("builtins:len", "abc", deadline_s=30, returns=int) == 3
+        worker.ask("tests_support:WrongHost", deadline_s=30, hold=True)
+        with pytest.raises(CallFailed, match="answer cannot be read: it is not what was asked for"):
+            worker.ask("prepare", deadline_s=30)
+        assert worker.ask("peak_memory_bytes", deadline_s=30) == 3
 
 
 @needs_both

@@ -95,7 +95,7 @@ REFUSED = {
     "weights at an absolute path": (hostile.with_external(location="/etc/passwd"), _OUTSIDE, "relative location"),
     "weights in the folder above": (hostile.with_external(location="../weights.bin"), _OUTSIDE, "relative location"),
     "weights in the runtime's memory": (
-        hostile.with_external(location="*/_ORT_MEM_ADDR_/*"), _OUTSIDE, "relative location"
+        hostile.with_external(location="*/_ORT_MEM_ADDR_/*"), "which no file can be called", "relative location"
     ),
     "weights behind a link": (
         hostile.with_external(
@@ -123,14 +123,14 @@ REFUSED = {
             lambda folder: ((folder / "weights.bin").unlink(), (folder / "weights.bin").mkdir())
         ),
         "'weights.bin' are a folder",
-        "in its place",
+        "in place of the folder",
     ),
     "weights that are a pipe": (
         hostile.with_external(
             lambda folder: ((folder / "weights.bin").unlink(), os.mkfifo(folder / "weights.bin"))
         ),
         "'weights.bin' are a pipe",
-        "in its place",
+        "copy the file of weights there",
     ),
     "weights that are gone": (
         hostile.with_external(lambda folder: (folder / "weights.bin").unlink()),

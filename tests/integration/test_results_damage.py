@@ -182,6 +182,81 @@ def test_a_document_that_is_a_pipe_or_a_folder_is_one_line_of_a_listing(root: Pa
     ]
 
 
+def replace_with_a_link(path: Path) -> None:
+    path.symlink_to(path.rename(path.with_name("elsewhere.json")))
+
+
+def replace_with_a_link_to_nothing(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("gone"))
+
+
+def replace_with_a_link_to_itself(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path)
+
+
+def replace_with_a_link_to_a_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def replace_with_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def replace_with_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (replace_with_a_link, "it is a symbolic link"),
+        (replace_with_a_link_to_nothing, "it is a symbolic link"),
+        (replace_with_a_link_to_itself, "it is a symbolic link"),
+        (replace_with_a_link_to_a_device, "it is a symbolic link"),
+        (replace_with_a_pipe, "it is not a regular file"),
+        (replace_with_a_folder, "Is a directory"),
+    ],
+    ids=lambda given: getattr(given, "__name__", ""),
+)
+def test_every_reader_names_a_document_that_is_no_regular_file(
+    root: Path, harm: Callable[[Path], None], said: str
+) -> None:
+    damaged, sound = measured(root), measured(root)
+    listed(root)  # so that the index knows both
+    path = damaged.folder / "run.json"
+    harm(path)
+    called = irbench("results", "--results", root)
+    assert (called.code, called.err) == (0, f"warning: {path} cannot be read: {said}.\n")
+    assert names(root) == {sound.document.run_id}
+    run = damaged.document.run_id
+    for asked in (
+        *(("show", name) for name in (run, damaged.folder, path)),
+        *(("compare", name, sound.document.run_id) for name in (run, damaged.folder)),
+        ("receipt", run),
+        ("plan", "from", run),
+        ("results", "export", run, "-o", root / "run.tar.gz"),
+    ):
+        called = irbench(*asked, "--results", root)
+        assert (called.code, called.out) == (2, ""), asked
+        assert f"{path} cannot be read: {said}" in called.err
+    assert irbench("results", "rm", run, "--yes", "--results", root).code == 0
+    assert names(root) == {sound.document.run_id}
+
+
+def test_samples_are_not_read_through_a_link(root: Path) -> None:
+    run = measured(root)
+    path = next(run.folder.glob("launch-*"))
+    path.rename(root / "elsewhere.bin")
+    path.symlink_to(root / "elsewhere.bin")
+    shown = irbench("show", run.document.run_id, "--samples", "--results", root)
+    assert refused(shown, f"{path} cannot be read: it is a symbolic link", "copy that in its place")
+
+
 @pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv", "md"])
 def test_a_folder_whose_name_is_not_utf8_is_listed_in_every_form(tmp_path: Path, form: str) -> None:
     root = tmp_path / os.fsdecode(b"results-\xff")

@@ -23,6 +23,7 @@ from irbench.across_runs import receipt as receipts
 from irbench.across_runs.receipt import Receipt, encode_receipt
 
 from .altered_archives import archive
+from .altered_data import data_target, write_data
 from .altered_documents import altered, json_bytes
 from .altered_models import LINK, altered_model, model_with_weights_elsewhere
 from .hostile_values import OUTSIDE, TEXTS, is_seldom
@@ -216,6 +217,13 @@ def _index(folder: Path, chance: random.Random) -> Sequence[Call]:
     return [Call(("results",)), Call(("show",))]
 
 
+def _data(folder: Path, chance: random.Random) -> Sequence[Call]:
+    from irbench.data.reading import read_files
+
+    path, target = write_data(folder, chance), data_target(chance)
+    return [Call(("read samples of --data",), function=lambda: read_files(path, target))]
+
+
 def _write_run(folder: Path, document: bytes, files: Mapping[str, bytes]) -> str:
     place = folder / "results" / "runs" / "2025-11" / documents.RUN_ID
     place.mkdir(parents=True)
@@ -272,5 +280,6 @@ KINDS: Mapping[str, Callable[[Path, random.Random], Sequence[Call]]] = {
     "card": _card,
     "sweep state": _sweep_state,
     "index": _index,
+    "samples": _data,
 }
 """By kind, what writes a file of it into an empty folder and returns what is called there."""

@@ -40,8 +40,9 @@ def test_who_is_confined_is_said() -> None:
 
 
 def test_the_limits_of_archives_are_those_of_the_code() -> None:
-    files, unpacked, ratio = (row[1] for row in table_below("### Processes and limits"))
+    files, runs, unpacked, ratio = (row[1] for row in table_below("### Processes and limits"))
     assert files == f"{archive_limits._MOST_FILES:,}"
+    assert runs == f"{archive_limits._MOST_RUNS:,}"
     assert unpacked == f"{archive_limits._MOST_BYTES >> 30} GiB"
     free = archive_limits._FREE_BYTES >> 20
     assert ratio == f"{archive_limits._MOST_RATIO} times, of which {free} MiB are always allowed"

@@ -10,13 +10,14 @@ from typing import Any
 
 from irbench.api.accuracy_limits import metric_text
 from irbench.api.options import RunOptions
+from irbench.api.paths import results_folder
 from irbench.api.plans import reading
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.render.quantities import cpu_list
 from irbench.result import SEARCH_RUN
 from irbench.spec import shape_text
-from irbench.store.folders import default_root
+from irbench.store.folders import results_option, run_argument
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
 from irbench.sweeps.cells import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
@@ -39,19 +40,20 @@ def plan_from(run: str | PathLike[str] = "latest", *, results: str | PathLike[st
     Raises:
         IrbenchError: There is no such run, or it cannot be repeated: a soak, or inputs that were arrays in memory.
     """
-    folder = find_run(default_root() if results is None else Path(results), str(run))
+    root = results_folder(results)
+    folder = find_run(root, str(run))
     document = load_document(folder)
     if document.plan.get("soak") is not None:
         raise IrbenchError(
             "A soak cannot be repeated by a plan: plans measure speeds and cold starts.",
-            hint="Repeat it with irbench soak; irbench show says what it called.",
+            hint=f"Repeat it with irbench soak. It called this: irbench show {run_argument(folder)}",
         )
     if document.plan.get("is_part_of") == SEARCH_RUN:
         raise IrbenchError(
             "A search cannot be repeated by a plan: it chose its rows while it ran.",
             hint="Search again with irbench tune, or make a plan of its confirmation.",
         )
-    options = stored_options(document.plan)
+    options = stored_options(document.plan, results_option(root))
     return plan_document(options, options.name or document.run_id)
 
 

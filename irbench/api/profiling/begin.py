@@ -140,7 +140,13 @@ def _read(path: Path, inputs: tuple[TensorSpec, ...], made_from: Path | None) ->
     target = "irbench.profiling.graph_reading:read_graph"
     try:
         found: tuple[GraphNode, ...] = read_file(
-            target, path, inputs, made_from, imports=("onnx",), deadline_s=_DEADLINE_S
+            target,
+            path,
+            inputs,
+            made_from,
+            returns=tuple[GraphNode, ...],
+            imports=("onnx",),
+            deadline_s=_DEADLINE_S,
         )
     except IrbenchError as error:
         raise IrbenchError(f"The nodes of {path.name} cannot be read: {error.message}", hint=error.hint) from error

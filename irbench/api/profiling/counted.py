@@ -32,6 +32,7 @@ from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.profiling import ProfileTask
 from irbench.runner.progress import Listener
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Workload
+from irbench.worker.failures import unreadable_answer
 from irbench.worker.file_reader import read_file
 
 __all__ = ["counted_profile"]
@@ -186,7 +187,11 @@ def _placed(source: GraphSource, sets: Sequence[NodeSet]) -> Mapping[NodeSet, Pl
     inputs = tuple(spec.bind(source.sizes) for spec in source.artifact.inputs)
     target = "irbench.profiling.equal_nodes:placed_nodes"
     names = [found.nodes for found in sets]
-    placed: tuple[PlacedNodes | None, ...] = read_file(target, source.artifact.path, inputs, names, imports=("onnx",))
+    placed: tuple[PlacedNodes | None, ...] = read_file(
+        target, source.artifact.path, inputs, names, returns=tuple[PlacedNodes | None, ...], imports=("onnx",)
+    )
+    if len(placed) != len(sets):
+        raise unreadable_answer(f"it has {len(placed)} sets of nodes, and {len(sets)} were asked for.")
     return {found: place for found, place in zip(sets, placed, strict=True) if place is not None}
 
 

@@ -13,6 +13,7 @@ from irbench.api.choices import require_form, require_rows
 from irbench.api.counters import with_cycles
 from irbench.api.display import Displayable, as_text
 from irbench.api.measurement import refuse_within_a_worker
+from irbench.api.paths import given_path, results_folder
 from irbench.api.profiling.begin import begun_profile, with_capable_backends
 from irbench.api.profiling.counted import counted_profile
 from irbench.api.profiling.options import TOP, ProfileKeywords, ProfileOptions, profile_options
@@ -38,7 +39,7 @@ from irbench.runner.progress import Listener
 from irbench.runner.signals import signals_deferred
 from irbench.store import default_root
 from irbench.store.files import read_bytes
-from irbench.store.profiles import begin_profile, find_profile
+from irbench.store.profiles import PROFILE_FILE, begin_profile, find_profile
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
@@ -147,7 +148,7 @@ class Profile(Displayable):
         """
         from irbench.render.formats.operator_trace import write_trace
 
-        write_trace(self.document, Path(output))
+        write_trace(self.document, given_path("output", output))
 
     def view(self, by: By = "class", top: int = TOP) -> ProfileView:
         """Return what ``irbench profile`` prints.
@@ -219,8 +220,8 @@ def load_profile(name: str | PathLike[str] = "latest", *, results: str | PathLik
     Raises:
         IrbenchError: There is no such profile, or it is damaged.
     """
-    path = find_profile(default_root() if results is None else Path(results), str(name))
-    return Profile(decode_profile(read_bytes(path), str(path)), path.parent)
+    path = find_profile(results_folder(results), str(name))
+    return Profile(decode_profile(read_bytes(path, follow=path.name != PROFILE_FILE), str(path)), path.parent)
 
 
 def _has_uncounted_cell(counters: ProfileCounters | None) -> bool:

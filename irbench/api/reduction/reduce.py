@@ -14,6 +14,7 @@ from irbench.api import values
 from irbench.api.display import Displayable
 from irbench.api.measurement import refuse_within_a_worker
 from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
+from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.reduction.answers import AnswerJudge
 from irbench.api.reduction.judge import Judge
@@ -228,7 +229,7 @@ _OWN_READERS: Readers = {
     "expect": ('"ort slower than openvino by 1.5x"', lambda value: parse_expectation(values.text(value))),
     "expect_wrong": ('"openvino"', values.text),
     "expect_failure": ('"ort"', values.text),
-    "output": ('"./reduced"', Path),
+    "output": ('"./reduced"', path),
     "budget": ('"10m", or 600', values.duration_s),
     "min_share": ('"1%", or 0.01', values.fraction),
 }

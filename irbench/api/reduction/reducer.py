@@ -61,6 +61,7 @@ class Reducer:
             expected=expected_difference(options.expectation),
             conclusion="interrupted",
             nodes=0,
+            results=None if options.run.results is None else str(options.run.results),
         )
 
     def reduced(self) -> ReductionReport:

@@ -186,7 +186,7 @@ def _advised_streams(asked: RunOptions, wanted: Mapping[str, str], scratch: Path
         load = replace(cell.load, options={**cell.load.options, **wanted})
         streams: int = call_in_worker(
             "irbench.worker.probing:advised_streams", cell.backend, cell.artifact, load, cell.device,
-            deadline_s=_ADVICE_DEADLINE_S, confinement=confinement_of(replace(cell, load=load)),
+            deadline_s=_ADVICE_DEADLINE_S, confinement=confinement_of(replace(cell, load=load)), returns=int,
         )  # fmt: skip
     except IrbenchError:
         return None

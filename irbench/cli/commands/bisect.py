@@ -100,6 +100,6 @@ def command(
     asked = BisectOptions(model, runtime, first, last, backend, by, threshold, run)
     with plugin_warnings_told(), displayed() as reporter:
         found = bisect_with(asked, reporter)
-    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+    text = to_text(found.__rich__(), to_file=output is not None, crop=False) if form == "table" else found.to_text(form)
     print_data(text, output)
     return int(found.exit_code)

@@ -67,8 +67,8 @@ def command(
     found = cost_with(model, batch, shape)
     if found.outdated:
         say(found.outdated)
-    if found.weights_problem is not None:
-        say(f"warning: {found.weights_problem.message}")
     to_file = output is not None
     shown = to_text(found.view(per_node=per_node), to_file=to_file) if form == "table" else None
     print_data(found.to_text(form, per_node=per_node) if shown is None else shown, output)
+    if found.weights_problem is not None:  # as irbench inspect, below what is known all the same
+        raise found.weights_problem

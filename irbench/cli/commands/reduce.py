@@ -110,5 +110,5 @@ def command(
     )
     with plugin_warnings_told(), displayed() as reporter:
         found = reduce_with(asked, reporter)
-    print_data(to_text(found.__rich__(), to_file=False) if form == "table" else found.to_text(form), None)
+    print_data(to_text(found.__rich__(), crop=False) if form == "table" else found.to_text(form), None)
     return int(found.exit_code)

@@ -30,7 +30,9 @@ Examples:
     metavar="MODEL",
     help="Where a model lies here, once for each in the order of the plan. [default: where it was]",
 )
-@click.option("--force", is_flag=True, help="Replay on another machine, or with other versions.")
+@click.option(
+    "--force", is_flag=True, help="Replay even if the machine, the versions or the confinement of workers differ."
+)
 @click.option("--allow-own-code", is_flag=True, help="Run the commands and functions that the receipt's plan names.")
 @click.option(
     "--within",

@@ -119,12 +119,15 @@ def _chosen(
             "No run is named.", hint="Name runs, or choose them with --all, --model, --backend or --since."
         )
     from irbench.api.stored_runs import chosen_entries
+    from irbench.store.folders import results_option
     from irbench.store.listing import list_runs
 
     listing = list_runs(root)
     entries = chosen_entries(listing.entries, *filters)
     if not entries and not listing.problems:
-        raise IrbenchError(f"No stored run in {root} matches.", hint="List the stored runs: irbench results")
+        raise IrbenchError(
+            f"No stored run in {root} matches.", hint=f"List the stored runs: irbench results{results_option(root)}"
+        )
     return tuple(entry.folder for entry in reversed(entries)), listing.problems
 
 
@@ -149,6 +152,7 @@ def _write(root: Path, names: tuple[str, ...], name: str, columns: tuple[str, ..
     from irbench.cli.output.console import print_lines
     from irbench.cli.output.exports import refuse_impossible, write_export
     from irbench.render.footer import incomplete
+    from irbench.store.folders import results_option
 
     refuse_impossible(name, output, columns)
     _say_which(root, names)
@@ -156,7 +160,9 @@ def _write(root: Path, names: tuple[str, ...], name: str, columns: tuple[str, ..
     for error in report.problems:
         say(f"error: {error.message}")
     if not report.export.runs:
-        raise IrbenchError("None of the runs can be exported.", hint="List the stored runs: irbench results")
+        raise IrbenchError(
+            "None of the runs can be exported.", hint=f"List the stored runs: irbench results{results_option(root)}"
+        )
     for run in report.export.runs:
         if not run.document.complete:
             say(f"warning: {run.document.run_id}: {incomplete(run.document)}")

@@ -78,7 +78,7 @@ def command(
     folder, document = _found(run, results)
     if form == "table":
         _refuse_memory_of_others(document, memory=memory)
-        write_document(document, form, output, intervals=intervals, warnings=warnings, memory=memory)
+        write_document(document, folder, form, output, intervals=intervals, warnings=warnings, memory=memory)
         say_how_to_resume(document, results)
     else:
         write_run(document, folder, form, output, columns)
@@ -127,12 +127,14 @@ def _refuse_options_of_the_table(**asked: bool) -> None:
             )
 
 
-def _refuse_samples_elsewhere(document: RunDocument) -> None:
+def _refuse_samples_elsewhere(document: RunDocument, folder: Path) -> None:
+    from irbench.store.folders import run_argument
+
     for field, tables in (("cold_starts", document.cold_starts), ("soaks", document.soaks)):
         if tables:
             raise IrbenchError(
                 "--samples applies to runs that compare speeds.",
-                hint=f"Every raw time of this run is in {field} of its JSON: irbench show --format json",
+                hint=f"Every raw time is in {field} of its JSON: irbench show {run_argument(folder)} --format json",
             )
 
 
@@ -165,7 +167,7 @@ def _write_samples(folder: Path, document: RunDocument, form: str, output: Path 
     from irbench.render.samples import samples_of, write_samples
     from irbench.store.reading import check_launches, read_launches
 
-    _refuse_samples_elsewhere(document)
+    _refuse_samples_elsewhere(document, folder)
     check_launches(folder, document)
     with data_file(output) as target:
-        write_samples(samples_of(document, read_launches(folder, document)), form, target)
+        write_samples(samples_of(document, read_launches(folder, document), folder), form, target)

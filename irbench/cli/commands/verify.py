@@ -68,6 +68,6 @@ def command(
     from irbench.cli.output.console import print_data, to_text
 
     found = verify_with(VerifyOptions(**options), say)
-    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+    text = to_text(found.__rich__(), to_file=output is not None, crop=False) if form == "table" else found.to_text(form)
     print_data(text, output)
     return int(found.exit_code)

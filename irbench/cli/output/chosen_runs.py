@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from irbench.cli.output.stderr import say
+from irbench.store.folders import results_option
 from irbench.store.listing import LATEST, find_run, latest_run, runs_called
 
 __all__ = ["say_which_run"]
@@ -21,7 +22,8 @@ def say_which_run(root: Path, name: str | None) -> None:
         return
     called = runs_called(root, name)
     if len(called) > 1:
-        say(f"{len(called)} runs are called {name!r}: taking {find_run(root, name).name} (irbench results lists them)")
+        taken, listed = find_run(root, name).name, f"irbench results{results_option(root)}"
+        say(f"{len(called)} runs are called {name!r}: taking {taken}. All of them: {listed}")
 
 
 def _say_which_latest(root: Path) -> None:

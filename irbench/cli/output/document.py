@@ -13,6 +13,7 @@ __all__ = ["write_document"]
 
 def write_document(
     document: RunDocument,
+    folder: Path,
     form: str,
     output: Path | None,
     *,
@@ -29,9 +30,11 @@ def write_document(
     """
     from irbench.cli.output.console import print_data, to_text
     from irbench.render import DocumentView, render_document
+    from irbench.store.folders import run_argument
 
     if form == "table":
-        view = DocumentView(document, intervals=intervals, warnings=warnings, memory=memory)
-        print_data(to_text(view, to_file=output is not None), output)
+        call = f"irbench show {run_argument(folder)} --warnings"
+        view = DocumentView(document, call=call, intervals=intervals, warnings=warnings, memory=memory)
+        print_data(to_text(view, to_file=output is not None, crop=False), output)
     else:
         print_data(render_document(document, form), output)

@@ -56,7 +56,7 @@ def write_run(document: RunDocument, folder: Path, form: str, output: Path | Non
     from irbench.render.formats.exported_run import Export, ExportedRun, read_run
 
     if form not in FORMATS:
-        write_document(document, form, output)
+        write_document(document, folder, form, output)
         return
     reads_samples = FORMATS[form].reads_samples
     run = read_run(folder, with_samples=True) if reads_samples else ExportedRun(document, folder)

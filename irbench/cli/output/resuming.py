@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from irbench.result import RunDocument
     from irbench.store.entries import RunEntry
 
-__all__ = ["say_how_to_resume", "say_which_are_unfinished"]
+__all__ = ["how_to_resume", "say_how_to_resume", "say_which_are_unfinished"]
 
 
 def say_how_to_resume(document: RunDocument, results: Path | None, *, began_here: bool = False) -> None:
@@ -25,7 +24,7 @@ def say_how_to_resume(document: RunDocument, results: Path | None, *, began_here
         began_here: Whether this call was measuring it.
     """
     if document.is_resumable:
-        say(f"{'interrupted' if began_here else 'incomplete'}: {_command(document.run_id, results)} continues it")
+        say(f"{'interrupted' if began_here else 'incomplete'}: {how_to_resume(document.run_id, results)} continues it")
 
 
 def say_which_are_unfinished(shown: Sequence[RunEntry], results: Path | None) -> None:
@@ -41,9 +40,16 @@ def say_which_are_unfinished(shown: Sequence[RunEntry], results: Path | None) ->
     newest, *others = resumable_runs(shown) or (None,)
     if newest is not None:
         more = f" ({plural(len(others), 'more run')} can be continued)" if others else ""
-        say(f"{newest.run_id} is incomplete: {_command(newest.run_id, results)} continues it{more}")
+        say(f"{newest.run_id} is incomplete: {how_to_resume(newest.run_id, results)} continues it{more}")
 
 
-def _command(run: str, results: Path | None) -> str:
-    folder = [] if results is None else ["--results", str(results)]
-    return shlex.join(["irbench", "run", "--resume", run, *folder])
+def how_to_resume(run: str, results: Path | None) -> str:
+    """Return the command that continues a run.
+
+    Args:
+        run: Its id.
+        results: The folder where runs are kept, as the user named it.
+    """
+    from irbench.store.folders import results_option
+
+    return f"irbench run --resume {run}{results_option(results)}"

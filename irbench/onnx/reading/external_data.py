@@ -18,7 +18,7 @@ from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import NAMES, bits_of
 from irbench.onnx.reading.node_labels import decoded
 from irbench.onnx.reading.protobuf import DAMAGED, Entry, Field, Malformed, Tensor, fields, integers, mapped, text
-from irbench.onnx.reading.weight_files import size_of_file
+from irbench.onnx.reading.weight_files import shortened, size_of_file
 
 if TYPE_CHECKING:
     import onnx
@@ -99,7 +99,7 @@ def require_sound(path: Path) -> int:
     for spec in found:
         if spec.offset_bytes + spec.size_bytes > sizes[spec.location]:
             raise IrbenchError(
-                f"The weights of '{spec.tensor}' extend beyond the end of '{spec.location}'.",
+                f"The weights of '{shortened(spec.tensor)}' extend beyond the end of '{shortened(spec.location)}'.",
                 hint="The file is truncated or belongs to another model: copy or download both files again.",
             )
     return sum(tensor.size_bytes for tensor in found)
@@ -195,7 +195,7 @@ def _external(tensor: _Described) -> External:
     length = _number(tensor, "length", needed)
     if length < needed:
         raise IrbenchError(
-            f"'{tensor.name}' takes {needed} bytes, and the model says that {length} of them are stored.",
+            f"'{shortened(tensor.name)}' takes {needed} bytes, and the model says that {length} of them are stored.",
             hint=DAMAGED,
         )
     return External(tensor.name, tensor.entries.get("location", ""), _number(tensor, "offset", 0), length)
@@ -207,7 +207,8 @@ def _number(tensor: _Described, key: str, default: int) -> int:
         return default
     if not (text_value.isascii() and text_value.isdecimal() and len(text_value) <= _MAX_DIGITS):
         raise IrbenchError(
-            f"The {key} of the weights of '{tensor.name}' is not a number of bytes: {text_value!r:.40}.",
+            f"The {key} of the weights of '{shortened(tensor.name)}' is not a number of bytes: "
+            f"'{shortened(text_value)}'.",
             hint=DAMAGED,
         )
     return int(text_value)

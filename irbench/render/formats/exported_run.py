@@ -10,6 +10,7 @@ from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
 from irbench.render.formats.row_table import RowTable, row_table
 from irbench.result import RunDocument
+from irbench.store.folders import removal_of
 from irbench.store.reading import check_launches, load_document, read_launches
 
 __all__ = ["Export", "ExportedRun", "read_run"]
@@ -72,6 +73,6 @@ def read_run(folder: Path, *, with_samples: bool) -> ExportedRun:
             if record.group not in range(len(document.groups)):
                 raise IrbenchError(
                     f"The samples of run {document.run_id} do not match its document: it has no table {record.group}.",
-                    hint="Restore the run from a copy, or delete it: irbench results rm",
+                    hint=f"Restore the run from a copy, or delete it: {removal_of(folder)}",
                 )
     return ExportedRun(document, folder)

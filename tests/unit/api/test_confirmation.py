@@ -92,6 +92,7 @@ def test_without_a_regression_nothing_is_measured(monkeypatch: pytest.MonkeyPatc
             IrbenchError("nothing is measured"),
             {"environment": {**MACHINE, "distributions": {"onnxruntime": "1.0"}}},
         ),
+        ("other-confinement", IrbenchError("nothing is measured"), {"environment": {**MACHINE, "confined": True}}),
         ("model-changed", ModelChanged(["tiny"]), {}),
         ("not-repeatable", IrbenchError("the model is gone"), {}),
     ],

@@ -87,6 +87,22 @@ def test_another_machine_and_other_versions_are_not_comparable_unless_forced(
     assert api.replay(claim, force=True, progress=None).outcome == "confirmed"
 
 
+def test_a_run_with_confined_workers_is_not_replayed_without_unless_forced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    store(default_root(), CLAIMED, plan={"name": "confined"}, environment={**MACHINE, "confined": True})
+    file = tmp_path / "confined.irb"
+    api.receipt("confined", file)
+    asked = answering(monkeypatch, CLAIMED)
+    called = irbench("replay", file)
+    assert (called.code, asked) == (2, [])
+    said = " ".join(called.out.split())
+    assert "Not comparable: its workers were confined, and IRBENCH_CONFINE is not set now: set it to 1" in said
+    assert api.replay(file, force=True, progress=None).outcome == "confirmed"
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    assert api.replay(file, progress=None).outcome == "confirmed"
+
+
 @pytest.mark.parametrize(
     ("error", "obstacle"),
     [(ModelChanged(["tiny"]), "model-changed"), (IrbenchError("there is no file tiny"), "not-repeatable")],

@@ -50,8 +50,8 @@ def test_colour_is_forced_and_refused_by_the_usual_variables(monkeypatch: pytest
 @pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv", "md"])
 def test_a_file_holds_what_stdout_would(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     run = document(example(), example())
-    write_document(run, form, None)
-    write_document(run, form, tmp_path / "out")
+    write_document(run, tmp_path, form, None)
+    write_document(run, tmp_path, form, tmp_path / "out")
     printed = capsys.readouterr().out
     assert printed == (tmp_path / "out").read_text(encoding="utf-8")
     assert printed.endswith("\n")
@@ -61,7 +61,7 @@ def test_a_file_holds_what_stdout_would(form: str, tmp_path: Path, capsys: pytes
 def test_a_run_without_tables_says_so(capsys: pytest.CaptureFixture[str]):
     from dataclasses import replace
 
-    write_document(replace(document(), groups=()), "table", None)
+    write_document(replace(document(), groups=()), Path("a"), "table", None)
     assert capsys.readouterr().out == "The run holds no table.\n"
 
 

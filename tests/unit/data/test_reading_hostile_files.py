@@ -147,3 +147,9 @@ def test_a_data_set_that_is_no_folder_and_an_input_that_is_no_file_are_refused(
     make(whole / "input_0.pb")
     with pytest.raises(IrbenchError, match=r"input_0\.pb"):
         read_files(whole, target(X))
+
+
+def test_a_file_that_is_no_image_is_refused_without_words_of_the_decoder(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"GIF89a")
+    with pytest.raises(IrbenchError, match=r"a\.png is not a readable PNG or JPEG image: it is of another kind\."):
+        read_files(tmp_path / "a.png", target(tensor("x", "batch", 3, 8, 8)))

@@ -47,6 +47,17 @@ def test_processes_that_do_not_run_at_the_same_time_have_no_window() -> None:
         joined_window([regular(100, 5), regular(100, 5, 10_000)], CommonWindow(0, settle_calls=3, calls=2))
 
 
+def test_an_instance_that_made_too_few_calls_to_settle_is_refused() -> None:
+    with pytest.raises(ValueError, match="fewer than 3 calls"):
+        joined_window([regular(100, 20), regular(100, 2)], CommonWindow(0, settle_calls=3, calls=2))
+
+
+def test_a_window_in_which_no_time_passes_is_refused() -> None:
+    at_once = np.array([[0, 5]] * 20, np.int64)
+    with pytest.raises(ValueError, match="follow"):
+        joined_window([at_once, regular(1, 4)], CommonWindow(0, settle_calls=1, calls=2))
+
+
 @pytest.mark.parametrize("scatter", [0.0, 0.1, 0.3])
 @pytest.mark.parametrize(("processes", "calls"), [(2, 4), (4, 4), (4, 12)])
 def test_short_windows_are_as_long_as_what_completes_in_them(scatter: float, processes: int, calls: int) -> None:

@@ -11,11 +11,15 @@ import onnx.parser
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from irbench.errors import ExitCode
 from irbench.onnx.reading.check import check_file
+from irbench.reduction import cut_parts
 from irbench.reduction.activations import Activations, GraphSource
 from irbench.reduction.cutting import Cut, CutRequest, Part, outline, write_parts
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
+from irbench.system.confinement import Confinement
 from irbench.uncuttable import Uncuttable
+from irbench.worker.process import CallFailed
 
 CHAIN = """(float[2,3] x) => (float[2,3] y) <float[3] w = {1.0, 2.0, 3.0}> {
     [first] a = Mul(x, w)
@@ -176,3 +180,14 @@ def test_several_parts_are_written_with_values_of_one_run(tmp_path: Path, monkey
     assert isinstance(exponential, Part)
     assert answered(exponential)["v"].tolist() == pytest.approx([np.exp(-1.0)] * 2)
     assert len(runs) == 1
+
+
+def test_fewer_parts_than_were_asked_for_are_an_unreadable_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cut_parts, "call_in_worker", lambda *_, **__: ())
+    monkeypatch.setattr(cut_parts, "confinement_to", lambda *_: Confinement())
+    source = GraphSource(Artifact("onnx", tmp_path / "m.onnx", (), ()), Bundle("m", (), ()), {}, Feeding())
+    with pytest.raises(CallFailed, match="it has 0 parts, and 1 were asked for") as caught:
+        cut_parts.cut_parts([CutRequest(source, (0,), tmp_path / "part", tmp_path / "values")])
+    assert caught.value.exit_code is ExitCode.FAILED_CELL

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from rich.console import Console
+
 from irbench.conformance.case import CaseResult, OperatorChange, Runtime, SuiteReport
 from irbench.conformance.score import counts
 from irbench.conformance.verification import DataSets, ModelReport, exit_code
 from irbench.notices import Reference
 from irbench.record import Failure, OutputError
-from irbench.render.verification import model_view, suite_view
+from irbench.render.verification import Document, model_view, suite_view
 from irbench.result import CellResult, GivenInputs, Requested
 
 
@@ -122,3 +124,11 @@ def test_between_versions_only_what_changed_is_told():
 def test_versions_without_a_difference_are_said_to_have_none():
     lines = suite_view(replace(REPORT, between=("ort 1.22.0", "ort 1.23.2"))).as_markdown().splitlines()
     assert lines[-1] == "No case has another outcome in ort 1.23.2 than in ort 1.22.0."
+
+
+def test_a_command_that_ends_a_paragraph_is_on_one_line_of_a_narrow_terminal() -> None:
+    command = "irbench show 01M84CWPZM124T9RBK1ADSQM85 --results '/a folder/of results'"
+    console = Console(width=40, force_terminal=True, color_system=None, legacy_windows=False)
+    with console.capture() as captured:
+        console.print(Document((f"Every comparison is a stored run: {command}",)), crop=False)
+    assert captured.get().splitlines() == ["Every comparison is a stored run:", command]

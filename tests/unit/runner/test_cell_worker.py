@@ -10,7 +10,7 @@ import launches
 import numpy as np
 import pytest
 
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked_turns
+from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, checked_turns
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected
 from irbench.spec import Cell, Feeding, Timing
@@ -65,3 +65,9 @@ def test_an_answer_that_is_wrong_for_one_sample_alone_is_found(wrong: int) -> No
 
 def test_a_single_sample_takes_no_turns() -> None:
     assert checked_with(EXPECTED[0]) is None
+
+
+def test_a_cell_that_gives_no_answer_is_no_right_one() -> None:
+    found = setting(1)
+    with pytest.raises(CellFailed, match="gave 0 answers in place of 1"):
+        checked(found.planned.group.cells[0], PREPARED, found)

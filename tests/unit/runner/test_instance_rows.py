@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
 import pytest
 
 from irbench.errors import IrbenchError
 from irbench.runner.cells import named_baseline
+from irbench.runner.instances import InstanceWorkers
 from irbench.spec import BATCH, Bundle, Cell, Load, Workload
 from irbench.stats import processors_in_use
+from irbench.worker.process import CallFailed
 
 CELLS = tuple(
     Cell(f"ort-i{instances}", None, "ort", "cpu", Load(threads=threads, instances=instances))
@@ -34,3 +40,10 @@ def test_a_number_of_instances_that_no_row_has_is_refused_with_those_that_there_
 @pytest.mark.parametrize(("cell", "processors"), [(0, 4), (1, 4), (2, 4)])
 def test_all_instances_together_use_processors(cell: int, processors: int) -> None:
     assert processors_in_use([CELLS[cell]], 8) == processors
+
+
+def test_instances_that_leave_paced_calls_out_fail() -> None:
+    shares = [np.array([[number, 1, 2]], np.int64) for number in range(2)]
+    instances = cast("InstanceWorkers", SimpleNamespace(_load=CELLS[1].load, _share_work=lambda *_, **__: shares))
+    with pytest.raises(CallFailed, match="of 100 calls together"):
+        InstanceWorkers._paced(instances, 30.0, pace_ns=10, calls=100)

@@ -40,7 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     def call(_target: str, _name: str, artifact: Artifact, *rest: Any, **_: Any) -> Any:
         calls.append((rest[-1], artifact.kind))
-        return ANSWERS
+        return ANSWERS * rest[-2].checked_calls
 
     monkeypatch.setattr(reference, "call_in_worker", call)
     monkeypatch.setattr(reference, "bound_shapes", lambda artifact, *_: artifact)
@@ -117,10 +117,19 @@ def test_a_reference_is_confined_as_rows_are(tmp_path: Path, monkeypatch: pytest
 
     def call(*_: Any, confinement: Any, **__: Any) -> Any:
         told.append(confinement)
-        return ANSWERS
+        return ANSWERS * Feeding(feedback={"x": "y"}).checked_calls
 
     monkeypatch.setattr(reference, "call_in_worker", call)
     monkeypatch.setattr(reference, "bound_shapes", lambda artifact, *_: artifact)
     monkeypatch.setattr(reference, "confinement_to", lambda artifact, samples: (artifact.kind, samples))
     expected_of(workload(Feeding(feedback={"x": "y"})), tmp_path)
     assert told[-1][1] == ()
+
+
+def test_a_reference_that_answers_fewer_calls_than_were_asked_for_is_no_reference(
+    monkeypatch: pytest.MonkeyPatch, asked: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(reference, "call_in_worker", lambda *_, **__: ())
+    found = expected_of(workload(Feeding(values={"x": (1,)})), tmp_path)
+    assert found.outputs is None
+    assert "0 calls, and 1 were asked for" in str(found.warnings)

@@ -129,8 +129,8 @@ def test_confinement_that_a_document_does_not_tell_is_no_change(begun: RunDocume
 @pytest.mark.parametrize(("now", "remedy"), [(True, "Unset IRBENCH_CONFINE to"), (False, "Set IRBENCH_CONFINE=1 to")])
 def test_a_run_whose_confinement_alone_is_another_can_go_on_as_it_began(now: bool, remedy: str) -> None:
     change = RunChange("confinement", "confined", not now, now)
-    assert changed_remedy("01KA", [change]).startswith(remedy)
-    assert changed_remedy("01KA", [change, RunChange("file", "loop.py")]).startswith("Begin another run")
+    assert changed_remedy("01KA", [change], "").startswith(remedy)
+    assert changed_remedy("01KA", [change, RunChange("file", "loop.py")], "").startswith("Begin another run")
 
 
 def test_the_message_names_changes_with_both_values_and_counts_those_beyond_five() -> None:

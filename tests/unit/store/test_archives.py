@@ -86,6 +86,7 @@ def test_a_run_of_hundreds_of_launches_moves(tmp_path: Path):
 
 LIMITS = {
     "_MOST_FILES": (2, "more than 2 files"),
+    "_MOST_RUNS": (0, "more than 0 runs"),
     "_MOST_BYTES": (5000, "to more than 0 GiB"),
     "_FREE_BYTES": (0, "more than 1 times its own size"),
 }
@@ -105,6 +106,14 @@ def test_what_would_not_be_unpacked_is_not_packed_either(tmp_path: Path, monkeyp
         pack([run.folder], tmp_path / "x.tar.gz")
     assert "fewer runs" in caught.value.hint
     assert not list(tmp_path.glob("*x.tar.gz*"))
+
+
+def test_runs_are_counted_before_so_many_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("irbench.store.archive_limits._MOST_RUNS", 3)
+    runs = [member(f"runs/2026-01/{number:026d}/run.json") for number in range(9)]
+    with pytest.raises(IrbenchError, match="more than 3 runs"):
+        unpack(archive(tmp_path / "x.tar.gz", *runs), tmp_path / "unpacked")
+    assert len(list((tmp_path / "unpacked").iterdir())) == 3
 
 
 def test_folders_and_extended_headers_count_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -139,7 +139,7 @@ def test_a_launch_that_contradicts_its_run_is_refused_and_printed_as_an_error(
         brought(there, tmp_path / "a")
     if "row" not in said:  # an unknown row is printed by its id
         with pytest.raises(IrbenchError, match="do not match"):
-            list(samples_of(run.document, [record]))
+            list(samples_of(run.document, [record], run.folder))
 
 
 def test_a_bad_timing_is_refused_and_printed_as_an_error(tmp_path: Path, there: Path):
@@ -148,7 +148,7 @@ def test_a_bad_timing_is_refused_and_printed_as_an_error(tmp_path: Path, there: 
     with pytest.raises(IrbenchError, match="min_blocks"):
         brought(there, tmp_path / "a")
     with pytest.raises(IrbenchError, match="nothing of how it was measured"):
-        list(samples_of(Store(tmp_path / "a").load(run.folder), []))
+        list(samples_of(Store(tmp_path / "a").load(run.folder), [], run.folder))
 
 
 def test_nothing_is_imported_where_one_run_cannot_be_put_in_place(

@@ -69,7 +69,7 @@ def test_profiles_are_no_runs_and_make_a_folder_one_of_irbenchs(root: Path, monk
 def test_who_asks_for_a_profile_as_a_run_hears_how_it_is_shown(root: Path) -> None:
     with pytest.raises(IrbenchError, match="There is no run") as caught:
         find_run(root, OLD[:8])
-    assert caught.value.hint == f"It is a profile: irbench profile --show {OLD[:8]}"
+    assert caught.value.hint == f"It is a profile: irbench profile --show {OLD[:8]} --results {root}"
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_with_a_remedy(tmp_path: Path) -> None:

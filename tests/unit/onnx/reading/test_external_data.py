@@ -73,3 +73,45 @@ def test_no_location_leads_out_of_the_folder(location: str, tmp_path: Path) -> N
     with pytest.raises(IrbenchError) as caught:
         require_sound(path)
     assert caught.value.hint
+    assert len(caught.value.message) < 250
+
+
+def refused(tensor: TensorProto, folder: Path) -> IrbenchError:
+    path = folder / "m.onnx"
+    path.write_bytes(helper.make_model(helper.make_graph([], "g", [], [], [tensor])).SerializeToString())
+    with pytest.raises(IrbenchError) as caught:
+        require_sound(path)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("location", "said", "hinted"),
+    [
+        ("", "their location is empty", "Export the model again"),
+        ("sub/../w.bin", "which is a path with '..' in it", "with the location 'w.bin'"),
+        ("HERE/w.bin", "which is an absolute path", "with the location 'w.bin'"),
+        ("sub/..", "which is a path with '..' in it", "That is a folder"),
+        ("../w.bin", "outside its own folder", "Move the file next to the model"),
+        ("sub/../../w.bin", "outside its own folder", "Move the file next to the model"),
+        ("sub", "are a folder", "Save the model again with the location of a file"),
+        (".", "are a folder", "Save the model again with the location of a file"),
+        ("w\0", "which no file can be called", "Export the model again"),
+        ("a" * 5000, "cannot be opened: File name too long", "with a shorter location"),
+        ("..w.bin", "are missing", "Copy the file to"),
+    ],
+)
+def test_what_is_wrong_with_a_location_is_said_as_it_is(location: str, said: str, hinted: str, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "w.bin").write_bytes(bytes(8))
+    error = refused(outside(location.replace("HERE", str(tmp_path))), tmp_path)
+    assert said in error.message
+    assert hinted in error.hint
+
+
+def test_an_offset_of_thousands_of_digits_is_quoted_shortened(tmp_path: Path) -> None:
+    tensor = outside("w.bin")
+    tensor.name = "n" * 3000
+    tensor.external_data.add(key="offset", value="9" * 6000)
+    message = refused(tensor, tmp_path).message
+    assert message.endswith(f"is not a number of bytes: '{'9' * 80}... (6,000 characters)'.")
+    assert len(message) < 300

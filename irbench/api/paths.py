@@ -1,0 +1,50 @@
+"""Paths that callers of Python give: a text can hold what no path can."""
+
+from __future__ import annotations
+
+import os
+from os import PathLike
+from pathlib import Path
+
+from irbench.errors import IrbenchError
+from irbench.store.folders import default_root
+
+__all__ = ["given_path", "path", "results_folder"]
+
+
+def path(value: str | PathLike[str]) -> Path:
+    """Return a path, whether or not anything is there.
+
+    Raises:
+        TypeError: It is no text and no path.
+        ValueError: No file can be called so.
+    """
+    made = Path(value)
+    try:
+        encoded = os.fsencode(made)
+    except UnicodeEncodeError as error:
+        raise ValueError("a path holds no such characters") from error
+    if b"\0" in encoded:
+        raise ValueError("a path holds no NUL character")
+    return made
+
+
+def given_path(keyword: str, value: str | PathLike[str]) -> Path:
+    """Return the path that an argument is.
+
+    Raises:
+        IrbenchError: No file can be called so.
+    """
+    try:
+        return path(value)
+    except (TypeError, ValueError) as error:
+        raise IrbenchError(f"{keyword}={value!r} is not valid: {error}.", hint="Give another path.") from error
+
+
+def results_folder(results: str | PathLike[str] | None) -> Path:
+    """Return the folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: No folder can be called so, or there is no usual place.
+    """
+    return default_root() if results is None else given_path("results", results)
