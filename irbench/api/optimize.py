@@ -117,8 +117,7 @@ class OptimizedModel(Displayable):
     @property
     def bound_by_default(self) -> tuple[str, ...]:
         """Which of the bound dimensions no option gave a size."""
-        given = {BATCH} if self._options.batch is not None else set()
-        given |= set(self._options.shape)
+        given = {*self._options.shape, *([BATCH] if self._options.batch is not None else [])}
         for tensor in self.bundle.inputs:
             if tensor.tensor.name in self._options.shape:
                 given |= set(tensor.tensor.dynamic_dimensions)

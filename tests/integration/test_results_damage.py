@@ -167,21 +167,6 @@ def test_nesting_and_figures_that_no_run_has_are_one_line_of_a_listing(root: Pat
     assert sound.document.run_id in (root / "runs.csv").read_text()
 
 
-def test_a_document_that_is_a_pipe_or_a_folder_is_one_line_of_a_listing(root: Path) -> None:
-    pipe, folder, sound = measured(root), measured(root), measured(root)
-    for run in (pipe, folder):
-        (run.folder / "run.json").unlink()
-    os.mkfifo(pipe.folder / "run.json")
-    (folder.folder / "run.json").mkdir()
-    called = irbench("results", "--results", root)
-    assert called.code == 0
-    assert sound.document.run_id in called.out
-    assert sorted(line.rpartition(": ")[2] for line in called.err.splitlines()) == [
-        "Is a directory.",
-        "it is not a regular file.",
-    ]
-
-
 def replace_with_a_link(path: Path) -> None:
     path.symlink_to(path.rename(path.with_name("elsewhere.json")))
 
