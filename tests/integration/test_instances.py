@@ -50,7 +50,8 @@ def test_one_and_two_instances_are_rows_of_one_table(model: Path, own_home: Path
     assert (several["requested"]["instances"], several["requested"]["threads"]) == (2, 1)
     assert (single["requested"]["instances"], single["requested"]["threads"]) == (1, 2)
     assert several["output_error"]["max_rel"] == pytest.approx(0, abs=1e-5)
-    assert several["peak_memory_bytes"]["process"] > 1.5 * single["peak_memory_bytes"]["process"]
+    # of both processes together; the first row of a session of tests also imports onnx, to know the answers
+    assert several["peak_memory_bytes"]["process"] > 1.2 * single["peak_memory_bytes"]["process"]
     assert several["sustained_fps"] > 0
     assert several["paced_ms"]["count"] == single["paced_ms"]["count"]
     assert {path.name for path in own_home.glob("results/runs/*/*/logs/*")} == {
