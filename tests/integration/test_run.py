@@ -161,4 +161,4 @@ def test_the_table_says_what_was_compared_and_that_it_is_a_preview(batches: tupl
     assert "fake-a" in shown.out
     assert "1 baseline" in shown.out
     assert "preview" in shown.out
-    assert all(len(line) <= 100 for line in shown.out.splitlines())
+    assert all(len(line) <= 100 or line.startswith("irbench show ") for line in shown.out.splitlines())

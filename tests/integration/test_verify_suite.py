@@ -32,5 +32,6 @@ def lost(pattern: str, folder: Path) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_irbench_loses_no_case_that_the_bare_runtimes_pass(tmp_path: Path) -> None:
     assert lost("*", tmp_path) == {backend: {} for backend in BACKENDS}

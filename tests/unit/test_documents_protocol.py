@@ -71,11 +71,13 @@ def test_every_simulated_regime_has_its_figures(head: str, named: Iterable[str])
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("table", [tables.regimes, tables.dependence])
 def test_the_simulated_figures_are_what_the_simulation_gives(table: Callable[[int], str]):
     assert table(4000) in TEXT
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_misses_at_any_look_are_what_the_simulation_gives():
     assert tables.any_time(200_000) in TEXT

@@ -212,6 +212,7 @@ def test_no_near_miss_that_is_written_out_is_harmed(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", HARMLESS)
 def test_only_harmless_preconditions_are_dropped_unnoticed(name: str) -> None:
     assert _survivors(name, 3) <= {f"{name}.{condition}" for condition in HARMLESS[name]}
