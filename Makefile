@@ -40,7 +40,7 @@ test-laws: $(STAMP) ## The laws of hypothesis, tried on 1,000 examples each
 
 # Slow tests wait for budgets, deadlines and frozen processes: a third worker uses that time.
 test-all: WORKERS := 3
-test-all: $(STAMP) lint types pyright ## Every test but those of test-real, test-long and test-zoo: 30 minutes
+test-all: $(STAMP) lint types pyright ## Every test but those of test-real, test-long and test-zoo: 35 minutes
 	$(PYTEST) -m "not zoo and not real and not long"
 
 test-long: $(STAMP) ## ONNX's whole suite, dropped preconditions of passes, long simulations: 8 minutes
