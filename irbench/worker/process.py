@@ -156,8 +156,7 @@ class Worker:
             raise self._late(f"It took no request within {deadline_s:.0f} s and was ended.") from None
         except (BrokenPipeError, ConnectionResetError):
             raise self._death() from None
-        has_type = check_of(returns) if ":" in target else check_of_method(target)
-        self._awaited.append(has_type if self._is_confined else None)
+        self._awaited.append(self._check(target, returns))
 
     def receive(
         self, *, deadline_s: float, say: Callable[[Any], None] | None = None, watch: Stopwatch | None = None
@@ -235,6 +234,12 @@ class Worker:
                 return log.read(_LOG_TAIL_BYTES).decode(errors="replace").strip()
         except OSError:
             return ""
+
+    def _check(self, target: str, returns: Any) -> Check | None:
+        """Return whether an answer to ``target`` is what was asked for, where the process may answer with anything."""
+        if not self._is_confined:
+            return None
+        return check_of(returns) if ":" in target else check_of_method(target)
 
     def _next(self) -> Any:
         try:
