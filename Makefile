@@ -27,10 +27,10 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 	$(BIN)/irbench run resnet50 --backends tf,tf-xla,ort,openvino
 
 test: $(STAMP) lint types ## Lint, check types, run the fast tests: 9 minutes
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not ci"
 
 test-ci: $(STAMP) pyright ## The slow tests that matter most: 8 minutes
-	$(PYTEST) -m "slow and ci"
+	$(PYTEST) -m ci
 
 test-real: $(STAMP) ## Trained models from pinned wheels of the package registry, on real inputs: about 10 minutes
 	$(PYTEST) -m real
@@ -48,7 +48,8 @@ test-long: $(STAMP) ## ONNX's whole suite, dropped preconditions of passes, long
 
 test-zoo: $(STAMP) ## Every model of the zoo on every backend, fusions and int8 of large ones; two hours
 	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/contract/test_keras_hub.py \
-		tests/integration/test_models.py tests/integration/test_convert.py tests/integration/test_fused_models.py
+		tests/integration/test_models.py tests/integration/test_convert.py tests/integration/test_fused_models.py \
+		tests/integration/test_by_hand.py
 
 bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machine alone for 35 minutes
 	$(BIN)/python -m benchmarks.bench $(ARGUMENTS)

@@ -189,7 +189,7 @@ def test_it_loads_and_then_compiles_and_can_be_closed_twice(backend: str, ask: A
     assert ask("phases", backend, artifact, LOAD) == ["open load", "close load", "open compile", "close compile"]
 
 
-@pytest.mark.parametrize(("threads", "streams"), [(1, 1), pytest.param(2, 2, marks=[pytest.mark.slow, pytest.mark.ci])])
+@pytest.mark.parametrize(("threads", "streams"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.ci)])
 def test_it_uses_no_more_processors_than_threads_were_asked_for(
     backend: str, artifact: Any, tmp_path: Path, threads: int, streams: int
 ):

@@ -132,7 +132,6 @@ def test_a_model_without_classes_is_refused_with_the_way_to_a_measure(tmp_path: 
     assert "--metric" in called.err
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_a_search_leaves_out_what_misses_the_limit_and_tells_the_best_of_it(model: Path):
     called = tune(
@@ -173,7 +172,6 @@ def test_a_search_without_a_default_that_keeps_the_limit_is_refused_with_its_val
     assert "fake-a without any option has" in called.err
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_int8_is_searched_where_a_limit_is_given_and_judged_on_given_samples(model: Path, tmp_path: Path):
     random = np.random.default_rng(0)

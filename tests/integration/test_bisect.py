@@ -25,7 +25,6 @@ def search(model: Path, first: str, last: str, *arguments: object) -> tuple[obje
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_the_version_that_changed_the_answers_is_found(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -44,7 +43,6 @@ def test_the_version_that_changed_the_answers_is_found(
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_the_first_version_that_runs_a_model_is_found(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

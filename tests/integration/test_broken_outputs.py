@@ -50,7 +50,6 @@ def test_a_run_whose_outputs_are_closed_is_stored(model: Path) -> None:
     assert stored() == [True]
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 @pytest.mark.parametrize(
     "redirected", ["2>&1 | head -1 >/dev/null", "2>&1 | true", "2>&-", ">&-", "2>/dev/full", "| true"]
@@ -61,14 +60,12 @@ def test_a_run_that_nobody_listens_to_is_stored_and_keeps_its_exit_code(redirect
     assert stored() == [True, True]
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_a_run_whose_table_has_no_room_is_stored_and_says_so(model: Path) -> None:
     assert in_shell(model, ">/dev/full") == 2
     assert stored() == [True]
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_a_terminal_that_is_closed_ends_a_run_which_is_stored(model: Path) -> None:
     process, terminal = pty.fork()

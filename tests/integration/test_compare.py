@@ -157,7 +157,6 @@ def test_a_slower_setting_is_confirmed_by_measuring_it_again(model: Path):
     assert api.load(found.confirmation.run).document.plan["options"] == {"fake-a": {"call_us": "1500"}}
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 @pytest.mark.usefixtures("known_backends")
 def test_a_regression_that_is_not_found_again_is_no_alarm(model: Path):

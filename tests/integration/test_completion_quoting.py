@@ -55,7 +55,6 @@ def test_each_shell_takes_a_name_as_one_word(name: str, quote: str, folder: Path
             assert_words(shell, folder, f"irbench run {quote}{beginning}", f"{stem}.onnx")
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
 def test_what_several_names_have_in_common_is_quoted_too(name: str, folder: Path) -> None:

@@ -83,7 +83,6 @@ def test_threads_that_numpy_starts_are_confined_too(tmp_path: Path) -> None:
 
 @needs_both
 @pytest.mark.ci
-@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["ort", "openvino"])
 def test_a_row_that_is_confined_agrees_with_the_reference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
@@ -173,7 +172,7 @@ def test_all_that_runs_a_model_of_a_run_with_a_limit_is_confined(tmp_path: Path,
     "options",
     [
         ("--passes", "remove_redundant", "--batch", "2"),
-        pytest.param(("--precision", "int8"), marks=[pytest.mark.slow, pytest.mark.ci]),
+        pytest.param(("--precision", "int8"), marks=pytest.mark.ci),
     ],
     ids=["fp32", "int8"],
 )

@@ -64,7 +64,6 @@ def test_a_whole_distribution_is_shown_in_under_60_lines(distribution: str):
     assert sum(bool(line.strip()) for text in files for line in text.splitlines()) < 60
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_the_backend_of_the_document_is_listed_measured_and_verified(checkout: Path):
     install, backends, run, _ = commands("A backend")
@@ -77,7 +76,6 @@ def test_the_backend_of_the_document_is_listed_measured_and_verified(checkout: P
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_the_backend_of_the_document_conforms_to_the_seam_and_keeps_the_contract(checkout: Path):
     install, *_, contract = commands("A backend")
     follow(checkout, install)
@@ -87,7 +85,6 @@ def test_the_backend_of_the_document_conforms_to_the_seam_and_keeps_the_contract
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_the_model_of_the_document_is_listed_exported_and_run(checkout: Path):
     install, listing, export, run = commands("A model")
     follow(checkout, install)

@@ -87,7 +87,6 @@ def test_a_dry_run_says_the_precision_that_a_file_was_converted_to(tmp_path: Pat
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_converted_file_runs_in_its_own_precision(model: Path, tmp_path: Path) -> None:
     made = tmp_path / "int8.onnx"
     assert irbench("optimize", model, *SMALL, "--precision", "int8", "-o", made).code == 0
@@ -109,7 +108,7 @@ def test_a_precision_that_a_graph_does_not_hold_is_answered_with_what_works(mode
 
 @pytest.mark.parametrize(
     ("element", "precision"),
-    [("float16", "fp16"), pytest.param("double", "fp64", marks=[pytest.mark.slow, pytest.mark.ci])],
+    [("float16", "fp16"), pytest.param("double", "fp64", marks=pytest.mark.ci)],
 )
 def test_a_file_that_is_not_fp32_runs_as_it_is_on_every_backend(element: str, precision: str, tmp_path: Path) -> None:
     held = tmp_path / "held.onnx"
@@ -124,7 +123,6 @@ def test_a_file_that_is_not_fp32_runs_as_it_is_on_every_backend(element: str, pr
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_run_compares_a_converted_graph_with_its_original_and_marks_the_difference(model: Path) -> None:
     called = irbench(
         *("run", model, "--backends", "ort,openvino", "--optimize", "none,none-int8", "--format", "json", *FASTEST)

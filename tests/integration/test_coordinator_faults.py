@@ -57,7 +57,7 @@ def launches_stored(results: Path) -> list[int]:
     ("sent", "at", "launches"),
     [
         ("SIGTERM", "import", 0),
-        pytest.param("SIGHUP", "run:30", 0, marks=(pytest.mark.slow, pytest.mark.ci)),
+        pytest.param("SIGHUP", "run:30", 0, marks=pytest.mark.ci),
         ("SIGINT", "relaunch", 1),
     ],
 )
@@ -113,7 +113,7 @@ def test_a_closed_terminal_keeps_what_was_measured(model: Path, results: Path) -
 
 @pytest.mark.parametrize(
     "kills",
-    [pytest.param(1, marks=(pytest.mark.slow, pytest.mark.ci)), pytest.param(20, marks=pytest.mark.slow)],
+    [pytest.param(1, marks=pytest.mark.ci), pytest.param(20, marks=(pytest.mark.slow, pytest.mark.long))],
 )
 def test_a_coordinator_that_is_killed_loses_no_launch_and_leaves_no_process(
     model: Path, results: Path, kills: int

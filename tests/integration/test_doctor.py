@@ -51,7 +51,6 @@ def test_the_machine_is_described_as_far_as_this_process_may_use_it() -> None:
         assert "affinity" in [item["code"] for item in found["findings"]]
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, tmp_path: Path) -> None:
     called = irbench(
@@ -71,7 +70,6 @@ def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, 
     assert len(store.launches(folder)) == self_comparison["launches"]
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(model: Path, tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
@@ -87,7 +85,6 @@ def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_what_nobody_named_is_chosen_with_a_reason(tmp_path: Path) -> None:
     called = irbench("doctor", "--aa", "--budget", "1s", "--results", tmp_path)
     chosen = "measured against itself: ort, a reference backend (choose another with --backend)"

@@ -140,7 +140,6 @@ def test_a_function_in_a_file_becomes_a_bundle_that_is_not_built_twice(models_fi
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_fixed_batch_a_kept_layout_and_a_later_opset_are_honoured(models_file, tmp_path):
     folder = export(
         f"{models_file}:image_net",
@@ -162,7 +161,6 @@ def test_a_fixed_batch_a_kept_layout_and_a_later_opset_are_honoured(models_file,
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -186,7 +184,6 @@ def test_a_file_that_cannot_be_imported_is_named_with_the_reason(tmp_path):
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_keras_file_keeps_its_weights_and_its_vocabulary(tmp_path):
     path = tmp_path / "words.keras"
     call_in_worker("export_checks:save_keras_file", path, False, deadline_s=120, environment=QUIET)
@@ -198,7 +195,6 @@ def test_a_keras_file_keeps_its_weights_and_its_vocabulary(tmp_path):
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_code_inside_a_keras_file_is_not_run(tmp_path):
     path = tmp_path / "lambda.keras"
     call_in_worker("export_checks:save_keras_file", path, True, deadline_s=120, environment=QUIET)
@@ -206,7 +202,6 @@ def test_code_inside_a_keras_file_is_not_run(tmp_path):
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_custom_layer_needs_the_module_that_registers_it(tmp_path, monkeypatch):
     (tmp_path / "gains.py").write_text("GAIN = 2.0\n")
     (tmp_path / "own_layers.py").write_text(LAYERS_FILE)
@@ -225,7 +220,6 @@ def test_a_custom_layer_needs_the_module_that_registers_it(tmp_path, monkeypatch
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_weights_that_hdf5_and_tensorflow_read_belong_to_the_model(tmp_path, monkeypatch):
     (tmp_path / "trained.py").write_text(TRAINED_FILE)
     monkeypatch.chdir(tmp_path)
@@ -238,7 +232,6 @@ def test_weights_that_hdf5_and_tensorflow_read_belong_to_the_model(tmp_path, mon
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_saved_model_is_exported_with_all_its_inputs_and_outputs(tmp_path):
     path = tmp_path / "two"
     call_in_worker("export_checks:save_saved_model", path, ("serving_default",), deadline_s=120, environment=QUIET)
@@ -259,7 +252,6 @@ def test_a_saved_model_without_one_signature_is_refused(signatures, message, tmp
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_weights_of_another_shape_are_refused(models_file, tmp_path):
     path = tmp_path / "words.keras"
     call_in_worker("export_checks:save_keras_file", path, False, deadline_s=120, environment=QUIET)

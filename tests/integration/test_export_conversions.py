@@ -34,7 +34,6 @@ def converted(folder: Path) -> Mapping[str, Any]:
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "present", "absent"),
     [
@@ -64,7 +63,6 @@ def test_is_converted_to_the_operations_that_runtimes_are_fast_at(case, present,
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 @pytest.mark.usefixtures("converted")
 @pytest.mark.parametrize(
     ("case", "shape"),
@@ -85,7 +83,6 @@ def test_openvino_reads_a_fourier_transform_as_onnx_defines_it(case: str, shape:
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_reshape_is_kept_before_one_that_copies_a_size():
     left = {(0, 12): 2, (0, -1): 2, (2, 12): 1, (-1, 3): 1}
     found = call_in_worker("export_checks:joined_reshapes", tuple(left), deadline_s=120, environment=QUIET)
@@ -93,7 +90,6 @@ def test_a_reshape_is_kept_before_one_that_copies_a_size():
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_an_operation_without_a_counterpart_is_named_with_what_to_do(converted):
     assert "Betainc" in converted["without counterpart"]
     assert "other operations" in converted["without counterpart"]
@@ -102,7 +98,6 @@ def test_an_operation_without_a_counterpart_is_named_with_what_to_do(converted):
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 @pytest.mark.parametrize(("case", "drawing"), [("noise", "RandomNormalLike"), ("noisy dropout", "RandomUniformLike")])
 def test_random_numbers_of_keras_are_drawn_by_the_graph(case: str, drawing: str, converted: Mapping[str, Any]):
     operations, error, _ = converted[case]
@@ -111,20 +106,17 @@ def test_random_numbers_of_keras_are_drawn_by_the_graph(case: str, drawing: str,
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_draw_without_a_counterpart_is_no_constant(converted: Mapping[str, Any]):
     assert "StatelessRandomGamma" in converted["gamma noise"]
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_the_keys_of_a_dictionary_are_the_names_of_the_outputs(converted: Mapping[str, Any]):
     *_, outputs = converted["named outputs"]
     assert [spec.name for spec in outputs] == ["logits", "states_all_0", "states_all_1", "states_last"]
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_outputs_need_not_begin_with_the_batch(converted: Mapping[str, Any]):
     *_, error, outputs = converted["outputs without leading batch"]
     assert {spec.name: spec.shape for spec in outputs} == {
@@ -136,7 +128,6 @@ def test_outputs_need_not_begin_with_the_batch(converted: Mapping[str, Any]):
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_model_is_probed_below_its_greatest_length(converted: Mapping[str, Any]):
     *_, (output,) = converted["greatest length"]
     assert output.shape == ("batch", "sequence", 4)

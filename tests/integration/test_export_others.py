@@ -12,7 +12,7 @@ from irbench.cli.commands.export import command
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import RANDOM_DRAWS
 
-pytestmark = [pytest.mark.ci, pytest.mark.slow]
+pytestmark = pytest.mark.ci
 
 MODELS = """
 import keras

@@ -70,9 +70,11 @@ def test_a_transformer_falls_below_a_fifth_and_answers_the_same(name, tmp_path):
         assert len(operations) < before / 5
 
 
-@pytest.mark.ci
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "depth"), [("transformer_base", 6), ("gpt", 3)])
+@pytest.mark.parametrize(
+    ("name", "depth"),
+    [pytest.param("transformer_base", 6, marks=pytest.mark.zoo), pytest.param("gpt", 3, marks=pytest.mark.ci)],
+)
 def test_a_transformer_of_any_length_is_fused_too(name, depth, tmp_path):
     bundle = exported(TRANSFORMERS[name], tmp_path / "bundle")
     operations = check(bundle, "extended", {})

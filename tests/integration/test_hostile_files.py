@@ -212,7 +212,6 @@ def test_weights_in_a_file_of_their_own_are_measured(tmp_path: Path) -> None:
     assert (tmp_path / "weights.bin").stat().st_nlink == 1
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_weights_with_several_names_are_measured(tmp_path: Path) -> None:
     path = hostile.with_external(lambda folder: os.link(folder / "weights.bin", folder / "again.bin"))(tmp_path)
@@ -221,7 +220,6 @@ def test_weights_with_several_names_are_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_file_that_shrinks_while_it_is_measured_is_a_row_with_its_reason(tmp_path: Path) -> None:
     path = hostile.changed(hostile.of_sizes(1, 3, 8, 8))(tmp_path)
     arguments = [sys.executable, "-m", "irbench", "run", str(path), "--backends", "ort,openvino", "--format", "json"]

@@ -59,9 +59,9 @@ def bring_in(folder: Path) -> tuple[object, ...]:
 @pytest.mark.parametrize(
     "asked",
     [
-        pytest.param(inspect, marks=[pytest.mark.slow, pytest.mark.ci]),
+        pytest.param(inspect, marks=pytest.mark.ci),
         run,
-        pytest.param(verify, marks=[pytest.mark.slow, pytest.mark.ci]),
+        pytest.param(verify, marks=pytest.mark.ci),
         bring_in,
     ],
     ids=lambda item: item.__name__,
@@ -73,7 +73,6 @@ def test_modules_beside_a_model_are_not_imported(folder: Path, asked: Callable[[
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_function_in_the_folder_one_is_in_is_exported(tmp_path: Path) -> None:
     (tmp_path / "nets.py").write_text(f"import beside\n{MODELS_FILE}")
     (tmp_path / "beside.py").write_text("")

@@ -173,7 +173,6 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_optimised_graphs_are_listed_found_by_name_and_compared(bundle: Path) -> None:
     listed = irbench("inspect", bundle).out.splitlines()
     free, bound, named, vendors = listed[-4:]

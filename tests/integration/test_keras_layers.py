@@ -7,10 +7,14 @@ import pytest
 from irbench_tf.layers import called_in_training
 from irbench_tf.signatures import keras_inputs
 
-keras = pytest.importorskip("keras")
+
+@pytest.fixture(scope="module")
+def keras():
+    """Import Keras when a test needs it: the import takes seconds, which a mere listing of tests should not."""
+    return pytest.importorskip("keras")
 
 
-def test_layers_that_are_called_with_training_are_named_at_any_depth():
+def test_layers_that_are_called_with_training_are_named_at_any_depth(keras):
     outer = keras.Input((4,))
     inner = keras.Input((4,))
     part = keras.Model(inner, keras.layers.Dropout(0.5, name="within")(inner, training=True), name="part")
@@ -22,18 +26,16 @@ def test_layers_that_are_called_with_training_are_named_at_any_depth():
     assert called_in_training(keras.Sequential([keras.Input((4,)), keras.layers.Dropout(0.5)])) == ()
 
 
-class OfTwo(keras.Model):
-    def call(self, inputs):
-        first, second = inputs
-        return first + keras.ops.sum(second, axis=1, keepdims=True)
+def test_the_ways_to_give_a_model_several_inputs_that_an_error_names_work(keras):
+    class OfTwo(keras.Model):
+        def call(self, inputs):
+            first, second = inputs
+            return first + keras.ops.sum(second, axis=1, keepdims=True)
 
+    class OneAfterTheOther(keras.Model):
+        def call(self, first, second):
+            return first + keras.ops.sum(second, axis=1, keepdims=True)
 
-class OneAfterTheOther(keras.Model):
-    def call(self, first, second):
-        return first + keras.ops.sum(second, axis=1, keepdims=True)
-
-
-def test_the_ways_to_give_a_model_several_inputs_that_an_error_names_work():
     with pytest.raises(Exception, match="does not know the shapes of its inputs") as caught:
         keras_inputs(OfTwo())
     x = [keras.Input((16,), name="a"), keras.Input((8,), name="b")]

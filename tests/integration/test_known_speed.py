@@ -57,7 +57,6 @@ def test_its_names_are_listed_like_any_other_backend() -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_two_names_are_measured_verified_and_compared(model: Path) -> None:
     called = run(model, "--set", "known-b.wait=sleep", "--set", "known-b.stall_ms=1")
     assert called.code == 0, called.err
@@ -68,7 +67,6 @@ def test_two_names_are_measured_verified_and_compared(model: Path) -> None:
     assert second["speedup"]["value"] > 0
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_wrong_outputs_keep_their_time_and_get_no_speedup(model: Path) -> None:
     wrong = cell(run(model, "--set", "known-b.wrong=1.5"), "known-b")
@@ -76,7 +74,6 @@ def test_wrong_outputs_keep_their_time_and_get_no_speedup(model: Path) -> None:
     assert wrong["latency_ms"]["p50"] > 0
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_several_streams_share_one_process(model: Path) -> None:
     called = run(model, "--streams", "2", "--set", "known-a.wait=sleep", "--set", "known-b.wait=sleep")
@@ -84,7 +81,6 @@ def test_several_streams_share_one_process(model: Path) -> None:
     assert cell(called, "known-a")["effective"]["streams"] == 2
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_an_option_that_it_does_not_have_is_refused_in_its_row(model: Path) -> None:
     failure = cell(run(model, "--set", "known-b.speed=9"), "known-b")["failure"]

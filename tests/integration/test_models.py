@@ -32,11 +32,12 @@ def models(names, most_macs=math.inf):
 
 def marks_of(name, most_macs):
     theirs = pytest.mark.filterwarnings("ignore::UserWarning:keras.*")  # of keras-hub's layers
+    has_smaller_one = name not in SMALLEST.values()
     is_large = (SOURCES[name].macs or 0) > most_macs
     return (
         *skipped_without_its_parts(name),
         *([theirs] if SOURCES[name].requires else []),
-        *([pytest.mark.zoo] if is_large else []),
+        *([pytest.mark.zoo] if is_large or has_smaller_one else []),
     )
 
 

@@ -104,7 +104,6 @@ def test_the_graph_that_is_optimised_is_not_written_over(model: Path) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_run_measures_graphs_before_and_after_side_by_side(model: Path) -> None:
     called = irbench(
         "run", model, "--backends", "fake-a,fake-b", "--optimize", "none,basic", "--format", "json", *FASTEST
@@ -139,7 +138,6 @@ def test_an_optimisation_that_fails_is_told_in_its_row_and_the_others_are_measur
     assert failed["failure"]["message"].startswith("The pass fake-failing breaks mlp")
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_a_baseline_whose_optimisation_fails_is_replaced_and_the_table_says_so(
     model: Path, monkeypatch: pytest.MonkeyPatch
@@ -153,7 +151,6 @@ def test_a_baseline_whose_optimisation_fails_is_replaced_and_the_table_says_so(
     assert "baseline-replaced" in {warning["code"] for warning in group["warnings"]}
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_a_model_whose_every_optimisation_fails_does_not_keep_another_from_being_measured(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -207,7 +204,6 @@ def test_a_layout_that_nothing_is_to_be_done_for_is_one_line_and_no_error(model:
     assert nothing == "mlp: nothing to simplify"
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_a_run_says_that_a_layout_changed_nothing_and_its_table_keeps_that(model: Path) -> None:
     asked = ("--backends", "fake-a,fake-b", "--optimize", "none,none-nchw", "--format", "json")
@@ -220,7 +216,6 @@ def test_a_run_says_that_a_layout_changed_nothing_and_its_table_keeps_that(model
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_an_exported_model_runs_with_its_images_turned(model: Path) -> None:
     assert irbench("export", "cnn_cifar10", "--layout", "keep").code == 0
     graphs = [

@@ -110,7 +110,6 @@ def test_a_script_needs_no_main_guard(model: Path, tmp_path: Path):
     assert (done.stdout, done.returncode) == ("ok\n", 0), done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     models.mlp(tmp_path).path.rename(tmp_path / "model.onnx")

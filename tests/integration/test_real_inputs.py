@@ -130,7 +130,6 @@ def test_a_loop_is_measured_and_named_in_the_title(step: Path) -> None:
     assert "decode loop: h -> h0" in " ".join(looped.out.split())
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 @pytest.mark.parametrize("asynchronous", ["0", "1"])
 def test_streams_take_samples_and_loops(speech: Path, step: Path, tmp_path: Path, asynchronous: str) -> None:
@@ -250,7 +249,6 @@ def test_a_graph_is_calibrated_and_judged_on_data(dense: Path, tmp_path: Path) -
     assert "add -o FILE" in given.err
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_a_run_on_data_measures_graphs_that_were_calibrated_on_the_data(dense: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", 1000 * np.random.default_rng(1).choice([-1.0, 1.0], size=(16, 8)))

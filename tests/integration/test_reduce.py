@@ -52,7 +52,6 @@ def test_wrong_outputs_are_reduced_to_the_operator_that_gives_them(tmp_path: Pat
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_the_command_of_the_report_repeats_it_on_the_values_of_the_whole_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,7 +71,6 @@ def test_the_command_of_the_report_repeats_it_on_the_values_of_the_whole_graph(
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_slow_operator_is_found_in_a_race(tmp_path: Path) -> None:
     model, folder = saved(tmp_path, GRAPHS[6]), tmp_path / "found"
     found = package.reduce(

@@ -85,7 +85,6 @@ def test_the_table_of_a_refused_graph_is_derived_from_its_samples_again(model: P
     assert rederive(stored, store.launches(folder)) == stored
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_cold_starts_run_dynamic_shapes_where_bound_ones_are_refused(model: Path) -> None:
     called = irbench(
@@ -133,7 +132,6 @@ def test_a_runtime_may_refuse_a_branch_that_bound_shapes_do_not_reach(tmp_path: 
     assert (cell["label"], cell["state"], cell["dynamic"]) == ("ort dynamic", "ok", True)
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_a_graph_that_cannot_be_bound_is_optimised_with_dynamic_shapes(tmp_path: Path) -> None:
     path = two_rates(tmp_path / "rates.onnx")

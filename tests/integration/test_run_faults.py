@@ -21,7 +21,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_raise(model: Path) -> None:
     called = run(model, "--deadline", "6s", "--set", "fake-b.fault=hang")
@@ -58,7 +57,6 @@ def test_a_failed_baseline_is_replaced_and_the_table_says_so(model: Path) -> Non
     assert "baseline-replaced" in {item["code"] for item in called.document["groups"][0]["warnings"]}
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
     called = irbench_process(
@@ -72,7 +70,6 @@ def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
     assert cell(called, "fake-a")["latency_ms"]["count"] > 0
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_sigterm_ends_a_run_and_leaves_no_process_behind(model: Path) -> None:
     started = subprocess.Popen(

@@ -47,7 +47,6 @@ def test_batches_are_rows_compared_per_sample(model: Path) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_batches_and_threads_are_rows_compared_per_sample(many: tuple[Called, Path]) -> None:
     rows = {(row["backend"], row["batch"], row["requested"]["threads"]): row for row in table(many[0])["cells"]}
     assert len(rows) == 8
@@ -58,7 +57,6 @@ def test_batches_and_threads_are_rows_compared_per_sample(many: tuple[Called, Pa
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_large_table_is_measured_in_parts_that_each_hold_the_baseline(many: tuple[Called, Path]) -> None:
     called, results = many
     found = table(called)
@@ -74,13 +72,11 @@ def test_a_large_table_is_measured_in_parts_that_each_hold_the_baseline(many: tu
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_every_row_of_a_large_table_was_verified(many: tuple[Called, Path]) -> None:
     assert all(row["output_error"] is not None for row in table(many[0])["cells"])
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_large_table_can_be_derived_again_from_its_samples(many: tuple[Called, Path]) -> None:
     called, results = many
     store = Store(results)

@@ -101,7 +101,6 @@ def test_a_table_that_was_interrupted_goes_on_after_its_last_launch(plan: Path, 
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_table_of_a_model_with_another_content_does_not_go_on(plan: Path, own_home: Path) -> None:
     plan.write_text(ONE_ROW)
 

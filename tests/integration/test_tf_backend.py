@@ -50,7 +50,7 @@ def framework(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     yield from asking(tmp_path_factory.mktemp("framework") / "log")
 
 
-@pytest.fixture(scope="module", params=["tf", pytest.param("tf-xla", marks=(pytest.mark.slow, pytest.mark.ci))])
+@pytest.fixture(scope="module", params=["tf", pytest.param("tf-xla", marks=pytest.mark.ci)])
 def runtime(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Asks one process of a backend for answers with one thread."""
     with Worker(tmp_path_factory.mktemp("runtime") / "log") as process:
@@ -146,7 +146,6 @@ def test_an_operation_inside_may_be_called_like_an_output(framework: Ask):
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_the_public_api_comes_on_demand_after_the_lean_import():
     lean, full, version, total = worker("lean_then_full")
     assert lean < full / 3
@@ -155,7 +154,6 @@ def test_the_public_api_comes_on_demand_after_the_lean_import():
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_bf16_really_has_operations_in_bf16_or_says_that_it_has_none(
     graphs: dict[str, Artifact], expected: dict[tuple[str, int], list[Any]], narrow: Ask
 ):
@@ -174,7 +172,6 @@ def test_bf16_really_has_operations_in_bf16_or_says_that_it_has_none(
     assert "fp32" in hint
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_native_precision_on_the_cpu_turns_out_to_be_fp32(graphs: dict[str, Artifact]):
     _, effective = worker(
@@ -194,7 +191,6 @@ def test_a_gpu_that_is_not_there_is_refused(graphs: dict[str, Artifact]):
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_options_reach_tensorflow(graphs: dict[str, Artifact]):
     load = Load(options={"onednn": "0", "grappler": "all", "inter_op_threads": "1"})
     _, effective = worker("answer", "tf", graphs["convolution"], load, (feed_for("convolution", 1),))

@@ -11,7 +11,7 @@ from front_door import Called, irbench
 
 import irbench as api
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.slow, pytest.mark.ci]
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 SURE = ("better", "doubtful")
 """Where other programs disturb the confirmation, as tests that run side by side do, nothing is recommended for it."""

@@ -157,7 +157,6 @@ def test_a_backend_that_is_not_installed_exits_5(model: Path):
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_the_suite_ends_in_a_scoreboard_for_each_backend_and_operator():
     called = irbench("verify", "--suite", "onnx", "--only", "test_add*", *REAL)
     assert called.code == 0, called.err
@@ -176,7 +175,6 @@ def test_a_pattern_that_no_case_matches_is_refused():
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_an_interrupted_suite_prints_what_was_done():
     command = [sys.executable, "-m", "irbench", "verify", "--suite", "onnx", "--backends", "ort", "--format", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

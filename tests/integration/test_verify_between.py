@@ -24,7 +24,6 @@ def pythons(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_an_operator_whose_answers_changed_has_a_row(pythons: dict[str, Path]) -> None:
     called = irbench("verify", *ONE_CASE, "--between", pythons["right"], pythons["wrong"], *CHOSEN)
     assert called.code == 1

@@ -52,7 +52,6 @@ def test_a_crash_is_named_at_every_stage(model: Path) -> None:
         assert Path(hint.rpartition(" ")[2]).is_file()
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_lost_memory_devices_and_answers_are_told_apart(model: Path, own_home: Path) -> None:
     faults = {"b": "memory@compile", "c": "crash:SIGKILL@run:30", "d": "@run", "e": "drift", "f": "chatter@run:22"}
@@ -80,7 +79,6 @@ def test_lost_memory_devices_and_answers_are_told_apart(model: Path, own_home: P
     assert log.stat().st_size >= CHATTER_BYTES
 
 
-@pytest.mark.slow
 @pytest.mark.ci
 def test_what_a_worker_does_to_others_stays_in_its_row(model: Path) -> None:
     faults = {
@@ -127,7 +125,6 @@ def test_a_run_in_which_all_fails_is_stored_with_its_reasons(model: Path, own_ho
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_a_hang_at_any_stage_is_ended_at_the_deadline(model: Path) -> None:
     faults = {
         "b": "hang@import",

@@ -46,7 +46,7 @@ def test_equal_seeds_make_equal_graphs_and_others_do_not() -> None:
     assert first != [case.content for case in cases(30, _SEED + 1)]
 
 
-@pytest.mark.parametrize(("seed", "count"), [(_SEED, 300), pytest.param(_SEED + 2, 600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "count"), [(_SEED, 300), pytest.param(_SEED + 2, 600, marks=(pytest.mark.slow, pytest.mark.long))])
 def test_no_graph_is_harmed(seed: int, count: int) -> None:
     tally = fuzz(count, seed)
     found = [f"{finding.case.name}: {finding.key}: {finding.outcome.reason}" for finding in tally.findings]

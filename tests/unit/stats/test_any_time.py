@@ -13,7 +13,7 @@ from irbench.stats.compare import holm_intervals
 from irbench.stats.intervals import Looks, bounds, looks_of
 
 LOOKS, MISS, DRAWS = looks_of(Timing()), 0.05, 100_000
-IN_CI = (pytest.mark.slow, pytest.mark.ci)
+IN_CI = pytest.mark.ci
 AS_ASSUMED = [name for name, launch in LAUNCHES.items() if launch.one_mode]
 
 

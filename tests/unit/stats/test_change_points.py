@@ -52,7 +52,7 @@ def test_units_and_direction_do_not_matter():
     "scatter",
     [
         "normal",
-        *(pytest.param(name, marks=(pytest.mark.slow, pytest.mark.ci)) for name in ("standard_cauchy", "exponential")),
+        *(pytest.param(name, marks=pytest.mark.ci) for name in ("standard_cauchy", "exponential")),
     ],
 )
 def test_about_one_series_of_twenty_without_a_change_has_one(scatter: str):

@@ -33,7 +33,7 @@ PLAINEST = {
     "an interval twice as wide": ("noisy launches", "width"),
 }
 """By mistake: a regime that shows it, and what gives it away there."""
-IN_CI = (pytest.mark.slow, pytest.mark.ci)
+IN_CI = pytest.mark.ci
 OBVIOUS = (
     "10 % more than Hodges-Lehmann",
     "the mean of the blocks",
@@ -96,7 +96,6 @@ def test_launches_are_correlated_and_stay_far_for_as_long_as_the_regime_says():
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_dependent_launches_break_the_promise_and_the_warning_of_them_grows_with_the_correlation():
     found = [measure(IRBENCH, regime, FAST) for regime in [REGIMES["quiet"], *DEPENDENT.values()]]
     independent, weak, middle, strong, *_ = found
@@ -175,6 +174,7 @@ def test_every_table_has_a_row_for_each_of_its_regimes_and_mistakes(monkeypatch)
     assert tables.designs(runs=3).count("the same in 90 s") == 2 * len(tables.HOSTS)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REGIMES)
 @pytest.mark.parametrize("effect", [0.0, 0.05, 0.4])

@@ -40,7 +40,7 @@ def whole_run(levels: Mapping[str, float], seed: int) -> LeadEstimate:
     return find_winner(launches, cells, TIMING, standing.link)
 
 
-@pytest.mark.parametrize("cells", [5, pytest.param(7, marks=(pytest.mark.slow, pytest.mark.ci))])
+@pytest.mark.parametrize("cells", [5, pytest.param(7, marks=pytest.mark.ci)])
 def test_cells_that_are_equally_fast_seldom_have_a_winner(cells: int) -> None:
     equal = {f"cell{number}": 0.0 for number in range(cells)}
     with decided_by():

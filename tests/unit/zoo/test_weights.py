@@ -49,7 +49,6 @@ def test_equal_seeds_give_equal_weights():
 
 
 @pytest.mark.ci
-@pytest.mark.slow
 def test_equal_seeds_give_equal_weights_in_another_process():
     program = (
         "import hashlib\n"
