@@ -79,6 +79,7 @@ def assert_close(actual: list[Any], wanted: list[Any]) -> None:
         np.testing.assert_allclose(array, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.ci
 def test_it_is_described_without_importing_its_runtime(backend: str):
     code = (
         "import sys; from irbench import registry;"
@@ -90,6 +91,7 @@ def test_it_is_described_without_importing_its_runtime(backend: str):
     assert not RUNTIME_MODULES & set(printed.strip().split(","))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("io", ["copy", "bound"])
 def test_it_answers_what_the_reference_answers(
     backend: str, ask: Ask, artifact: Any, expected: list[list[Any]], io: str
@@ -189,6 +191,7 @@ def test_it_loads_and_then_compiles_and_can_be_closed_twice(backend: str, ask: A
     assert ask("phases", backend, artifact, LOAD) == ["open load", "close load", "open compile", "close compile"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("threads", "streams"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.ci)])
 def test_it_uses_no_more_processors_than_threads_were_asked_for(
     backend: str, artifact: Any, tmp_path: Path, threads: int, streams: int
@@ -204,6 +207,7 @@ def test_it_uses_no_more_processors_than_threads_were_asked_for(
         assert wanted <= 1.1 * threads
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("io", ["copy", "bound"])
 def test_references_agree_with_each_other(io: str, artifacts: Callable[[str], Any]):
     answers = [

@@ -46,6 +46,7 @@ def rows(called: Called) -> list[dict[str, Any]]:
     return sorted(table["cells"], key=lambda row: str(row["environment"]["key"]))
 
 
+@pytest.mark.ci
 def test_two_versions_are_two_rows_of_one_table(compared: tuple[Called, Path]) -> None:
     called, _ = compared
     assert called.code == 0, called.err
@@ -82,6 +83,7 @@ def test_a_stored_run_is_shown_again_and_derived_again_with_its_versions(compare
     assert again.groups == run.document.groups
 
 
+@pytest.mark.ci
 def test_an_environment_is_built_for_a_release_and_the_installed_one_is_the_default(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +98,7 @@ def test_an_environment_is_built_for_a_release_and_the_installed_one_is_the_defa
     assert f"fake-versioned needs {RUNTIME}, which installed does not have" in absent.err
 
 
+@pytest.mark.ci
 def test_a_version_with_wrong_outputs_gets_no_speedup(model: Path, pythons: tuple[Path, Path], tmp_path: Path) -> None:
     wrong = make_environment(tmp_path, "3.0", {"fault": "wrong"})
     called = irbench("ab", model, "--a", pythons[0], "--b", wrong, *CHOSEN, "--format", "json", *FASTEST)
@@ -104,6 +107,7 @@ def test_a_version_with_wrong_outputs_gets_no_speedup(model: Path, pythons: tupl
     assert rows(called)[1]["speedup"] is None
 
 
+@pytest.mark.ci
 def test_a_version_that_crashes_is_a_row_with_its_reason(
     model: Path, pythons: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -113,6 +117,7 @@ def test_a_version_that_crashes_is_a_row_with_its_reason(
     assert "SIGSEGV" in rows(called)[1]["failure"]["message"]
 
 
+@pytest.mark.ci
 def test_versions_are_compared_by_cost_in_several_processes_and_at_a_pace(
     model: Path, pythons: tuple[Path, Path], tmp_path: Path
 ) -> None:

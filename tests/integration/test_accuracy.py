@@ -52,6 +52,7 @@ def rows(called: Called) -> dict[str, dict[str, Any]]:
     return {row["label"]: row for row in called.document["groups"][0]["cells"]}
 
 
+@pytest.mark.ci
 def test_a_row_that_misses_the_limit_is_not_timed_and_says_its_value(model: Path):
     called = fake_runs.run(model, "--min-accuracy", "99%", "--set", "fake-b.fault=mirrored")
     assert called.code == 1, called.err
@@ -64,6 +65,7 @@ def test_a_row_that_misses_the_limit_is_not_timed_and_says_its_value(model: Path
     assert "32 random inputs" in irbench("show", called.document["run_id"]).out
 
 
+@pytest.mark.ci
 def test_a_row_that_keeps_the_limit_may_miss_the_tolerance_and_is_marked(model: Path):
     wrong = ("--set", "fake-b.fault=wrong")
     assert rows(fake_runs.run(model, *wrong))["fake-b"]["state"] == "mismatch"
@@ -73,6 +75,7 @@ def test_a_row_that_keeps_the_limit_may_miss_the_tolerance_and_is_marked(model: 
     assert kept["accuracy"]["misses_tolerance"]
 
 
+@pytest.mark.ci
 def test_outputs_that_change_between_calls_are_wrong_whatever_the_limit(model: Path):
     changing = fake_runs.run(model, "--min-accuracy", "99%", "--set", "fake-b.fault=drift")
     row = rows(changing)["fake-b"]
@@ -80,6 +83,7 @@ def test_outputs_that_change_between_calls_are_wrong_whatever_the_limit(model: P
     assert "change between calls" in row["failure"]["message"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("function", "options", "reason"),
     [
@@ -100,6 +104,7 @@ def test_a_measure_that_fails_is_the_reason_of_its_row(
     assert reason in row["failure"]["message"]
 
 
+@pytest.mark.ci
 def test_a_stored_run_is_asked_for_again_with_its_limit(model: Path, metrics: Path):
     called = fake_runs.run(model, "--metric", f"{metrics}:distance<=0.5")
     assert rows(called)["fake-b"]["accuracy"]["value"] < 1e-3

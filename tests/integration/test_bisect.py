@@ -53,6 +53,7 @@ def test_the_first_version_that_runs_a_model_is_found(
     assert "irbench-fake-runtime 1.2 changed the answers: 1.2 runs the model, 1.1 does not" in str(found)
 
 
+@pytest.mark.ci
 def test_of_two_versions_whose_answers_differ_the_newer_one_is_found_at_once(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +63,7 @@ def test_of_two_versions_whose_answers_differ_the_newer_one_is_found_at_once(
     assert found.report.evidence is not None
 
 
+@pytest.mark.ci
 def test_answers_that_do_not_differ_end_the_search_at_once(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +90,7 @@ def test_the_version_that_changed_the_speed_is_found(
     assert {step["comparison"]["run_id"] for step in report["steps"]} <= stored
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -45,6 +45,7 @@ def stored() -> list[bool]:
     return [run["complete"] for run in irbench("results", "--format", "json").document["runs"]]
 
 
+@pytest.mark.ci
 def test_a_run_whose_outputs_are_closed_is_stored(model: Path) -> None:
     assert in_shell(model, ">&- 2>&- <&-") == 0
     assert stored() == [True]

@@ -11,6 +11,8 @@ from fresh_projects import exported, make_project, ran, write
 from irbench import bundles
 from irbench.errors import IrbenchError
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -13,6 +13,8 @@ from irbench.errors import IrbenchError
 from irbench.exporter.build import _ExportWorker
 from irbench.spec import Bundle
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

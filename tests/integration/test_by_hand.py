@@ -39,6 +39,7 @@ def test_graphs_by_hand_answer_what_the_export_answers(model: str) -> None:
         assert last["max_rel_error"] <= EXACT
 
 
+@pytest.mark.ci
 def test_the_levels_by_hand_are_there_only_where_they_are_asked_for() -> None:
     assert "hand-vendor" in by_hand("run", "none.onnx", "--optimize", "nothing").stderr
     command = [sys.executable, "-m", "irbench", "run", "none.onnx", "--optimize", "nothing"]

@@ -36,6 +36,7 @@ def rows(called: Called, backend: str) -> dict[str, dict[str, Any]]:
     return {row["cache"]: row for row in called.document["cold_starts"][0]["rows"] if row["backend"] == backend}
 
 
+@pytest.mark.ci
 def test_every_row_is_launched_with_a_cold_and_with_a_warm_cache(measured: tuple[Called, Path]) -> None:
     called, _ = measured
     assert called.code == 0, called.err
@@ -115,12 +116,14 @@ def test_an_interrupt_keeps_the_launches_before_it(model: Path) -> None:
     assert not called.document["complete"]
 
 
+@pytest.mark.ci
 def test_neither_cold_nor_warm_launches_touch_the_users_cache_of_compiled_code(model: Path, tmp_path: Path) -> None:
     called = cold(model, "fake-a", "--set", f"fake-a.cache={tmp_path}")
     assert called.code == 0, called.err
     assert not list(tmp_path.glob("compiled"))
 
 
+@pytest.mark.ci
 def test_a_start_has_one_sample_of_data(model: Path, tmp_path: Path) -> None:
     for name, samples in (("several", 3), ("one", 1)):
         (tmp_path / name).mkdir()

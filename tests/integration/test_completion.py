@@ -40,6 +40,7 @@ def measured() -> RunWriter:
     return writer
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -79,6 +80,7 @@ def test_a_shell_is_offered_what_fits(line: str, expected: list[str]) -> None:
     assert offered(line) == expected
 
 
+@pytest.mark.ci
 def test_the_files_of_models_are_offered_beside_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in (
@@ -99,6 +101,7 @@ def test_the_files_of_models_are_offered_beside_names(tmp_path: Path, monkeypatc
     assert offered("irbench results --model alexn") == ["plain,alexnet"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("command", ["show", "results rm", "results export"])
 def test_stored_runs_are_offered_newest_first(command: str) -> None:
     runs = sorted((measured().document.run_id for _ in range(2)), reverse=True)
@@ -114,6 +117,7 @@ def test_runs_are_looked_for_where_the_line_says(tmp_path: Path, monkeypatch: py
     assert offered(f"irbench show --results {root} 0") == [f"plain,{run}"]
 
 
+@pytest.mark.ci
 def test_stored_profiles_are_offered_newest_first_from_where_the_line_says(tmp_path: Path) -> None:
     old, new = "01JDA000000000000000000000", "01JDB000000000000000000000"
     for profile_id, month in ((old, "2026-11"), (new, "2026-12")):
@@ -125,6 +129,7 @@ def test_stored_profiles_are_offered_newest_first_from_where_the_line_says(tmp_p
     assert offered("irbench profile --show ") == ["plain,latest"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "line",
     [

@@ -102,6 +102,7 @@ def test_a_kernel_that_cannot_confine_refuses_who_asks_for_it(tmp_path: Path, mo
     assert "unset IRBENCH_CONFINE" in remedy
 
 
+@pytest.mark.ci
 @needs_both
 def test_a_run_says_that_its_workers_were_confined_and_goes_on_as_it_began(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -160,6 +161,7 @@ def unconfined(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return found
 
 
+@pytest.mark.ci
 @needs_both
 def test_all_that_runs_a_model_of_a_run_with_a_limit_is_confined(tmp_path: Path, unconfined: set[str]) -> None:
     called = irbench_here("run", models.mlp(tmp_path).path, "--backends", "ort", "--min-accuracy", "50%", *FASTEST)
@@ -167,6 +169,7 @@ def test_all_that_runs_a_model_of_a_run_with_a_limit_is_confined(tmp_path: Path,
     assert not unconfined
 
 
+@pytest.mark.ci
 @needs_both
 @pytest.mark.parametrize(
     "options",
@@ -186,6 +189,7 @@ def test_what_optimises_a_graph_is_confined_and_writes_its_result(
     assert not unconfined
 
 
+@pytest.mark.ci
 @needs_both
 def test_what_cuts_a_graph_into_parts_is_confined_and_writes_them(tmp_path: Path, unconfined: set[str]) -> None:
     model, script = models.mlp(tmp_path).path, ("--set", "fake-a.fault=wrong")

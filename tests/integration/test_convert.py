@@ -24,6 +24,7 @@ def model(tmp_path: Path) -> Path:
     return models.mlp(tmp_path).path
 
 
+@pytest.mark.ci
 def test_what_a_conversion_costs_is_the_last_line_before_its_path(model: Path, tmp_path: Path) -> None:
     made = tmp_path / "int8.onnx"
     called = irbench("optimize", model, "--level", "none", "--precision", "int8", "-o", made)
@@ -37,6 +38,7 @@ def test_what_a_conversion_costs_is_the_last_line_before_its_path(model: Path, t
     assert runtime.core().read_model(made).inputs[0].get_any_name() == "pixels"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("precision", ["fp16", "bf16", "int8"])
 def test_programs_get_the_figures(model: Path, precision: str) -> None:
     settings = SMALL if precision == "int8" else (*SMALL[:2], *SMALL[4:])
@@ -69,6 +71,7 @@ def test_a_wrong_call_is_one_line_and_its_remedy(model: Path, arguments: tuple[s
     assert hint in remedy
 
 
+@pytest.mark.ci
 def test_a_graph_that_was_converted_is_not_converted_again(model: Path, tmp_path: Path) -> None:
     made = tmp_path / "narrow.onnx"
     assert irbench("optimize", model, "--level", "none", "--precision", "fp16", "-o", made).code == 0
@@ -106,6 +109,7 @@ def test_a_precision_that_a_graph_does_not_hold_is_answered_with_what_works(mode
     assert hint.endswith(": --optimize fp16") or hint.startswith("hint: Choose another with --precision")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("element", "precision"),
     [("float16", "fp16"), pytest.param("double", "fp64", marks=pytest.mark.ci)],

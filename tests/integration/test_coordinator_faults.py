@@ -53,6 +53,7 @@ def launches_stored(results: Path) -> list[int]:
     return [len(store.launches(folder)) for folder in folders]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("sent", "at", "launches"),
     [
@@ -79,6 +80,7 @@ def test_a_signal_at_any_moment_ends_the_run_and_keeps_its_launches(
     assert nothing_runs()
 
 
+@pytest.mark.ci
 def test_a_signal_while_a_run_is_planned_ends_it_before_anything_is_stored(
     model: Path, results: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -94,6 +96,7 @@ def test_a_signal_while_a_run_is_planned_ends_it_before_anything_is_stored(
     assert nothing_runs()
 
 
+@pytest.mark.ci
 def test_a_closed_terminal_keeps_what_was_measured(model: Path, results: Path) -> None:
     controlling, terminal = pty.openpty()
     run = subprocess.Popen(
@@ -137,6 +140,7 @@ def test_a_coordinator_that_is_killed_loses_no_launch_and_leaves_no_process(
     assert irbench("run", model, "--backends", "fake-a", *FASTEST).code == 0
 
 
+@pytest.mark.ci
 def test_a_second_run_is_told_who_measures_and_may_insist(model: Path, results: Path) -> None:
     with measuring("resnet50"):
         refused = irbench("run", model, *QUICK)
@@ -181,6 +185,7 @@ def run_on(mount: str, folder: Path, *arguments: object) -> tuple[str, subproces
     return done.stdout.partition("\n")[0], done
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("mount", "said"),
     [
@@ -200,6 +205,7 @@ def test_a_disk_that_takes_nothing_is_told_before_anything_is_measured(
     assert "launch 1" not in done.stderr
 
 
+@pytest.mark.ci
 def test_a_disk_that_fills_up_in_mid_run_keeps_what_was_committed(model: Path, mounted: Path) -> None:
     mount = 'mount -t tmpfs -o size=4m none "$1"'
     code, done = run_on(mount, mounted, model, *QUICK, "--set", "fake-a.fault=fill", "--set", "fake-a.at=relaunch")
@@ -214,6 +220,7 @@ def test_a_disk_that_fills_up_in_mid_run_keeps_what_was_committed(model: Path, m
     assert nothing_runs()
 
 
+@pytest.mark.ci
 def test_results_that_are_a_file_are_told_with_their_remedy(
     model: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from front_door import irbench
 
 from irbench.runner import counted
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 TIME_FOR_TIMELINES = ("--budget", "20s")
 """Enough for a few launches of a small model that no test waits for."""

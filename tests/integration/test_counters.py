@@ -14,7 +14,7 @@ from front_door import irbench
 
 from irbench.runner import counted
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 
 @pytest.fixture(scope="module")

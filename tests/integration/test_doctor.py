@@ -26,6 +26,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
 
 
+@pytest.mark.ci
 def test_whatever_is_found_is_no_failure(tmp_path: Path) -> None:
     called = irbench("doctor", "--format", "json", "-o", tmp_path / "machine.json")
     assert called.code == 0, called.err
@@ -33,6 +34,7 @@ def test_whatever_is_found_is_no_failure(tmp_path: Path) -> None:
     assert '"aa": null' in (tmp_path / "machine.json").read_text()
 
 
+@pytest.mark.ci
 def test_the_machine_is_described_as_far_as_this_process_may_use_it() -> None:
     cpu = min(os.sched_getaffinity(0))
     allowed = os.sched_getaffinity(0)
@@ -120,6 +122,7 @@ def test_peaks_of_one_backend_are_shown_and_not_kept(tmp_path: Path) -> None:
     assert irbench("doctor", "--format", "json").document["peak"] == known
 
 
+@pytest.mark.ci
 def test_peaks_that_were_measured_are_part_of_the_report() -> None:
     keep_peaks(bundles.home(), peaks(fingerprint(host.describe())))
     called = irbench("doctor")
@@ -154,6 +157,7 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_looked_at(
     assert "checking this machine" not in called.err
 
 
+@pytest.mark.ci
 def test_no_runtime_is_imported_to_look_at_a_machine() -> None:
     code = (
         "import sys; from irbench.cli import main\n"

@@ -130,20 +130,20 @@ FIRST_RUN = "irbench run resnet50"
 def in_small(command: str) -> str:
     """Return a command with the least work that still does what it says: a full run would take minutes.
 
-    Only the first run, with every default, keeps its large model; it and the run of cold starts keep every backend.
+    Only the first run, with every default, keeps every backend.
     """
-    if command != FIRST_RUN:
-        command = command.replace("resnet50", "cnn_cifar10")
+    is_first = command == FIRST_RUN
+    command = command.replace("resnet50", "cnn_cifar10")
     if command.startswith("irbench soak"):
-        return re.sub(r"--for \S+", "--for 2s", command)
+        return re.sub(r"--for \S+", "--for 2s --backends ort,openvino", command)
     if command.startswith("irbench tune"):
         within = re.sub(r"--max-latency \S+", "--max-latency 10s", command)  # on any machine
-        return f"{within} --budget 20s --batch 1 --optimize none --backends ort"
+        return f"{within} --budget 10s --batch 1 --optimize none --backends ort"
     if command.startswith("irbench profile"):
         return f"{command} --launches 1"
     if not command.startswith("irbench run"):
         return command.removesuffix(" --confirm")  # which measures as long as the run did
-    if command != FIRST_RUN and not {"--backends", "--cold"} & {*command.split()} and ".onnx" not in command:
+    if not (is_first or "--backends" in command or ".onnx" in command):
         command += " --backends ort,openvino"
     return f"{command} {'' if '--quick' in command else '--quick'} --budget 5s"
 

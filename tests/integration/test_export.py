@@ -99,6 +99,7 @@ def test_a_batch_that_is_no_number_is_a_wrong_call(batch):
     assert call("resnet50", "--batch", batch).exit_code == ExitCode.USAGE
 
 
+@pytest.mark.ci
 def test_a_function_in_a_file_becomes_a_bundle_that_is_not_built_twice(models_file):
     source = f"{models_file}:image_net"
     result = call(source, "--weights", "random")

@@ -47,7 +47,10 @@ SLOW = [
     ("saved/", "saved/variables/weights", "2"),
     ("plain.fakenet", "plain.fakenet", "3"),
 ]
-WAYS = [*FAST, *(pytest.param(*way, marks=pytest.mark.slow) for way in SLOW)]
+WAYS = [
+    *(pytest.param(*way, marks=pytest.mark.ci) for way in FAST),
+    *(pytest.param(*way, marks=pytest.mark.slow) for way in SLOW),
+]
 
 
 @pytest.mark.usefixtures("workers")
@@ -64,6 +67,7 @@ def test_an_edit_is_exported_again_by_a_run_and_by_an_export(model: str, file: s
     assert said.startswith(f"using {again.name}, exported just now")
 
 
+@pytest.mark.ci
 def test_what_is_unchanged_is_used_and_a_version_that_is_back_as_well(project: Path):
     first, _ = exported("nets.net:fake_net")
     write(project / "nets/unrelated.py", "SCALE = 3\n")
@@ -77,6 +81,7 @@ def test_what_is_unchanged_is_used_and_a_version_that_is_back_as_well(project: P
     assert bundles.find("fake_net") == first.folder
 
 
+@pytest.mark.ci
 def test_a_bundle_is_made_again_under_its_name_from_any_folder_with_its_options(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -99,6 +104,7 @@ def minute() -> str:
     return bundles.load_card(latest).created[:16].replace("T", " ")
 
 
+@pytest.mark.ci
 def test_a_bundle_whose_source_is_gone_is_used_with_a_warning(project: Path):
     exported("plain.fakenet")
     (project / "plain.fakenet").unlink()
@@ -108,6 +114,7 @@ def test_a_bundle_whose_source_is_gone_is_used_with_a_warning(project: Path):
     assert "cannot be found any more" in said
 
 
+@pytest.mark.ci
 def test_a_run_of_a_source_that_no_longer_works_is_refused(project: Path):
     exported("nets.net:fake_net")
     write(project / "nets/net.py", "def fake_net():\n    raise ValueError('half written')\n")
@@ -115,6 +122,7 @@ def test_a_run_of_a_source_that_no_longer_works_is_refused(project: Path):
         ran("fake_net")
 
 
+@pytest.mark.ci
 def test_bundles_are_made_again_where_the_tools_have_changed(monkeypatch: pytest.MonkeyPatch):
     exported("fake_scaled")
     before = bundles.find("fake_scaled")
@@ -126,6 +134,7 @@ def test_bundles_are_made_again_where_the_tools_have_changed(monkeypatch: pytest
     assert bundles.find("fake_scaled") != before
 
 
+@pytest.mark.ci
 def test_a_bundle_is_used_where_only_tools_have_changed_and_one_is_missing(monkeypatch: pytest.MonkeyPatch):
     place = exported("fake_scaled")[0].folder
     monkeypatch.setattr("irbench.exporter.identity._version", lambda name: None if name == "numpy" else "1.0")
@@ -135,6 +144,7 @@ def test_a_bundle_is_used_where_only_tools_have_changed_and_one_is_missing(monke
     assert bundles.find("fake_scaled") == place
 
 
+@pytest.mark.ci
 def test_a_bundle_from_another_machine_is_used_where_no_exporter_is_installed(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -150,6 +160,7 @@ def test_a_bundle_from_another_machine_is_used_where_no_exporter_is_installed(
     assert ran("fake_scaled")[0] == 2
 
 
+@pytest.mark.ci
 def test_a_module_that_hides_another_is_noticed(project: Path):
     write(project / "lib/deep.py", "SCALE = 2\n")
     text = "import sys\nsys.path.append('lib')\nimport deep\n\ndef fake_hidden():\n    return deep.SCALE\n"
@@ -159,12 +170,14 @@ def test_a_module_that_hides_another_is_noticed(project: Path):
     assert ran("hidden:fake_hidden")[0] == 3
 
 
+@pytest.mark.ci
 def test_a_file_that_changes_while_it_is_exported_is_exported_again(project: Path):
     write(project / "edited.py", EDITS_ITSELF)
     exported("edited:fake_edited")
     assert exported("edited:fake_edited")[0].seconds is not None
 
 
+@pytest.mark.ci
 def test_what_was_missing_and_appears_is_a_change(project: Path):
     exported("nets.net:fake_optional")
     assert ran("fake_optional")[1].startswith("using fake_optional")
@@ -185,6 +198,7 @@ def install(site: Path, version: str) -> None:
     write(folder / "top_level.txt", "fake_scales\n")
 
 
+@pytest.mark.ci
 def test_an_installed_package_of_another_version_is_a_change(project: Path, monkeypatch: pytest.MonkeyPatch):
     site = project.parent / "site-packages"
     install(site, "2.0")
@@ -198,6 +212,7 @@ def test_an_installed_package_of_another_version_is_a_change(project: Path, monk
     assert "with other tools (fake-scales is 3.0): exporting again" in said
 
 
+@pytest.mark.ci
 def test_a_bundle_in_a_folder_of_the_users_is_not_replaced_but_told(project: Path):
     exported("plain.fakenet", output=Path("out"))
     assert ran("out") == (2, "")
@@ -208,6 +223,7 @@ def test_a_bundle_in_a_folder_of_the_users_is_not_replaced_but_told(project: Pat
     assert said.endswith("irbench export plain.fakenet -o out")
 
 
+@pytest.mark.ci
 def test_an_outdated_graph_is_shown_and_told(project: Path):
     exported("plain.fakenet")
     assert irbench("inspect", "plain").err == ""
@@ -225,12 +241,14 @@ def forget_origin(place: Path) -> None:
     (place / "card.json").write_text(json.dumps({**card, "origin": None, "key": "0" * 64}))
 
 
+@pytest.mark.ci
 def test_a_folder_here_comes_before_a_bundle_of_unknown_origin(project: Path):
     forget_origin(exported("saved")[0].folder)
     write(project / "saved/fake.net", "4")
     assert ran("saved")[0] == 5
 
 
+@pytest.mark.ci
 def test_a_bundle_of_an_earlier_irbench_is_made_again_or_told():
     for model in ("fake_scaled", "plain.fakenet"):
         forget_origin(exported(model)[0].folder)
@@ -238,6 +256,7 @@ def test_a_bundle_of_an_earlier_irbench_is_made_again_or_told():
     assert ran("plain")[1].startswith("warning: plain was exported just now")
 
 
+@pytest.mark.ci
 def test_modules_to_import_belong_to_the_model(project: Path):
     write(project / "layers.py", "import helper\n")
     assert ran("plain.fakenet", imports=("layers",))[1].endswith("storing the bundle")
@@ -251,6 +270,7 @@ def test_modules_to_import_belong_to_the_model(project: Path):
     assert "Did you mean layers?" in caught.value.hint
 
 
+@pytest.mark.ci
 def test_a_file_of_weights_belongs_to_the_model(project: Path):
     write(project / "half.txt", "0.5")
     exported("plain.fakenet", weights="half.txt")
@@ -259,6 +279,7 @@ def test_a_file_of_weights_belongs_to_the_model(project: Path):
     assert ran("plain")[0] == 8
 
 
+@pytest.mark.ci
 def test_no_framework_is_imported_to_see_that_a_bundle_is_fresh(monkeypatch: pytest.MonkeyPatch):
     exported("fake_scaled")
     for framework in ("tensorflow", "keras"):

@@ -17,7 +17,7 @@ def test_equal_seeds_make_equal_files_and_others_do_not() -> None:
     assert first != [case.files for case in cases(40, _SEED + 1)]
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [pytest.param(40, marks=pytest.mark.ci), pytest.param(400, marks=pytest.mark.slow)])
 def test_no_broken_file_brings_irbench_down(count: int, tmp_path: Path) -> None:
     keep = Path(os.environ.get("IRBENCH_FUZZ_KEEP", tmp_path))
     findings = list(fuzz(count, _SEED, keep))

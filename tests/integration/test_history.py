@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from compared_runs import EVEN, MACHINE, store, times
 from front_door import irbench
 
@@ -18,6 +19,7 @@ def a_loss(root: Path) -> None:
         store(root, {"ort": times(factor)})
 
 
+@pytest.mark.ci
 def test_a_confirmed_loss_is_shown_and_fails_where_it_is_asked_for():
     a_loss(default_root())
     shown = irbench("history", "tiny")
@@ -28,6 +30,7 @@ def test_a_confirmed_loss_is_shown_and_fails_where_it_is_asked_for():
     assert api.history("tiny", fail_on="p50>5%").regressed
 
 
+@pytest.mark.ci
 def test_it_is_also_json_and_markdown():
     a_loss(default_root())
     found = json.loads(irbench("history", "tiny", "--format", "json").out)

@@ -190,6 +190,7 @@ def test_a_model_that_is_none_in_an_intact_bundle_is_refused() -> None:
     assert "again" in remedy
 
 
+@pytest.mark.ci
 def test_a_bundle_whose_weights_lie_beside_its_graph_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detached_weights, "_MAX_BYTES", 2000)
 

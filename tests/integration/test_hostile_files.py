@@ -174,11 +174,13 @@ def test_a_size_of_zero_is_refused_where_it_is_asked_for(tmp_path: Path) -> None
     assert remedy
 
 
+@pytest.mark.ci
 def test_what_the_hint_says_about_a_free_dimension_works(tmp_path: Path) -> None:
     called = run(models.two_inputs(tmp_path).path, "fake-a", "--shape", "tokens=1x128")
     assert called.code == 0, called.err
 
 
+@pytest.mark.ci
 def test_an_operator_that_a_runtime_does_not_know_is_a_row_with_its_reason(tmp_path: Path) -> None:
     path = hostile.changed(hostile.from_another_domain)(tmp_path)
     called = run(path, "ort,openvino")
@@ -189,6 +191,7 @@ def test_an_operator_that_a_runtime_does_not_know_is_a_row_with_its_reason(tmp_p
         assert "org.nobody" in row["failure"]["message"]
 
 
+@pytest.mark.ci
 def test_a_file_on_which_every_runtime_crashes_leaves_the_coordinator_alive(tmp_path: Path) -> None:
     path = models.mlp(tmp_path).path
     called = run(path, "fake-a", "--set", "fake-a.fault=crash", "--set", "fake-a.at=compile")
@@ -196,6 +199,7 @@ def test_a_file_on_which_every_runtime_crashes_leaves_the_coordinator_alive(tmp_
     assert "crashed with SIGSEGV" in cell(called, "fake-a")["failure"]["message"]
 
 
+@pytest.mark.ci
 def test_a_check_that_crashes_is_one_line_and_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "onnx").mkdir()
     (tmp_path / "onnx" / "__init__.py").write_text("import os\nos.abort()\n")  # what a defect in native code does
@@ -206,6 +210,7 @@ def test_a_check_that_crashes_is_one_line_and_its_remedy(tmp_path: Path, monkeyp
     assert "export or download it again" in remedy
 
 
+@pytest.mark.ci
 def test_weights_in_a_file_of_their_own_are_measured(tmp_path: Path) -> None:
     called = run(hostile.with_external()(tmp_path), "ort")
     assert called.code == 0, called.err

@@ -56,6 +56,7 @@ def bring_in(folder: Path) -> tuple[object, ...]:
     return ("results", "import", "elsewhere")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "asked",
     [

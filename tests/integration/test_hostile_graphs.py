@@ -48,6 +48,7 @@ def found(ask: Ask, folder: Path) -> Mapping[str, Any]:
     return answers
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", HARMFUL)
 def test_a_graph_that_does_more_than_compute_is_refused_and_the_operator_named(found: Mapping[str, Any], kind: str):
     message, hint = found[kind]

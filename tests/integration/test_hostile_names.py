@@ -73,6 +73,7 @@ def hostile_model(tmp_path: Path) -> Path:
     return tmp_path / "m.onnx"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -126,6 +127,7 @@ def hostile_runs() -> list[str]:
     return [_poisoned(each).document.run_id for each in (*stored, writer)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -17,6 +17,7 @@ from front_door import Called, irbench, irbench_process
 from processes import none_left
 
 pytestmark = [
+    pytest.mark.ci,
     pytest.mark.usefixtures("known_backends"),
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="each instance has a processor of its own"),
 ]
@@ -73,7 +74,7 @@ def test_an_instance_that_crashes_is_a_failed_row_that_says_which(model: Path, a
     assert failure["hint"].endswith("fake-a-cpu-fp32-x1-i2-2.log")
 
 
-@pytest.mark.parametrize("processor", [0, pytest.param(1, marks=pytest.mark.ci)])
+@pytest.mark.parametrize("processor", [0, 1])
 def test_an_instance_that_hangs_is_ended_at_the_deadline_and_the_other_with_it(model: Path, processor: int) -> None:
     script = ("--set", f"fake-a.fault=hang-on:{processor}", "--set", "fake-a.at=run:30", "--deadline", "2s")
     called = run(model, *SLOW, *script, "--instances", "2", "--cpus", "0,1", call=irbench_process)
@@ -131,7 +132,6 @@ def test_what_cannot_be_is_refused_with_a_remedy(
     assert refused.out == ""
 
 
-@pytest.mark.ci
 def test_a_baseline_may_be_a_number_of_instances(model: Path) -> None:
     called = run(model, *REAL_TIME, "--instances", "1,2", "--cpus", "0,1", "--baseline", "fake-a@instances=2")
     assert called.code == 0, called.err

@@ -58,6 +58,7 @@ def after_launch(number: int, do: Callable[[], object]) -> Callable[[api.Progres
     return hear
 
 
+@pytest.mark.ci
 def test_a_file_that_cannot_be_written_whole_keeps_the_launches_before_and_the_run_goes_on(
     model: Path, store: Store
 ) -> None:
@@ -75,7 +76,10 @@ def test_a_file_that_cannot_be_written_whole_keeps_the_launches_before_and_the_r
     assert found.document.launches["launch-00-00.bin"] == before.launches["launch-00-00.bin"]
 
 
-@pytest.mark.parametrize("name", ["launch-00-01.bin", pytest.param("run.json", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("launch-00-01.bin", marks=pytest.mark.ci), pytest.param("run.json", marks=pytest.mark.slow)],
+)
 def test_a_full_disk_at_any_file_of_a_run_is_one_error_and_loses_no_launch(
     model: Path, store: Store, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -127,7 +131,11 @@ def measured(model: Path) -> Called:
 
 
 @pytest.mark.parametrize(
-    "kind", ["back and forth", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("back", "forth"))]
+    "kind",
+    [
+        pytest.param("back and forth", marks=pytest.mark.ci),
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("back", "forth")),
+    ],
 )
 def test_a_wall_clock_that_is_set_while_a_run_measures_changes_no_figure_and_loses_no_run(
     model: Path, store: Store, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -152,6 +160,7 @@ def test_a_wall_clock_that_is_set_while_a_run_measures_changes_no_figure_and_los
     assert irbench("show", stepping["run_id"]).code == 0
 
 
+@pytest.mark.ci
 def test_a_run_goes_on_though_the_clock_was_set_back_since(
     model: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +176,7 @@ def test_a_run_goes_on_though_the_clock_was_set_back_since(
     assert len(store.listing().entries) == 1
 
 
+@pytest.mark.ci
 def test_a_worker_that_runs_out_of_memory_later_keeps_its_launches_and_those_of_others(
     model: Path, store: Store
 ) -> None:

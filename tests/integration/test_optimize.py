@@ -27,6 +27,7 @@ def model(tmp_path: Path) -> Path:
     return models.mlp(tmp_path).path
 
 
+@pytest.mark.ci
 def test_each_pass_is_a_row_and_the_result_is_copied_where_it_is_wanted(model: Path, tmp_path: Path) -> None:
     better = tmp_path / "better.onnx"
     called = irbench("optimize", model, "--passes", "fake-idle,fake-harmless", "--batch", "1", "-o", better)
@@ -43,6 +44,7 @@ def test_each_pass_is_a_row_and_the_result_is_copied_where_it_is_wanted(model: P
     assert irbench("inspect", better, "--format", "json").document["graphs"][0]["operators"]["Identity"] == 1
 
 
+@pytest.mark.ci
 def test_lines_below_the_passes_keep_their_indentation_on_a_narrow_terminal(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +57,7 @@ def test_lines_below_the_passes_keep_their_indentation_on_a_narrow_terminal(
     assert all(line.startswith("  ") for line in lines[start:])
 
 
+@pytest.mark.ci
 def test_a_pass_that_breaks_the_model_is_one_line_and_its_remedy(model: Path) -> None:
     called = irbench("optimize", model, "--passes", "fake-harmless,fake-wrong")
     assert called.code == 2
@@ -63,6 +66,7 @@ def test_a_pass_that_breaks_the_model_is_one_line_and_its_remedy(model: Path) ->
     assert remedy == "hint: Leave it out: --passes fake-harmless"
 
 
+@pytest.mark.ci
 def test_a_pass_in_which_the_process_crashes_is_left_out_and_told(model: Path, tmp_path: Path) -> None:
     called = irbench("optimize", model, "--passes", "fake-harmless,fake-crashing", "-o", tmp_path / "made.onnx")
     assert called.code == 0, called.err
@@ -124,6 +128,7 @@ def test_levels_for_backends_that_read_no_onnx_are_a_wrong_call(model: Path) -> 
     assert "Leave --optimize out" in remedy
 
 
+@pytest.mark.ci
 def test_an_optimisation_that_fails_is_told_in_its_row_and_the_others_are_measured(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,6 +190,7 @@ def turned(path: Path) -> Path:
     return path
 
 
+@pytest.mark.ci
 def test_images_become_nchw_where_the_graph_turns_them_into_that(model: Path, tmp_path: Path) -> None:
     better = tmp_path / "better.onnx"
     called = irbench("optimize", turned(model), "--level", "none", "--layout", "nchw", "-o", better)
@@ -196,6 +202,7 @@ def test_images_become_nchw_where_the_graph_turns_them_into_that(model: Path, tm
     assert graph["inputs"][0]["shape"] == ["batch", 3, 8, 8]
 
 
+@pytest.mark.ci
 def test_a_layout_that_nothing_is_to_be_done_for_is_one_line_and_no_error(model: Path) -> None:
     called = irbench("optimize", model, "--level", "none", "--layout", "nchw")
     assert called.code == 0
@@ -241,6 +248,7 @@ def test_an_exported_model_runs_with_its_images_turned(model: Path) -> None:
     assert all(cell["output_error"]["max_rel"] < 1e-4 for cell in cells)
 
 
+@pytest.mark.ci
 def test_a_pass_may_be_named_again(model: Path) -> None:
     called = irbench("optimize", model, "--passes", "fake-harmless,fake-idle,fake-harmless", "--format", "json")
     (graph,) = called.document["optimized"]

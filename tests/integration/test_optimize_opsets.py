@@ -13,7 +13,11 @@ pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 @pytest.mark.parametrize(
-    "opset", [7, pytest.param(9, marks=pytest.mark.slow), pytest.param(11, marks=pytest.mark.slow), 12]
+    "opset",
+    [
+        *(pytest.param(opset, marks=pytest.mark.ci) for opset in (7, 12)),
+        *(pytest.param(opset, marks=pytest.mark.slow) for opset in (9, 11)),
+    ],
 )
 def test_a_graph_of_an_old_opset_is_raised_and_optimised(tmp_path: Path, opset: int) -> None:
     called = irbench("optimize", old(tmp_path, opset), "--format", "json")
@@ -25,6 +29,7 @@ def test_a_graph_of_an_old_opset_is_raised_and_optimised(tmp_path: Path, opset: 
     assert last["operators"] == {"Softmax": 1, "Sub": 1}
 
 
+@pytest.mark.ci
 def test_a_graph_whose_opset_cannot_be_raised_is_left_alone_with_a_line(tmp_path: Path) -> None:
     called = irbench("optimize", scanning(tmp_path))
     assert called.code == 0, called.err
@@ -34,6 +39,7 @@ def test_a_graph_whose_opset_cannot_be_raised_is_left_alone_with_a_line(tmp_path
     assert "needs opset 13" in called.out
 
 
+@pytest.mark.ci
 def test_a_precision_that_needs_a_later_opset_is_refused_with_the_way_out(tmp_path: Path) -> None:
     called = irbench("optimize", scanning(tmp_path), "--precision", "int8", "--level", "none")
     assert called.code == 2

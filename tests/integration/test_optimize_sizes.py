@@ -13,6 +13,7 @@ from irbench.spec import Bundle
 pytestmark = pytest.mark.usefixtures("known_backends")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("asked", "said", "by_default"),
     [

@@ -16,7 +16,7 @@ from processes import none_left
 from irbench.stats.rederive import rederive
 from irbench.store import Store, default_root
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 FUNCTIONS = """
 import numpy as np
@@ -127,7 +127,6 @@ def test_code_that_goes_wrong_is_a_row_with_its_reason_and_the_others_are_measur
     assert cell(called, "fake-a")["state"] == "ok"
 
 
-@pytest.mark.ci
 def test_a_command_that_gives_no_answer_is_ended_at_the_deadline(folder: Path) -> None:
     called = run(folder / "mlp.onnx", "--deadline", "6s", "--cell", "hang=sleep 600")
     row = cell(called, "hang")
@@ -176,7 +175,6 @@ def test_a_script_measures_functions_of_its_own_and_of_its_modules(folder: Path)
     assert "('theirs', 'ok', None)" in said
 
 
-@pytest.mark.ci
 def test_a_script_that_runs_whenever_it_is_imported_is_told_how_to_begin(folder: Path) -> None:
     said = call_script(folder, SCRIPT + "main()\n")
     assert "('theirs', 'ok', None)" in said

@@ -28,6 +28,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.ci
 def test_the_wheel_holds_our_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names}
@@ -115,6 +116,7 @@ def call(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([python, "-m", "irbench", *arguments], capture_output=True, text=True, env=environment)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -134,12 +136,14 @@ def test_listings_and_help_work_without_any_runtime(bare: Path, arguments: tuple
     assert "Traceback" not in called.stderr
 
 
+@pytest.mark.ci
 def test_a_missing_runtime_is_named_with_the_command_that_installs_it(bare: Path) -> None:
     called = call(bare, "run", "--backends", "ort")
     assert called.returncode == 5
     assert "pip install 'onnxruntime>=" in called.stderr
 
 
+@pytest.mark.ci
 def test_without_any_runtime_a_run_says_what_to_install(bare: Path) -> None:
     called = call(bare, "run")
     assert called.returncode == 5

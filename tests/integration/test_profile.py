@@ -63,6 +63,7 @@ def shown(results: Path, *arguments: object) -> str:
     return called.out
 
 
+@pytest.mark.ci
 def test_the_document_has_each_operator_with_its_nodes_and_both_latencies(two: tuple[dict[str, Any], Path]) -> None:
     document, _ = two
     a, b = document["cells"]
@@ -80,6 +81,7 @@ def test_the_document_has_each_operator_with_its_nodes_and_both_latencies(two: t
     assert document["verified_against"] is not None
 
 
+@pytest.mark.ci
 def test_known_peaks_are_stored_with_a_profile_and_give_shares_wherever_it_is_shown(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +139,7 @@ def test_a_trace_is_written_of_a_stored_profile_too(two: tuple[dict[str, Any], P
     assert {event["pid"] for event in events if event["ph"] == "X"} == {1, 2}
 
 
+@pytest.mark.ci
 def test_a_backend_that_fails_or_cannot_profile_is_a_reason_and_the_others_go_on(model: Path) -> None:
     called = profiled(
         model, "fake-a,fake-b,fake-c,fake-f", *options("fake-b", profile="none"), *options("fake-c", fault="wrong")
@@ -149,12 +152,14 @@ def test_a_backend_that_fails_or_cannot_profile_is_a_reason_and_the_others_go_on
     assert "dynamic shapes" not in called.out
 
 
+@pytest.mark.ci
 def test_names_that_are_lost_are_found_by_shape_and_said_to_be(model: Path) -> None:
     called = profiled(model, "fake-a", *options("fake-a", profile="nameless"))
     assert "joined by class and shape along the graph" in called.out
     assert "fake-a spends" in called.out
 
 
+@pytest.mark.ci
 def test_on_a_gpu_copies_kernels_and_the_wait_for_the_host_are_apart(model: Path) -> None:
     script = options("fake-e", call_us="20000", copy_us="1000", weights=WEIGHTS, profile="kernels")
     called = profiled(model, "fake-e:cuda", "--format", "json", *script)
@@ -169,6 +174,7 @@ def test_on_a_gpu_copies_kernels_and_the_wait_for_the_host_are_apart(model: Path
     assert "82 % in kernels, 5 % in copies to the GPU and 5 % in copies from it; for 9 % the GPU waits" in table
 
 
+@pytest.mark.ci
 def test_a_gpu_whose_kernels_nobody_records_is_profiled_as_far_as_is_known(model: Path) -> None:
     called = profiled(model, "fake-e:cuda,fake-a", *options("fake-e", copy_us="100", profile="issuing"))
     assert called.code == 0, called.err
@@ -178,6 +184,7 @@ def test_a_gpu_whose_kernels_nobody_records_is_profiled_as_far_as_is_known(model
     assert "fake-e:cuda spends 100 % of its operators" not in called.out
 
 
+@pytest.mark.ci
 def test_two_levels_of_a_backend_are_compared(model: Path) -> None:
     called = profiled(model, "fake-a", "--compare", "graph+basic", *options("fake-a", weights=WEIGHTS))
     assert called.code == 0, called.err
@@ -186,6 +193,7 @@ def test_two_levels_of_a_backend_are_compared(model: Path) -> None:
     assert "The nodes that changed most" not in called.out  # they take as long as before
 
 
+@pytest.mark.ci
 def test_a_runtime_that_refuses_the_form_of_a_graph_is_profiled_with_the_other_one(model: Path) -> None:
     called = profiled(model, "fake-a", *options("fake-a", fault="refuse-bound"))
     assert called.code == 0, called.err
@@ -193,11 +201,13 @@ def test_a_runtime_that_refuses_the_form_of_a_graph_is_profiled_with_the_other_o
     assert "shapes contradict each" in called.out
 
 
+@pytest.mark.ci
 def test_the_budget_ends_a_profile_after_its_first_launch(model: Path) -> None:
     called = profiled(model, "fake-a", "--launches", 3, "--budget", "0.01s", "--format", "json")
     assert (called.document["stopped_by"], len(called.document["cells"][0]["launches"])) == ("budget", 1)
 
 
+@pytest.mark.ci
 def test_ctrl_c_leaves_what_was_measured(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original, taken = profiling._timed, list[object]()
 
@@ -214,6 +224,7 @@ def test_ctrl_c_leaves_what_was_measured(model: Path, monkeypatch: pytest.Monkey
     assert caught.value.result.document.stopped_by == "interrupt"
 
 
+@pytest.mark.ci
 def test_progress_is_heard(model: Path) -> None:
     heard: list[Progress] = []
     public.profile(model, backends="fake-a", launches=1, progress=heard.append)

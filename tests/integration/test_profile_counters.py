@@ -18,7 +18,7 @@ from irbench.measure import counter_support
 from irbench.runner import counted_parts
 from irbench.uncuttable import Uncuttable
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 WEIGHTS = "Conv:17+Gemm:4"
 

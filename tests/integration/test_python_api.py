@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 FENCED = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 QUICK: irbench.RunKeywords = {"backends": ["fake-a", "fake-b"], "quick": True, "budget": "0.01s"}
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 
 @pytest.fixture
@@ -110,7 +110,6 @@ def test_a_script_needs_no_main_guard(model: Path, tmp_path: Path):
     assert (done.stdout, done.returncode) == ("ok\n", 0), done.stderr
 
 
-@pytest.mark.ci
 def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     models.mlp(tmp_path).path.rename(tmp_path / "model.onnx")
     (tmp_path / "my_loop.py").write_text("def infer(inputs): ...\n")

@@ -80,6 +80,7 @@ def test_a_folder_that_may_not_be_entered_is_one_line(
     assert "read" in remedy
 
 
+@pytest.mark.ci
 def test_the_longest_name_that_a_file_can_have_is_measured(tmp_path: Path) -> None:
     path = models.two_inputs(tmp_path).path
     longest = path.rename(path.with_name(f"{'a' * 250}.onnx"))
@@ -87,6 +88,7 @@ def test_the_longest_name_that_a_file_can_have_is_measured(tmp_path: Path) -> No
     assert called.code == 0, called.err
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("command", ["inspect", "cost", "run", "optimize", "verify"])
 def test_no_command_maps_a_model_in_the_coordinator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str

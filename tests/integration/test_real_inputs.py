@@ -16,7 +16,7 @@ import irbench as library
 from irbench.errors import IrbenchError
 from irbench.spi import Array
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 FAKES = ("--backends", "fake-a,fake-b")
 WIDTH = 4
@@ -130,7 +130,6 @@ def test_a_loop_is_measured_and_named_in_the_title(step: Path) -> None:
     assert "decode loop: h -> h0" in " ".join(looped.out.split())
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("asynchronous", ["0", "1"])
 def test_streams_take_samples_and_loops(speech: Path, step: Path, tmp_path: Path, asynchronous: str) -> None:
     settings = ("--streams", "3", "--set", f"fake-a.async={asynchronous}")
@@ -249,7 +248,6 @@ def test_a_graph_is_calibrated_and_judged_on_data(dense: Path, tmp_path: Path) -
     assert "add -o FILE" in given.err
 
 
-@pytest.mark.ci
 def test_a_run_on_data_measures_graphs_that_were_calibrated_on_the_data(dense: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", 1000 * np.random.default_rng(1).choice([-1.0, 1.0], size=(16, 8)))
     asked = ("run", dense, "--backends", "ort", "--optimize", "none,int8-static", "--quick", "--budget", "1s")

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
     [
         pytest.param("same", 40, marks=pytest.mark.slow),
         pytest.param("longer", 42, marks=pytest.mark.slow),
-        ("twice", 80),
+        pytest.param("twice", 80, marks=pytest.mark.ci),
     ],
 )
 def test_every_level_is_made_and_checked_by_the_optimiser(level: str, layers: int, tmp_path: Path) -> None:

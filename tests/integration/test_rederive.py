@@ -17,7 +17,7 @@ from irbench.store import Store
 from irbench.store.peaks import keep_peaks
 from irbench.system import host
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 
 def test_every_figure_of_a_stored_run_is_derived_from_its_samples_again(tmp_path: Path) -> None:

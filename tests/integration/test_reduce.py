@@ -38,6 +38,7 @@ def at(operator: str, **script: str) -> list[str]:
     return [word for key, value in {"op": operator, **script}.items() for word in ("--set", f"fake-a.{key}={value}")]
 
 
+@pytest.mark.ci
 def test_wrong_outputs_are_reduced_to_the_operator_that_gives_them(tmp_path: Path) -> None:
     model, folder = saved(tmp_path, GRAPHS[2]), tmp_path / "found"
     script = at("Neg", fault="wrong")
@@ -106,6 +107,7 @@ def test_a_crash_is_reduced_to_the_operator_that_crashes(tmp_path: Path) -> None
     assert "SIGSEGV" in called.document["reduced"]["evidence"]["backends"][0]["failure"]["message"]
 
 
+@pytest.mark.ci
 def test_what_the_whole_graph_does_not_show_is_not_searched(tmp_path: Path) -> None:
     model = saved(tmp_path, GRAPHS[2])
     called = irbench("reduce", model, "--expect", "fake-a wrong", "-o", tmp_path / "found")
@@ -145,6 +147,7 @@ def test_a_reduction_that_cannot_be_made_says_why(tmp_path: Path, arguments: tup
     assert "hint: " in called.err or "write it like" in called.err
 
 
+@pytest.mark.ci
 def test_one_sample_is_reduced(tmp_path: Path) -> None:
     model, data = saved(tmp_path, GRAPHS[2]), tmp_path / "data"
     data.mkdir()

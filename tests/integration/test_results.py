@@ -55,6 +55,7 @@ def test_runs_are_removed_by_name_beginning_and_folder(root: Path) -> None:
     assert not first.folder.exists()
 
 
+@pytest.mark.ci
 def test_of_two_calls_that_remove_the_same_runs_at_once_each_run_goes_once_and_neither_fails(root: Path) -> None:
     runs = [measured(root).document.run_id for _ in range(3)]
     asked = [sys.executable, "-P", "-m", "irbench", "results", "rm", *runs, "--yes", "--results", str(root)]
@@ -75,6 +76,7 @@ def test_nothing_is_removed_without_a_yes_where_nobody_can_be_asked(root: Path) 
     assert names(root) == {run.document.run_id}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("answer", "left"), [("y", 0), ("n", 1), ("", 1)])
 def test_a_terminal_is_asked_with_what_would_be_lost(root: Path, answer: str, left: int) -> None:
     run = measured(root)

@@ -72,6 +72,7 @@ def test_a_folder_that_may_only_be_read_is_listed(root: Path) -> None:
     assert called.stderr == ""
 
 
+@pytest.mark.ci
 def test_what_may_not_be_looked_at_is_named_and_hides_no_other_run(root: Path) -> None:
     closed, sound = measured(root), measured(root)
     closed.folder.chmod(0)
@@ -124,6 +125,7 @@ for _ in range(20):
 """
 
 
+@pytest.mark.ci
 def test_two_processes_may_write_while_others_list(root: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", _WRITER, str(root)]) for _ in range(2)]
     readers = [

@@ -191,6 +191,7 @@ def test_a_file_that_cannot_be_written_is_one_line_and_the_old_one_stays(root: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stored"]
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("known_backends")
 def test_a_run_is_measured_and_exported_at_once(tmp_path: Path) -> None:
     model = models.mlp(tmp_path).path

@@ -31,6 +31,7 @@ def test_a_broken_index_is_made_anew(root: Path, harm: str) -> None:
     assert sqlite3.connect(index).execute("select count(*) from runs").fetchone() == (1,)
 
 
+@pytest.mark.ci
 def test_an_index_that_another_process_holds_is_waited_for_and_then_done_without(root: Path) -> None:
     measured(root)
     before = listed(root)

@@ -26,6 +26,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "stored"
 
 
+@pytest.mark.ci
 def test_runs_move_to_another_machine_as_they_were(root: Path, tmp_path: Path) -> None:
     runs = [measured(root, launches=2) for _ in range(2)]
     archive, there = tmp_path / "runs.tar.gz", tmp_path / "there"
@@ -137,6 +138,7 @@ def member(name: str, **facts: Any) -> tarfile.TarInfo:
     return member
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "hostile",
     [
@@ -203,6 +205,7 @@ def test_a_launch_whose_name_leads_elsewhere_is_refused(root: Path, tmp_path: Pa
     assert refused(results(root, "import", tmp_path / "elsewhere"), "no launch's name", "copy")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -242,6 +245,7 @@ def test_a_run_of_a_newer_irbench_is_listed_as_a_problem_and_asks_for_an_update(
     assert refused(results(tmp_path / "there", "import", newer.folder), "newer irbench", "pip install --upgrade")
 
 
+@pytest.mark.ci
 def test_a_launch_that_would_fill_the_memory_is_refused(root: Path, tmp_path: Path) -> None:
     run = measured(tmp_path / "elsewhere")
     series = zlib.compress(bytes(100 << 20))

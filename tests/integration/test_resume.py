@@ -21,7 +21,7 @@ from irbench.result import RunDocument
 from irbench.stats.rederive import rederive
 from irbench.store import Store
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 BACKENDS = ["fake-a", "fake-b"]
 SPENT_S = 0.01

@@ -39,6 +39,7 @@ def batches(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Call
     return run(model, "--batch", "1,3", "--apart", "--results", results), results
 
 
+@pytest.mark.ci
 def test_a_backend_that_takes_twice_the_time_is_found_to_take_twice_the_time(healthy: tuple[Called, Path]) -> None:
     called, _ = healthy
     assert called.code == 0, called.err
@@ -84,6 +85,7 @@ def test_show_prints_the_stored_run_again(healthy: tuple[Called, Path]) -> None:
     assert shown.document == measured.document
 
 
+@pytest.mark.ci
 def test_different_precisions_are_not_compared_unless_allowed(model: Path) -> None:
     different = ("--set", "fake-b.precision=bf16")
     assert cell(run(model, *different), "fake-b")["speedup"] is None
@@ -92,6 +94,7 @@ def test_different_precisions_are_not_compared_unless_allowed(model: Path) -> No
     assert mixed["reason"]["facts"] == {"precision": "bf16", "baseline_precision": "fp32"}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("queued", ["0", "1"])
 def test_streams_are_compared_by_time_per_completion(model: Path, queued: str) -> None:
     called = irbench(
@@ -105,6 +108,7 @@ def test_streams_are_compared_by_time_per_completion(model: Path, queued: str) -
     assert two["latency_ms"]["p50"] == pytest.approx(4, rel=1e-3)
 
 
+@pytest.mark.ci
 def test_a_tail_is_read_from_a_thousand_uninterrupted_calls(model: Path) -> None:
     asked = ("--backends", "fake-a", "--quick", "--tail", "--set", "fake-a.call_us=100", "--format", "json")
     called = irbench("run", model, *asked)
@@ -112,6 +116,7 @@ def test_a_tail_is_read_from_a_thousand_uninterrupted_calls(model: Path) -> None
     assert cell(called, "fake-a")["latency_ms"]["p99"] == pytest.approx(0.1, rel=1e-3)
 
 
+@pytest.mark.ci
 def test_each_cell_also_runs_alone_in_every_launch_where_that_is_asked_for(
     model: Path, healthy: tuple[Called, Path]
 ) -> None:
@@ -121,6 +126,7 @@ def test_each_cell_also_runs_alone_in_every_launch_where_that_is_asked_for(
     assert cell(healthy[0], "fake-a")["sustained_fps"] is None
 
 
+@pytest.mark.ci
 def test_where_processes_cannot_be_frozen_the_table_says_so(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRBENCH_NO_FREEZE", "1")
     called = irbench_process("run", model, "--backends", "fake-a,fake-b", "--format", "json", *FASTEST)
@@ -128,6 +134,7 @@ def test_where_processes_cannot_be_frozen_the_table_says_so(model: Path, monkeyp
     assert "not-frozen" in {item["code"] for item in called.document["groups"][0]["warnings"]}
 
 
+@pytest.mark.ci
 def test_the_resident_peak_covers_the_whole_launch(model: Path) -> None:
     called = run(model, "--set", "fake-b.call_us=20000", "--set", "fake-b.fault=grow", "--set", "fake-b.at=run:22")
     peaks = cell(called, "fake-b")["peak_memory_bytes"]
@@ -135,12 +142,14 @@ def test_the_resident_peak_covers_the_whole_launch(model: Path) -> None:
     assert peaks["run"] - peaks["warm_up"] > GROWTH_BYTES // 2
 
 
+@pytest.mark.ci
 def test_each_batch_makes_a_table_where_that_is_asked_for(batches: tuple[Called, Path]) -> None:
     called, _ = batches
     assert [group["batch"] for group in called.document["groups"]] == [1, 3]
     assert called.document["groups"][1]["shapes"]["pixels"][0] == 3
 
 
+@pytest.mark.ci
 def test_a_backend_that_cannot_read_the_model_says_so_in_its_row(model: Path) -> None:
     called = irbench("run", model, "--backends", "tf,fake-a", "--format", "json", *FASTEST)
     assert called.code == 0, called.err

@@ -42,6 +42,7 @@ def notes(found: dict[str, Any]) -> list[dict[str, Any]]:
     return [note["facts"] for note in found["notes"] if note["code"] == "graph-refused"]
 
 
+@pytest.mark.ci
 def test_where_one_runtime_refuses_bound_shapes_all_rows_run_dynamic_ones_and_the_table_says_so(model: Path) -> None:
     found = table(model, ["", "refuse-bound"])
     assert [(cell["label"], cell["dynamic"], cell["state"]) for cell in found["cells"]] == [
@@ -70,6 +71,7 @@ def test_a_runtime_that_refuses_dynamic_shapes_keeps_bound_ones(model: Path) -> 
     assert [(note["backend"], note["refused"]) for note in notes(found)] == [("fake-b", "bound"), ("fake-c", "dynamic")]
 
 
+@pytest.mark.ci
 def test_a_runtime_that_refuses_both_fails_alone(model: Path) -> None:
     found = table(model, ["", "refuse-either"])
     assert [(cell["label"], cell["state"]) for cell in found["cells"]] == [("fake-a", "ok"), ("fake-b", "failed")]
@@ -97,6 +99,7 @@ def test_cold_starts_run_dynamic_shapes_where_bound_ones_are_refused(model: Path
     assert [note["backend"] for note in notes(found)] == ["fake-b"]
 
 
+@pytest.mark.ci
 def test_a_row_that_refuses_bound_shapes_is_soaked_with_dynamic_ones(model: Path) -> None:
     called = irbench("soak", model, "--backends", "fake-a", "--calls", 10, *_fault("a", "refuse-bound"))
     assert called.code == 0, called.err
@@ -110,6 +113,7 @@ def test_a_row_that_refuses_bound_shapes_is_soaked_with_dynamic_ones(model: Path
     assert not notes(found)
 
 
+@pytest.mark.ci
 def test_a_session_meets_several_shapes(tmp_path: Path) -> None:
     path = models.two_inputs(tmp_path).path
     called = irbench("run", path, "--backends", "fake-a", "--shapes", "length=5,9", "--format", "json", *FASTEST)
@@ -125,6 +129,7 @@ def test_a_session_meets_several_shapes(tmp_path: Path) -> None:
     assert called.document["plan"]["sweep"] == {"length": [[5], [9]]}
 
 
+@pytest.mark.ci
 def test_a_runtime_may_refuse_a_branch_that_bound_shapes_do_not_reach(tmp_path: Path) -> None:
     path = two_rates(tmp_path / "rates.onnx")
     called = irbench("verify", path, "--shape", "samples=8", "--backends", "ort", "--format", "json")

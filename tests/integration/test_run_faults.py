@@ -13,7 +13,7 @@ import pytest
 from fake_runs import cell, run
 from front_door import irbench, irbench_here, irbench_process
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
 
 
-@pytest.mark.ci
 def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_raise(model: Path) -> None:
     called = run(model, "--deadline", "6s", "--set", "fake-b.fault=hang")
     assert called.code == 3, called.err
@@ -57,7 +56,6 @@ def test_a_failed_baseline_is_replaced_and_the_table_says_so(model: Path) -> Non
     assert "baseline-replaced" in {item["code"] for item in called.document["groups"][0]["warnings"]}
 
 
-@pytest.mark.ci
 def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
     called = irbench_process(
         "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick",
@@ -70,7 +68,6 @@ def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
     assert cell(called, "fake-a")["latency_ms"]["count"] > 0
 
 
-@pytest.mark.ci
 def test_sigterm_ends_a_run_and_leaves_no_process_behind(model: Path) -> None:
     started = subprocess.Popen(
         [sys.executable, "-m", "irbench", "run", model, "--backends", "fake-a,fake-b", "--format", "json"],

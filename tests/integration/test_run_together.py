@@ -14,7 +14,7 @@ from front_door import Called, irbench
 from irbench.stats.rederive import rederive
 from irbench.store import Store
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,6 @@ def test_batches_are_rows_compared_per_sample(model: Path) -> None:
     assert fps[8] == pytest.approx(8 * fps[1], rel=1e-3)
 
 
-@pytest.mark.ci
 def test_batches_and_threads_are_rows_compared_per_sample(many: tuple[Called, Path]) -> None:
     rows = {(row["backend"], row["batch"], row["requested"]["threads"]): row for row in table(many[0])["cells"]}
     assert len(rows) == 8
@@ -56,7 +55,6 @@ def test_batches_and_threads_are_rows_compared_per_sample(many: tuple[Called, Pa
     assert rows["fake-a", 8, 2]["latency_ms"]["p50"] == pytest.approx(0.3, rel=1e-3)
 
 
-@pytest.mark.ci
 def test_a_large_table_is_measured_in_parts_that_each_hold_the_baseline(many: tuple[Called, Path]) -> None:
     called, results = many
     found = table(called)
@@ -71,12 +69,10 @@ def test_a_large_table_is_measured_in_parts_that_each_hold_the_baseline(many: tu
     assert found["lead"]["cell"].startswith("fake-a-cpu-fp32-x1-b8")
 
 
-@pytest.mark.ci
 def test_every_row_of_a_large_table_was_verified(many: tuple[Called, Path]) -> None:
     assert all(row["output_error"] is not None for row in table(many[0])["cells"])
 
 
-@pytest.mark.ci
 def test_a_large_table_can_be_derived_again_from_its_samples(many: tuple[Called, Path]) -> None:
     called, results = many
     store = Store(results)

@@ -75,6 +75,7 @@ def found(folder: Path) -> Mapping[str, Answer | str]:
     return answers
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_a_saved_model_answers_with_its_own_weights(kind, found):
     answer = found[kind]

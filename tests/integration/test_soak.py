@@ -43,6 +43,7 @@ def row(called: Called, backend: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.ci
 def test_a_leak_is_found_with_its_size_and_nothing_is_said_of_the_other_row(soaked: tuple[Called, Path]) -> None:
     called, _ = soaked
     assert called.code == 1, called.err
@@ -84,12 +85,14 @@ def test_show_and_results_know_the_soak(soaked: tuple[Called, Path]) -> None:
     assert len(rows) == 2
 
 
+@pytest.mark.ci
 def test_the_growth_that_matters_can_be_set(model: Path) -> None:
     called = soak(model, "fake-a", *leaking("fake-a"), "--growth-limit", 100_000)
     assert called.code == 0, called.err
     assert row(called, "fake-a")["memory"]["verdict"] == "steady"
 
 
+@pytest.mark.ci
 def test_too_few_calls_decide_nothing_which_matters_only_to_the_strict(model: Path) -> None:
     asked = ("soak", model, "--backends", "fake-a", "--calls", 10)
     found = irbench(*asked)
@@ -98,6 +101,7 @@ def test_too_few_calls_decide_nothing_which_matters_only_to_the_strict(model: Pa
     assert irbench(*asked, "--strict").code == 4
 
 
+@pytest.mark.ci
 def test_a_row_that_dies_keeps_what_it_showed(model: Path) -> None:
     called = soak(
         model, "fake-a,fake-b", "--set", "fake-b.fault=crash", "--set", "fake-b.at=run:3000",
@@ -116,6 +120,7 @@ def test_wrong_outputs_are_no_row_of_a_soak(model: Path) -> None:
     assert row(called, "fake-a")["state"] == "mismatch"
 
 
+@pytest.mark.ci
 def test_an_interrupt_keeps_every_block(model: Path) -> None:
     called = irbench_process(
         "soak", model, "--backends", "fake-a", "--calls", 8_000, "--format", "json",

@@ -20,6 +20,8 @@ from structural_fuzz.judging import judge
 
 from irbench.errors import IrbenchError
 
+pytestmark = pytest.mark.ci
+
 _EXAMPLES = max(50, settings().max_examples)
 """Of each kind: 500 together in the fast tests, and 10,000 in those of the laws."""
 

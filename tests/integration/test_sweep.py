@@ -15,7 +15,7 @@ from front_door import irbench, irbench_process
 import irbench as api
 from irbench.store import Store
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 PLAN = """
 [defaults]
@@ -100,7 +100,6 @@ def test_a_table_that_was_interrupted_goes_on_after_its_last_launch(plan: Path, 
     assert len(Store(own_home / "results").listing().entries) == 1
 
 
-@pytest.mark.ci
 def test_a_table_of_a_model_with_another_content_does_not_go_on(plan: Path, own_home: Path) -> None:
     plan.write_text(ONE_ROW)
 

@@ -76,6 +76,7 @@ def expected(framework: Ask) -> dict[tuple[str, int], list[Any]]:
     return dict(zip(cases, answers, strict=True))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "sum"])
 def test_a_frozen_graph_answers_what_the_model_with_variables_answers(
     runtime: Ask, kind: str, graphs: dict[str, Artifact], expected: dict[tuple[str, int], list[Any]]

@@ -47,6 +47,7 @@ def test_without_data_the_outputs_are_compared_with_a_reference(model: Path):
     assert [first.split()[:3], second.split()[:3]] == [["fake-a", "fp32", "match"], ["fake-b", "fp32", "match"]]
 
 
+@pytest.mark.ci
 def test_the_json_has_the_cells_of_a_run(model: Path):
     called = irbench("verify", model, *REAL, "--format", "json")
     assert called.code == 0, called.err
@@ -60,6 +61,7 @@ def test_the_json_has_the_cells_of_a_run(model: Path):
         assert cell["latency_ms"] is None
 
 
+@pytest.mark.ci
 def test_every_data_set_counts_each_with_its_own_shape(model: Path, tmp_path: Path):
     for number, batch in enumerate((1, 3)):
         pixels, scores = answer(model, batch, number)
@@ -69,6 +71,7 @@ def test_every_data_set_counts_each_with_its_own_shape(model: Path, tmp_path: Pa
     assert called.out.startswith(f"mlp: outputs compared with {tmp_path / 'data'} (2 data sets)\n\n| backend |")
 
 
+@pytest.mark.ci
 def test_a_corrupted_output_exits_1_and_says_how_far_it_is_and_in_which_data_set(model: Path, tmp_path: Path):
     for number in range(2):
         pixels, scores = answer(model, 1, number)
@@ -80,6 +83,7 @@ def test_a_corrupted_output_exits_1_and_says_how_far_it_is_and_in_which_data_set
     assert called.out.count("WRONG") == 2
 
 
+@pytest.mark.ci
 def test_an_output_of_another_shape_is_a_mismatch(model: Path, tmp_path: Path):
     pixels, scores = answer(model, 2)
     write_set(tmp_path / "data", 0, [pixels], [scores[:1]])
@@ -115,6 +119,7 @@ def passed_on(folder: Path, dtype: str) -> Path:
     return folder / "same.onnx"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "bfloat16", "float8_e4m3fn", "string"])
 @pytest.mark.parametrize("given", ["data", "seeded"])
 def test_inputs_of_any_type_are_fed_and_compared(dtype: str, given: str, tmp_path: Path):
@@ -128,6 +133,7 @@ def test_inputs_of_any_type_are_fed_and_compared(dtype: str, given: str, tmp_pat
     assert called.document["cells"][0]["output_error"]["max_abs"] == 0
 
 
+@pytest.mark.ci
 def test_free_dimensions_are_bound_by_shape(tmp_path: Path):
     path = models.two_inputs(tmp_path).path
     called = irbench("verify", path, *REAL, "--shape", "tokens=2x7")

@@ -50,6 +50,7 @@ def test_python_has_the_changes_as_values(pythons: dict[str, Path]) -> None:
     assert (change.operator, change.before, change.after, change.cases) == ("Abs", "passed", "wrong", ("test_abs",))
 
 
+@pytest.mark.ci
 def test_a_model_is_verified_in_both_versions(pythons: dict[str, Path], tmp_path: Path) -> None:
     model = models.mlp(tmp_path).path
     called = irbench("verify", model, "--between", pythons["right"], pythons["wrong"], *CHOSEN, "--format", "json")

@@ -12,7 +12,7 @@ from fake_runs import cell, run_all
 from front_door import Called
 from processes import none_left
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,6 @@ def test_a_crash_is_named_at_every_stage(model: Path) -> None:
         assert Path(hint.rpartition(" ")[2]).is_file()
 
 
-@pytest.mark.ci
 def test_lost_memory_devices_and_answers_are_told_apart(model: Path, own_home: Path) -> None:
     faults = {"b": "memory@compile", "c": "crash:SIGKILL@run:30", "d": "@run", "e": "drift", "f": "chatter@run:22"}
     called = run_all(model, faults, "--set", "fake-d.device=npu")
@@ -79,7 +78,6 @@ def test_lost_memory_devices_and_answers_are_told_apart(model: Path, own_home: P
     assert log.stat().st_size >= CHATTER_BYTES
 
 
-@pytest.mark.ci
 def test_what_a_worker_does_to_others_stays_in_its_row(model: Path) -> None:
     faults = {
         "b": "decay",
@@ -124,7 +122,6 @@ def test_a_run_in_which_all_fails_is_stored_with_its_reasons(model: Path, own_ho
     assert len(list((own_home / "results").glob("runs/*/*/run.json"))) == 1
 
 
-@pytest.mark.ci
 def test_a_hang_at_any_stage_is_ended_at_the_deadline(model: Path) -> None:
     faults = {
         "b": "hang@import",

@@ -155,6 +155,7 @@ def test_a_place_for_results_that_cannot_be_written_is_refused_before_anything_i
     )
 
 
+@pytest.mark.ci
 def test_a_property_that_only_the_runtime_can_judge_is_refused_in_its_row(model: Path) -> None:
     options = ("--set", "openvino.GPU_QUEUE_PRIORITY=LOW", "--format", "json")
     called = irbench("run", model, "--backends", "openvino", *options, *FASTEST)

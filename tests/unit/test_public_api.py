@@ -36,6 +36,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         irbench.ruin  # type: ignore[attr-defined] # noqa: B018
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", MODULES)
 def test_every_name_of_a_module_that_is_listed_exists(name: str):
     source = Path(str(importlib.util.find_spec(name).origin))  # type: ignore[union-attr]

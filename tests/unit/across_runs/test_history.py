@@ -95,6 +95,7 @@ def test_a_change_names_what_else_changed_with_it():
     ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("values", "condition", "outcome"),
     [

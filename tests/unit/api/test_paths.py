@@ -36,6 +36,7 @@ CALLS: dict[str, Callable[[Path, str, str], Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("bad", ["a\0b", "a" * 5000, "\ud800"], ids=["NUL", "long", "surrogate"])
 @pytest.mark.parametrize("call", CALLS)
 def test_a_path_that_no_file_can_have_is_refused(

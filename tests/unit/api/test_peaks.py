@@ -70,6 +70,7 @@ def small_plan(*backends: str, **changes: object) -> PeakPlan:
     return replace(plan, **changes)  # type: ignore[arg-type]
 
 
+@pytest.mark.ci
 def test_the_largest_product_of_equal_time_is_the_peak(
     measure: Callable[[PeakPlan], MachinePeaks | None], tmp_path: Path
 ):

@@ -147,6 +147,7 @@ def test_the_vendors_default_is_never_refused_where_the_same_is_when_pinned():
     assert [refused(asked) for asked in ("bf16", "native")] == [True, False]
 
 
+@pytest.mark.ci
 def test_a_quantised_graph_is_int8_whatever_the_hint_says(tmp_path: Path):
     artifact = backend_checks.quantised_model(tmp_path)
     assert in_worker("effective", "irbench_openvino", artifact, Load(precision="native"))["precision"] == "int8"

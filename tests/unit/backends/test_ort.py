@@ -169,6 +169,7 @@ def test_a_precision_that_nobody_asked_for_is_not_required(tmp_path: Path):
     assert effective["precision"] in ("fp16", "fp32")
 
 
+@pytest.mark.ci
 def test_a_converted_graph_is_never_called_fp32_by_its_label_but_by_what_it_is_computed_in(tmp_path: Path):
     artifact = bind(models.mlp(tmp_path, "float16"), {"batch": 2}, tmp_path)
     asked = in_worker("effective", "irbench_ort", artifact, Load(precision="fp16"))
@@ -181,6 +182,7 @@ def test_a_converted_graph_is_never_called_fp32_by_its_label_but_by_what_it_is_c
         assert asked["precision"] == native["precision"] == "fp16"
 
 
+@pytest.mark.ci
 def test_a_quantised_graph_is_int8_and_refused_under_a_pinned_precision(tmp_path: Path):
     artifact = backend_checks.quantised_model(tmp_path)
     assert in_worker("effective", "irbench_ort", artifact, Load(precision="native"))["precision"] == "int8"

@@ -38,6 +38,7 @@ def test_every_operator_that_tensorflow_makes_itself_has_a_class(
     assert made <= TENSORFLOW_KINDS.keys()
 
 
+@pytest.mark.ci
 def test_every_operator_that_can_be_exported_has_a_class(registered: frozenset[str]) -> None:
     pytest.importorskip("tf2onnx.tfonnx")  # which registers what it can export
     from tf2onnx.handler import tf_op as handlers

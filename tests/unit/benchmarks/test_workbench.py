@@ -48,6 +48,7 @@ def test_of_irbenchs_own_error_the_line_that_says_what_is_wrong_is_quoted(tmp_pa
         Workbench(tmp_path, quick=True).run("python", "-c", script)
 
 
+@pytest.mark.ci
 def test_the_peak_is_that_of_the_largest_process_children_included(tmp_path: Path) -> None:
     child = "import time; block = b'x' * (200 << 20); time.sleep(0.5)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"

@@ -148,6 +148,7 @@ def test_listing_imports_no_runtime(monkeypatch: pytest.MonkeyPatch):
     assert printed == "0\n[]\n"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["openvino", "ort"])
 def test_a_real_probe_finds_the_processor(name: str):
     found = probes.probe(backend_checks.require_installed(name))

@@ -67,6 +67,7 @@ def called(
     return left.value.code, kept[0].getvalue(), kept[1].getvalue()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
 @pytest.mark.usefixtures("stored")
 def test_a_command_that_only_prints_ends_quietly_with_its_reader(arguments: list[str], monkeypatch: pytest.MonkeyPatch):

@@ -65,11 +65,13 @@ def outcomes(cases: list[Case], backend: str, scratch: Path, deadline_s: float =
     return [(cell.outcome, cell.reason) for (cell,) in results]
 
 
+@pytest.mark.ci
 def test_a_case_that_kills_its_worker_is_crashed_and_the_next_one_runs(mortal: str, tmp_path: Path):
     cases = [case(tmp_path, "Neg", -X), case(tmp_path, "Relu", np.maximum(X, 0))]
     assert outcomes(cases, mortal, tmp_path / "scratch") == [("crashed", "It crashed with SIGABRT."), ("passed", "")]
 
 
+@pytest.mark.ci
 def test_a_worker_that_falls_between_two_cases_is_no_failure_of_the_next(mortal: str, tmp_path: Path):
     cases = [case(tmp_path, "Relu", np.maximum(X, 0)), case(tmp_path, "Floor", np.floor(X))]
     (tmp_path / "scratch").mkdir()
@@ -81,6 +83,7 @@ def test_a_worker_that_falls_between_two_cases_is_no_failure_of_the_next(mortal:
     assert next(results)[0].outcome == "passed"
 
 
+@pytest.mark.ci
 def test_a_case_that_hangs_is_ended_at_the_deadline(mortal: str, tmp_path: Path):
     ((outcome, reason),) = outcomes([case(tmp_path, "Abs", abs(X))], mortal, tmp_path / "scratch", deadline_s=2)
     assert outcome == "crashed"

@@ -21,6 +21,7 @@ TEXT = (
 INPUTS = [TensorSpec("x", "float32", (2, 4, 8))]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(8))
 def test_a_file_with_changed_bytes_is_refused_or_counted(seed, tmp_path):
     whole = graph(TEXT, w=ones(8, 8), b=ones(8)).SerializeToString()

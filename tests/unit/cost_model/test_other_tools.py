@@ -27,6 +27,7 @@ def counted_by_onnx_tool(path: Path, inputs) -> dict[str, int]:
     }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["squeezenet", "resnet50", "densenet121"])
 def test_products_cost_what_onnx_tool_says_which_counts_a_bias_as_multiply_accumulates(name):
     path = LIGHT / f"light_{name}.onnx"

@@ -37,6 +37,7 @@ def open_with(flags: int, name: str = "weights.bin") -> None:
     os.close(os.open(name, flags))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "read",
     [
@@ -51,6 +52,7 @@ def test_a_file_that_is_opened_to_read_and_write_counts(read: Callable[[], objec
     assert here(recorded(read)) == {"weights.bin"}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "flags", [os.O_WRONLY, os.O_WRONLY | os.O_APPEND | os.O_CREAT, os.O_RDWR | os.O_TRUNC, os.O_WRONLY | os.O_TRUNC]
 )
@@ -69,6 +71,7 @@ def test_a_file_that_an_export_makes_and_reads_does_not_count():
     assert here(recorded(make)) == set()
 
 
+@pytest.mark.ci
 def test_a_file_that_is_read_before_it_is_replaced_counts_and_has_no_known_content():
     def replace() -> None:
         Path("weights.bin").write_bytes(Path("weights.bin").read_bytes() + b"1")
@@ -78,6 +81,7 @@ def test_a_file_that_is_read_before_it_is_replaced_counts_and_has_no_known_conte
     assert reads.files[str(Path("weights.bin").absolute())].sha256 == ""
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("mode", "counts"), [("r", True), ("r+", True), ("a", True), ("w-", True), ("w", False)])
 def test_the_mode_of_an_announced_file_tells_whether_its_content_is_used(mode: str, counts: bool):
     Path("net.h5").write_bytes(bytes(8))
@@ -122,6 +126,7 @@ def attempt(work: Callable[[], object]) -> Callable[[], None]:
     return attempting
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "work",
     [
@@ -143,6 +148,7 @@ def test_a_module_that_could_not_be_imported_is_known(monkeypatch: pytest.Monkey
     }
 
 
+@pytest.mark.ci
 def test_a_file_that_was_not_there_and_then_made_does_not_count():
     def cache() -> None:
         attempt(Path("cached").read_bytes)()
@@ -153,6 +159,7 @@ def test_a_file_that_was_not_there_and_then_made_does_not_count():
     assert not any(name.endswith("cached") for name in reads.absent)
 
 
+@pytest.mark.ci
 def test_modules_belong_to_the_distributions_that_python_finds():
     found: dict[str, set[str]] = {}
     for distribution in metadata.distributions():

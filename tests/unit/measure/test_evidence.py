@@ -29,6 +29,7 @@ def test_work_shows_as_processor_time() -> None:
     assert seen.wall_ns > 0
 
 
+@pytest.mark.ci
 def test_a_fault_is_counted_for_every_fresh_page() -> None:
     before = read_counters()
     np.ones(LARGE // 8)

@@ -96,6 +96,7 @@ def test_a_result_that_another_process_keeps_meanwhile_stays_as_it_is(bundle, ca
     assert [path.name for path in found.artifact.path.parent.parent.iterdir()] == [found.artifact.path.parent.name]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("moves", [0, 1, 2])
 def test_a_damaged_result_that_another_process_replaces_meanwhile_is_that_of_both(bundle, calls, monkeypatch, moves):
     graph, rename, ours, others = optimize(bundle, {}, HARMLESS, silent).artifact.path, Path.rename, [], []
@@ -234,6 +235,7 @@ def int8(**settings) -> Recipe:
     return Recipe("none-int8", (), Conversion("int8", **settings))
 
 
+@pytest.mark.ci
 def test_other_settings_of_a_conversion_are_another_result(bundle, calls):
     asked = [int8(method="static", samples=16), int8(method="static", samples=24), int8(method="dynamic", samples=16)]
     assert len({optimize(bundle, {}, item, silent).artifact.path for item in asked}) == 3

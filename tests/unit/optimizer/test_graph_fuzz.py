@@ -46,7 +46,9 @@ def test_equal_seeds_make_equal_graphs_and_others_do_not() -> None:
     assert first != [case.content for case in cases(30, _SEED + 1)]
 
 
-@pytest.mark.parametrize(("seed", "count"), [(_SEED, 300), pytest.param(_SEED + 2, 600, marks=(pytest.mark.slow, pytest.mark.long))])
+@pytest.mark.parametrize(
+    ("seed", "count"), [(_SEED, 300), pytest.param(_SEED + 2, 600, marks=(pytest.mark.slow, pytest.mark.long))]
+)
 def test_no_graph_is_harmed(seed: int, count: int) -> None:
     tally = fuzz(count, seed)
     found = [f"{finding.case.name}: {finding.key}: {finding.outcome.reason}" for finding in tally.findings]
@@ -69,6 +71,7 @@ def test_known_faults_of_runtimes_are_told_from_wrong_answers(reason: str, known
     assert is_known_fault(reason) == known
 
 
+@pytest.mark.ci
 def test_openvino_answers_what_the_original_answers() -> None:
     tally = fuzz(12, _SEED + 1, ("ort", "openvino"))
     assert not [f"{finding.case.name}: {finding.key}: {finding.outcome.reason}" for finding in tally.findings]
@@ -199,6 +202,7 @@ def test_a_finding_is_kept_with_a_line_of_what_is_wrong(monkeypatch: pytest.Monk
     assert "wrong answer" in (tmp_path / "INDEX.md").read_text()
 
 
+@pytest.mark.ci
 def test_every_precondition_of_a_pass_that_is_dropped_is_found() -> None:
     assert _survivors("fuse_gelu", 3) == set()
 

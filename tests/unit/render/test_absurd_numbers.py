@@ -22,6 +22,8 @@ from irbench.result import RunDocument
 from irbench.store import decode_document
 from irbench.store.outcomes import entry_of
 
+pytestmark = pytest.mark.ci
+
 PLAIN: dict[str, Any] = msgspec.to_builtins(everything())
 PATHS = number_paths(PLAIN)
 FORMS = [name for name, form in FORMATS.items() if not form.is_binary and not form.reads_samples]

@@ -43,6 +43,7 @@ def hostile(request: pytest.FixtureRequest) -> RunDocument:
     return decode_document(encode_document(found), "run")
 
 
+@pytest.mark.ci
 def test_the_hostile_text_is_wherever_a_stored_run_has_names(hostile: RunDocument) -> None:
     found = encode_document(hostile).decode()
     assert found.count(json.dumps(HOSTILE, ensure_ascii=False)[1:20]) > 400
@@ -58,6 +59,7 @@ def test_tables_steer_no_terminal(hostile: RunDocument, options: dict[str, bool]
     assert harmless_on_a_terminal(to_text(DocumentView(hostile, **options), to_file=True))
 
 
+@pytest.mark.ci
 def test_a_line_break_in_a_name_makes_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100000")
     forged, honest = (poisoned(everything(), (RUN_ID, CREATED), f"a{between}b ") for between in "\n ")

@@ -139,6 +139,7 @@ def resnet50(disturbed: float = 0.0) -> Machine:
     return Machine({"tf": 5.0, "ort": 1.5}, {"tf": 0.15, "ort": 0.1}, disturbed=disturbed)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("disturbed", [0.0, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("budget_s", [20.0, 30.0, 45.0, 60.0, 90.0])
 @pytest.mark.parametrize("factor", [0.05, 0.5, 1.0, 2.0, 4.0, 40.0])
@@ -201,6 +202,7 @@ def test_a_launch_that_is_disturbed_all_the_time_takes_no_blocks_in_vain(
     assert max(len(record.blocks) for record in records[:2]) < timing.max_blocks + timing.burn_in_blocks
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("budget_s", [60.0, 300.0, 1200.0])
 @pytest.mark.parametrize("factor", [0.01, 0.1, 1.0])
 def test_tails_are_taken_in_every_launch_or_in_none_and_never_at_the_cost_of_the_budget(

@@ -105,6 +105,7 @@ def without_times(table: GroupResult) -> GroupResult:
     return replace(table, seconds=0.0)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("batch", "launch"), [(1, 1), (1, 2), (2, 1), (2, 2)])
 def test_a_run_that_goes_on_ends_as_one_that_was_not_interrupted(
     tmp_path: Path, two_tables: TwoTables, scripted: type[Scripted], batch: int, launch: int

@@ -121,6 +121,7 @@ def test_a_graph_that_is_refused_in_either_form_is_a_failure(
     assert str(failure.hint).endswith("irbench optimize mlp --level basic --batch 1")
 
 
+@pytest.mark.ci
 def test_an_optimisation_that_fails_is_a_value(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LEVELS, "basic", ("fake-harmless", "fake-failing"))
     (model,) = made(bundle, tmp_path, variants=("none", "basic"))

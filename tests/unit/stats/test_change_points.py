@@ -48,6 +48,7 @@ def test_units_and_direction_do_not_matter():
     assert places([1000 * value for value in series]) == places(series) == places([-value for value in series])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "scatter",
     [

@@ -45,12 +45,14 @@ TELLING = ("quiet", "slow launches 20 %, one cell", "two modes", "drift", "heavy
 """Regimes that fast tests look into."""
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", [name if name in TELLING else pytest.param(name, marks=IN_CI) for name in REGIMES])
 def test_the_shipped_estimator_keeps_its_promise_in_every_regime(name):
     outcome = measure(IRBENCH, REGIMES[name], FAST)
     assert list(faults(outcome, outcome, REGIMES[name])) == []
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", [name if name in OBVIOUS else pytest.param(name, marks=IN_CI) for name in MUTATIONS])
 def test_a_broken_estimator_is_rejected_where_its_mistake_shows(name):
     regime_name, fault = PLAINEST[name]
@@ -66,6 +68,7 @@ def test_all_of_one_and_then_all_of_the_other_breaks_the_promise_in_every_regime
     assert outcome.false_positives > 0.08
 
 
+@pytest.mark.ci
 def test_students_interval_misses_its_own_mean_where_launches_have_two_speeds():
     assert measure(STUDENT, REGIMES["slow launches 20 %, one cell"], FAST).coverage < 0.92
 
@@ -162,6 +165,7 @@ def test_a_slow_first_block_reaches_no_ratio_because_of_its_number_and_would_oth
     assert counted == pytest.approx(0.015, abs=1e-6)
 
 
+@pytest.mark.ci
 def test_every_table_has_a_row_for_each_of_its_regimes_and_mistakes(monkeypatch):
     few = {name: REGIMES[name] for name in ("quiet", "two modes")}
     monkeypatch.setattr(tables, "REGIMES", few)

@@ -25,6 +25,8 @@ from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.observed import observe
 from irbench.stats.winner import find_winner
 
+pytestmark = pytest.mark.ci
+
 TIMING = Timing(burn_in_blocks=0)
 NAMES = "abc"
 MIRRORED = {"faster": "slower", "slower": "faster"}

@@ -15,6 +15,8 @@ from irbench.stats.observed import Observed
 from irbench.stats.race import contenders, most_urgent
 from irbench.stats.winner import LeadEstimate, find_winner
 
+pytestmark = pytest.mark.ci
+
 TIMING = Timing(most_cells=3)
 LAUNCH_SD = 0.008
 
@@ -40,7 +42,7 @@ def whole_run(levels: Mapping[str, float], seed: int) -> LeadEstimate:
     return find_winner(launches, cells, TIMING, standing.link)
 
 
-@pytest.mark.parametrize("cells", [5, pytest.param(7, marks=pytest.mark.ci)])
+@pytest.mark.parametrize("cells", [5, 7])
 def test_cells_that_are_equally_fast_seldom_have_a_winner(cells: int) -> None:
     equal = {f"cell{number}": 0.0 for number in range(cells)}
     with decided_by():

@@ -77,6 +77,7 @@ def test_only_what_the_document_of_a_run_names_is_written_wherever_it_stands(tmp
     assert {path.relative_to(tmp_path / "unpacked" / RUN).as_posix() for path in found} == {*names} - {names[1]}
 
 
+@pytest.mark.ci
 def test_a_run_of_hundreds_of_launches_moves(tmp_path: Path):
     run = measured(tmp_path / "stored", launches=300)
     pack([run.folder], tmp_path / "x.tar.gz")

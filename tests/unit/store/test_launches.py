@@ -93,6 +93,7 @@ def same(array: Any, other: Any) -> bool:
     return type(array) is type(other) and array == other
 
 
+@pytest.mark.ci
 @settings(deadline=None, max_examples=150)
 @given(LAUNCHES)
 def test_every_launch_comes_back_as_it_went_in(record: LaunchRecord):

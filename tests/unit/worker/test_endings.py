@@ -53,6 +53,7 @@ time.sleep(3600)
 """
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("state", ["awake", "frozen"])
 def test_nothing_outlives_a_coordinator_that_is_killed(tmp_path: Path, state: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}

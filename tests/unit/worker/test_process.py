@@ -58,11 +58,13 @@ def test_a_crash_is_named(target: str, arguments: tuple[int, ...], said: str) ->
         call_in_worker(target, *arguments, deadline_s=PATIENCE_S)
 
 
+@pytest.mark.ci
 def test_a_hang_ends_at_the_deadline() -> None:
     with pytest.raises(WorkerTimedOut, match="no answer within 1 s"):
         call_in_worker("time:sleep", 3600, deadline_s=1)
 
 
+@pytest.mark.ci
 def test_a_worker_that_reads_no_more_is_ended_at_the_deadline(tmp_path: Path) -> None:
     with Worker(tmp_path / "log") as worker:
         worker.freeze()
@@ -123,6 +125,7 @@ def test_a_worker_can_be_frozen_many_times(tmp_path: Path) -> None:
         assert worker.ask("os:getpid", deadline_s=PATIENCE_S) == worker.process_id
 
 
+@pytest.mark.ci
 def test_a_worker_that_cannot_be_stopped_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(freeze, "_ATTEMPT_NS", 200_000_000)
     os.mkfifo(tmp_path / "fifo")
@@ -169,6 +172,7 @@ def test_an_answer_that_breaks_off_is_a_death(tmp_path: Path) -> None:
         worker.ask("tests_support:die_while_answering", deadline_s=PATIENCE_S)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("target", ["stop_while_answering", "dribble"])
 def test_an_answer_that_never_ends_is_given_up_at_the_deadline(tmp_path: Path, target: str) -> None:
     with Worker(tmp_path / "log") as worker:

@@ -39,6 +39,7 @@ def test_what_is_released_changes_no_answer(keras, build):
         np.testing.assert_array_equal(item, right)
 
 
+@pytest.mark.ci
 def test_a_tensor_is_gone_once_its_last_reader_has_run(keras):
     image = keras.Input((4, 4, 3))
     layers = [keras.layers.Conv2D(3, 1, name=f"conv{number}") for number in range(5)]

@@ -220,6 +220,7 @@ def test_a_plan_made_to_take_memory_or_time_without_end_is_refused_at_once(tmp_p
     assert said in " ".join((caught.value.message, *caught.value.details))
 
 
+@pytest.mark.ci
 def test_of_very_many_wrong_keys_the_first_are_named(tmp_path: Path):
     text = '[defaults]\nmodels = "net"\n' + "".join(f"wrong{number} = 1\n" for number in range(60_000))
     with pytest.raises(IrbenchError, match="has many problems") as caught:

@@ -9,6 +9,7 @@ from irbench.optimizer.rewrite.layout import reshape, start, steps, transpose
 SIZES = st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=4)
 
 
+@pytest.mark.ci
 @given(SIZES, st.data())
 def test_the_fewest_steps_put_every_element_where_the_chain_does(sizes, data):
     array = np.arange(int(np.prod(sizes))).reshape(sizes)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from cold_and_soak_runs import cold, soak_example
 from exports import OPENVINO, ORT, TIMING, run_of, speed_launch, stored_run, text
 from hypothesis import given
@@ -36,6 +37,7 @@ def chosen(spans: list[Span], category: str, cell: str) -> list[Span]:
     return [span for span in spans if span.category == category and span.track.cell == cell]
 
 
+@pytest.mark.ci
 def test_each_launch_is_a_process_and_each_request_in_flight_a_thread(tmp_path: Path):
     events = trace(stored_run(tmp_path))
     processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}

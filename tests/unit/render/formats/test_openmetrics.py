@@ -58,6 +58,7 @@ def test_what_was_not_measured_is_no_sample():
     assert "irbench_p99_seconds" not in found
 
 
+@pytest.mark.ci
 @given(st.text(min_size=1))
 @example('a "name" with \\ and\nlines')
 def test_labels_of_any_text_come_back_as_far_as_they_print(strange: str):

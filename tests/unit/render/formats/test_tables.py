@@ -46,6 +46,7 @@ def test_pandas_reads_the_csv():
     assert differing(frame.astype(object).to_dict("records")) == []
 
 
+@pytest.mark.ci
 def test_pandas_reads_the_parquet_file():
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -68,6 +69,7 @@ def test_arrow_reads_both_of_its_files_with_types_units_and_meanings():
         assert table.schema.field("streams").type == pa.int64()
 
 
+@pytest.mark.ci
 def test_arrow_has_the_same_types_where_nothing_was_measured():
     pytest.importorskip("pyarrow")
     from pyarrow import ipc
