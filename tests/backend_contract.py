@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,14 @@ ENVIRONMENT = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.env
 REAL = [name for name in registry.names(registry.BACKENDS) if not name.startswith("fake-")]
 
 Ask = Callable[..., Any]
+
+
+def marked(names: Iterable[str]) -> list[Any]:
+    """Return backends as parameters; those that read a graph of TensorFlow, which takes seconds to make, are for CI."""
+    return [
+        pytest.param(name, marks=[pytest.mark.ci] if "tf-graph" in registry.backend(name).consumes else [])
+        for name in names
+    ]
 
 
 def installed(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backend_contract import DEADLINE_S, ENVIRONMENT, REAL, Ask, artifact_maker, asking, installed
+from backend_contract import DEADLINE_S, ENVIRONMENT, REAL, Ask, artifact_maker, asking, installed, marked
 
 from irbench import registry
 from irbench.spec import Load
@@ -30,7 +30,7 @@ def test_there_are_backends_to_hold_to_the_contract():
     assert set(REAL) >= {"openvino", "ort", "tf", "tf-xla"}
 
 
-@pytest.fixture(scope="module", params=REAL)
+@pytest.fixture(scope="module", params=marked(REAL))
 def backend(request: pytest.FixtureRequest) -> str:
     return installed(request.param)
 

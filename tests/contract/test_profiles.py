@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backend_contract import REAL, Ask, artifact_maker, asking, installed
+from backend_contract import REAL, Ask, artifact_maker, asking, installed, marked
 
 from irbench import registry
 from irbench.spec import Load
@@ -27,7 +27,7 @@ def test_all_backends_of_irbench_profile():
     assert set(PROFILING) >= {"openvino", "ort", "tf", "tf-xla"}
 
 
-@pytest.fixture(scope="module", params=PROFILING)
+@pytest.fixture(scope="module", params=marked(PROFILING))
 def backend(request: pytest.FixtureRequest) -> str:
     return installed(request.param)
 

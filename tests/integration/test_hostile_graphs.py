@@ -13,6 +13,8 @@ from hostile_graphs import HARMFUL, HARMLESS, MARKER
 
 from irbench.worker import Worker
 
+pytestmark = pytest.mark.ci
+
 if find_spec("irbench_tf") is None or find_spec("tensorflow") is None:
     pytest.skip("TensorFlow is not installed", allow_module_level=True)
 
@@ -48,7 +50,6 @@ def found(ask: Ask, folder: Path) -> Mapping[str, Any]:
     return answers
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("kind", HARMFUL)
 def test_a_graph_that_does_more_than_compute_is_refused_and_the_operator_named(found: Mapping[str, Any], kind: str):
     message, hint = found[kind]

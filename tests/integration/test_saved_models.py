@@ -15,6 +15,8 @@ import irbench as api
 from irbench.errors import IrbenchError
 from irbench.worker import call_in_worker
 
+pytestmark = pytest.mark.ci
+
 ENVIRONMENT = {
     "TF_CPP_MIN_LOG_LEVEL": "3",
     "CUDA_VISIBLE_DEVICES": "-1",
@@ -75,7 +77,6 @@ def found(folder: Path) -> Mapping[str, Answer | str]:
     return answers
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_a_saved_model_answers_with_its_own_weights(kind, found):
     answer = found[kind]
@@ -115,13 +116,11 @@ def test_neither_loading_nor_initialising_writes_a_file(folder):
     assert not Path(MARKER).exists()
 
 
-@pytest.mark.slow
 def test_only_saved_models_have_signatures():
     with pytest.raises(IrbenchError, match="lenet5 is not a SavedModel folder"):
         api.export("lenet5", signature="serving_default", progress=None)
 
 
-@pytest.mark.ci
 def test_an_older_saved_model_is_exported_and_verified_on_every_backend(folder):
     kinds = ("two signatures", "slots", "loop")
     call_in_worker("saved_model_checks:write_all", folder, kinds, deadline_s=120, environment=ENVIRONMENT)

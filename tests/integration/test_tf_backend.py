@@ -13,6 +13,7 @@ import pytest
 from irbench.spec import Artifact, Load, TensorSpec
 from irbench.worker import Worker, call_in_worker
 
+pytestmark = pytest.mark.ci
 pytest.importorskip("irbench_tf")
 if not any(
     name.lower() == "tensorflow"
@@ -50,7 +51,7 @@ def framework(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     yield from asking(tmp_path_factory.mktemp("framework") / "log")
 
 
-@pytest.fixture(scope="module", params=["tf", pytest.param("tf-xla", marks=pytest.mark.ci)])
+@pytest.fixture(scope="module", params=["tf", "tf-xla"])
 def runtime(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Asks one process of a backend for answers with one thread."""
     with Worker(tmp_path_factory.mktemp("runtime") / "log") as process:
@@ -76,7 +77,6 @@ def expected(framework: Ask) -> dict[tuple[str, int], list[Any]]:
     return dict(zip(cases, answers, strict=True))
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "sum"])
 def test_a_frozen_graph_answers_what_the_model_with_variables_answers(
     runtime: Ask, kind: str, graphs: dict[str, Artifact], expected: dict[tuple[str, int], list[Any]]
@@ -146,7 +146,6 @@ def test_an_operation_inside_may_be_called_like_an_output(framework: Ask):
     np.testing.assert_array_equal(output, np.full((1, 2), 4.0, np.float32))
 
 
-@pytest.mark.ci
 def test_the_public_api_comes_on_demand_after_the_lean_import():
     lean, full, version, total = worker("lean_then_full")
     assert lean < full / 3
@@ -154,7 +153,6 @@ def test_the_public_api_comes_on_demand_after_the_lean_import():
     assert total == 8.0
 
 
-@pytest.mark.ci
 def test_bf16_really_has_operations_in_bf16_or_says_that_it_has_none(
     graphs: dict[str, Artifact], expected: dict[tuple[str, int], list[Any]], narrow: Ask
 ):
@@ -173,7 +171,6 @@ def test_bf16_really_has_operations_in_bf16_or_says_that_it_has_none(
     assert "fp32" in hint
 
 
-@pytest.mark.ci
 def test_native_precision_on_the_cpu_turns_out_to_be_fp32(graphs: dict[str, Artifact]):
     _, effective = worker(
         "answer", "tf", graphs["dense"], Load(precision="native", threads=None), (feed_for("dense", 1),)
@@ -182,7 +179,6 @@ def test_native_precision_on_the_cpu_turns_out_to_be_fp32(graphs: dict[str, Arti
     assert effective["intra_op_threads"] is None
 
 
-@pytest.mark.slow
 def test_a_gpu_that_is_not_there_is_refused(graphs: dict[str, Artifact]):
     outcome = worker("answer", "tf", graphs["dense"], Load(), (feed_for("dense", 1),), "gpu")
     if isinstance(outcome[0], str):
@@ -191,7 +187,6 @@ def test_a_gpu_that_is_not_there_is_refused(graphs: dict[str, Artifact]):
         assert outcome[1]["device"] == "gpu"
 
 
-@pytest.mark.ci
 def test_options_reach_tensorflow(graphs: dict[str, Artifact]):
     load = Load(options={"onednn": "0", "grappler": "all", "inter_op_threads": "1"})
     _, effective = worker("answer", "tf", graphs["convolution"], load, (feed_for("convolution", 1),))
