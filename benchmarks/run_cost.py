@@ -64,7 +64,7 @@ def launch_ns(record: LaunchRecord) -> int:
 def timed_ns(record: LaunchRecord) -> int:
     """Return how long a launch's cells were running for a figure: rounds and the uninterrupted runs.
 
-    A round lasts from its settling calls to its draining (``Evidence.wall_ns``); blocks that were set aside count,
+    A round lasts from its settling calls to its draining (``Evidence.wall_ns``); blocks that were excluded count,
     because they were measured. An uninterrupted run is its timed window alone.
     """
     return _rounds_ns(record.cells) + sum(item.wall_ns for item in record.sustained)

@@ -145,10 +145,10 @@ def missed_ratios(figures: Sequence[RatioFigures], largest_error: float | None =
         if largest_error is not None and figure.median_error > largest_error:
             error, limit = percent(figure.median_error), f"{largest_error * 100:g} %"
             yield f"The median error{of} at the ratio {figure.ratio:.2f} is {error}, above {limit}."
-        told_apart = figure.verdicts.get("faster", 0) + figure.verdicts.get("slower", 0)
+        distinguished = figure.verdicts.get("faster", 0) + figure.verdicts.get("slower", 0)
         allowed = math.ceil(_TOLD_APART_SHARE * figure.runs)
-        if figure.ratio == 1 and told_apart > allowed:
-            yield f"{told_apart} of {figure.runs} runs{of} tell equals apart; {allowed} may."
+        if figure.ratio == 1 and distinguished > allowed:
+            yield f"{distinguished} of {figure.runs} runs{of} tell equals apart; {allowed} may."
 
 
 def missed_throughputs(figures: Sequence[ThroughputFigures]) -> Iterator[str]:

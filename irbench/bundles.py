@@ -152,7 +152,7 @@ def staging(target: Path | None = None) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _written(folder: Path, target: Path | None) -> Iterator[None]:
-    """Turn a failure to write ``folder``, in which a bundle ends up, into an error that says how to mend it."""
+    """Turn a failure to write ``folder``, in which a bundle ends up, into an error that says how to fix it."""
     try:
         yield
     except OSError as error:

@@ -10,7 +10,7 @@ from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, OutputError
 from irbench.row import GivenInputs, Requested, State
 from irbench.row_figures import Spans, Speedup
-from irbench.row_names import name_of, tell_apart
+from irbench.row_names import distinguish, name_of
 from irbench.spec import Io, Scalar
 
 __all__ = ["COLD_PHASES", "CacheState", "ColdLaunch", "ColdPhasesMs", "ColdRow", "ColdStop", "ColdTable", "cold_names"]
@@ -34,8 +34,8 @@ class ColdLaunch:
             started to its first line; ``import`` includes NumPy.
         own_ns: What irbench itself took in between, which is in none of the phases.
         resident_share: How much of the files that the row reads was in the page cache when it began, from 0 to 1; null
-            where the kernel does not tell.
-        read_bytes: What the process fetched from disks; null where the kernel does not tell.
+            where the kernel does not report it.
+        read_bytes: What the process fetched from disks; null where the kernel does not report it.
     """
 
     round: int
@@ -128,5 +128,5 @@ class ColdTable:
 
 def cold_names(table: ColdTable) -> dict[tuple[str, CacheState], str]:
     """Return what each row is called, by the id of its cell and the state of its caches: ``ort, cold cache``."""
-    cells = tell_apart({row.id: name_of(row) for row in table.rows})
+    cells = distinguish({row.id: name_of(row) for row in table.rows})
     return {(row.id, row.cache): f"{cells[row.id]}, {row.cache} cache" for row in table.rows}

@@ -58,7 +58,7 @@ class Evidence:
     Attributes:
         wall_ns: Duration of the whole round: the settle calls, the timed window and the draining.
         cpu_ns: CPU time of all the worker's threads.
-        run_queue_wait_ns: Time its threads were ready to run but did not; ``None`` where the kernel does not tell.
+        run_queue_wait_ns: Time its threads were ready to run but did not; ``None`` where the kernel does not report it.
         voluntary_switches: Times a thread gave the processor up.
         involuntary_switches: Times a thread lost it.
         minor_faults: Page faults served from memory.
@@ -168,7 +168,7 @@ class CellLaunch:
         peak_memory_bytes: Resident peak of each phase, by the phase's name; ``run`` is the peak since the warm-up and
             ``process`` that of the whole life.
         private_memory_bytes: Memory at the end of each phase that no other process shares; empty in older records, and
-            where the kernel does not tell.
+            where the kernel does not report it.
         effective: What the runtime read back.
         output_error: How far its outputs are from the reference; ``None`` where this launch did not verify.
         tail_ns: Latencies of the uninterrupted calls of ``--tail``, int64; empty without it.
@@ -266,7 +266,7 @@ class LaunchRecord:
         load_average: Of one minute, at the launch's end.
         frozen: Whether idle workers were really frozen.
         pressure: Share of the last 10 s in which some task of the machine waited for a processor, at the launch's end
-            (0 to 1; ``some avg10`` of ``/proc/pressure/cpu``); ``None`` where the kernel does not tell.
+            (0 to 1; ``some avg10`` of ``/proc/pressure/cpu``); ``None`` where the kernel does not report it.
         processors: How many processors the group used, of which other programs may take a share; a record without it
             is judged by as much as one of two.
     """

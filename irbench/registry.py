@@ -62,7 +62,7 @@ EXPORTERS = "irbench.exporters"
 PASSES = "irbench.passes"
 QUANTIZERS = "irbench.quantizers"
 
-_MOST_TOLD = 12
+_MOST_NAMED = 12
 """Models that a hint names; where there are more it says what lists them."""
 
 _NOUNS = {
@@ -139,10 +139,10 @@ def known_names(group: str, name: str) -> str:
     by_distribution = _names_by_distribution(group) if group in (BACKENDS, REFERENCES) else {}
     if name in by_distribution:
         return f"Did you mean {by_distribution[name]}? Known: {', '.join(known)}."
-    told = f"Known: {', '.join(known) or 'none'}."
-    if group == MODELS and len(known) > _MOST_TOLD:
-        told = "See: irbench models"
-    return f"{did_you_mean(name, known)}{told}"
+    remedy = f"Known: {', '.join(known) or 'none'}."
+    if group == MODELS and len(known) > _MOST_NAMED:
+        remedy = "See: irbench models"
+    return f"{did_you_mean(name, known)}{remedy}"
 
 
 def _names_by_distribution(group: str) -> dict[str, str]:

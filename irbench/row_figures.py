@@ -32,7 +32,7 @@ class Spans:
             together, which one slow launch may move.
         low: Lower end; the smallest launch where there are too few for an interval.
         high: Upper end.
-        all_blocks_value: The figure over every block, those set aside included.
+        all_blocks_value: The figure over every block, disturbed ones included.
     """
 
     value: float
@@ -113,7 +113,7 @@ class Speedup:
         high: Upper end.
         verdict: What the interval says.
         excludes_one: Whether the interval leaves 1 out.
-        all_blocks_value: The same value over every block, those set aside included.
+        all_blocks_value: The same value over every block, disturbed ones included.
         reason: Why the value is marked, for example that precisions differ.
         all_blocks_verdict: What the interval over every block says; null where it was not derived.
         verified: Whether the answers of both rows were held against a reference; null in older documents.

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from irbench.row import CellResult, Requested
 from irbench.spec import Group
 
-__all__ = ["RowName", "cell_names", "name_of", "row_names", "tell_apart"]
+__all__ = ["RowName", "cell_names", "distinguish", "name_of", "row_names"]
 
 Place = TypeVar("Place")
 """What tells rows apart for a program: a cell id, with the number of a table where there are several."""
@@ -54,13 +54,13 @@ class NamedRow(Protocol):
 
 def row_names(cells: Iterable[CellResult]) -> dict[str, str]:
     """Return what sentences call each row of a table, by cell id: no two are called the same."""
-    return tell_apart({cell.id: name_of(cell, cell.model or "") for cell in cells})
+    return distinguish({cell.id: name_of(cell, cell.model or "") for cell in cells})
 
 
 def cell_names(group: Group) -> dict[str, str]:
     """Return the same of the cells of a group, before there is a table."""
     loads = {cell.id: (cell.label, group.workload_of(cell).bundle.name, cell.load) for cell in group.cells}
-    return tell_apart(
+    return distinguish(
         {
             cell: RowName(label, model, load.precision, load.batch, load.threads)
             for cell, (label, model, load) in loads.items()
@@ -78,7 +78,7 @@ def name_of(row: NamedRow, model: str = "") -> RowName:
     return RowName(row.label, model, row.requested.precision, row.batch, row.requested.threads)
 
 
-def tell_apart(names: Mapping[Place, RowName]) -> dict[Place, str]:
+def distinguish(names: Mapping[Place, RowName]) -> dict[Place, str]:
     """Return each row's label by its place, with those details in which rows of the same label differ."""
     alike: dict[str, list[RowName]] = {}
     for name in names.values():

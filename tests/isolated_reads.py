@@ -51,7 +51,7 @@ def fail(_: Path) -> None:
 
 
 def refuse(_: Path) -> None:
-    raise IrbenchError("This is wrong.", hint="Mend it.", exit_code=ExitCode.NOT_INSTALLED)
+    raise IrbenchError("This is wrong.", hint="Fix it.", exit_code=ExitCode.NOT_INSTALLED)
 
 
 def read_other(_: Path, other: str) -> bytes:

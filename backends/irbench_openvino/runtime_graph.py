@@ -79,24 +79,26 @@ class _Nodes:
         An operator has those that it names, and those before them that no other one names. If it is fed by an operator
         without a name, that one computes them; or a part of the same nodes, if there are none.
         """
-        told = {operator.get_friendly_name(): tuple(dict.fromkeys(self._told(operator))) for operator in operators}
-        named = frozenset(label for labels in told.values() for label in labels)
+        reported = {
+            operator.get_friendly_name(): tuple(dict.fromkeys(self._reported(operator))) for operator in operators
+        }
+        named = frozenset(label for labels in reported.values() for label in labels)
         weights = (weight.name for weight in self._inventory.weights)
         claims = ContainedNodes(self._inventory.nodes, weights, kept=named)
-        found: dict[str, tuple[str, ...]] = dict.fromkeys(told, ())
+        found: dict[str, tuple[str, ...]] = dict.fromkeys(reported, ())
         for operator in operators:
             name = operator.get_friendly_name()
-            if not told[name]:
+            if not reported[name]:
                 continue
-            outputs = [tensor for label in told[name] for tensor in self._outputs(label)]
-            others = tuple(label for label in claims.claim(outputs) if label not in told[name])
-            nameless = tuple(dict.fromkeys(_nameless_before(operator, told)))
-            found[name] = told[name] if nameless else (*others, *told[name])
+            outputs = [tensor for label in reported[name] for tensor in self._outputs(label)]
+            others = tuple(label for label in claims.claim(outputs) if label not in reported[name])
+            nameless = tuple(dict.fromkeys(_nameless_before(operator, reported)))
+            found[name] = reported[name] if nameless else (*others, *reported[name])
             if len(nameless) == 1 or not others:  # which of several computes which is unknown
-                found.update(dict.fromkeys(nameless, others or self._taken_apart(told[name])))
+                found.update(dict.fromkeys(nameless, others or self._taken_apart(reported[name])))
         return found
 
-    def _told(self, operator: Any) -> Iterator[str]:
+    def _reported(self, operator: Any) -> Iterator[str]:
         """Give the labels of nodes; a name may be that of a node, or of the tensor that it makes."""
         names, kind = _text(operator, "originalLayersNames"), _text(operator, "layerType")
         for name in (names,) if self._graph.node(names) is not None else names.split(","):
@@ -117,15 +119,15 @@ class _Nodes:
         return () if node is None else node.outputs
 
 
-def _nameless_before(operator: Any, told: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+def _nameless_before(operator: Any, reported: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     """Give the operators that feed one through none that names a node, and that compute."""
     for port in operator.inputs():
         source = port.get_source_output().get_node()
         name, kind = source.get_friendly_name(), _text(source, "layerType")
-        if not told[name] and kind not in _NO_WORK:
+        if not reported[name] and kind not in _NO_WORK:
             if kind not in _LAYOUT_OF and _text(source, "execTimeMcs") != _NOT_EXECUTED:
                 yield name
-            yield from _nameless_before(source, told)
+            yield from _nameless_before(source, reported)
 
 
 def _described(operator: Any, found: Mapping[str, tuple[str, ...]]) -> RuntimeOperator:
@@ -138,8 +140,8 @@ def _described(operator: Any, found: Mapping[str, tuple[str, ...]]) -> RuntimeOp
 
 def _text(operator: Any, key: str) -> str:
     """Return what the runtime graph tells of an operator; empty where it does not."""
-    told = operator.get_rt_info()
-    return str(told[key].astype(str)) if key in told else ""
+    reported = operator.get_rt_info()
+    return str(reported[key].astype(str)) if key in reported else ""
 
 
 def _input(port: Any) -> TensorShape:

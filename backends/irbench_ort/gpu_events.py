@@ -20,9 +20,9 @@ from irbench_ort.profile_events import (
     Interval,
     intervals_of,
     operator_of,
+    reported_of,
     run_event,
     runs_of,
-    told_of,
 )
 
 __all__ = ["gpu_inferences_of"]
@@ -108,7 +108,9 @@ class _Run:
         for event in self._events:
             if event.get("cat") != _GPU:
                 last = event
-            elif last is not None and last.get("cat") == "Node" and told_of(event).get("parent_name") == last["name"]:
+            elif (
+                last is not None and last.get("cat") == "Node" and reported_of(event).get("parent_name") == last["name"]
+            ):
                 asked.setdefault(id(last), []).append(event)
             else:
                 unknown.append(event)
@@ -123,7 +125,7 @@ class _Run:
         if work.node is None:
             (event,) = work.events
             name = str(event["name"])
-            operator = OperatorTime(name, str(told_of(event).get("op_name") or name), 0, device="cuda")
+            operator = OperatorTime(name, str(reported_of(event).get("op_name") or name), 0, device="cuda")
         else:
             operator = operator_of(work.node, self._start_us, 0, self._contained)
         longest = max(work.events, key=lambda event: int(event["dur"]), default=None)
@@ -131,7 +133,7 @@ class _Run:
             operator,
             duration_ns=_total_ns(work.events),
             start_ns=self._start_ns(work.events),
-            thread=None if longest is None else self._thread(f"stream {told_of(longest).get('stream')}"),
+            thread=None if longest is None else self._thread(f"stream {reported_of(longest).get('stream')}"),
             implementation="" if longest is None else str(longest["name"]),
         )
 
@@ -154,7 +156,7 @@ class _Run:
 
 
 def _is_on_cpu(interval: Interval) -> bool:
-    return interval.is_node and told_of(interval.event).get("provider") == "CPUExecutionProvider"
+    return interval.is_node and reported_of(interval.event).get("provider") == "CPUExecutionProvider"
 
 
 def _total_ns(events: Sequence[Event]) -> int:
@@ -163,7 +165,7 @@ def _total_ns(events: Sequence[Event]) -> int:
 
 def _busy_ns(events: Sequence[Event]) -> int:
     """Return the time in which a GPU did something: in one stream, one thing after the other."""
-    if len({told_of(event).get("stream") for event in events}) == 1:
+    if len({reported_of(event).get("stream") for event in events}) == 1:
         return _total_ns(events)
     busy_us, reached = 0, 0
     for event in sorted(events, key=lambda event: int(event["ts"])):

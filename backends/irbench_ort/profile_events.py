@@ -20,9 +20,9 @@ __all__ = [
     "intervals_of",
     "operator_of",
     "read_events",
+    "reported_of",
     "run_event",
     "runs_of",
-    "told_of",
 ]
 
 NS_PER_US = 1000
@@ -103,7 +103,7 @@ def runs_of(events: Sequence[Event], count: int) -> list[list[Event]] | None:
     for event in timed:
         own_run = bisect_right(starts, int(event["ts"])) - 1
         # what a GPU did stands behind the event of the host that asked for it; its clock may differ from the host's
-        run = host_run if "parent_name" in told_of(event) else own_run
+        run = host_run if "parent_name" in reported_of(event) else own_run
         if event.get("cat") in ("Session", "Node"):
             host_run = own_run
         if run >= 0:
@@ -143,19 +143,19 @@ def operator_of(interval: Interval, start_us: int, thread: int, contained: Conta
         contained: See :data:`Contained`.
     """
     event = interval.event
-    told = told_of(event)
+    reported = reported_of(event)
     name = str(event["name"]).removesuffix(_NODE_SUFFIX)
-    provider = str(told.get("provider", ""))
+    provider = str(reported.get("provider", ""))
     return OperatorTime(
         name=name,
-        kind=str(told.get("op_name", "")) if interval.is_node else name,
+        kind=str(reported.get("op_name", "")) if interval.is_node else name,
         duration_ns=interval.alone_ns,
-        nodes=contained(name, told) if interval.is_node else (),
+        nodes=contained(name, reported) if interval.is_node else (),
         start_ns=NS_PER_US * (int(event["ts"]) - start_us),
         thread=thread,
         device=_PROVIDERS.get(provider, provider or "cpu"),
-        inputs=_shapes(told.get("input_type_shape")),
-        outputs=_shapes(told.get("output_type_shape")),
+        inputs=_shapes(reported.get("input_type_shape")),
+        outputs=_shapes(reported.get("output_type_shape")),
         is_overhead=not interval.is_node,
     )
 
@@ -169,19 +169,19 @@ def _operators(run: Sequence[Event], contained: Contained) -> tuple[OperatorTime
     )
 
 
-def told_of(event: Event) -> Mapping[str, Any]:
+def reported_of(event: Event) -> Mapping[str, Any]:
     """Return what an event tells besides its name and its times."""
-    told: Mapping[str, Any] = event.get("args") or {}
-    return told
+    reported: Mapping[str, Any] = event.get("args") or {}
+    return reported
 
 
 def _is_node(event: Event) -> bool:
     return event.get("cat") == "Node" and str(event["name"]).endswith(_NODE_SUFFIX)
 
 
-def _shapes(told: Any) -> tuple[TensorShape, ...]:
+def _shapes(reported: Any) -> tuple[TensorShape, ...]:
     """Return what a list of ``{"float": [1, 3]}`` describes; nothing of what is no such list."""
-    described = told if isinstance(told, list) else []
+    described = reported if isinstance(reported, list) else []
     return tuple(
         TensorShape(_DTYPES.get(dtype) or str(dtype), tuple(shape))
         for tensor in described

@@ -81,11 +81,11 @@ class OrtProfiledSession(OrtSession):
         super().close()
         self._recording.remove()
 
-    def _contained(self, name: str, told: Mapping[str, Any]) -> tuple[str, ...]:
+    def _contained(self, name: str, reported: Mapping[str, Any]) -> tuple[str, ...]:
         if name in self._by_name:
             return self._by_name[name]
         numbered = _NUMBERED.match(name)
-        if numbered is None or numbered["op_type"] != told.get("op_name"):
+        if numbered is None or numbered["op_type"] != reported.get("op_name"):
             return ()
         original = unnamed_node(self._nodes, numbered["op_type"], int(numbered["index"]))
         return () if original is None else self._by_name.get(original.label, (original.label,))

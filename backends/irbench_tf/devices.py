@@ -47,7 +47,7 @@ def native_gpu_precision() -> str:
 
 
 def compute_capability() -> float | None:
-    """Return the CUDA compute capability of the first GPU, such as 9.0; ``None`` where it is not told."""
+    """Return the CUDA compute capability of the first GPU, such as 9.0; ``None`` where it is unknown."""
     from tensorflow.core.protobuf import config_pb2
     from tensorflow.python.client import device_lib
 

@@ -17,7 +17,7 @@ def custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
 
 
 def optimizers() -> Any:
-    """Return tf2onnx's optimiser passes, two of them mended.
+    """Return tf2onnx's optimiser passes, two of them corrected.
 
     The original pass over transposes takes the largest axis of what is added to a convolution for the length of a bias.
     A scalar has no axis, and the whole pass is lost: every transpose of a hard-swish network stays.

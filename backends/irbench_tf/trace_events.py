@@ -80,17 +80,17 @@ class _Reader:
         self.ended: dict[int, int] = {}
 
     def take(self, plane: Any, origin_ps: int, line: int, event: Any) -> None:
-        told = plane.event_metadata[event.metadata_id]
+        reported = plane.event_metadata[event.metadata_id]
         start_ps = origin_ps + event.offset_ps
         interval = (start_ps, start_ps + event.duration_ps, line)
-        if told.name == RUN:
+        if reported.name == RUN:
             self.runs.append(TraceEvent(RUN, RUN, "", *interval))
-        elif told.display_name and told.name.endswith(f":{told.display_name}"):
-            name = told.name.removesuffix(f":{told.display_name}")
-            self.operators.append(TraceEvent(name, told.display_name, "", *interval))
-        elif event.stats and not told.display_name:
+        elif reported.display_name and reported.name.endswith(f":{reported.display_name}"):
+            name = reported.name.removesuffix(f":{reported.display_name}")
+            self.operators.append(TraceEvent(name, reported.display_name, "", *interval))
+        elif event.stats and not reported.display_name:
             stats = {plane.stat_metadata[stat.metadata_id].name: stat for stat in event.stats}
-            self._instruction(plane, told.name, stats, interval)
+            self._instruction(plane, reported.name, stats, interval)
 
     def _instruction(self, plane: Any, name: str, stats: Mapping[str, Any], interval: tuple[int, int, int]) -> None:
         if name.startswith(_END) and _ENDS in stats:

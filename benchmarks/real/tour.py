@@ -187,12 +187,12 @@ class _Visitor:
 
     def _verify(self, graph: str, source: object, data: Path) -> None:
         asked = ("--data", data, "--backends", self._backends(source), "--format", "json")
-        told = self._call(f"verify {graph}", "verify", source, *asked)
-        self.verified.extend(_verified(graph, told) if told is not None else ())
+        reported = self._call(f"verify {graph}", "verify", source, *asked)
+        self.verified.extend(_verified(graph, reported) if reported is not None else ())
 
     def _optimize(self, source: object, output: Path, data: Path, *how: str) -> Path | None:
-        told = self._call(f"optimize {' '.join(how[1:])}", "optimize", source, "--data", data, *how, "-o", output)
-        return output if told is not None else None
+        reported = self._call(f"optimize {' '.join(how[1:])}", "optimize", source, "--data", data, *how, "-o", output)
+        return output if reported is not None else None
 
     def _judge(self, converted: Path | None, expected: Sequence[Sequence[Array]]) -> None:
         found = None if converted is None else self._answers(INT8, converted)
@@ -201,9 +201,9 @@ class _Visitor:
     def _measure(self, source: object, data: Path, levels: Sequence[str]) -> None:
         graphs = ("--optimize", ",".join((UNOPTIMIZED, *levels)), "--baseline", self.scope.backends.partition(",")[0])
         asked = ("--data", data, "--backends", self._backends(source), *graphs, "--format", "json")
-        told = self._call("run", "run", source, *asked, *self.scope.how)
-        if told is not None:
-            self.measured = decode_document(told.encode(), "the run").groups
+        reported = self._call("run", "run", source, *asked, *self.scope.how)
+        if reported is not None:
+            self.measured = decode_document(reported.encode(), "the run").groups
 
     def _backends(self, source: object) -> str:
         """Return the backends; a SavedModel runs in its own framework too."""
@@ -218,8 +218,8 @@ class _Visitor:
             return None
 
 
-def _verified(graph: str, told: str) -> Iterator[Verified]:
-    for cell in json.loads(told)["cells"]:
+def _verified(graph: str, reported: str) -> Iterator[Verified]:
+    for cell in json.loads(reported)["cells"]:
         error: Mapping[str, Any] | None = cell["output_error"]
         failure = cell["failure"]
         reason = "" if cell["state"] == "ok" else failure["message"] if failure else cell["state"]

@@ -89,27 +89,27 @@ def key_names(keys: Collection[CellKey]) -> Mapping[CellKey, str]:
 
     ``ort``; ``ort+int8 x4 batch 8`` where variants, streams or batches differ.
     """
-    told = {name: len({getattr(key, name) for key in keys}) > 1 for name in ("model", "batch", "threads", "io")}
+    differs = {name: len({getattr(key, name) for key in keys}) > 1 for name in ("model", "batch", "threads", "io")}
     shapes_matter = len({(key.model, key.batch) for key in keys}) < len({(key.model, key.shapes) for key in keys})
-    precise = {key: _name(key, told, shapes=shapes_matter) for key in keys}
+    precise = {key: _name(key, differs, shapes=shapes_matter) for key in keys}
     names = list(precise.values())
     return {key: name if names.count(name) == 1 else f"{name} {key.precision}" for key, name in precise.items()}
 
 
-def _name(key: CellKey, told: Mapping[str, bool], *, shapes: bool) -> str:
+def _name(key: CellKey, differs: Mapping[str, bool], *, shapes: bool) -> str:
     device = "" if key.device == "cpu" else f":{key.device}"
     parts = [
-        f"{key.model}:" if told["model"] else "",
+        f"{key.model}:" if differs["model"] else "",
         f"{key.backend}{device}{f'+{key.variant}' if key.variant else ''}",
         "dynamic" if key.dynamic else "",
         f"{key.instances}x{key.threads or 'native'}" if key.instances > 1 else "",
         key.environment,
         *(f"{option}={value}" for option, value in key.options),
         f"x{key.streams}" if key.streams > 1 else "",
-        f"batch {key.batch}" if told["batch"] else "",
+        f"batch {key.batch}" if differs["batch"] else "",
         ", ".join("x".join(map(str, shape)) for _, shape in key.shapes) if shapes else "",
-        f"threads {key.threads or 'native'}" if told["threads"] else "",
-        f"io {key.io}" if told["io"] else "",
+        f"threads {key.threads or 'native'}" if differs["threads"] else "",
+        f"io {key.io}" if differs["io"] else "",
         "again" if key.again else "",
         "beside a busy neighbour" if key.has_neighbour else "",
     ]

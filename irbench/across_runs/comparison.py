@@ -194,7 +194,7 @@ def _matches(before: _Cells, after: _Cells) -> list[_Match]:
 
 
 def _names(before: _Cells, after: _Cells, matches: Sequence[_Match]) -> Mapping[CellKey, str]:
-    """Return what every cell is called; the model is not told where the one of a side stands for that of the other."""
+    """Return what every cell is called; the model is left out where the one of a side stands for that of the other."""
     keys = {*before, *after}
     if all(match.key == match.base[-1].key for match in matches):
         return key_names(keys)

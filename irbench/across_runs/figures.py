@@ -14,12 +14,12 @@ from irbench.stats.energy import energy_by_launch
 from irbench.stats.figures import (
     Rounds,
     by_launch,
-    can_tell_p90,
     frames_per_second,
     launch_levels,
     new_shape_by_launch,
     percentile_ms,
     rounds_that_count,
+    supports_p90,
     sustained_by_launch,
     tail_percentiles_ms,
 )
@@ -96,7 +96,7 @@ def _each_launch(figure: Callable[[Rounds], float]) -> Callable[[CellSamples], S
 
 def _p90_ms(samples: CellSamples) -> Sequence[float]:
     launches = by_launch(samples.rounds)
-    return [percentile_ms(90)(rounds) for rounds in launches] if all(map(can_tell_p90, launches)) else []
+    return [percentile_ms(90)(rounds) for rounds in launches] if all(map(supports_p90, launches)) else []
 
 
 def _p99_ms(samples: CellSamples) -> Sequence[float]:

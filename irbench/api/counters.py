@@ -42,7 +42,7 @@ def with_cycles(counting: Counting | None) -> Counting | None:
     return replace(
         counting,
         events=(*counting.events, *found.events),
-        told={**counting.told, **found.told},
+        reported={**counting.reported, **found.reported},
         user_only=counting.user_only or found.user_only,
         unavailable={**counting.unavailable, **found.unavailable},
     )

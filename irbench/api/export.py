@@ -196,7 +196,7 @@ def export_with(
     watch = Stopwatch()
     heard: list[ExportNotice] = []
 
-    def tell(notice: ExportNotice) -> None:
+    def notify(notice: ExportNotice) -> None:
         heard.append(notice)
         listener.announce(export_notice_text(notice))
 
@@ -205,7 +205,7 @@ def export_with(
             listener.say("comparing with the original on given inputs")
             check_on_inputs(bundle, inputs)
 
-    folder = exporter.export(model, options, listener.say, tell, check=check)
+    folder = exporter.export(model, options, listener.say, notify, check=check)
     used = any(notice.code == "bundle-used" for notice in heard)
     return ExportedModel(bundles.load(folder), folder, None if used else watch.elapsed_s)
 

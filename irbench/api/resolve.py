@@ -13,8 +13,8 @@ from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import (
     ExportOptions,
+    Notify,
     Source,
-    Tell,
     bundle_facts,
     export,
     find_outdated,
@@ -81,11 +81,11 @@ def named_apart(found: Sequence[Bundle]) -> tuple[Bundle, ...]:
         for bundle in found
     ]
     taken: Counter[str] = Counter()
-    told: list[Bundle] = []
+    distinct: list[Bundle] = []
     for bundle, name in zip(found, named, strict=True):
         taken[name] += 1
-        told.append(replace(bundle, name=name if taken[name] == 1 else f"{name} {taken[name]}"))
-    return tuple(told)
+        distinct.append(replace(bundle, name=name if taken[name] == 1 else f"{name} {taken[name]}"))
+    return tuple(distinct)
 
 
 def require_models(names: Sequence[str], *, everything: bool, imports: tuple[str, ...] = ()) -> None:
@@ -200,7 +200,7 @@ def _made_from(source: Source, say: Callable[[str], None]) -> Path | None:
     places = made_from(source)
     if len(places) > 1:
         names = [place.parent.name for place in places]
-        _teller(say)(ExportNotice("exported-often", {"source": source.text, "names": names}))
+        _notifier(say)(ExportNotice("exported-often", {"source": source.text, "names": names}))
     return places[0] if places else None
 
 
@@ -216,12 +216,12 @@ def _load_sound(folder: Path) -> Bundle:
 def _exported(source: str, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
     options = ExportOptions(imports=imports)
     validate(source, options)
-    return _loaded(export(source, options, say, _teller(say)), say)
+    return _loaded(export(source, options, say, _notifier(say)), say)
 
 
 def _refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
     bundle = bundles.load_intact(place)
-    found = refreshed(place, imports, say, _teller(say))
+    found = refreshed(place, imports, say, _notifier(say))
     return bundle if found == place else _loaded(found, say)
 
 
@@ -232,7 +232,7 @@ def _loaded(place: Path, say: Callable[[str], None]) -> Bundle:
     return bundle
 
 
-def _teller(say: Callable[[str], None]) -> Tell:
+def _notifier(say: Callable[[str], None]) -> Notify:
     return lambda notice: say(export_notice_text(notice))
 
 
@@ -242,7 +242,7 @@ def _means_path(name: str, found: Path, say: Callable[[str], None]) -> bool:
     if source.is_zoo or not is_exportable(source) or is_made_from(found, source):
         return False
     facts = {**bundle_facts(bundles.load_card(found)), "path": str(source.path), "folder": str(found)}
-    _teller(say)(ExportNotice("path-preferred", facts))
+    _notifier(say)(ExportNotice("path-preferred", facts))
     return True
 
 

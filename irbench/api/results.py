@@ -259,8 +259,8 @@ class Run(Displayable):
             columns: As :meth:`to_pandas` takes them; of the formats that are tables.
 
         Raises:
-            IrbenchError: The file's name tells no format, a value is none that the keyword takes, a library is not
-                installed, samples are damaged, or the file cannot be written.
+            IrbenchError: The file's extension is of no known format, a value is none that the keyword takes, a library
+                is not installed, samples are damaged, or the file cannot be written.
         """
         target = given_path("output", output)
         export_run(ExportedRun(self.document, self.folder), target, format, chosen_columns(columns))

@@ -154,7 +154,7 @@ class _Sweep:
         return is_left_out(table, self._state) or self._follows_failure(table)
 
     def _follows_failure(self, table: SweepTable) -> bool:
-        """Return whether a smaller batch of the curve could not be measured, which may be mended."""
+        """Return whether a smaller batch of the curve could not be measured, which may be fixed."""
         smaller = (other for other in self._tables if other.step == table.step and other.batch < table.batch)
         return any(other.id in self._state.progress.failed for other in smaller)
 

@@ -17,7 +17,7 @@ from irbench.api.run_destination import RunDestination
 from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.result import CellResult, GroupResult
-from irbench.row_names import name_of, tell_apart
+from irbench.row_names import distinguish, name_of
 from irbench.runner.cells import is_at_level
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
@@ -110,7 +110,7 @@ def table_done(table: SweepTable, stored: StoredRun) -> TableDone:
 def _row_facts(groups: Sequence[GroupResult]) -> Iterable[RowFacts]:
     """Yield the rows of all groups of a run; no two have one name."""
     rows = {(number, cell.id): (group, cell) for number, group in enumerate(groups) for cell in group.cells}
-    names = tell_apart({place: name_of(cell, cell.model or group.model) for place, (group, cell) in rows.items()})
+    names = distinguish({place: name_of(cell, cell.model or group.model) for place, (group, cell) in rows.items()})
     for place, (_, cell) in rows.items():
         failure = "" if cell.failure is None else cell.failure.message
         yield RowFacts(names[place], cell.state, cell.fps, _peak_bytes(cell), failure)

@@ -16,7 +16,7 @@ from irbench import __version__
 from irbench.cli.interrupts import as_interrupts
 from irbench.cli.options.groups import SuggestingGroup
 from irbench.cli.output.standard_streams import OutputFailed, guarded_streams, is_unread
-from irbench.cli.output.stderr import home_warnings_told, say, say_in_width
+from irbench.cli.output.stderr import home_warnings_shown, say, say_in_width
 from irbench.errors import ExitCode, IrbenchError, first_line, one_line
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _call(words: Sequence[str]) -> int:
     """Call a command, explain what is wrong, and return the exit code."""
     try:
-        with as_interrupts(), home_warnings_told():
+        with as_interrupts(), home_warnings_shown():
             if COMPLETION in os.environ:
                 importlib.import_module("irbench.cli.options.shells")  # which click then asks instead of its own
             result: Any = cli.main(args=list(words), prog_name="irbench", standalone_mode=False)

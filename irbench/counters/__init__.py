@@ -14,13 +14,13 @@ from irbench.counters.asking import (
     toplev_level,
 )
 from irbench.counters.figures import PHASES, RATIOS, CountedPhase, figures_of, unit_of
-from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_said
+from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_reported
 from irbench.counters.perf_output import (
     EventCount,
     PerfReading,
     has_kind,
     is_user_only,
-    names_told,
+    names_reported,
     of_kind,
     read_intervals,
     read_perf,
@@ -64,8 +64,8 @@ __all__ = [
     "is_user_only",
     "kind_and_share",
     "metric_group_in",
-    "names_told",
-    "obstacle_said",
+    "names_reported",
+    "obstacle_reported",
     "of_kind",
     "parse_counters",
     "read_intervals",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Obstacle", "ObstacleCode", "obstacle_said"]
+__all__ = ["Obstacle", "ObstacleCode", "obstacle_reported"]
 
 ObstacleCode: TypeAlias = Literal[
     "no-perf",
@@ -52,7 +52,7 @@ class Obstacle:
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def obstacle_said(said: str, paranoid: int | None) -> Obstacle:
+def obstacle_reported(said: str, paranoid: int | None) -> Obstacle:
     """Return what the messages of a perf that failed mean.
 
     Args:

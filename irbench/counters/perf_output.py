@@ -19,7 +19,7 @@ __all__ = [
     "PerfReading",
     "has_kind",
     "is_user_only",
-    "names_told",
+    "names_reported",
     "of_kind",
     "read_intervals",
     "read_perf",
@@ -83,7 +83,7 @@ def read_intervals(text: str) -> tuple[tuple[float, PerfReading], ...]:
     return tuple((end_s, _reading(tuple(lines))) for end_s, lines in by_end.items())
 
 
-def names_told(event: str, told: Collection[str]) -> tuple[str, ...]:
+def names_reported(event: str, reported: Collection[str]) -> tuple[str, ...]:
     """Return which of perf's names mean an event: several where it has one for each kind of core.
 
     perf writes ``cycles`` as ``cpu_core/cycles/`` and ``cpu_atom/cycles/`` where there are two kinds of cores, and adds
@@ -91,12 +91,12 @@ def names_told(event: str, told: Collection[str]) -> tuple[str, ...]:
 
     Args:
         event: As perf was asked for it.
-        told: Names that it wrote.
+        reported: Names that it wrote.
     """
     added = "u" if "/" in event or ":" in event else ":u"
     for wanted in (event, event + added):
         for written in (str, _of_all_cores):
-            found = _equal(wanted, told, written)
+            found = _equal(wanted, reported, written)
             if found:
                 return found
     return ()
@@ -117,8 +117,8 @@ def is_user_only(event: str) -> bool:
     return _USER_ONLY.search(event) is not None
 
 
-def _equal(wanted: str, told: Collection[str], written: Callable[[str], str]) -> tuple[str, ...]:
-    return tuple(name for name in told if written(name) == wanted)
+def _equal(wanted: str, reported: Collection[str], written: Callable[[str], str]) -> tuple[str, ...]:
+    return tuple(name for name in reported if written(name) == wanted)
 
 
 def _of_all_cores(name: str) -> str:
@@ -138,20 +138,20 @@ def _objects(text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _reading(lines: tuple[Mapping[str, Any], ...]) -> PerfReading:
-    told: dict[str, EventCount] = {}
+    reported: dict[str, EventCount] = {}
     metrics: dict[str, tuple[float | None, str]] = {}
     kinds = _kinds(lines)
     are_several = len({*kinds} - {""}) > 1
     for line, kind in zip(lines, kinds, strict=True):
         if "event" in line and "counter-value" in line:
-            told.setdefault(str(line["event"]), _count(line))  # metrics name an event several times
+            reported.setdefault(str(line["event"]), _count(line))  # metrics name an event several times
         name, unit = _metric_name(line)
         if not name or (are_several and not kind):
             continue
         name = of_kind(name, kind if are_several else "")
         if metrics.get(name, (None, ""))[0] is None:
             metrics[name] = (_number(line.get("metric-value")), unit)
-    return PerfReading(told, metrics)
+    return PerfReading(reported, metrics)
 
 
 def _kinds(lines: Iterable[Mapping[str, Any]]) -> list[str]:

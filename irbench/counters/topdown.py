@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from irbench.counters.perf_output import PerfReading, names_told, of_kind
+from irbench.counters.perf_output import PerfReading, names_reported, of_kind
 
 __all__ = [
     "LEVEL_1",
@@ -68,7 +68,7 @@ class Processor:
     """What the kernel tells of the processor and its counters.
 
     Attributes:
-        vendor: ``GenuineIntel``, ``AuthenticAMD``; empty where it is not told.
+        vendor: ``GenuineIntel``, ``AuthenticAMD``; empty where it is unknown.
         family: As in ``/proc/cpuinfo``.
         model: As in ``/proc/cpuinfo``.
         has_pmu: Whether the kernel offers counters of the processor.
@@ -142,7 +142,7 @@ def shares_of(reading: PerfReading, method: TopdownMethod) -> dict[str, float]:
 
 def _values(reading: PerfReading, events: Collection[str]) -> dict[str, float]:
     """Return what the events of a formula came to, without those that have no count."""
-    counts = {event: reading.count(names_told(event, reading.events)) for event in events}
+    counts = {event: reading.count(names_reported(event, reading.events)) for event in events}
     return {event: count.value for event, count in counts.items() if count.value is not None}
 
 
@@ -165,16 +165,16 @@ def _split(name: str) -> tuple[str, str]:
     return (found["kind"], found["name"]) if found else ("", name)
 
 
-def _kind_and_metric(told: str) -> tuple[str, str]:
+def _kind_and_metric(reported: str) -> tuple[str, str]:
     """Return the kind of core of a metric of perf, and its name as all vendors have it: ``tma_retiring`` is one."""
-    kind, name = _split(told)
+    kind, name = _split(reported)
     return kind, re.sub(r"^tma_", "", name.casefold())
 
 
 def _of_perf(reading: PerfReading) -> dict[str, float]:
     found: dict[tuple[str, int], float] = {}
-    for told, (value, unit) in reading.metrics.items():
-        kind, name = _kind_and_metric(told)
+    for reported, (value, unit) in reading.metrics.items():
+        kind, name = _kind_and_metric(reported)
         if name in SHARES and value is not None:
             found[kind, SHARES.index(name)] = value / 100 if "%" in unit else value
     return {of_kind(SHARES[place], kind): found[kind, place] for kind, place in sorted(found)}

@@ -1,4 +1,4 @@
-"""What a machine is, what disturbs measurement on it and how to mend that, and whether it can be trusted."""
+"""What a machine is, what disturbs measurement on it and how to fix that, and whether it can be trusted."""
 
 from irbench.diagnostics.activity import watch
 from irbench.diagnostics.counters import describe_counters

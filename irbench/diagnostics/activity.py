@@ -32,7 +32,7 @@ def watch(cpus: Sequence[int]) -> Activity:
     """Return what goes on for a second and a half; our own processes are left out.
 
     Args:
-        cpus: The processors that we may use; what others do elsewhere is left out too.
+        cpus: The processors that irbench may use; what others do elsewhere is left out too.
     """
     # what we have just loaded must not count as pressure
     load_average, pressure = os.getloadavg()[0], cpu_pressure()

@@ -44,12 +44,12 @@ class Machine:
         available_memory_bytes: What can be allocated, the limit of the container included.
         swap_used_bytes: What lies in swap.
         huge_pages: Policy of transparent huge pages: ``always``, ``madvise`` or ``never``.
-        cpus: Logical processors that we may use, ascending.
+        cpus: Logical processors that irbench may use, ascending.
         cpu_per_core: The first of them on each physical core.
         foreign_siblings: Hardware threads on the cores of ``cpus`` that are not ours.
         quota: Processors' worth of time that a cgroup grants; ``None`` without a limit.
         threads: How many irbench uses unless told otherwise.
-        governors: Frequency governors of ``cpus``, each once; empty where they are not told.
+        governors: Frequency governors of ``cpus``, each once; empty where they are unknown.
         turbo: Whether the clock may rise above its nominal frequency.
         turbo_file: The kernel's switch for it.
         clock_source: What the kernel reads the time from.
@@ -103,7 +103,7 @@ class Program:
         name: Of its program.
         process_id: Its number.
         share: Of one processor.
-        command: The beginning of its command line; empty where that is not told.
+        command: The beginning of its command line; empty where that is unknown.
         stoppable: Whether stopping it for a while stops nothing else: it lives, is our user's, leads no session, and
             did not start us, not even over others.
     """
@@ -117,7 +117,7 @@ class Program:
 
 @dataclass(frozen=True)
 class CoreToCore:
-    """Latencies between the first two processors that we may use.
+    """Latencies between the first two processors that irbench may use.
 
     Attributes:
         samples_ns: Half a round trip each, in the order in which they were taken; at least one.
@@ -146,11 +146,11 @@ class Activity:
 
     Attributes:
         seconds: How long we looked.
-        foreign_share: What programs outside our own tree used of the processors that we may use.
+        foreign_share: What programs outside our own tree used of the processors that irbench may use.
         programs: Those that used most, largest first.
         stolen_share: What the hypervisor gave to others.
         throttled_share: How long a quota held us back.
-        pressure: Share of the last 10 s in which some task waited for a processor; ``None`` where it is not told.
+        pressure: Share of the last 10 s in which some task waited for a processor; ``None`` where it is unknown.
         load_average: Over the last minute.
         core_to_core: ``None`` with one processor, or where no look was answered.
         unanswered_looks: Looks at core-to-core latency to which the other processor gave no answer in time.

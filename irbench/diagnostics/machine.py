@@ -41,19 +41,19 @@ _INSTRUCTIONS = (
 def describe_machine() -> Machine:
     """Return what can be told of this machine without measuring anything."""
     described = host.describe()
-    told: Mapping[str, str] = described["cpu"]
+    reported: Mapping[str, str] = described["cpu"]
     allowed = host.allowance()
     turbo, turbo_file = _turbo()
     return Machine(
-        processor=told["Model name"],
+        processor=reported["Model name"],
         architecture=platform.machine(),
-        sockets=_number(told.get("Socket(s)")),
-        cores_per_socket=_number(told.get("Core(s) per socket")),
-        threads_per_core=_number(told.get("Thread(s) per core")),
+        sockets=_number(reported.get("Socket(s)")),
+        cores_per_socket=_number(reported.get("Core(s) per socket")),
+        threads_per_core=_number(reported.get("Thread(s) per core")),
         processors=_online(),
         caches=_caches(),
         instructions=_instructions(),
-        numa_nodes=_number(told.get("NUMA node(s)")),
+        numa_nodes=_number(reported.get("NUMA node(s)")),
         memory_bytes=described["memory_bytes"],
         available_memory_bytes=host.available_memory_bytes(),
         swap_used_bytes=_swap_used_bytes(),
@@ -67,7 +67,7 @@ def describe_machine() -> Machine:
         turbo=turbo,
         turbo_file=turbo_file,
         clock_source=read_text(_CLOCK_SOURCE) or None,
-        hypervisor=told.get("Hypervisor vendor") or ("unknown" if "hypervisor" in _flags() else None),
+        hypervisor=reported.get("Hypervisor vendor") or ("unknown" if "hypervisor" in _flags() else None),
         container=_container(),
         kernel=described["kernel"],
         distribution=_distribution(),
@@ -93,8 +93,8 @@ def _caches() -> tuple[Cache, ...]:
     """Return the caches for data as lscpu tells them; none where it is missing or too old to."""
     command = ["lscpu", "--json", "--bytes", "--caches=NAME,ONE-SIZE,ALL-SIZE,TYPE"]
     try:
-        told = subprocess.run(command, capture_output=True, check=True, timeout=10).stdout
-        levels: list[dict[str, Any]] = msgspec.json.decode(told)["caches"]
+        reported = subprocess.run(command, capture_output=True, check=True, timeout=10).stdout
+        levels: list[dict[str, Any]] = msgspec.json.decode(reported)["caches"]
         return tuple(
             Cache(level["name"], int(level["one-size"]), int(level["all-size"]) // int(level["one-size"]))
             for level in levels
@@ -130,15 +130,15 @@ def _bracketed(text: str) -> str | None:
 
 
 def _governors(cpus: Iterable[int]) -> tuple[str, ...]:
-    told = {read_text(_CPU / f"cpu{cpu}" / "cpufreq/scaling_governor") for cpu in cpus}
-    return tuple(sorted(told - {""}))
+    reported = {read_text(_CPU / f"cpu{cpu}" / "cpufreq/scaling_governor") for cpu in cpus}
+    return tuple(sorted(reported - {""}))
 
 
 def _turbo() -> tuple[bool | None, str | None]:
     for name, on in _TURBO:
-        told = read_text(_CPU / name)
-        if told:
-            return told == on, str(_CPU / name)
+        reported = read_text(_CPU / name)
+        if reported:
+            return reported == on, str(_CPU / name)
     return None, None
 
 

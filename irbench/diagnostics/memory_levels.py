@@ -13,7 +13,7 @@ __all__ = ["MemoryLevel", "memory_levels"]
 _BEYOND_CACHES = 4
 """How many times the largest cache a working set is that comes from main memory."""
 _LARGEST_CACHE_BYTES = 64 << 20
-"""Assumed where the kernel does not tell of caches."""
+"""Assumed where the kernel does not list caches."""
 _MOST_OF_MEMORY = 4
 """A working set takes at most this part of the memory that is available."""
 
@@ -47,7 +47,7 @@ def memory_levels(caches: Sequence[Cache], threads: int, cores: int, available_b
     times what all caches of the largest level hold together, as far as there is memory for that.
 
     Args:
-        caches: Those for data, the smallest level first; empty where the kernel does not tell.
+        caches: Those for data, the smallest level first; empty where the kernel does not report them.
         threads: How many move data at the same time.
         cores: Physical cores of the machine, over which the caches of a level are spread.
         available_bytes: Memory that can be allocated.

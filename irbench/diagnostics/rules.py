@@ -38,7 +38,7 @@ _RULES = (
     virtual,
     counters,
 )
-"""By what they usually cost: from half of the speed down to what concerns only some runs; last what nothing mends."""
+"""By what they usually cost: from half of the speed down to what concerns only some runs; last what nothing fixes."""
 
 
 def find(facts: Facts) -> tuple[Finding, ...]:

@@ -25,7 +25,7 @@ _LITTLE_MEMORY_BYTES = 4_000_000_000
 _MUCH_SWAP_BYTES = 100_000_000
 _SLOW_CLOCK_NS = 250.0
 _FIXABLE = ("no-perf", "old-perf", "not-permitted")
-"""Reasons for missing counters that something done on the machine mends."""
+"""Reasons for missing counters that something done on the machine fixes."""
 
 
 def governor(facts: Facts) -> Iterator[Finding]:
@@ -110,5 +110,5 @@ def counters(facts: Facts) -> Iterator[Finding]:
         return
     reasons = {name: {"code": reason.code, "facts": dict(reason.facts)} for name, reason in found.unavailable.items()}
     lasting = all(reason.code not in _FIXABLE for reason in found.unavailable.values())
-    told = {"version": found.version, "available": list(found.available), "unavailable": reasons}
-    yield Finding("counters-missing", told, lasting=lasting)
+    counts = {"version": found.version, "available": list(found.available), "unavailable": reasons}
+    yield Finding("counters-missing", counts, lasting=lasting)

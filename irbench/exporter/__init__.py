@@ -2,16 +2,16 @@
 
 from irbench.exporter.build import export, is_exportable, validate
 from irbench.exporter.foreign import from_onnx_file, name_of_file
+from irbench.exporter.notices import Notify, bundle_facts
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.refresh import find_outdated, is_made_from, made_from, refreshed
 from irbench.exporter.requirements import missing_distributions
 from irbench.exporter.source import Source, require_possible
-from irbench.exporter.tellings import Tell, bundle_facts
 
 __all__ = [
     "ExportOptions",
+    "Notify",
     "Source",
-    "Tell",
     "bundle_facts",
     "export",
     "find_outdated",

@@ -15,11 +15,11 @@ from irbench.exporter.code import require_code
 from irbench.exporter.freshness import existing_bundle
 from irbench.exporter.identity import identity, stored_options, tool_versions
 from irbench.exporter.naming import free_name, owner_of, require_name
+from irbench.exporter.notices import Notify, bundle_used, source_changed
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.requirements import require_distributions
 from irbench.exporter.source import Source, require_possible
-from irbench.exporter.tellings import Tell, bundle_used, source_changed
 from irbench.exporter.unknown_sources import similar_file, unknown_source
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice
@@ -47,7 +47,7 @@ def export(
     source: str,
     options: ExportOptions,
     say: Say,
-    tell: Tell = lambda _: None,
+    notify: Notify = lambda _: None,
     folder: Path | None = None,
     check: Check = _no_check,
 ) -> Path:
@@ -58,7 +58,7 @@ def export(
             ``path/to/file.py:function``.
         options: How it is exported.
         say: Hears progress, a few words at a time.
-        tell: Hears which bundle is used and why one is made again.
+        notify: Hears which bundle is used and why one is made again.
         folder: Where relative paths and modules are searched; the current folder where it is ``None``.
         check: Called with the bundle, its paths absolute, before it is put in its place; raises where it must not be.
 
@@ -72,13 +72,13 @@ def export(
         check(bundles.load(existing.folder))
         with contextlib.suppress(OSError):  # it can be used all the same
             bundles.point_to(existing.folder)
-        tell(bundle_used(existing.card))
+        notify(bundle_used(existing.card))
         return existing.folder
     if existing is not None:
-        tell(source_changed(existing))
+        notify(source_changed(existing))
     if options.output is not None:
         bundles.require_replaceable(options.output)  # before the first minute of work
-    return _made(named, exporter, options, _Callbacks(say, tell, check))
+    return _made(named, exporter, options, _Callbacks(say, notify, check))
 
 
 def validate(source: str, options: ExportOptions) -> None:
@@ -135,7 +135,7 @@ def _taker(source: Source) -> str | None:
 @dataclass(frozen=True)
 class _Callbacks:
     say: Say
-    tell: Tell
+    notify: Notify
     check: Check
 
 
@@ -147,7 +147,7 @@ def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Cal
     with bundles.staging(options.output) as folder:
         say(f"exporting {source.text}")
         bundle, reads = worker.make(source, options, folder, say)
-        bundle = replace(bundle, name=_name(bundle.name, source, options, callbacks.tell))
+        bundle = replace(bundle, name=_name(bundle.name, source, options, callbacks.notify))
         made = bundles.with_absolute_paths(bundle, folder)
         error = worker.accept(made, say)
         callbacks.check(made)
@@ -159,14 +159,14 @@ def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Cal
         return bundles.install(folder, card, options.output, before)
 
 
-def _name(wanted: str, source: Source, options: ExportOptions, tell: Tell) -> str:
+def _name(wanted: str, source: Source, options: ExportOptions, notify: Notify) -> str:
     """Return what a bundle is called; outside the cache no two can be confused."""
     if options.name is not None or options.output is not None:
         return options.name or wanted
     name = free_name(wanted, source)
     owner = owner_of(wanted, source)
     if owner:
-        tell(ExportNotice("name-taken", {"name": name, "wanted": wanted, "owner": owner}))
+        notify(ExportNotice("name-taken", {"name": name, "wanted": wanted, "owner": owner}))
     return name
 
 

@@ -15,9 +15,9 @@ from irbench.errors import IrbenchError
 from irbench.exporter.build import export
 from irbench.exporter.freshness import changed_files, changed_packages, changes
 from irbench.exporter.identity import identity, options_of, tool_versions
+from irbench.exporter.notices import Notify, bundle_facts, bundle_used
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
-from irbench.exporter.tellings import Tell, bundle_facts, bundle_used
 from irbench.notices import ExportNotice, Facts
 from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists
@@ -25,37 +25,37 @@ from irbench.system.file_states import exists
 __all__ = ["find_outdated", "is_made_from", "made_from", "original_request", "refreshed"]
 
 
-def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None], tell: Tell) -> Path:
+def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None], notify: Notify) -> Path:
     """Return the folder of a bundle that is what its source makes now: the given one, or a new one.
 
     Args:
         place: A bundle in the cache.
         imports: Modules to import before its model is loaded, in place of those of the last export; none for those.
         say: Hears progress.
-        tell: Hears which bundle is used, and why.
+        notify: Hears which bundle is used, and why.
 
     Raises:
         IrbenchError: The source has changed and cannot be exported any more.
     """
     card = bundles.load_card(place)
     if card.origin is None:
-        return _of_unknown_origin(place, card, say, tell)
+        return _of_unknown_origin(place, card, say, notify)
     source, options = original_request(card.origin, imports)
     if not _is_available(source, card.origin.exporter):
-        tell(ExportNotice("source-missing", bundle_facts(card)))
+        notify(ExportNotice("source-missing", bundle_facts(card)))
         return place
     changed = [*changes(card.origin, source)]
     key = identity(source, card.origin.exporter, options)
     if key == card.key and not changed and not changed_packages(card.origin):
-        tell(bundle_used(card))
+        notify(bundle_used(card))
         return place
     tools = {} if key == card.key else _changed_tools(card.origin)
     if None in tools.values() and not any(map(exists, changed)):  # its files may lie elsewhere on another machine
-        tell(ExportNotice("not-exportable", {**bundle_facts(card), "tools": tools}))
+        notify(ExportNotice("not-exportable", {**bundle_facts(card), "tools": tools}))
         return place
     if key != card.key:  # otherwise the export tells what changed
-        tell(_reason(card.origin, options, bundle_facts(card, changed), tools))
-    return export(source.text, options, say, tell, source.folder)
+        notify(_reason(card.origin, options, bundle_facts(card, changed), tools))
+    return export(source.text, options, say, notify, source.folder)
 
 
 def find_outdated(place: Path) -> ExportNotice | None:
@@ -94,10 +94,10 @@ def made_from(source: Source) -> tuple[Path, ...]:
     return tuple(filter(is_of_source, bundles.by_export()))
 
 
-def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], tell: Tell) -> Path:
+def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], notify: Notify) -> Path:
     again = card.bundle.source in registry.names(registry.MODELS) and card.bundle.name == card.bundle.source
-    tell(ExportNotice("origin-unknown", {**bundle_facts(card), "again": again}))
-    return export(card.bundle.source, ExportOptions(), say, tell) if again else place
+    notify(ExportNotice("origin-unknown", {**bundle_facts(card), "again": again}))
+    return export(card.bundle.source, ExportOptions(), say, notify) if again else place
 
 
 def original_request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, ExportOptions]:

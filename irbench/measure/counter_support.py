@@ -26,8 +26,8 @@ from irbench.counters import (
     has_kind,
     is_user_only,
     metric_group_in,
-    names_told,
-    obstacle_said,
+    names_reported,
+    obstacle_reported,
     read_perf,
     shares_named,
     shares_of,
@@ -79,13 +79,13 @@ def counting_for(plan: CounterPlan) -> Counting:
 
 def read_processor() -> Processor:
     """Return what the kernel tells of the processor and its counters."""
-    told = _cpu_info()
+    reported = _cpu_info()
     devices = [device for device in _folders(_DEVICES) if _CORES.fullmatch(device.name)]
     events = {event.name for device in devices for event in _folders(device / "events")}
     return Processor(
-        vendor=told.get("vendor_id", ""),
-        family=_number(told.get("cpu family")),
-        model=_number(told.get("model")),
+        vendor=reported.get("vendor_id", ""),
+        family=_number(reported.get("cpu family")),
+        model=_number(reported.get("model")),
         has_pmu=bool(devices),
         events=frozenset(events),
         is_hybrid=len(devices) > 1,
@@ -105,8 +105,8 @@ def _with_events(counting: Counting, processor: Processor, paranoid: int | None)
     return replace(
         counting,
         events=found.events,
-        told=found.told,
-        user_only=any(_is_narrowed(event, names) for event, names in found.told.items()),
+        reported=found.reported,
+        user_only=any(_is_narrowed(event, names) for event, names in found.reported.items()),
         unavailable={**groups, **missing},
     )
 
@@ -115,30 +115,30 @@ def _with_events(counting: Counting, processor: Processor, paranoid: int | None)
 class _Openable:
     """Events by what perf calls them, and those that it cannot count."""
 
-    told: Mapping[str, tuple[str, ...]]
+    reported: Mapping[str, tuple[str, ...]]
     unavailable: Mapping[str, Obstacle]
 
     @property
     def events(self) -> tuple[str, ...]:
-        return tuple(self.told)
+        return tuple(self.reported)
 
 
 def _openable(perf: str, asked: Sequence[str], processor: Processor, paranoid: int | None) -> _Openable:
     """Return which events perf can count: all at once, and each alone where that gave no count or another name."""
     together = _count(perf, "-e", ",".join(asked))
-    told: dict[str, tuple[str, ...]] = {}
+    reported: dict[str, tuple[str, ...]] = {}
     missing: dict[str, Obstacle] = {}
     for event in asked:
-        answer, names = together, names_told(event, together.reading.events)
+        answer, names = together, names_reported(event, together.reading.events)
         if answer.code != 0 or _is_never_counted(answer.reading.count(names)):
             answer = _count(perf, "-e", event)
             names = _names_alone(event, answer.reading)
         obstacle = _obstacle(event, answer, names, processor, paranoid)
         if obstacle is None:
-            told[event] = names
+            reported[event] = names
         else:
             missing[event] = obstacle
-    return _Openable(told, missing)
+    return _Openable(reported, missing)
 
 
 def _is_never_counted(count: EventCount) -> bool:
@@ -148,7 +148,7 @@ def _is_never_counted(count: EventCount) -> bool:
 def _names_alone(event: str, reading: PerfReading) -> tuple[str, ...]:
     """Return the names of an event that was counted alone, so that what perf wrote is that event, whatever its name."""
     written = tuple(reading.events)
-    return names_told(event, written) or (written if len(written) == 1 else ())
+    return names_reported(event, written) or (written if len(written) == 1 else ())
 
 
 def _is_narrowed(event: str, names: Iterable[str]) -> bool:
@@ -164,7 +164,7 @@ def _obstacle(
     One of a kind of core on which the short program did not run has no count there, and may have one in another.
     """
     if answer.code != 0:
-        said = obstacle_said(answer.said, paranoid)
+        said = obstacle_reported(answer.said, paranoid)
         if said.code != "not-supported":
             return said
     elif not names:

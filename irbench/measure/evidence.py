@@ -99,7 +99,7 @@ def _own_folder() -> tuple[Path, ...]:
 
 
 def private_memory_bytes(folders: Iterable[Path] = (_PROC_SELF,)) -> int | None:
-    """Return the memory that no other process shares (USS), of several processes together; ``None`` where not told.
+    """Return the memory that no other process shares (USS), of several processes together; ``None`` where unknown.
 
     The kernel walks through all pages of a process for it, which takes about a millisecond for 100 MB: not to be
     read where time counts.
@@ -141,7 +141,7 @@ class PeakMemory:
                 (folder / "clear_refs").write_text("5")
 
     def read_bytes(self) -> int | None:
-        """Return the peak since the last reset, the largest of several processes; ``None`` where it is not told."""
+        """Return the peak since the last reset, the largest of several processes; ``None`` where it is unknown."""
         return max((peak for peak in map(_peak_bytes, self._folders()) if peak is not None), default=None)
 
 

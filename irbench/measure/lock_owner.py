@@ -13,7 +13,7 @@ _LOCKS = Path("/proc/locks")
 
 
 def lock_owner(found: os.stat_result, lines: Iterable[str] | None = None) -> int | None:
-    """Return the number of the process that holds a file's lock; ``None`` where the kernel does not tell.
+    """Return the number of the process that holds a file's lock; ``None`` where the kernel does not report it.
 
     Args:
         found: Of the file.

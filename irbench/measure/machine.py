@@ -42,7 +42,7 @@ class MachineSnapshot:
         steal_ns: Time the hypervisor ran something else, over the measured processors.
         near: Ids in ``foreign`` that last ran on a measured processor; ``None`` where all are measured.
         own_ns: CPU time of this process and all that descend from it, ended ones included.
-        idleness: Of the measured processors; ``None`` where the kernel does not tell.
+        idleness: Of the measured processors; ``None`` where the kernel does not report it.
     """
 
     at_ns: int
@@ -93,7 +93,7 @@ def foreign_cpu_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
 
 
 def cpu_pressure() -> float | None:
-    """Return the share of the last 10 s in which some task waited for a processor; ``None`` where it is not told.
+    """Return the share of the last 10 s in which some task waited for a processor; ``None`` where it is unknown.
 
     Source: ``some avg10`` of ``/proc/pressure/cpu``, see the kernel's documentation of pressure stall information.
     """
@@ -121,7 +121,7 @@ def _visible_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
 def _unaccounted_ns(before: MachineSnapshot, after: MachineSnapshot) -> int | None:
     """Return how much busier the processors were than our own tree made them, less what may be rounding.
 
-    ``None`` where the kernel does not tell how busy they were.
+    ``None`` where the kernel does not report how busy they were.
 
     Time that is not idle is exact where time that is busy is sampled. A tick for each processor is left out: totals
     are cut off to whole ticks, and waking up an idle processor takes it time that no process is charged with.

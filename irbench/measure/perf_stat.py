@@ -75,7 +75,7 @@ class PerfStat:
         self._process = _start([counting.perf, "stat", "-j", *counting.arguments, *attached], self._messages)
         self._ended = os.pidfd_open(self._process.pid)
         try:
-            self._tell("ping")
+            self._send("ping")
         except BaseException:
             self.close()
             raise
@@ -86,11 +86,11 @@ class PerfStat:
         Raises:
             CountingFailed: perf has ended, or gives no answer.
         """
-        self._tell("enable")
+        self._send("enable")
 
     def disable(self) -> None:
         """Let the counters stand still; raises as :meth:`enable` does."""
-        self._tell("disable")
+        self._send("disable")
 
     def finish(self) -> str:
         """End perf and return what it wrote.
@@ -120,7 +120,7 @@ class PerfStat:
             os.close(descriptor)
         self._control = -1
 
-    def _tell(self, word: str) -> None:
+    def _send(self, word: str) -> None:
         os.write(self._control, f"{word}\n".encode())
         ready = wait([self._acknowledged, self._ended], _ANSWER_S)
         if self._acknowledged in ready:

@@ -105,8 +105,8 @@ def chosen_kinds(joined: JoinedCell, keys: Mapping[NodeSet, str]) -> tuple[Opera
 
 def _has_its_nodes(operator: JoinedOperator, kinds: Mapping[str, OperatorClass]) -> bool:
     """Whether a product, convolution or recurrence of the runtime is joined with one."""
-    told = class_of_kind(operator.profile.kind, kinds)
-    return told not in (OperatorClass.MATRIX, OperatorClass.RECURRENT) or told is operator.operator_class
+    reported = class_of_kind(operator.profile.kind, kinds)
+    return reported not in (OperatorClass.MATRIX, OperatorClass.RECURRENT) or reported is operator.operator_class
 
 
 def _node_set(joined: JoinedCell, nodes: tuple[str, ...], places: Sequence[int]) -> NodeSet:

@@ -62,9 +62,11 @@ def match_operators(
 class _Names:
     """What nodes are found by."""
 
-    def __init__(self, nodes: Sequence[GraphNode], told: Collection[str], kinds: Mapping[str, OperatorClass]) -> None:
+    def __init__(
+        self, nodes: Sequence[GraphNode], reported: Collection[str], kinds: Mapping[str, OperatorClass]
+    ) -> None:
         self._nodes = nodes
-        self._told = told
+        self._reported = reported
         self._kinds = kinds
         self._by_name = {node.name: (place,) for place, node in enumerate(nodes)}
         self._by_tensor = {tensor: (place,) for place, node in enumerate(nodes) for tensor in node.outputs if tensor}
@@ -76,8 +78,8 @@ class _Names:
         """Return the nodes that an operator names; ``None`` where it names none of the graph."""
         if operator.is_overhead:
             return Match((), "overhead")
-        told = operator.nodes or (operator.name,)
-        found = self._named(told, self._node, "name") or self._named(told, self._tensor, "tensor")
+        reported = operator.nodes or (operator.name,)
+        found = self._named(reported, self._node, "name") or self._named(reported, self._tensor, "tensor")
         return found if found is None or operator.nodes or self._is_credible(operator, found) else None
 
     def _is_credible(self, operator: OperatorProfile, found: Match) -> bool:
@@ -89,10 +91,10 @@ class _Names:
         nodes = [self._nodes[place] for place in found.nodes]
         kind = class_of_kind(operator.kind, self._kinds)
         fits = kind is OperatorClass.OTHER or kind in {node.operator_class for node in nodes}
-        return fits and all(node.name not in self._told for node in nodes)
+        return fits and all(node.name not in self._reported for node in nodes)
 
-    def _named(self, told: Iterable[str], find: _Find, matched_by: MatchedBy) -> Match | None:
-        places = sorted({place for name in told for place in find(name)})
+    def _named(self, reported: Iterable[str], find: _Find, matched_by: MatchedBy) -> Match | None:
+        places = sorted({place for name in reported for place in find(name)})
         return Match(tuple(places), matched_by) if places else None
 
     def _node(self, name: str) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
 from irbench.row_figures import Spans
-from irbench.row_names import name_of, tell_apart
+from irbench.row_names import distinguish, name_of
 from irbench.stats.estimators import median
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
@@ -45,7 +45,7 @@ def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[st
         plan: What was asked for, from the run's document.
     """
     names = cold_names(table)
-    cells = tell_apart({row.id: name_of(row) for row in table.rows})
+    cells = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "cold starts", inputs_text(table.given_inputs))
     return PlainView(
@@ -152,7 +152,7 @@ def _still_warm(table: ColdTable, names: Mapping[tuple[str, CacheState], str]) -
             continue
         name = names[row.id, row.cache]
         if row.resident_share is None:
-            yield f"{name}: the kernel does not tell whether its files left the page cache; run as their owner."
+            yield f"{name}: the kernel does not show whether its files left the page cache; run as their owner."
         elif row.resident_share > _STILL_WARM:
             yield (
                 f"{name}: {100 * row.resident_share:.0f} % of its files stayed in memory, so a start after a reboot"

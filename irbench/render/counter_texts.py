@@ -139,9 +139,9 @@ def _no_pmu(_facts: Facts) -> tuple[str, str]:
 
 def _not_permitted(facts: Facts) -> tuple[str, str]:
     level = facts.get("level")
-    told = "" if level is None else f" (kernel.perf_event_paranoid is {level})"
+    level_text = "" if level is None else f" (kernel.perf_event_paranoid is {level})"
     return (
-        f"the kernel does not permit it{told}",
+        f"the kernel does not permit it{level_text}",
         "Allow it: sudo sysctl kernel.perf_event_paranoid=1; in a container also --cap-add PERFMON.",
     )
 
@@ -176,7 +176,7 @@ def _toplev_failed(facts: Facts) -> tuple[str, str]:
 def _several_kinds_of_cores(_facts: Facts) -> tuple[str, str]:
     return (
         "the processor has several kinds of cores, whose nodes would be mixed",
-        "Ask for --counters topdown: perf tells its shares for each kind.",
+        "Ask for --counters topdown: perf reports its shares for each kind.",
     )
 
 

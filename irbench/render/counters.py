@@ -24,7 +24,7 @@ from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.render.timelines import timeline_table
-from irbench.row_names import name_of, tell_apart
+from irbench.row_names import distinguish, name_of
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
 __all__ = ["RANGE", "counter_views", "counting_notes", "spanned_figure"]
@@ -50,7 +50,7 @@ def counter_views(
         environment: The machine, from the run's document.
         plan: What was asked for, from the run's document.
     """
-    names = tell_apart({row.id: name_of(row) for row in table.rows})
+    names = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "counters")
     figures = PlainView(

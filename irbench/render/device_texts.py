@@ -20,7 +20,7 @@ _REASONS: Mapping[AbsenceReason, str] = {
     "no-driver": "there is no driver",
     "not-visible": "CUDA_VISIBLE_DEVICES hides them",
     "unknown-order": (
-        "CUDA_VISIBLE_DEVICES does not tell NVML which ones are used; name them by UUID (nvidia-smi -L), or set"
+        "NVML numbers GPUs in another order than CUDA_VISIBLE_DEVICES may; name them by UUID (nvidia-smi -L), or set"
         " CUDA_DEVICE_ORDER=PCI_BUS_ID"
     ),
     "unreadable": "NVML, the driver's library, cannot read them; see nvidia-smi",

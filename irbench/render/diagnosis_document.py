@@ -1,6 +1,6 @@
 """What the doctor found, as a document for programs.
 
-The document's keys are stable; ``null`` is what is not told or was not asked for:
+The document's keys are stable; ``null`` is what is unknown or was not asked for:
 
 ``machine``
     What stays: every attribute of :class:`irbench.diagnostics.facts.Machine`. ``confinement`` has ``landlock`` (its

@@ -137,7 +137,7 @@ def _affinity(facts: Facts) -> FindingWords:
 
 
 def _counters(facts: Facts) -> FindingWords:
-    reasons = {name: Obstacle(told["code"], told["facts"]) for name, told in facts["unavailable"].items()}
+    reasons = {name: Obstacle(missing["code"], missing["facts"]) for name, missing in facts["unavailable"].items()}
     (names, obstacle), *others = not_counted(tuple(reasons), reasons)
     also = "".join(f"; {name}: {obstacle_text(reason)}" for name, reason in others)
     is_forbidden = obstacle.code == "not-permitted"

@@ -46,7 +46,9 @@ def _native(facts: Facts, _: Context) -> str:
 
 def _untold(facts: Facts, _: Context) -> str:
     backends = facts["backends"]
-    return f"not profiled: {listing(backends)}, which {'does' if len(backends) == 1 else 'do'} not tell operator times"
+    return (
+        f"not profiled: {listing(backends)}, which {'does' if len(backends) == 1 else 'do'} not report operator times"
+    )
 
 
 def _static(facts: Facts, _: Context) -> str:
@@ -138,7 +140,7 @@ NOTES: Mapping[NoteCode, Text] = {
         {"backend": "openvino", "precision": "bf16", "measured": ["fp32"]},
     ),
     "no-operator-times": Text(
-        "`irbench profile` without `--backends` leaves out backends that do not tell how long operators take",
+        "`irbench profile` without `--backends` leaves out backends that do not report how long operators take",
         _untold,
         {"backends": ["mine"]},
     ),

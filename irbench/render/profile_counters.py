@@ -115,9 +115,9 @@ def _counted_times(
     for row in report.classes:
         large = [cell for cell in cut if cell in row.figures and row.figures[cell].share.value >= LEAST_CLASS_SHARE]
         none = dict.fromkeys(large, percent(0, 0))
-        told = [found.get((cell.id, row.operator_class), none.get(cell.id, NOT_MEASURED)) for cell in cells]
-        if set(told) != {NOT_MEASURED}:
-            texts[class_name(row.operator_class)] = told
+        texts_by_cell = [found.get((cell.id, row.operator_class), none.get(cell.id, NOT_MEASURED)) for cell in cells]
+        if set(texts_by_cell) != {NOT_MEASURED}:
+            texts[class_name(row.operator_class)] = texts_by_cell
     return texts
 
 

@@ -83,9 +83,9 @@ def headline_lines(report: ProfileReport) -> Iterator[str]:
 def _latencies(report: ProfileReport) -> str:
     """Return what each backend takes without profiling, the fastest first."""
     first, *others = [(cell.label, _estimated_ms(cell.plain_ns)) for cell in report.by_latency]
-    told = (f"{first[0]} takes {first[1]} ms", *(f"{label} {latency} ms" for label, latency in others))
+    parts = (f"{first[0]} takes {first[1]} ms", *(f"{label} {latency} ms" for label, latency in others))
     fastest = f": {report.fastest.label} is fastest" if report.fastest is not None else ""
-    return f"Without profiling {', '.join(told)}{fastest}."
+    return f"Without profiling {', '.join(parts)}{fastest}."
 
 
 def _reservation(cell: CellSummary) -> str:
@@ -200,12 +200,12 @@ def _slowdown(cell: CellSummary) -> str:
 
 def _joined(cell: CellSummary) -> str:
     """Return how operators were joined, where that is worth a word."""
-    told = [
+    parts = [
         f"{percent(cell.matched[way], 0)} {MATCHED_TEXTS[way]}"
         for way in _DOUBTFUL
         if cell.matched.get(way, 0.0) >= _TOLD_SHARE
     ]
-    return f"{cell.label}: {', '.join(told)}." if told else ""
+    return f"{cell.label}: {', '.join(parts)}." if parts else ""
 
 
 def _rounded(cell: CellSummary) -> str:

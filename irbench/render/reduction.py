@@ -54,7 +54,7 @@ REDUCTION_TEXTS: Mapping[Conclusion, str] = {
     "whole": "no smaller part of its {nodes} was found to show that {what}",
     "stopped": "{kept} of {nodes} {show} that {what}; --budget was used up before more could be left out",
     "absent": "the whole graph does not show that {what}",
-    "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may tell",
+    "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may help",
     "interrupted": "interrupted: {kept} of {nodes} show that {what}",
 }
 VERDICT_TEXTS: Mapping[Verdict, str] = {
@@ -62,11 +62,11 @@ VERDICT_TEXTS: Mapping[Verdict, str] = {
     "absent": "does not show it",
     "small": "loses too little of the time",
     "undecided": "undecided",
-    "other": "cannot tell",
+    "other": "inconclusive",
 }
 CONFIRMATION_TEXTS: Mapping[Verdict, str] = {
     **VERDICT_TEXTS,
-    "undecided": "was not decided: a larger --budget may tell",
+    "undecided": "was not decided: a larger --budget may help",
 }
 UNCUTTABLE_TEXTS: Mapping[UncuttableReason, str] = {
     "no-inputs": "nothing in it depends on the inputs of the model",
@@ -74,7 +74,7 @@ UNCUTTABLE_TEXTS: Mapping[UncuttableReason, str] = {
     "no-tensor": "'{value}' at its edge is no tensor",
     "no-array": "'{value}' at its edge has a type that NumPy cannot store",
 }
-_UNKNOWN: Mapping[Verdict, str] = {"undecided": "undecided", "other": "could not tell"}
+_UNKNOWN: Mapping[Verdict, str] = {"undecided": "undecided", "other": "inconclusive"}
 """Verdicts that leave open whether what was left out is needed."""
 _STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicable": "not run"}
 _SHORT_CALL_MS = 0.1

@@ -78,8 +78,12 @@ def _name(cell: CellResult, result: GroupResult) -> str:
 
     A row that failed has nothing in that column.
     """
-    told = cell.effective.get("precision") is not None
-    alike = [row for row in result.cells if _shown_as(row, precision=told) == _shown_as(cell, precision=told)]
+    with_precision = cell.effective.get("precision") is not None
+    alike = [
+        row
+        for row in result.cells
+        if _shown_as(row, precision=with_precision) == _shown_as(cell, precision=with_precision)
+    ]
     return cell.label if len(alike) == 1 else f"{cell.label} {cell.requested.precision}"
 
 

@@ -96,7 +96,7 @@ def _soak_text(groups: Sequence[PlannedGroup], asked: SoakPlan) -> str:
     if asked.calls is not None:
         return f"soak: {rows} one after the other, {asked.calls} calls each"
     whole_s = asked.seconds * sum(len(group.measured) for group in groups)
-    return f"soak: {rows} one after the other, {asked.seconds:.0f} s each, {whole_s:.0f} s in all besides their starts"
+    return f"soak: {rows} one after the other, {asked.seconds:.0f} s each, {whole_s:.0f} s in all, plus start-up"
 
 
 def first_run_text(model: str, backends: Sequence[str]) -> str:

@@ -33,7 +33,7 @@ class Sample(NamedTuple):
         row: What the table calls the cell.
         cell: Its id.
         launch: Number of the launch in its table.
-        kind: ``round`` for calls that are compared in turns, ``tail`` for the uninterrupted ones of ``--tail``,
+        kind: ``round`` for interleaved calls, which are compared, ``tail`` for the uninterrupted ones of ``--tail``,
             ``paced`` for those of ``--pace``, ``sustained`` for the sum over a cell's run alone.
         block: Number of the block in its launch; ``None`` for all but rounds.
         disturbed: Whether something outside disturbed the block.

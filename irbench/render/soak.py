@@ -14,7 +14,7 @@ from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
-from irbench.row_names import name_of, tell_apart
+from irbench.row_names import distinguish, name_of
 from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakStop, SoakTable
 from irbench.stats.soak import blocks_left_out
 from irbench.stats.trend import FEWEST_VALUES
@@ -40,7 +40,7 @@ def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[st
         environment: The machine, from the run's document.
         plan: What was asked for, from the run's document.
     """
-    names = tell_apart({row.id: name_of(row) for row in table.rows})
+    names = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "soak", inputs_text(table.given_inputs))
     return PlainView(

@@ -96,9 +96,7 @@ def times_text(tables: Sequence[SweepTable], expected_s: Mapping[str, float], mo
     cells = sum(len(table.cells) for table in tables)
     most = sum(most_s[table.id] for table in tables)
     known = [expected_s[table.id] for table in tables if table.id in expected_s]
-    text = (
-        f"{plural(cells, 'cell')} in {plural(len(tables), 'table')}; time limit {duration_text(most)} besides exports"
-    )
+    text = f"{plural(cells, 'cell')} in {plural(len(tables), 'table')}; time limit {duration_text(most)} plus exports"
     if any(table.step is not None for table in tables):
         text += ", less where curves end early"
     text += "; a first launch may take longer"

@@ -30,7 +30,10 @@ TUNING_TEXTS: Mapping[Conclusion, str] = {
     "better": "best: {setting}",
     "preview": "best so far: {setting}; too few launches for an interval, a larger --budget has more",
     "reference": "best: {setting}; no setting is known to be better",
-    "undecided": "undecided: {leader} looks better than {setting}, but not for certain; a larger --budget may tell",
+    "undecided": (
+        "undecided: {leader} looks better than {setting}, but the confidence interval of their ratio includes 1;"
+        " a larger --budget may help"
+    ),
     "doubtful": "undecided: {leader} looks better than {setting}, but something disturbed the confirmation;"
     " irbench show {run} says what",
     "unopposed": "best: {setting}; no default and no vendor's hint can be compared with it",

@@ -87,7 +87,7 @@ def _partly_elsewhere(cell: Cell, effective: Mapping[str, Scalar]) -> Failure | 
     if elsewhere == 0:
         return None
     if elsewhere is None:
-        message = f"{cell.backend} does not tell which nodes run elsewhere than on {cell.device}"
+        message = f"{cell.backend} does not report which nodes run elsewhere than on {cell.device}"
         return Failure("device", message, "Leave --require-full out, or update the runtime.")
     operators = str(effective.get("operators_elsewhere")).replace(",", ", ")
     message = f"{elsewhere} of {nodes} nodes run elsewhere than on {cell.device}: {operators}"

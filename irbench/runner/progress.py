@@ -51,8 +51,8 @@ class Progress:
         """What tells this table from the others: the model, and batches and sizes where there are several."""
         batch = [] if self.batch is None else [f"batch {self.batch}"]
         batches = [f"batches {', '.join(map(str, self.batches))}"] if self.batches else []
-        told = (*batch, *batches, *(f"{name} {size}" for name, size in self.sizes.items()))
-        return f"{self.model} {', '.join(told)}".rstrip()
+        parts = (*batch, *batches, *(f"{name} {size}" for name, size in self.sizes.items()))
+        return f"{self.model} {', '.join(parts)}".rstrip()
 
 
 class BatchFacts(TypedDict):

@@ -76,10 +76,10 @@ class _Soaked(CellOutcome):
         """Append a block to the series.
 
         Raises:
-            CellFailed: The kernel does not tell how much memory the process has.
+            CellFailed: The kernel does not report how much memory the process has.
         """
         if block.resident_bytes is None:
-            raise CellFailed(Failure("measure", "the kernel does not tell its memory", "Mount /proc to soak it."))
+            raise CellFailed(Failure("measure", "the kernel does not report its memory", "Mount /proc to soak it."))
         self.calls.append(block.calls + (self.calls[-1] if self.calls else 0))
         self.elapsed_ns.append(block.wall_ns + (self.elapsed_ns[-1] if self.elapsed_ns else 0))
         self.median_ns.append(block.median_ns)

@@ -55,7 +55,7 @@ def processors_in_use(cells: Iterable[Cell], measured: int) -> int:
 def run_queue_share(round_: Round) -> float | None:
     """Return how long the cell's threads were ready but did not run, as a fraction of the round's wall time.
 
-    ``None`` where the kernel does not tell.
+    ``None`` where the kernel does not report it.
     """
     waited_ns = round_.evidence.run_queue_wait_ns
     return None if waited_ns is None else waited_ns / max(1, round_.evidence.wall_ns)

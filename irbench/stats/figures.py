@@ -20,7 +20,6 @@ __all__ = [
     "Rounds",
     "by_launch",
     "calls_to_bound",
-    "can_tell_p90",
     "frames_by_launch",
     "frames_per_second",
     "latency_ms",
@@ -34,6 +33,7 @@ __all__ = [
     "private_memory_bytes",
     "rounds_that_count",
     "span_over_launches",
+    "supports_p90",
     "sustained_by_launch",
     "tail_percentiles_ms",
 ]
@@ -95,7 +95,7 @@ def by_launch(rounds: Rounds) -> list[Rounds]:
     return list(of_launch.values())
 
 
-def can_tell_p90(rounds: Rounds) -> bool:
+def supports_p90(rounds: Rounds) -> bool:
     """Whether these rounds hold enough calls, one for each sample, to bound their p90."""
     samples = sum(round_.latency_ns.size for _, round_ in rounds)
     return samples >= calls_to_bound(90) and all(launch.calls_per_sample == 1 for launch, _ in rounds)
@@ -122,7 +122,7 @@ def latency_ms(rounds: Rounds, tails: Sequence[NDArray[np.int64]], timing: Timin
     pooled_ms = np.concatenate([np.empty(0), *tails]) / 1e6
     return LatencyMs(
         p50=percentile(values_ms, 50),
-        p90=percentile(values_ms, 90) if can_tell_p90(rounds) else None,
+        p90=percentile(values_ms, 90) if supports_p90(rounds) else None,
         p99=median(p99) if p99 else None,
         p99_9=percentile(pooled_ms, 99.9) if p99 and pooled_ms.size >= calls_to_bound(99.9) else None,
         min=float(values_ms.min()) if calls == 1 else None,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from irbench.record import LaunchRecord
 from irbench.spec import Group
 from irbench.stats.estimators import median
-from irbench.stats.figures import Rounds, by_launch, can_tell_p90, percentile_ms, rounds_that_count
+from irbench.stats.figures import Rounds, by_launch, percentile_ms, rounds_that_count, supports_p90
 from irbench.stats.observed import Observed
 from irbench.stats.standing import Standing
 
@@ -39,5 +39,5 @@ def within_max_latency(
 
 def _latency_ms(rounds: Rounds) -> float:
     launches = by_launch(rounds)
-    percent = 90 if all(map(can_tell_p90, launches)) else 50
+    percent = 90 if all(map(supports_p90, launches)) else 50
     return median([percentile_ms(percent)(own) for own in launches])

@@ -32,7 +32,6 @@ from irbench.stats.estimators import median
 from irbench.stats.figures import (
     Rounds,
     by_launch,
-    can_tell_p90,
     frames_per_second,
     latency_ms,
     launch_levels,
@@ -45,6 +44,7 @@ from irbench.stats.figures import (
     private_memory_bytes,
     rounds_that_count,
     span_over_launches,
+    supports_p90,
     sustained_by_launch,
 )
 from irbench.stats.latency_limit import within_max_latency
@@ -210,7 +210,7 @@ def _filled(
         row,
         latency_ms=latency,
         p50_over_launches=spans(percentile_ms(50)),
-        p90_over_launches=spans(percentile_ms(90)) if all(map(can_tell_p90, by_launch(rounds))) else None,
+        p90_over_launches=spans(percentile_ms(90)) if all(map(supports_p90, by_launch(rounds))) else None,
         fps=fps(rounds),
         fps_over_launches=spans(fps),
         new_shape_ms=median(new_shape) if new_shape else None,
@@ -247,12 +247,16 @@ def _compared(
     others = [cell for cell in standing.compared if cell != baseline]
     found = speedups(launches, others, baseline, timing)
     return {
-        cell: replace(row, speedup=_told(found[cell], row.id, baseline, records, standing)) if cell in found else row
+        cell: replace(row, speedup=_reported(found[cell], row.id, baseline, records, standing))
+        if cell in found
+        else row
         for cell, row in rows.items()
     }
 
 
-def _told(speedup: Speedup, cell: str, baseline: str, records: Sequence[LaunchRecord], standing: Standing) -> Speedup:
+def _reported(
+    speedup: Speedup, cell: str, baseline: str, records: Sequence[LaunchRecord], standing: Standing
+) -> Speedup:
     """Return a speedup with why it is marked, and whether the answers behind it were checked."""
     verified = all(_is_verified(records, either) for either in (cell, baseline))
     return replace(speedup, reason=standing.mixed(cell), verified=verified)

@@ -1,4 +1,4 @@
-"""What can go wrong with a store's files, said so that it can be mended."""
+"""What can go wrong with a store's files, said so that it can be fixed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def read_bytes(path: Path, *, follow: bool = True, most_bytes: int = LARGEST_BYT
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn the failure to read ``path`` into an error that says how to mend it."""
+    """Turn the failure to read ``path`` into an error that says how to fix it."""
     try:
         yield
     except OSError as error:
@@ -95,11 +95,11 @@ def unreadable(path: Path | str, error: OSError) -> IrbenchError:
 
 @contextmanager
 def explained(path: Path, otherwise: str = "name another folder with --results or IRBENCH_RESULTS") -> Iterator[None]:
-    """Turn the failure to write ``path`` into an error that says how to mend it.
+    """Turn the failure to write ``path`` into an error that says how to fix it.
 
     Args:
         path: What is written.
-        otherwise: What else can be done where it cannot be mended.
+        otherwise: What else can be done where it cannot be fixed.
     """
     try:
         yield

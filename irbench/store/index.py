@@ -47,7 +47,7 @@ class _NotOurs(sqlite3.DatabaseError):
 
 
 class Index:
-    """The SQLite file. Whatever is wrong with it is mended by making it anew, and it may be missing altogether."""
+    """The SQLite file. Whatever is wrong with it is fixed by making it anew, and it may be missing altogether."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from irbench.cold_row import ColdRow, ColdTable
 from irbench.result import CellResult, GroupResult, RunDocument
 from irbench.row import State, is_too_slow
-from irbench.row_names import name_of, row_names, tell_apart
+from irbench.row_names import distinguish, name_of, row_names
 from irbench.soak_row import SoakRow, SoakTable
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
@@ -62,7 +62,7 @@ def _rows(document: RunDocument) -> Iterator[tuple[CellResult | ColdRow | SoakRo
 
 
 def _names(rows: Collection[CellResult | ColdRow | SoakRow]) -> dict[str, str]:
-    return tell_apart({row.id: name_of(row, getattr(row, "model", None) or "") for row in rows})
+    return distinguish({row.id: name_of(row, getattr(row, "model", None) or "") for row in rows})
 
 
 def _is_measured(row: CellResult | ColdRow | SoakRow) -> bool:

@@ -1,4 +1,4 @@
-"""The machine: which processors and how much memory we may use, and what the results must say about it."""
+"""The machine: which processors and how much memory are available, and what the results must say about it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
         try:
             found.update((cpu, *parse_cpu_list(read_text(_topology(cpu) / "thread_siblings_list"))))
         except ValueError:
-            found.add(cpu)  # the kernel does not tell
+            found.add(cpu)  # the kernel does not report it
     return frozenset(found)
 
 
@@ -120,7 +120,7 @@ def throttled_ns() -> int:
 
 
 def require_linux() -> None:
-    """Refuse to measure where the kernel does not tell what the protocol needs.
+    """Refuse to measure where the kernel does not report what the protocol needs.
 
     Raises:
         IrbenchError: This is not Linux.

@@ -29,7 +29,7 @@ class Residency:
     Attributes:
         size_bytes: Of all files whose pages the kernel tells of.
         resident_bytes: What of that is in memory, in whole pages.
-        unknown_bytes: Size of the files whose pages the kernel does not tell of: those of another owner that may not
+        unknown_bytes: Size of the files whose pages the kernel does not report: those of another owner that may not
             be written either.
     """
 
@@ -85,7 +85,7 @@ def _residency(file: Path) -> Residency:
         size_bytes = os.fstat(descriptor).st_size
         if not size_bytes:
             return Residency()
-        if not _is_told(file):
+        if not _is_reported(file):
             return Residency(unknown_bytes=size_bytes)
         with closing(mmap.mmap(descriptor, size_bytes, mmap.MAP_PRIVATE)) as pages:
             resident_bytes = _resident_pages(pages, size_bytes) * mmap.PAGESIZE
@@ -94,18 +94,18 @@ def _residency(file: Path) -> Residency:
 
 def _resident_pages(pages: mmap.mmap, size_bytes: int) -> int:
     view = (ctypes.c_char * size_bytes).from_buffer(pages)
-    told = ctypes.create_string_buffer(-(-size_bytes // mmap.PAGESIZE))
+    resident = ctypes.create_string_buffer(-(-size_bytes // mmap.PAGESIZE))
     try:
         libc = ctypes.CDLL(None, use_errno=True)
-        if libc.mincore(ctypes.c_void_p(ctypes.addressof(view)), ctypes.c_size_t(size_bytes), told):
+        if libc.mincore(ctypes.c_void_p(ctypes.addressof(view)), ctypes.c_size_t(size_bytes), resident):
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code))
-        return sum(told.raw.translate(_IN_MEMORY)[: len(told)])
+        return sum(resident.raw.translate(_IN_MEMORY)[: len(resident)])
     finally:
         del view  # a mapping that something points into cannot be closed
 
 
-def _is_told(file: Path) -> bool:
+def _is_reported(file: Path) -> bool:
     """Whether the kernel tells this user which pages of a file are in memory; to others it says that all are.
 
     Source: mincore(2), NOTES, and ``can_do_mincore`` of the kernel.

@@ -110,8 +110,8 @@ class Belief:
         """Return values that some settings may have together, shape ``(count, places)``."""
         settings, fit = self._evidence.settings, self._fit
         across = fit.correlation(settings.distances(places, self._evidence.places))
-        told = np.linalg.solve(self._evidence.covariance(fit), across.T)
-        covariance = fit.variance * (fit.correlation(settings.distances(places, places)) - across @ told)
+        solved = np.linalg.solve(self._evidence.covariance(fit), across.T)
+        covariance = fit.variance * (fit.correlation(settings.distances(places, places)) - across @ solved)
         # a square root by eigenvalues: rounding leaves some a little below zero
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -135,10 +135,10 @@ def believe(settings: Settings, measured: Mapping[int, Sequence[float]]) -> Beli
     )
     fit = _fitted(evidence)
     across = fit.correlation(settings.distances(range(len(settings.points)), evidence.places))
-    told = np.linalg.solve(evidence.covariance(fit), np.column_stack([evidence.means - fit.mean, across.T]))
-    unexplained = 1 - np.einsum("ij,ji->i", across, told[:, 1:])
+    solved = np.linalg.solve(evidence.covariance(fit), np.column_stack([evidence.means - fit.mean, across.T]))
+    unexplained = 1 - np.einsum("ij,ji->i", across, solved[:, 1:])
     deviation = np.sqrt(fit.variance * np.maximum(unexplained, 0.0))
-    return Belief(fit.mean + across @ told[:, 0], deviation, evidence, fit)
+    return Belief(fit.mean + across @ solved[:, 0], deviation, evidence, fit)
 
 
 def _fitted(evidence: _Evidence) -> _Fit:
@@ -146,9 +146,9 @@ def _fitted(evidence: _Evidence) -> _Fit:
     best = _in_closed_form(_Fit((_USUAL_RANGE,) * evidence.settings.axes, _USUAL_NOISE_SHARE), evidence)
     if len(evidence.places) < _FEWEST_TO_FIT:
         return best
-    told = [axis for axis in range(evidence.settings.axes) if evidence.distances[axis].any()]
+    varied = [axis for axis in range(evidence.settings.axes) if evidence.distances[axis].any()]
     for _ in range(_ROUNDS):
-        for axis in told:
+        for axis in varied:
             changed = (replace(best, ranges=_replaced(best.ranges, axis, value)) for value in _RANGES)
             best = _likeliest(best, changed, evidence)
         best = _likeliest(best, (replace(best, noise=noise) for noise in _NOISE_SHARES), evidence)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from irbench.worker.confinement_variable import CONFINEMENT
 
 if CONFINEMENT in os.environ:  # before NumPy starts threads, which would stay free
-    from irbench.worker.confined_start import confine_as_told
+    from irbench.worker.confined_start import confine_as_asked
 
-    confine_as_told()
+    confine_as_asked()
 
 from irbench.measure import process_start as process_start  # first: it reads the clock when it is imported
 

@@ -29,7 +29,7 @@ class FirstAnswer:
         first_line_ns: When the process executed its first line, on the clock that all processes share.
         phases_ns: Duration of ``import``, ``load``, ``compile`` and ``first_inference``, in nanoseconds; ``import``
             includes that of NumPy.
-        read_bytes: What the process fetched from disks; ``None`` where the kernel does not tell.
+        read_bytes: What the process fetched from disks; ``None`` where the kernel does not report it.
     """
 
     prepared: Prepared

@@ -10,7 +10,7 @@ from pathlib import Path
 from irbench.system.confinement import Confinement, confine
 from irbench.worker.confinement_variable import CONFINEMENT
 
-__all__ = ["confine_as_told", "confined_environment"]
+__all__ = ["confine_as_asked", "confined_environment"]
 
 
 def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str]:
@@ -29,20 +29,20 @@ def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str
         from irbench.worker.scratch import no_temporary_folder  # a worker that confines itself imports this module too
 
         raise no_temporary_folder(error) from error
-    told = {
+    settings = {
         "readable": list(map(str, allowed.readable)),
         "writable": [str(folder), *map(str, allowed.writable)],
         "for_runtime": allowed.for_runtime,
     }
-    return {CONFINEMENT: json.dumps(told), "TMPDIR": str(folder)}
+    return {CONFINEMENT: json.dumps(settings), "TMPDIR": str(folder)}
 
 
-def confine_as_told() -> None:
+def confine_as_asked() -> None:
     """Confine this process as its environment says.
 
     Raises:
         OSError: The kernel refuses.
     """
-    told = json.loads(os.environ[CONFINEMENT])
-    readable, writable = (tuple(map(Path, told[name])) for name in ("readable", "writable"))
-    confine(Confinement(readable, writable, told["for_runtime"]))
+    settings = json.loads(os.environ[CONFINEMENT])
+    readable, writable = (tuple(map(Path, settings[name])) for name in ("readable", "writable"))
+    confine(Confinement(readable, writable, settings["for_runtime"]))

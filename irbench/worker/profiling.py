@@ -126,7 +126,7 @@ class ProfileHost(PlainHost):
         backend, cell = self._backend, self._task.cell
         if not isinstance(backend, ProfilingBackend):
             raise IrbenchError(
-                f"{cell.backend} does not tell how long operators take.", hint="Leave it out of --backends."
+                f"{cell.backend} does not report how long operators take.", hint="Leave it out of --backends."
             )
         self._profiled = backend.compile_profiled(artifact, cell.load, cell.device, self._phases)
         return self._profiled

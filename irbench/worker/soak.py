@@ -24,7 +24,7 @@ class SoakBlock:
         calls: How many were made, settle calls included.
         wall_ns: Duration of the block, in nanoseconds.
         median_ns: Median latency of a call, in nanoseconds.
-        resident_bytes: The process's resident memory after the last call; ``None`` where the kernel does not tell.
+        resident_bytes: The process's resident memory after the last call; ``None`` where the kernel does not report it.
     """
 
     calls: int
@@ -60,7 +60,7 @@ class SoakHost(CellHost):
 
 
 def resident_bytes(process: Path = Path("/proc/self")) -> int | None:
-    """Return a process's resident memory in bytes; ``None`` where the kernel does not tell.
+    """Return a process's resident memory in bytes; ``None`` where the kernel does not report it.
 
     Args:
         process: Its folder in ``/proc``.

@@ -146,7 +146,7 @@ def test_a_backend_that_fails_or_cannot_profile_is_a_reason_and_the_others_go_on
     )
     assert called.code == 1
     assert "fake-b: it records no operators. ask another backend" in called.out
-    assert "fake-f: fake-f does not tell how long operators take. Leave it out of --backends." in called.out
+    assert "fake-f: fake-f does not report how long operators take. Leave it out of --backends." in called.out
     assert "fake-c: " in called.out
     assert "fake-a spends" in called.out
     assert "dynamic shapes" not in called.out
@@ -244,7 +244,7 @@ def test_progress_is_heard(model: Path) -> None:
         (("MODEL", "--compare", "graph+basic", "--optimize", "basic"), "--compare and --optimize cannot be combined."),
         (("MODEL", "--threads", "1,2"), "is not a whole number"),
         (("MODEL", "--optimize", "none,basic"), "none,basic"),
-        (("MODEL", "--backends", "fake-f"), "Nothing can be profiled: fake-f does not tell how long operators take."),
+        (("MODEL", "--backends", "fake-f"), "Nothing can be profiled: fake-f does not report how long operators take."),
         (("MODEL", "--trace", "/nowhere/t.json"), "/nowhere is not a folder"),
         (("nowhere.onnx",), "nowhere.onnx"),
     ],

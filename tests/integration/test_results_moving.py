@@ -270,7 +270,7 @@ def test_a_document_larger_than_that_of_any_run_is_refused_before_it_is_read(roo
 def test_a_model_is_not_overwritten_by_an_export(root: Path, tmp_path: Path) -> None:
     measured(root)
     (tmp_path / "model.onnx").write_bytes(b"weights")
-    assert refused(results(root, "export", "latest", "-o", tmp_path / "model.onnx"), "tells no format", ".tar.gz")
+    assert refused(results(root, "export", "latest", "-o", tmp_path / "model.onnx"), "Unknown file format", ".tar.gz")
     archive = ("--format", "archive", "--force", "-o", tmp_path / "model.onnx")
     assert refused(results(root, "export", "latest", *archive), "does not end with .tar.gz", ".tar.gz")
     assert (tmp_path / "model.onnx").read_bytes() == b"weights"

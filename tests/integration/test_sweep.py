@@ -65,7 +65,7 @@ def test_a_plan_is_measured_table_by_table_with_the_rows_that_it_names(plan: Pat
 def test_a_plan_lists_its_cells_with_the_time_that_stored_runs_took(plan: Path) -> None:
     expanded = irbench("plan", "expand", plan)
     assert expanded.code == 0
-    assert "6 cells in 2 tables; time limit 0 s besides exports" in expanded.err
+    assert "6 cells in 2 tables; time limit 0 s plus exports" in expanded.err
     assert expanded.out.count("limit 0 s") == 6
     assert irbench("sweep", plan, "--only", "batch=1").code == 0
     again = irbench("plan", "expand", plan)

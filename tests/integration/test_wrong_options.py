@@ -1,4 +1,4 @@
-"""Every wrong option of the real command line is one line that says what is wrong, and one that mends it."""
+"""Every wrong option of the real command line is one line that says what is wrong, and one that says how to fix it."""
 
 from __future__ import annotations
 

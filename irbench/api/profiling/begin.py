@@ -54,7 +54,7 @@ def with_capable_backends(planned: PlannedGroup, *, were_named: bool) -> Planned
 
 
 def _unable(backend: str) -> Failure:
-    return Failure("plan", f"{backend} does not tell how long operators take", "Leave it out of --backends.")
+    return Failure("plan", f"{backend} does not report how long operators take", "Leave it out of --backends.")
 
 
 def begun_profile(options: ProfileOptions, request: RunRequest, planned: PlannedGroup) -> ProfileDocument:
@@ -155,5 +155,5 @@ def _read(path: Path, inputs: tuple[TensorSpec, ...], made_from: Path | None) ->
 
 def _kinds(cells: Sequence[Cell]) -> Iterator[tuple[str, Mapping[str, OperatorClass]]]:
     for backend in dict.fromkeys(cell.backend for cell in cells):
-        told = registry.describe(registry.BACKENDS, backend).operator_kinds
-        yield backend, {kind: OperatorClass(name) for kind, name in told.items()}
+        reported = registry.describe(registry.BACKENDS, backend).operator_kinds
+        yield backend, {kind: OperatorClass(name) for kind, name in reported.items()}

@@ -99,10 +99,10 @@ def command(
     from irbench.api.options import RunOptions
     from irbench.api.progress import displayed
     from irbench.cli.output.console import command_line
-    from irbench.cli.output.stderr import plugin_warnings_told
+    from irbench.cli.output.stderr import plugin_warnings_shown
 
     asked = RunOptions(command=command_line(), **options)
     refuse_overwriting_models(asked.models, output)
-    with plugin_warnings_told(), displayed() as reporter:
+    with plugin_warnings_shown(), displayed() as reporter:
         asked = with_environments(asked, (a, b), backend, reporter.say)
     return measured(asked, form, output, strict=strict)

@@ -9,7 +9,7 @@ import click
 
 from irbench.api.backend_rows import as_json, as_table, backend_rows
 from irbench.cli.options.formats import TABLE_OR_JSON
-from irbench.cli.output.stderr import plugin_warnings_told, say
+from irbench.cli.output.stderr import plugin_warnings_shown, say
 
 __all__ = ["command"]
 
@@ -29,7 +29,7 @@ def command(look: bool, form: Literal["table", "json"]) -> None:
     """
     from irbench.cli.output import console
 
-    with plugin_warnings_told():
+    with plugin_warnings_shown():
         rows = backend_rows(look=look, say=say)
     if form == "json":
         console.print_data(json.dumps({"backends": [as_json(row) for row in rows]}, indent=2), None)

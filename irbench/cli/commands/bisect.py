@@ -93,12 +93,12 @@ def command(
     from irbench.api.options import RunOptions
     from irbench.api.progress import displayed
     from irbench.cli.output.console import command_line, print_data, to_text
-    from irbench.cli.output.stderr import plugin_warnings_told
+    from irbench.cli.output.stderr import plugin_warnings_shown
 
     run = RunOptions(command=command_line(), **options)
     refuse_overwriting_models((model,), output)
     asked = BisectOptions(model, runtime, first, last, backend, by, threshold, run)
-    with plugin_warnings_told(), displayed() as reporter:
+    with plugin_warnings_shown(), displayed() as reporter:
         found = bisect_with(asked, reporter)
     text = to_text(found.__rich__(), to_file=output is not None, crop=False) if form == "table" else found.to_text(form)
     print_data(text, output)

@@ -10,7 +10,7 @@ import click
 from irbench.cli.options.completion import BACKEND, MODEL
 from irbench.cli.options.formats import OUTPUT, RESULTS
 from irbench.cli.options.types import CPUS, DURATION, THREADS
-from irbench.cli.output.stderr import plugin_warnings_told, say
+from irbench.cli.output.stderr import plugin_warnings_shown, say
 
 if TYPE_CHECKING:
     from irbench.api.doctor import Diagnosis
@@ -98,7 +98,7 @@ def command(
         raise click.UsageError("--backend, --cpus, --no-lock and --results need --aa or --peak.")
     aa = None if model is None else SelfComparisonOptions(model, backend, threads, cpus, budget, results, no_lock)
     peaks = PeakOptions(backend, cpus, results, no_lock) if peak else None
-    with displayed() as reporter, plugin_warnings_told():
+    with displayed() as reporter, plugin_warnings_shown():
         found = diagnose(aa, reporter, peaks)
     _show(found, form, output)
     return int(found.exit_code)

@@ -64,8 +64,8 @@ def command(
     if compares and (batch is not None or shape):
         raise IrbenchError("--diff compares nodes, which have no sizes.", hint="Leave --batch and --shape out.")
     found = [inspect_at(model, batch, shape) for model in models]
-    for told in dict.fromkeys(graph.outdated for graph in found if graph.outdated):
-        say(told)
+    for message in dict.fromkeys(graph.outdated for graph in found if graph.outdated):
+        say(message)
     shown = GraphDifference(*found) if compares else found
     print_data(_as_text(shown, form, to_file=output is not None), output)
     _refuse_damaged_weights([graph.weights_problem for graph in found if graph.weights_problem is not None])

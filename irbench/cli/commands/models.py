@@ -11,7 +11,7 @@ import click
 from irbench.api.listings import models as list_models
 from irbench.cli.options.completion import FAMILY
 from irbench.cli.options.formats import TABLE_OR_JSON
-from irbench.cli.output.stderr import plugin_warnings_told, say
+from irbench.cli.output.stderr import plugin_warnings_shown, say
 from irbench.spec import InputSpec, shape_text
 from irbench.spi import ModelSource
 
@@ -40,7 +40,7 @@ def command(family: str, form: Literal["table", "json"]) -> None:
     """
     from irbench.cli.output import console
 
-    with plugin_warnings_told():
+    with plugin_warnings_shown():
         sources = list_models(family)
     if form == "json":
         console.print_data(json.dumps({"models": [_as_json(source) for source in sources]}, indent=2), None)

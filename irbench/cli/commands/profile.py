@@ -172,7 +172,7 @@ def _measured(model: str, options: dict[str, Any]) -> Profile:
     from irbench.api.profiling.profile import profile_with
     from irbench.api.progress import displayed
     from irbench.cli.output.console import command_line
-    from irbench.cli.output.stderr import plugin_warnings_told, say
+    from irbench.cli.output.stderr import plugin_warnings_shown, say
 
     launches, inferences, budget_s = (options.pop(name) for name in ("launches", "inferences", "budget"))
     plan = profile_plan(launches, inferences, budget_s)
@@ -180,7 +180,7 @@ def _measured(model: str, options: dict[str, Any]) -> Profile:
     single = {name: options.pop(name) for name in ("batch", "threads", "precision", "optimize")}
     lists: dict[str, Any] = {name: (value,) for name, value in single.items() if value is not None}
     run = RunOptions(command=command_line(), models=(model,), **lists, **options)
-    with plugin_warnings_told(), displayed() as reporter:
+    with plugin_warnings_shown(), displayed() as reporter:
         found = profile_with(ProfileOptions(run, plan, compared), reporter)
     say(f"stored in {found.folder}")
     return found

@@ -98,7 +98,7 @@ def command(
     from irbench.api.reduction.options import MIN_SHARE, REDUCE_BUDGET_S, ReduceOptions
     from irbench.api.reduction.reduce import expectation_of, reduce_with
     from irbench.cli.output.console import command_line, print_data, to_text
-    from irbench.cli.output.stderr import plugin_warnings_told
+    from irbench.cli.output.stderr import plugin_warnings_shown
 
     asked = ReduceOptions(
         model,
@@ -108,7 +108,7 @@ def command(
         MIN_SHARE if min_share is None else min_share,
         RunOptions(command=command_line(), **options),
     )
-    with plugin_warnings_told(), displayed() as reporter:
+    with plugin_warnings_shown(), displayed() as reporter:
         found = reduce_with(asked, reporter)
     print_data(to_text(found.__rich__(), crop=False) if form == "table" else found.to_text(form), None)
     return int(found.exit_code)

@@ -76,7 +76,7 @@ def command(
     from irbench.api.progress import displayed
     from irbench.api.receipt import ReplayOptions, replay_with
     from irbench.cli.output.console import print_data, to_text
-    from irbench.cli.output.stderr import plugin_warnings_told
+    from irbench.cli.output.stderr import plugin_warnings_shown
 
     asked = ReplayOptions(
         claim,
@@ -89,7 +89,7 @@ def command(
         no_lock=no_lock,
         results=results,
     )
-    with displayed() as reporter, plugin_warnings_told():
+    with displayed() as reporter, plugin_warnings_shown():
         found = replay_with(asked, reporter)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
     print_data(text, output)

@@ -98,7 +98,7 @@ def _rebuild(root: Path, others: list[str]) -> None:
     if others:
         raise IrbenchError(f"--rebuild and {_as_options(others)} cannot be combined.", hint="Rebuild first, then list.")
     listing = list_runs(root, anew=True)
-    _tell(listing.problems)
+    _warn(listing.problems)
     print_lines(
         f"index of {root} made anew: {plural(len(listing.entries), 'run')}, {len(listing.problems)} cannot be read"
     )
@@ -120,7 +120,7 @@ def _list(
     from irbench.store.listing import list_runs
 
     listing = list_runs(root)
-    _tell(listing.problems)
+    _warn(listing.problems)
     found = chosen_entries(listing.entries, model, backend, since, limit)
     if not found:
         say(f"No stored run in {root} matches." if listing.entries else f"No runs are stored in {root}.")
@@ -130,7 +130,7 @@ def _list(
         say_which_are_unfinished(found, named)
 
 
-def _tell(problems: Sequence[str]) -> None:
+def _warn(problems: Sequence[str]) -> None:
     for problem in problems:
         say(f"warning: {problem}")
 

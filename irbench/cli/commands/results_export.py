@@ -83,8 +83,8 @@ def export(
 
 
 def _format(form: str | None, output: Path | None) -> str:
-    told = format_for(output) if form is None and output is not None else None
-    return form or (told.name if told is not None else ARCHIVE)
+    chosen = format_for(output) if form is None and output is not None else None
+    return form or (chosen.name if chosen is not None else ARCHIVE)
 
 
 def _refuse_overwriting(output: Path) -> None:

@@ -10,7 +10,7 @@ from irbench.cli.options import measuring
 from irbench.cli.options.completion import PLAN
 from irbench.cli.options.formats import OUTPUT, RESULTS, TABLE_OR_JSON
 from irbench.cli.options.types import PlainDefault
-from irbench.cli.output.stderr import plugin_warnings_told, say
+from irbench.cli.output.stderr import plugin_warnings_shown, say
 
 __all__ = ["command"]
 
@@ -38,7 +38,7 @@ Examples:
 )
 @click.option("--skip", multiple=True, metavar="KEY=VALUE", help="Leave these cells out; may be repeated.")
 @click.option("--name", cls=PlainDefault, show_default="that of the plan", metavar="NAME", help="Name the sweep.")
-@measuring.seed("Seed for the order of the tables.", default=None, told="that of the plan")
+@measuring.seed("Seed for the order of the tables.", default=None, default_text="that of the plan")
 @measuring.NO_LOCK
 @click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner of a table is undecided.")
 @TABLE_OR_JSON
@@ -70,7 +70,7 @@ def command(
 
     call = SweepCall(resume, only, skip, name, seed, no_lock, results, command_line())
     asked = read_plan(plan)
-    with plugin_warnings_told(), displayed() as reporter:
+    with plugin_warnings_shown(), displayed() as reporter:
         found, ended = run_sweep(asked, call, reporter)
     text = found.to_json() if form == "json" else to_text(found.__rich__(), to_file=output is not None)
     print_data(text, output)

@@ -123,7 +123,7 @@ def command(
     from irbench.api.tuning.options import TUNE_BUDGET_S, TuneOptions
     from irbench.api.tuning.tune import tune_with
     from irbench.cli.output.console import command_line, print_data, to_text
-    from irbench.cli.output.stderr import plugin_warnings_told
+    from irbench.cli.output.stderr import plugin_warnings_shown
 
     run = RunOptions(command=command_line(), **options)
     refuse_overwriting_models((model,), output)
@@ -138,7 +138,7 @@ def command(
         optimize=optimize,
         run=run,
     )
-    with plugin_warnings_told(), displayed() as reporter:
+    with plugin_warnings_shown(), displayed() as reporter:
         found = tune_with(asked, reporter)
     text = to_text(found.__rich__(), to_file=output is not None, crop=False) if form == "table" else found.to_text(form)
     print_data(text, output)

@@ -73,7 +73,7 @@ EXPORT_FORMAT = click.option(
     "form",
     type=OneOf((ARCHIVE, *FORMATS)),
     metavar="FORMAT",
-    help=f"{ARCHIVE}, {', '.join(FORMATS)}. [default: what the name of FILE tells: {ARCHIVE} for .tar.gz]",
+    help=f"{ARCHIVE}, {', '.join(FORMATS)}. [default: by the extension of FILE: {ARCHIVE} for .tar.gz]",
 )
 COLUMNS = click.option(
     "--columns",

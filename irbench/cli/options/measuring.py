@@ -111,15 +111,15 @@ def backend(default: str) -> Decorator:
     )
 
 
-def seed(help_text: str, default: int | None = 0, told: str = "0") -> Decorator:
-    """Return ``--seed``; ``told`` is the default in words."""
+def seed(help_text: str, default: int | None = 0, default_text: str = "0") -> Decorator:
+    """Return ``--seed``; ``default_text`` is the default in words."""
     return click.option(
         "--seed",
         type=click.IntRange(0, 2**32 - 1),
         metavar="N",
         default=default,
         cls=PlainDefault,
-        show_default=told,
+        show_default=default_text,
         help=help_text,
     )
 

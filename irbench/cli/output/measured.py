@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.cli.output.resuming import say_how_to_resume
-from irbench.cli.output.stderr import plugin_warnings_told, say
+from irbench.cli.output.stderr import plugin_warnings_shown, say
 from irbench.errors import IrbenchError
 from irbench.system.file_states import exists, is_folder
 
@@ -53,7 +53,7 @@ def _written(
     from irbench.cli.output.exports import refuse_impossible, write_run
 
     refuse_impossible(form, output)
-    with plugin_warnings_told(), displayed() as reporter:
+    with plugin_warnings_shown(), displayed() as reporter:
         stored = measure(reporter)
     try:
         write_run(stored.document, stored.folder, form, output)

@@ -14,7 +14,7 @@ import click
 from irbench.plain_text import plain_lines
 from irbench.system.home_warning import HomeWarning
 
-__all__ = ["home_warnings_told", "plugin_warnings_told", "say", "say_in_width", "say_on_terminal"]
+__all__ = ["home_warnings_shown", "plugin_warnings_shown", "say", "say_in_width", "say_on_terminal"]
 
 _USUAL_COLUMNS = 80
 _WARNING = "warning: "
@@ -66,7 +66,7 @@ def _columns() -> int:
 
 
 @contextmanager
-def home_warnings_told() -> Iterator[None]:
+def home_warnings_shown() -> Iterator[None]:
     """Have it be a line on stderr that models are kept in another folder than they should; others show as before."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", HomeWarning)
@@ -83,7 +83,7 @@ def home_warnings_told() -> Iterator[None]:
 
 
 @contextmanager
-def plugin_warnings_told() -> Iterator[None]:
+def plugin_warnings_shown() -> Iterator[None]:
     """Have each plugin that is broken become a line on stderr when the block ends, however it ends."""
     from irbench.registry import PluginWarning
 

@@ -152,7 +152,7 @@ def format_for(output: Path) -> ExportFormat | None:
     if found is None:
         endings = ", ".join(ending for form in _ALL for ending in form.endings)
         raise IrbenchError(
-            f"The name of {output} tells no format.",
+            f"Unknown file format: {output}.",
             hint=f"Names end with {endings}, or {_ARCHIVE_ENDINGS[0]} for an archive of runs. Or add --format:"
             f" {', '.join(FORMATS)}.",
         )

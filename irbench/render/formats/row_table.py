@@ -13,7 +13,7 @@ from irbench.errors import IrbenchError
 from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, ExportColumn, Kind, RowSource
 from irbench.render.json_text import json_line
 from irbench.result import RunDocument
-from irbench.row_names import name_of, row_names, tell_apart
+from irbench.row_names import distinguish, name_of, row_names
 from irbench.store.document import representable
 from irbench.suggestions import nearest
 
@@ -102,7 +102,7 @@ def row_sources(document: RunDocument) -> Iterator[RowSource]:
             RowSource(document, "cold-start", number, cold, row, labels[row.id, row.cache]) for row in cold.rows
         )
     for number, soak in enumerate(document.soaks):
-        names = tell_apart({row.id: name_of(row) for row in soak.rows})
+        names = distinguish({row.id: name_of(row) for row in soak.rows})
         yield from (RowSource(document, "soak", number, soak, row, names[row.id]) for row in soak.rows)
 
 

@@ -1,4 +1,4 @@
-"""Backends whose calls last exactly as long as one asks, by the real clock: what irbench's numbers are proven against.
+"""Backends whose calls last exactly as long as one asks, by the real clock: what irbench's numbers are checked against.
 
 ``known-a`` to ``known-e`` are one implementation under five names, so that one call of irbench compares their speeds:
 

@@ -105,7 +105,7 @@ def test_a_change_names_what_else_changed_with_it():
         ([*USUAL, *SLOWER, *USUAL], "p50>5%", "not-met"),
         (USUAL, "p50>5%", "not-met"),
     ],
-    ids=["confirmed", "smaller than the limit", "not confirmed", "mended since", "no change"],
+    ids=["confirmed", "smaller than the limit", "not confirmed", "fixed since", "no change"],
 )
 def test_only_the_newest_confirmed_change_meets_a_condition(values: Sequence[float], condition: str, outcome: str):
     found = history(values, condition)

@@ -68,7 +68,7 @@ def test_the_smallest_part_is_written_and_told(scratch: Path):
     assert (Path(report.folder) / "reduced.onnx").read_text() == "2 6"
     assert report.repeat[:3] == ("irbench", "run", "reduced.onnx")
     assert said[0] == "the whole graph: shows it, fake-b is 2.00x as fast as fake-a [1.90, 2.10]"
-    assert "4 nodes: cannot tell, 'v4' at its edge is no tensor" in said
+    assert "4 nodes: inconclusive, 'v4' at its edge is no tensor" in said
     assert not list(scratch.glob("part-*-runs"))
     text = str(Reduction(report))
     assert "2 of 8 nodes show that fake-a is slower than fake-b by 1.5x; none of them can be left out" in text
@@ -156,7 +156,7 @@ def test_after_a_refutation_without_time_nothing_is_said_to_be_needed(scratch: P
     assert "none of them can be left out" not in str(Reduction(report))
 
 
-@pytest.mark.parametrize(("unknown", "said"), [("undecided", "(2 undecided)"), ("other", "(2 could not tell)")])
+@pytest.mark.parametrize(("unknown", "said"), [("undecided", "(2 undecided)"), ("other", "(2 inconclusive)")])
 def test_nodes_are_needed_only_where_leaving_them_out_was_decided(unknown: Verdict, said: str, scratch: Path):
     report, _ = reduced(Judge({2, 6}, untold=lambda kept: unknown if len(kept) == 1 else "absent"), scratch)
     assert report.conclusion == "reduced"
@@ -185,7 +185,7 @@ def test_a_part_that_stays_undecided_may_show_it(scratch: Path):
     assert len(report.reduced.nodes) == 1
     for text in (str(Reduction(report)), Reduction(report).to_text("md")):
         assert "1 of 8 nodes may show that fake-a is slower than fake-b by 1.5x" in text
-        assert "the reduced graph was not decided: a larger --budget may tell." in text
+        assert "the reduced graph was not decided: a larger --budget may help." in text
 
 
 def test_without_time_for_it_nothing_is_measured_again(scratch: Path, monkeypatch: pytest.MonkeyPatch):
@@ -245,7 +245,7 @@ def test_a_budget_that_is_too_short_for_an_interval_is_told_before_anything_is_m
 def test_a_search_that_ended_without_an_interval_advises_a_larger_budget_alone():
     expected = ExpectedDifference("slower", "fake-a", "fake-b", 1.5)
     report = ReductionReport("own.onnx", expected, "undecided", 3, full=evidence("undecided"))
-    assert "a quieter machine may tell" in conclusion_text(report)
+    assert "a quieter machine may help" in conclusion_text(report)
     ended = replace(evidence("undecided"), speedup=speedup(2.1, 2.0, 2.2, "preview"))
     text = conclusion_text(replace(report, full=ended))
     assert text == (

@@ -130,11 +130,11 @@ def test_backends_show_themselves_as_a_table_with_a_line_for_each():
 
 def test_a_run_is_loaded_by_its_name_its_id_or_as_the_latest():
     named, unnamed = stored(name="before", note="without the patch"), stored()
-    told_apart = next(length for length in range(1, 27) if named.id[:length] != unnamed.id[:length])
+    distinguished = next(length for length in range(1, 27) if named.id[:length] != unnamed.id[:length])
     assert irbench.load("before").id == named.id
     assert irbench.load("before").note == "without the patch"
     for run in (named, unnamed):
-        assert irbench.load(run.id).id == irbench.load(run.id[:told_apart]).id == run.id
+        assert irbench.load(run.id).id == irbench.load(run.id[:distinguished]).id == run.id
     assert irbench.load().id == irbench.load("latest").id == max(named.id, unnamed.id)
     assert irbench.load(named.folder).id == named.id
     assert {entry.run_id for entry in irbench.results()} == {named.id, unnamed.id}
@@ -235,7 +235,7 @@ def test_a_run_is_written_to_a_file_whose_name_tells_the_format(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "keywords", "said"),
     [
-        ("run.txt", {}, "tells no format"),
+        ("run.txt", {}, "Unknown file format"),
         ("run.json", {}, "Several formats are .json files"),
         ("run.csv", {"format": "xml"}, "'xml' is no format"),
         ("run.csv", {"columns": ["p5_ms"]}, "did you mean p50_ms?"),

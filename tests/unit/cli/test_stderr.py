@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench.cli.output.stderr import home_warnings_told, plugin_warnings_told, say, say_in_width, say_on_terminal
+from irbench.cli.output.stderr import home_warnings_shown, plugin_warnings_shown, say, say_in_width, say_on_terminal
 from irbench.errors import IrbenchError
 from irbench.registry import PluginWarning
 from irbench.system.home_warning import HomeWarning
@@ -16,7 +16,7 @@ from irbench.system.home_warning import HomeWarning
 LINE = "error: one two three four five"
 
 
-@plugin_warnings_told()
+@plugin_warnings_shown()
 def failing_command() -> None:
     for _ in range(2):
         warnings.warn("irbench-shaky is broken.", PluginWarning, stacklevel=1)
@@ -31,10 +31,10 @@ def test_a_broken_plugin_is_told_once_also_where_the_command_fails(capsys: pytes
 
 def test_where_models_are_kept_is_told_and_other_warnings_show_as_before(capsys: pytest.CaptureFixture[str]):
     before = warnings.showwarning
-    with home_warnings_told(), pytest.warns(UserWarning, match="another") as others:
+    with home_warnings_shown(), pytest.warns(UserWarning, match="another") as others:
         warnings.warn("another", UserWarning, stacklevel=1)
     assert len(others) == 1
-    with home_warnings_told():
+    with home_warnings_shown():
         warnings.warn(HomeWarning(Path("/image"), Path("/tmp/irbench-1")), stacklevel=1)
     assert capsys.readouterr().err.startswith("warning: /image cannot be written: models are kept in /tmp/irbench-1.")
     assert warnings.showwarning is before

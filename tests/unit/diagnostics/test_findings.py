@@ -1,4 +1,4 @@
-"""What disturbs measurement on a made-up machine, and what mends it."""
+"""What disturbs measurement on a made-up machine, and what fixes it."""
 
 from __future__ import annotations
 

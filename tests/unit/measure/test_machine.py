@@ -134,7 +134,7 @@ print(round(used * 1e9))
 
 
 @pytest.mark.ci
-@pytest.mark.skipif(snapshot().idleness is None, reason="the kernel does not tell how long processors were idle")
+@pytest.mark.skipif(snapshot().idleness is None, reason="the kernel does not report how long processors were idle")
 @pytest.mark.parametrize("all_measured", [True, False])
 def test_processes_that_live_too_short_to_be_seen_are_foreign_all_the_same(*, all_measured: bool) -> None:
     cpu = min(os.sched_getaffinity(0))

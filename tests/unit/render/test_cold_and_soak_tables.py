@@ -41,7 +41,7 @@ def test_few_rounds_make_a_preview_that_says_what_is_missing():
 
 def test_files_that_stay_in_memory_are_told_and_so_is_ignorance():
     assert "ort, cold cache: 40 % of its files stayed in memory" in shown(cold(resident=0.4), 160)
-    assert "the kernel does not tell whether its files left" in shown(cold(resident=None), 160)
+    assert "the kernel does not show whether its files left" in shown(cold(resident=None), 160)
     assert "stayed in memory" not in shown(cold(), 160)
 
 

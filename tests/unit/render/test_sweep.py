@@ -86,7 +86,7 @@ def test_the_time_of_a_plan_is_its_budgets_and_what_is_known_of_stored_runs():
     plan = tables()
     most = {table.id: 60.0 for table in plan}
     assert times_text(plan, {}, most) == (
-        "4 cells in 2 tables; time limit 2 min besides exports; a first launch may take longer"
+        "4 cells in 2 tables; time limit 2 min plus exports; a first launch may take longer"
     )
     assert times_text(plan, {plan[0].id: 42.0}, most).endswith("; stored runs of 1 table took 42 s")
     curve = curve_tables()

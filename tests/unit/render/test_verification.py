@@ -73,13 +73,13 @@ def test_an_interrupted_suite_says_so():
 
 
 def test_a_models_row_says_how_far_its_outputs_are():
-    wrong = replace(CELL, label="openvino", state="mismatch", failure=Failure("verify", "wrong outputs", "Mend it."))
+    wrong = replace(CELL, label="openvino", state="mismatch", failure=Failure("verify", "wrong outputs", "Fix it."))
     report = ModelReport("mlp", Reference("export", "TensorFlow"), complete=True, cells=(CELL, wrong))
     said = model_view(report).as_markdown()
     assert said.startswith("mlp: outputs compared with TensorFlow at export\n")
     assert "| ort | fp32 | match | 2e-06 | 1e-06 | 1.000000 | - |" in said
     assert "| openvino | fp32 | WRONG |" in said
-    assert said.endswith("openvino: wrong outputs. Mend it.\n")
+    assert said.endswith("openvino: wrong outputs. Fix it.\n")
 
 
 def test_the_title_names_shapes_data_and_feedback():

@@ -1,4 +1,4 @@
-"""What we may use of the machine."""
+"""What of the machine irbench may use."""
 
 from __future__ import annotations
 

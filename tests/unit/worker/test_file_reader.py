@@ -115,7 +115,7 @@ def test_a_file_that_is_replaced_meanwhile_is_one_error(model: Path, monkeypatch
 def test_what_a_function_raises_arrives_with_its_remedy(model: Path) -> None:
     with pytest.raises(IrbenchError, match=r"This is wrong\.") as refused:
         read_with("refuse", model)
-    assert (refused.value.hint, refused.value.exit_code) == ("Mend it.", ExitCode.NOT_INSTALLED)
+    assert (refused.value.hint, refused.value.exit_code) == ("Fix it.", ExitCode.NOT_INSTALLED)
     with pytest.raises(IrbenchError, match="cannot be read: ValueError: no such thing") as failed:
         read_with("fail", model)
     assert failed.value.exit_code == ExitCode.USAGE

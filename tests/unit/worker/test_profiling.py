@@ -125,7 +125,7 @@ def test_a_profile_that_lacks_an_inference_is_no_result(tmp_path: Path, monkeypa
 
 
 def test_a_backend_that_cannot_profile_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(IrbenchError, match="fake-a does not tell how long operators take") as caught:
+    with pytest.raises(IrbenchError, match="fake-a does not report how long operators take") as caught:
         profiled(host_of(tmp_path, monkeypatch, FakeBackend("fake-a")))
     assert "--backends" in caught.value.hint
 

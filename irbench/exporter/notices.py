@@ -15,9 +15,9 @@ from irbench.exporter.identity import options_of, stored_options
 from irbench.exporter.options import ExportOptions
 from irbench.notices import ExportNotice
 
-__all__ = ["Tell", "bundle_facts", "bundle_used", "source_changed"]
+__all__ = ["Notify", "bundle_facts", "bundle_used", "source_changed"]
 
-Tell: TypeAlias = Callable[[ExportNotice], None]
+Notify: TypeAlias = Callable[[ExportNotice], None]
 
 
 def bundle_facts(card: Card, changed: Iterable[Path] = ()) -> dict[str, object]:
