@@ -29,6 +29,8 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 test: $(STAMP) lint types ## Lint, check types, run the fast tests: 9 minutes
 	$(PYTEST) -m "not slow and not ci"
 
+# Slow tests wait for budgets, deadlines and frozen processes: a third worker uses that time.
+test-ci test-all: WORKERS := 3
 test-ci: $(STAMP) pyright ## The slow tests that matter most: 8 minutes
 	$(PYTEST) -m ci
 
@@ -38,8 +40,6 @@ test-real: $(STAMP) ## Trained models from pinned wheels of the package registry
 test-laws: $(STAMP) ## The laws of hypothesis, tried on 1,000 examples each
 	$(PYTEST) --hypothesis-profile=explore -m "not slow"
 
-# Slow tests wait for budgets, deadlines and frozen processes: a third worker uses that time.
-test-all: WORKERS := 3
 test-all: $(STAMP) lint types pyright ## Every test but those of test-real, test-long and test-zoo: 35 minutes
 	$(PYTEST) -m "not zoo and not real and not long"
 

@@ -22,7 +22,7 @@ from irbench.spi import Array, AsyncSlot, Backend, Feed, Refusal, Session
 
 BATCH = 3
 _DONE_WITHIN_S = 30
-_PILOT_SAMPLES = 100
+_PILOT_NS = 100_000_000
 _SATURATED_NS = 600_000_000
 
 
@@ -132,8 +132,11 @@ def processors_used(name: str, artifact: Artifact, load: Load) -> tuple[float, f
         fed = lay_out(generate([InputSpec(tensor, -1.0, 1.0) for tensor in artifact.inputs], {}, 0), artifact)
         slots = session.open_slots(load.streams, "copy")
         driver = make_driver(slots, [fed] * len(slots), "copy")
-        pilot = driver.drive(_PILOT_SAMPLES)
-        samples = max(_PILOT_SAMPLES, _SATURATED_NS * _PILOT_SAMPLES // int(pilot.completion_ns[-1]))
+        samples, elapsed_ns = 1, 0
+        while elapsed_ns < _PILOT_NS:
+            samples *= 4
+            elapsed_ns = int(driver.drive(samples).completion_ns[-1])
+        samples = max(samples, _SATURATED_NS * samples // elapsed_ns)
         before = read_counters()
         driver.drive(samples)
         evidence = evidence_between(before, read_counters())

@@ -192,7 +192,7 @@ def test_it_loads_and_then_compiles_and_can_be_closed_twice(backend: str, ask: A
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("threads", "streams"), [(1, 1), pytest.param(2, 2, marks=pytest.mark.ci)])
+@pytest.mark.parametrize(("threads", "streams"), [(1, 1), (2, 2)])
 def test_it_uses_no_more_processors_than_threads_were_asked_for(
     backend: str, artifact: Any, tmp_path: Path, threads: int, streams: int
 ):

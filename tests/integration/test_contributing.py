@@ -52,6 +52,7 @@ def commands(heading: str) -> list[str]:
 def follow(folder: Path, command: str) -> str:
     """Call what the document says, in a shell's environment of its own; return what it printed."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    kept["PYTEST_DEBUG_TEMPROOT"] = str(folder)  # a pytest that starts elsewhere first removes what earlier ones left
     done = subprocess.run(shlex.split(command), cwd=folder, env=kept, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
