@@ -26,21 +26,21 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 	$(BIN)/irbench export resnet50
 	$(BIN)/irbench run resnet50 --backends tf,tf-xla,ort,openvino
 
-test: $(STAMP) lint types ## Lint, check types, run the fast tests: 9 minutes
+test: $(STAMP) lint types ## Lint, check types, run the fast tests: 3 minutes
 	$(PYTEST) -m "not slow and not ci"
 
 # Slow tests wait for budgets, deadlines and frozen processes: a third worker uses that time.
 test-ci test-all: WORKERS := 3
-test-ci: $(STAMP) pyright ## The slow tests that matter most: 8 minutes
+test-ci: $(STAMP) pyright ## The tests of most of a second and more that continuous integration runs: 12 minutes
 	$(PYTEST) -m ci
 
 test-real: $(STAMP) ## Trained models from pinned wheels of the package registry, on real inputs: about 10 minutes
 	$(PYTEST) -m real
 
 test-laws: $(STAMP) ## The laws of hypothesis, tried on 1,000 examples each
-	$(PYTEST) --hypothesis-profile=explore -m "not slow"
+	$(PYTEST) --hypothesis-profile=explore -m "hypothesis and not slow"
 
-test-all: $(STAMP) lint types pyright ## Every test but those of test-real, test-long and test-zoo: 35 minutes
+test-all: $(STAMP) lint types pyright ## Every test but those of test-real, test-long and test-zoo: 30 minutes
 	$(PYTEST) -m "not zoo and not real and not long"
 
 test-long: $(STAMP) ## ONNX's whole suite, dropped preconditions of passes, long simulations: 8 minutes

@@ -29,7 +29,7 @@ LARGEST_ERROR = 0.01
 """Of a throughput, and of a speedup between backends that do what a clock says."""
 
 _HELD_SHARE = 17 / 20
-_TOLD_APART_SHARE = 2 / 20
+_DISTINGUISHED_SHARE = 2 / 20
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def missed_ratios(figures: Sequence[RatioFigures], largest_error: float | None =
             error, limit = percent(figure.median_error), f"{largest_error * 100:g} %"
             yield f"The median error{of} at the ratio {figure.ratio:.2f} is {error}, above {limit}."
         distinguished = figure.verdicts.get("faster", 0) + figure.verdicts.get("slower", 0)
-        allowed = math.ceil(_TOLD_APART_SHARE * figure.runs)
+        allowed = math.ceil(_DISTINGUISHED_SHARE * figure.runs)
         if figure.ratio == 1 and distinguished > allowed:
             yield f"{distinguished} of {figure.runs} runs{of} tell equals apart; {allowed} may."
 

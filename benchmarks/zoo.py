@@ -98,10 +98,10 @@ def _names(patterns: Sequence[str]) -> list[str]:
     missing = {name: lacking for name in chosen if (lacking := missing_distributions(name))}
     if missing:
         parts = sorted(set().union(*missing.values()))
-        reported = f"{len(missing)} of {len(chosen)} models are left out, because {', '.join(parts)} is not installed."
+        message = f"{len(missing)} of {len(chosen)} models are left out, because {', '.join(parts)} is not installed."
         if len(missing) == len(chosen):
-            raise IrbenchError(reported, hint=f"Install it: {install_command(*parts)}")
-        click.echo(reported, err=True)
+            raise IrbenchError(message, hint=f"Install it: {install_command(*parts)}")
+        click.echo(message, err=True)
     return [name for name in chosen if name not in missing]
 
 

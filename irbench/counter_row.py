@@ -51,7 +51,7 @@ class CountedLaunch:
     Attributes:
         round: Counted from 0.
         phases: What each phase came to.
-        nodes_missing: Why toplev told no nodes in this launch; null where it did, or was not asked.
+        nodes_missing: Why toplev reported no nodes in this launch; null where it did, or was not asked.
     """
 
     round: int

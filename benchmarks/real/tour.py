@@ -191,8 +191,8 @@ class _Visitor:
         self.verified.extend(_verified(graph, reported) if reported is not None else ())
 
     def _optimize(self, source: object, output: Path, data: Path, *how: str) -> Path | None:
-        reported = self._call(f"optimize {' '.join(how[1:])}", "optimize", source, "--data", data, *how, "-o", output)
-        return output if reported is not None else None
+        written = self._call(f"optimize {' '.join(how[1:])}", "optimize", source, "--data", data, *how, "-o", output)
+        return output if written is not None else None
 
     def _judge(self, converted: Path | None, expected: Sequence[Sequence[Array]]) -> None:
         found = None if converted is None else self._answers(INT8, converted)

@@ -1,1 +1,1 @@
-"""What stored runs say together: how two of them differ, how figures developed, and whether a claim holds again."""
+"""What stored runs say together: how two of them differ, how figures changed, and whether a claim holds again."""

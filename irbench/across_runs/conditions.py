@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
-"""``undecided``: the change is beyond the limit, and its interval does not exclude that nothing changed."""
+"""``undecided``: the change is beyond the limit, and its interval includes no change."""
 
 _FORM = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*([<>])\s*([+-]?\d+(?:\.\d+)?)\s*([%a-zA-Z]*)\s*", re.ASCII)
 _UNITS: Mapping[Unit, Mapping[str, float]] = {

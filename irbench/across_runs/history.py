@@ -1,4 +1,4 @@
-"""How the figures of a model developed over the runs of one machine, and where their level changed."""
+"""How the figures of a model changed over the runs of one machine, and where their level changed."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def history_of(
     conditions: Sequence[Condition] = (),
     problems: Sequence[Problem] = (),
 ) -> ModelHistory:
-    """Return how a model's figures developed.
+    """Return how a model's figures changed.
 
     Args:
         model: Its name.

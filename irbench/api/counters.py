@@ -42,7 +42,7 @@ def with_cycles(counting: Counting | None) -> Counting | None:
     return replace(
         counting,
         events=(*counting.events, *found.events),
-        reported={**counting.reported, **found.reported},
+        perf_names={**counting.perf_names, **found.perf_names},
         user_only=counting.user_only or found.user_only,
         unavailable={**counting.unavailable, **found.unavailable},
     )

@@ -1,4 +1,4 @@
-"""``irbench.history``: how the figures of a model developed over the stored runs of a machine."""
+"""``irbench.history``: how the figures of a model changed over the stored runs of a machine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class HistoryOptions:
 
 
 class RunHistory(Displayable):
-    """How a model's figures developed.
+    """How a model's figures changed.
 
     Attributes:
         history: Everything that was found.
@@ -112,7 +112,7 @@ def history(
     fail_on: str | Iterable[str] | None = None,
     results: str | PathLike[str] | None = None,
 ) -> RunHistory:
-    """Return how latency, FPS, size, compile time and memory of a model developed over the runs of one machine.
+    """Return how latency, FPS, size, compile time and memory of a model changed over the runs of one machine.
 
     Args:
         model: Its name, or its ONNX file; the model of the newest run by default.

@@ -76,7 +76,7 @@ class RunKeywords(TypedDict, total=False):
         quick: 3 launches: large differences at once, wide intervals.
         thorough: 10 to 20 launches, intervals down to 0.5 %.
         tail: Also p99 and p99.9.
-        pace: Also latency where a call comes every so often: ``"10ms"`` or seconds.
+        pace: Also latency where calls come at a fixed interval: ``"10ms"`` or seconds.
         sustain: Also frames per second alone for so long in each launch.
         energy: Also joules per inference of each row alone, for 3 s in each launch without ``sustain``.
         require_full: Refuse rows of which some node runs on another device than was asked for.

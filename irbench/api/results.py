@@ -259,7 +259,7 @@ class Run(Displayable):
             columns: As :meth:`to_pandas` takes them; of the formats that are tables.
 
         Raises:
-            IrbenchError: The file's extension is of no known format, a value is none that the keyword takes, a library
+            IrbenchError: The file extension is unknown, a value is none that the keyword takes, a library
                 is not installed, samples are damaged, or the file cannot be written.
         """
         target = given_path("output", output)

@@ -146,7 +146,7 @@ def sweep(
     """Measure everything that a plan asks for, table after table in random order; each is stored as a run.
 
     Args:
-        plan: A TOML file, the name of a plan that irbench brings, or what such a file holds.
+        plan: A TOML file, the name of a plan that comes with irbench, or what such a file holds.
         resume: Go on with a sweep of this name: nothing that is measured is measured again, and a table that was
             interrupted goes on after its last launch.
         only: Cells to measure: ``"batch=8,backends=ort"``, or the beginning of an id. Several add up.

@@ -64,7 +64,7 @@ _COMMANDS = {
     "results": "List, remove, export and import stored runs.",
     "show": "Show a stored run again, or its raw samples.",
     "compare": "Compare stored runs: which rows became slower, and how sure that is.",
-    "history": "Show how the figures of a model developed over stored runs, and where they changed.",
+    "history": "Show how the figures of a model changed over stored runs, and where they changed.",
     "receipt": "Write what a run claims to one file that others can check.",
     "replay": "Measure what a receipt claims again: confirmed or refuted.",
     "completion": "Print the completion script for bash, zsh or fish.",
@@ -81,9 +81,9 @@ Examples:
 
 _EXIT_CODES = {
     "0": "success",
-    "1": "outputs do not match, soak found that memory grows, verify --between that operators changed, doctor --aa a"
-    " difference where there is none, compare or history a regression, replay that a claim does not hold, or reduce"
-    " that the whole graph does not show what is expected",
+    "1": "outputs do not match, soak found growing memory, verify --between found changed operators, doctor --aa found"
+    " a difference between equals, compare or history found a regression, replay refuted a claim, or reduce found that"
+    " the whole graph does not show what is expected",
     "2": "invalid arguments, nothing that can be measured, or a result or output that cannot be written",
     "3": "at least one row failed, or a run could not be exported or imported; the others are stored,"
     " exported or imported",

@@ -14,13 +14,13 @@ from irbench.counters.asking import (
     toplev_level,
 )
 from irbench.counters.figures import PHASES, RATIOS, CountedPhase, figures_of, unit_of
-from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_reported
+from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_from_messages
 from irbench.counters.perf_output import (
     EventCount,
     PerfReading,
     has_kind,
     is_user_only,
-    names_reported,
+    matching_names,
     of_kind,
     read_intervals,
     read_perf,
@@ -63,9 +63,9 @@ __all__ = [
     "has_kind",
     "is_user_only",
     "kind_and_share",
+    "matching_names",
     "metric_group_in",
-    "names_reported",
-    "obstacle_reported",
+    "obstacle_from_messages",
     "of_kind",
     "parse_counters",
     "read_intervals",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Obstacle", "ObstacleCode", "obstacle_reported"]
+__all__ = ["Obstacle", "ObstacleCode", "obstacle_from_messages"]
 
 ObstacleCode: TypeAlias = Literal[
     "no-perf",
@@ -52,12 +52,12 @@ class Obstacle:
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def obstacle_reported(said: str, paranoid: int | None) -> Obstacle:
+def obstacle_from_messages(said: str, paranoid: int | None) -> Obstacle:
     """Return what the messages of a perf that failed mean.
 
     Args:
         said: What it wrote to stderr.
-        paranoid: The kernel's level; ``None`` where it does not tell.
+        paranoid: The kernel's level; ``None`` where it is unknown.
     """
     if _UNKNOWN_OPTION.search(said):
         return Obstacle("old-perf")

@@ -19,7 +19,7 @@ __all__ = [
     "PerfReading",
     "has_kind",
     "is_user_only",
-    "names_reported",
+    "matching_names",
     "of_kind",
     "read_intervals",
     "read_perf",
@@ -83,7 +83,7 @@ def read_intervals(text: str) -> tuple[tuple[float, PerfReading], ...]:
     return tuple((end_s, _reading(tuple(lines))) for end_s, lines in by_end.items())
 
 
-def names_reported(event: str, reported: Collection[str]) -> tuple[str, ...]:
+def matching_names(event: str, reported: Collection[str]) -> tuple[str, ...]:
     """Return which of perf's names mean an event: several where it has one for each kind of core.
 
     perf writes ``cycles`` as ``cpu_core/cycles/`` and ``cpu_atom/cycles/`` where there are two kinds of cores, and adds

@@ -28,7 +28,7 @@ class Counting:
         level: The level that is asked of it.
         user_only: Whether the kernel's part is left out.
         unavailable: What was asked for and cannot be counted, with the reason.
-        reported: By event, the names that perf writes for it.
+        perf_names: By event, the names that perf writes for it.
     """
 
     plan: CounterPlan
@@ -41,12 +41,12 @@ class Counting:
     level: int | None = None
     user_only: bool = False
     unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
-    reported: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    perf_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def counts(self, reading: PerfReading) -> dict[str, EventCount]:
         """Return the counts of a reading: the user's events as the user wrote them, others by perf's names."""
-        own = {event: reading.count(self.reported.get(event, (event,))) for event in self.events}
-        mapped = {name for event in self.events for name in self.reported.get(event, (event,))}
+        own = {event: reading.count(self.perf_names.get(event, (event,))) for event in self.events}
+        mapped = {name for event in self.events for name in self.perf_names.get(event, (event,))}
         return {**own, **{name: count for name, count in reading.events.items() if name not in (mapped | own.keys())}}
 
     @property

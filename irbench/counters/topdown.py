@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from irbench.counters.perf_output import PerfReading, names_reported, of_kind
+from irbench.counters.perf_output import PerfReading, matching_names, of_kind
 
 __all__ = [
     "LEVEL_1",
@@ -142,7 +142,7 @@ def shares_of(reading: PerfReading, method: TopdownMethod) -> dict[str, float]:
 
 def _values(reading: PerfReading, events: Collection[str]) -> dict[str, float]:
     """Return what the events of a formula came to, without those that have no count."""
-    counts = {event: reading.count(names_reported(event, reading.events)) for event in events}
+    counts = {event: reading.count(matching_names(event, reading.events)) for event in events}
     return {event: count.value for event, count in counts.items() if count.value is not None}
 
 

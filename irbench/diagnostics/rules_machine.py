@@ -110,5 +110,5 @@ def counters(facts: Facts) -> Iterator[Finding]:
         return
     reasons = {name: {"code": reason.code, "facts": dict(reason.facts)} for name, reason in found.unavailable.items()}
     lasting = all(reason.code not in _FIXABLE for reason in found.unavailable.values())
-    counts = {"version": found.version, "available": list(found.available), "unavailable": reasons}
-    yield Finding("counters-missing", counts, lasting=lasting)
+    details = {"version": found.version, "available": list(found.available), "unavailable": reasons}
+    yield Finding("counters-missing", details, lasting=lasting)

@@ -11,11 +11,11 @@ from typing import Any
 from irbench import bundles, registry
 from irbench.bundles import Origin
 from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter.bundle_notices import Notify, bundle_used, source_changed
 from irbench.exporter.code import require_code
 from irbench.exporter.freshness import existing_bundle
 from irbench.exporter.identity import identity, stored_options, tool_versions
 from irbench.exporter.naming import free_name, owner_of, require_name
-from irbench.exporter.notices import Notify, bundle_used, source_changed
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.requirements import require_distributions

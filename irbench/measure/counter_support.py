@@ -25,9 +25,9 @@ from irbench.counters import (
     fitting_method,
     has_kind,
     is_user_only,
+    matching_names,
     metric_group_in,
-    names_reported,
-    obstacle_reported,
+    obstacle_from_messages,
     read_perf,
     shares_named,
     shares_of,
@@ -105,8 +105,8 @@ def _with_events(counting: Counting, processor: Processor, paranoid: int | None)
     return replace(
         counting,
         events=found.events,
-        reported=found.reported,
-        user_only=any(_is_narrowed(event, names) for event, names in found.reported.items()),
+        perf_names=found.perf_names,
+        user_only=any(_is_narrowed(event, names) for event, names in found.perf_names.items()),
         unavailable={**groups, **missing},
     )
 
@@ -115,30 +115,30 @@ def _with_events(counting: Counting, processor: Processor, paranoid: int | None)
 class _Openable:
     """Events by what perf calls them, and those that it cannot count."""
 
-    reported: Mapping[str, tuple[str, ...]]
+    perf_names: Mapping[str, tuple[str, ...]]
     unavailable: Mapping[str, Obstacle]
 
     @property
     def events(self) -> tuple[str, ...]:
-        return tuple(self.reported)
+        return tuple(self.perf_names)
 
 
 def _openable(perf: str, asked: Sequence[str], processor: Processor, paranoid: int | None) -> _Openable:
     """Return which events perf can count: all at once, and each alone where that gave no count or another name."""
     together = _count(perf, "-e", ",".join(asked))
-    reported: dict[str, tuple[str, ...]] = {}
+    perf_names: dict[str, tuple[str, ...]] = {}
     missing: dict[str, Obstacle] = {}
     for event in asked:
-        answer, names = together, names_reported(event, together.reading.events)
+        answer, names = together, matching_names(event, together.reading.events)
         if answer.code != 0 or _is_never_counted(answer.reading.count(names)):
             answer = _count(perf, "-e", event)
             names = _names_alone(event, answer.reading)
         obstacle = _obstacle(event, answer, names, processor, paranoid)
         if obstacle is None:
-            reported[event] = names
+            perf_names[event] = names
         else:
             missing[event] = obstacle
-    return _Openable(reported, missing)
+    return _Openable(perf_names, missing)
 
 
 def _is_never_counted(count: EventCount) -> bool:
@@ -148,7 +148,7 @@ def _is_never_counted(count: EventCount) -> bool:
 def _names_alone(event: str, reading: PerfReading) -> tuple[str, ...]:
     """Return the names of an event that was counted alone, so that what perf wrote is that event, whatever its name."""
     written = tuple(reading.events)
-    return names_reported(event, written) or (written if len(written) == 1 else ())
+    return matching_names(event, written) or (written if len(written) == 1 else ())
 
 
 def _is_narrowed(event: str, names: Iterable[str]) -> bool:
@@ -164,7 +164,7 @@ def _obstacle(
     One of a kind of core on which the short program did not run has no count there, and may have one in another.
     """
     if answer.code != 0:
-        said = obstacle_reported(answer.said, paranoid)
+        said = obstacle_from_messages(answer.said, paranoid)
         if said.code != "not-supported":
             return said
     elif not names:

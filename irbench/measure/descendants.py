@@ -20,7 +20,7 @@ _MINOR_FAULTS, _MAJOR_FAULTS = 7, 9  # fields 10 and 12 of proc(5), counted from
 def descendant_folders(process: int | None = None) -> Iterator[Path]:
     """Yield the folders in ``/proc`` of all living processes that descend from one, this one unless given."""
     folder = _PROC / str(process or os.getpid())
-    with contextlib.suppress(OSError):  # it ended, or this kernel does not report it
+    with contextlib.suppress(OSError):  # it ended, or this kernel does not list children
         for thread in (folder / "task").iterdir():
             for child in (thread / "children").read_text().split():
                 yield _PROC / child

@@ -84,7 +84,7 @@ def by_process(members: Iterable[int], proc: Path) -> dict[int, int]:
             try:
                 used_ns[member] = schedstat_ns(proc / str(member))[0]
             except (OSError, IndexError, ValueError):
-                continue  # it ended, or the kernel does not report it
+                continue  # it ended, or the kernel does not report its times
     return used_ns
 
 
@@ -100,7 +100,7 @@ def by_thread(members: Iterable[int], processors: Collection[int], proc: Path) -
                 if int(_stat_fields(thread)[_LAST_PROCESSOR]) in processors:
                     near.add(number)
             except (OSError, IndexError, ValueError):
-                continue  # it ended, or the kernel does not report it; the others still count
+                continue  # it ended, or the kernel does not report its times; the others still count
     return used_ns, frozenset(near)
 
 

@@ -123,9 +123,9 @@ def _is_fixed(value: onnx.ValueInfoProto) -> bool:
 def _content(tensor: onnx.TensorProto, *, tells: bool) -> _Described:
     from onnx import TensorProto
 
-    is_reported = tells or TensorProto.DataType.Name(tensor.data_type) in _CONTENT
+    keeps_values = tells or TensorProto.DataType.Name(tensor.data_type) in _CONTENT
     stored = (tensor.int64_data, tensor.int32_data, tensor.float_data, tensor.double_data)
-    data = (tensor.raw_data, *map(tuple, stored)) if is_reported else ()
+    data = (tensor.raw_data, *map(tuple, stored)) if keeps_values else ()
     return (tensor.data_type, tuple(tensor.dims), data)
 
 

@@ -28,8 +28,8 @@ __all__ = [
 Criterion: TypeAlias = Literal["slower", "wrong", "failing"]
 """What a graph must still show."""
 Verdict: TypeAlias = Literal["shows", "absent", "small", "undecided", "other"]
-"""``small``: the ratio is as expected, but hardly any of the time is lost here; ``other``: something else happens, so
-that the graph cannot tell, and the failure says what."""
+"""``small``: the ratio is as expected, but hardly any of the time is lost here; ``other``: it could not be
+tested, and the failure says why."""
 Conclusion: TypeAlias = Literal["reduced", "unconfirmed", "whole", "stopped", "absent", "undecided", "interrupted"]
 """``reduced``: leaving out any one node was tried; ``unconfirmed``: no smaller graph that showed it did when it was
 measured again; ``whole``: no smaller graph was found; ``stopped``: the time was used up before; ``absent``: the whole
@@ -101,7 +101,7 @@ class Candidate:
         nodes: How many nodes it has.
         verdict: Whether it shows what was expected.
         evidence: What the backends did with it; ``None`` where nothing was run.
-        failure: Why it cannot tell; ``None`` unless the verdict is ``other``.
+        failure: Why it could not be tested; ``None`` unless the verdict is ``other``.
         uncuttable: Why it is no graph; ``None`` where it is one.
     """
 

@@ -48,7 +48,7 @@ _WITHOUT_INTERVAL: Mapping[Counted, str] = {
 
 PROBLEM_TEXTS: Mapping[ProblemCode, Callable[[str, Mapping[str, Any]], str]] = {
     "unreadable": lambda _run, facts: str(facts["message"]),
-    "without-samples": lambda run, _facts: f"{run} lies here without its samples, and is not used.",
+    "without-samples": lambda run, _facts: f"{run} is stored without its samples, and is not used.",
     "figures-altered": lambda run, facts: (
         f"{run} is not used: the figures of {listing(facts['rows'])} do not follow from its samples, so it was changed."
     ),
@@ -76,11 +76,11 @@ DIFFERENCE_TEXTS: Mapping[DifferenceKind, str] = {
 CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
     "met": "met",
     "not-met": "not met",
-    "undecided": "undecided: beyond the limit, but the interval does not exclude that nothing changed",
+    "undecided": "undecided: beyond the limit, but the interval includes no change",
     "not-measured": "not measured on both sides",
 }
 
-_OPEN: Mapping[ConditionOutcome, str] = {"undecided": "undecided", "not-met": "not met, but not excluded either"}
+_OPEN: Mapping[ConditionOutcome, str] = {"undecided": "undecided", "not-met": "not met, but cannot be ruled out"}
 _REACHES = "the interval reaches beyond the limit"
 
 OBSTACLE_TEXTS: Mapping[ObstacleCode, Callable[[Mapping[str, Any]], str]] = {

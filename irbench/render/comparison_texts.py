@@ -58,10 +58,7 @@ def _replaced(facts: Facts, context: Context) -> str:
 def _preview(facts: Facts, _: Context) -> str:
     if facts.get("over_budget"):
         return f"Even one launch took longer than the budget; {facts['least_launches']} are needed."
-    return (
-        f"Only {facts['launches']} of the {plural(facts['least_launches'], 'launch')} that are needed fitted into"
-        " the budget."
-    )
+    return f"Only {facts['launches']} of the {plural(facts['least_launches'], 'required launch')} fit into the budget."
 
 
 def _needed(facts: Facts, _: Context) -> str:

@@ -68,7 +68,7 @@ def obstacle_text(obstacle: Obstacle) -> str:
 
 
 def nodes_missing_text(launches: Sequence[CountedLaunch]) -> str | None:
-    """Return in how many launches toplev told no nodes, with its last reason; ``None`` if it told them in each."""
+    """Return in how many launches toplev reported no nodes, with its last reason; ``None`` if in none."""
     missing = [launch.nodes_missing for launch in launches if launch.nodes_missing is not None]
     if not missing:
         return None
@@ -119,9 +119,9 @@ def not_counted(asked: Sequence[str], unavailable: Mapping[str, Obstacle]) -> It
 
 
 def _no_perf(facts: Facts) -> tuple[str, str]:
-    said = f" that counts ({facts['said']})" if facts.get("said") else ""
+    said = f" ({facts['said']})" if facts.get("said") else ""
     return (
-        f"there is no perf{said}",
+        f"no working perf was found{said}",
         "Install it: linux-perf on Debian, linux-tools on Ubuntu, perf on Fedora and Arch.",
     )
 
@@ -190,7 +190,7 @@ def _not_counted_here(facts: Facts) -> tuple[str, str]:
 
 
 def _not_named(_facts: Facts) -> tuple[str, str]:
-    return "perf counts it under no name of its own", "Name it: cpu/event=0xc0,name=retired/, for example."
+    return "perf counts it without a distinct name", "Name it: cpu/event=0xc0,name=retired/, for example."
 
 
 def _perf_failed(facts: Facts) -> tuple[str, str]:

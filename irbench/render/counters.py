@@ -161,7 +161,7 @@ def _unavailable(table: CounterTable) -> Iterator[Row]:
 
 
 def _without_nodes(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the rows of which toplev told no nodes in some launches, with its last reason."""
+    """Yield the rows of which toplev reported no nodes in some launches, with its last reason."""
     for row in table.rows:
         missing = nodes_missing_text(row.launches)
         if missing is not None:

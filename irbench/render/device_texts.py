@@ -20,7 +20,8 @@ _REASONS: Mapping[AbsenceReason, str] = {
     "no-driver": "there is no driver",
     "not-visible": "CUDA_VISIBLE_DEVICES hides them",
     "unknown-order": (
-        "NVML numbers GPUs in another order than CUDA_VISIBLE_DEVICES may; name them by UUID (nvidia-smi -L), or set"
+        "CUDA_VISIBLE_DEVICES uses CUDA's own numbering, or names parts of a GPU, which NVML cannot match; name GPUs by"
+        " UUID (nvidia-smi -L), or set"
         " CUDA_DEVICE_ORDER=PCI_BUS_ID"
     ),
     "unreadable": "NVML, the driver's library, cannot read them; see nvidia-smi",

@@ -41,7 +41,7 @@ def export_problems(bundle: Bundle) -> tuple[str, ...]:
     draws, layers = bundle.details.get(RANDOM_DRAWS), bundle.details.get("activation_problems")
     drawn = f"it draws random numbers ({draws}), so that its outputs cannot be compared" if draws else ""
     trained = bundle.details.get("training_layers")
-    in_training = f"layers called with training=True ({trained}) infer all the same, as in model.predict"
+    in_training = f"layers called with training=True ({trained}) run in inference mode anyway, as in model.predict"
     problems = (drawn, in_training if trained else "", str(layers or ""))
     return tuple(one_line(problem) for problem in problems if problem)
 

@@ -50,8 +50,8 @@ def _self_timed(facts: Facts, _: Context) -> str:
     if share is None or share >= _USUAL_SHARE:
         return text
     return (
-        f"{text}; its calls are only {share * 100:.2g} % of the time that it had, so it starts again often, or their"
-        " unit is wrong"
+        f"{text}; its calls fill only {share * 100:.2g} % of its time: it restarts often, or reports them in the wrong"
+        " unit"
     )
 
 
@@ -108,7 +108,7 @@ MARKS: Mapping[MarkCode, Text] = {
         "outputs differ from the reference by more than the tolerance, and keep `--min-accuracy` or `--metric`",
         lambda facts, _: (
             f"outputs are off by more than the tolerance of {facts['precision']}"
-            f" (max err {facts['max_rel']:.2g}), and good enough by the limit that was given"
+            f" (max err {facts['max_rel']:.2g}), but within the accuracy limit that was given"
         ),
         {"max_rel": 0.18, "precision": "bf16"},
     ),

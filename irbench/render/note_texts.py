@@ -44,7 +44,7 @@ def _native(facts: Facts, _: Context) -> str:
     )
 
 
-def _untold(facts: Facts, _: Context) -> str:
+def _not_profiled(facts: Facts, _: Context) -> str:
     backends = facts["backends"]
     return (
         f"not profiled: {listing(backends)}, which {'does' if len(backends) == 1 else 'do'} not report operator times"
@@ -57,8 +57,8 @@ def _static(facts: Facts, _: Context) -> str:
 
 def _lowered(facts: Facts, context: Context) -> str:
     return (
-        f"{context.name(facts['cell'])} cannot read IR version {facts['ir_version']}, which nothing in the graph needs:"
-        f" it was given {facts['lowered_ir_version']}"
+        f"{context.name(facts['cell'])} cannot read IR version {facts['ir_version']}, although the graph needs none"
+        f" later than {facts['lowered_ir_version']}: it was given {facts['lowered_ir_version']}"
     )
 
 
@@ -141,7 +141,7 @@ NOTES: Mapping[NoteCode, Text] = {
     ),
     "no-operator-times": Text(
         "`irbench profile` without `--backends` leaves out backends that do not report how long operators take",
-        _untold,
+        _not_profiled,
         {"backends": ["mine"]},
     ),
     "int8-static-chosen": Text(
@@ -162,8 +162,8 @@ NOTES: Mapping[NoteCode, Text] = {
     "accuracy-of-random-inputs": Text(
         "`--min-accuracy` or `--metric` without `--data`",
         lambda facts, _: (
-            f"accuracy is that of {plural(facts['samples'], 'random input')}, which says little about real"
-            " ones: give --data"
+            f"accuracy was measured on {plural(facts['samples'], 'random input')}, which says little about real"
+            " ones: use --data"
         ),
         {"samples": 32},
     ),

@@ -115,9 +115,9 @@ def _counted_times(
     for row in report.classes:
         large = [cell for cell in cut if cell in row.figures and row.figures[cell].share.value >= LEAST_CLASS_SHARE]
         none = dict.fromkeys(large, percent(0, 0))
-        texts_by_cell = [found.get((cell.id, row.operator_class), none.get(cell.id, NOT_MEASURED)) for cell in cells]
-        if set(texts_by_cell) != {NOT_MEASURED}:
-            texts[class_name(row.operator_class)] = texts_by_cell
+        cell_texts = [found.get((cell.id, row.operator_class), none.get(cell.id, NOT_MEASURED)) for cell in cells]
+        if set(cell_texts) != {NOT_MEASURED}:
+            texts[class_name(row.operator_class)] = cell_texts
     return texts
 
 
@@ -152,7 +152,7 @@ def _of_operators(counters: ProfileCounters) -> str:
 
 
 def _without_nodes(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]:
-    """Yield the cells of which toplev told no nodes in some launches."""
+    """Yield the cells of which toplev reported no nodes in some launches."""
     for cell in report.cells:
         missing = nodes_missing_text([launch for part in _parts_of(counters, cell) for launch in part.launches])
         if missing is not None:

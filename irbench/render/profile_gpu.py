@@ -15,7 +15,7 @@ from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["gpu_headlines", "gpu_notes", "gpu_table"]
 
-_TOLD_SHARE = 0.01
+_LEAST_SHARE = 0.01
 """The least share of the latency that is worth a word."""
 
 
@@ -69,10 +69,10 @@ def gpu_notes(document: ProfileDocument, cells: Sequence[CellSummary]) -> Iterat
 def _on_cpu(cell: CellSummary, gpu: GpuParts, nodes: object, elsewhere: object) -> Iterator[str]:
     """Yield how much ran on the CPU, where that is known and something did."""
     counted = f"{elsewhere} of {nodes} nodes" if isinstance(elsewhere, int) and elsewhere else ""
-    share = percent(gpu.on_cpu.value, 0) if gpu.on_cpu.value >= _TOLD_SHARE else "less than 1 %"
+    share = percent(gpu.on_cpu.value, 0) if gpu.on_cpu.value >= _LEAST_SHARE else "less than 1 %"
     if counted:
         yield f"{cell.label}: {counted} ran on the CPU, {share} of the latency."
-    elif gpu.on_cpu.value >= _TOLD_SHARE:
+    elif gpu.on_cpu.value >= _LEAST_SHARE:
         yield f"{cell.label}: operators that ran on the CPU took {share} of the latency."
 
 

@@ -48,7 +48,7 @@ PROFILE_STOPPED_TEXTS: Mapping[ProfileStop, str] = {
 }
 _SHORT_MS = 0.1
 _DOUBTFUL: tuple[MatchedBy, ...] = ("position", "signature", "unmatched")
-_TOLD_SHARE = 0.01
+_LEAST_SHARE = 0.01
 """The least share of the time that is worth a word on how it was joined."""
 
 
@@ -203,7 +203,7 @@ def _joined(cell: CellSummary) -> str:
     parts = [
         f"{percent(cell.matched[way], 0)} {MATCHED_TEXTS[way]}"
         for way in _DOUBTFUL
-        if cell.matched.get(way, 0.0) >= _TOLD_SHARE
+        if cell.matched.get(way, 0.0) >= _LEAST_SHARE
     ]
     return f"{cell.label}: {', '.join(parts)}." if parts else ""
 

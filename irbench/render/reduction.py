@@ -62,7 +62,7 @@ VERDICT_TEXTS: Mapping[Verdict, str] = {
     "absent": "does not show it",
     "small": "loses too little of the time",
     "undecided": "undecided",
-    "other": "inconclusive",
+    "other": "could not be tested",
 }
 CONFIRMATION_TEXTS: Mapping[Verdict, str] = {
     **VERDICT_TEXTS,
@@ -74,7 +74,7 @@ UNCUTTABLE_TEXTS: Mapping[UncuttableReason, str] = {
     "no-tensor": "'{value}' at its edge is no tensor",
     "no-array": "'{value}' at its edge has a type that NumPy cannot store",
 }
-_UNKNOWN: Mapping[Verdict, str] = {"undecided": "undecided", "other": "inconclusive"}
+_UNKNOWN: Mapping[Verdict, str] = {"undecided": "undecided", "other": "could not be tested"}
 """Verdicts that leave open whether what was left out is needed."""
 _STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicable": "not run"}
 _SHORT_CALL_MS = 0.1

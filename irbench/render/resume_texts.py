@@ -23,8 +23,8 @@ CHANGE_TEXTS: Mapping[ChangeKind, Callable[[RunChange], str]] = {
     "environment": _before_and_now,
     "confinement": lambda change: confinement_change(is_set=bool(change.now)),
     "setting": lambda change: f"the setting {_before_and_now(change)}",
-    "file": lambda change: f"{change.name} has another content",
-    "rows": lambda change: f"the table of {change.name} has other rows",
+    "file": lambda change: f"{change.name} has changed",
+    "rows": lambda change: f"the table of {change.name} has different rows",
 }
 
 

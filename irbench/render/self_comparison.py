@@ -23,9 +23,9 @@ def _outcome(compared: SelfComparison) -> str:
     if found is None:
         return f"Failed: {backend} does not have two valid results to compare; its row says why."
     if found.verdict == "preview":
-        needed = plural(compared.timing.min_launches, "launch")
+        needed = plural(compared.timing.min_launches, "required launch")
         return (
-            f"Undecided: only {launches} of the {needed} that are needed fitted into the budget. Allow more time"
+            f"Undecided: only {launches} of the {needed} fit into the budget. Allow more time"
             " with --budget."
         )
     if compared.outcome == "busy":

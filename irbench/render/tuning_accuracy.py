@@ -45,7 +45,7 @@ def accuracy_texts(report: TuningReport) -> Iterator[str]:
         yield "* off by more than the tolerance of its precision; the limit replaces it."
     if report.random_inputs:
         samples = plural(report.random_inputs, "random input")
-        yield f"{measure_text(limit)} on {samples} says little about real ones: give --data."
+        yield f"{measure_text(limit)} on {samples} says little about real ones: use --data."
 
 
 def _shown(report: TuningReport) -> Iterator[TunedSetting]:

@@ -38,7 +38,7 @@ class CountedPhases:
     Attributes:
         counts: By phase.
         timeline: Phase by phase, where counts were told in intervals.
-        nodes_missing: Why toplev told no nodes.
+        nodes_missing: Why toplev reported no nodes.
     """
 
     counts: dict[CountedPhase, PhaseCounts] = field(default_factory=dict[CountedPhase, PhaseCounts])

@@ -90,7 +90,7 @@ def changed_environment(document: RunDocument, environment: Mapping[str, Any]) -
 
 
 def _changed_files(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[RunChange]:
-    """Yield each file that has another content; what nobody could read then or cannot read now is not known."""
+    """Yield each file that has changed; what nobody could read then or cannot read now is not known."""
     for name, digest in before.items():
         if now.get(name, digest) != digest:
             yield RunChange("file", name)

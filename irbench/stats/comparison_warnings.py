@@ -110,7 +110,7 @@ def _excluded_blocks_matter(scene: Scene) -> Iterator[Warn]:
 def _fps_differ(scene: Scene) -> Iterator[Warn]:
     if scene.group.goal is not None or scene.group.objective == "fps":
         return  # something else was asked for, or speedups are ratios of throughputs
-    rows = _reported_otherwise(scene, lambda cell: frames_by_launch(scene.records, scene.launches, cell), _FPS_MOVE)
+    rows = _contradicting(scene, lambda cell: frames_by_launch(scene.records, scene.launches, cell), _FPS_MOVE)
     if rows:
         yield Warn("fps-differ", {"rows": rows})
 
@@ -122,7 +122,7 @@ def _sustained_differs(scene: Scene) -> Iterator[Warn]:
     def sustained(cell: str) -> Mapping[int, float]:
         return sustained_by_launch(scene.records, cell, scene.rows[cell].batch)
 
-    rows = _reported_otherwise(scene, sustained, _SUSTAINED_MOVES)
+    rows = _contradicting(scene, sustained, _SUSTAINED_MOVES)
     if rows:
         yield Warn("sustained-differs", {"rows": rows, "seconds": scene.timing.sustain})
 
@@ -130,15 +130,13 @@ def _sustained_differs(scene: Scene) -> Iterator[Warn]:
 def _paced_differs(scene: Scene) -> Iterator[Warn]:
     if scene.group.objective != "latency":
         return  # there speedups are ratios of something that a pace says nothing of
-    rows = _reported_otherwise(scene, lambda cell: paced_rate_by_launch(scene.records, cell), _PACED_MOVES)
+    rows = _contradicting(scene, lambda cell: paced_rate_by_launch(scene.records, cell), _PACED_MOVES)
     pairs = reversed_pairs(scene)
     if rows or pairs:
         yield Warn("paced-differs", {"rows": rows, "reversed": pairs, "pace_ms": 1e3 * scene.timing.pace})
 
 
-def _reported_otherwise(
-    scene: Scene, figure: Callable[[str], Mapping[int, float]], beyond: float
-) -> list[dict[str, Any]]:
+def _contradicting(scene: Scene, figure: Callable[[str], Mapping[int, float]], beyond: float) -> list[dict[str, Any]]:
     """Return the rows whose ratio of a throughput to the baseline's surely leaves their speedup's interval.
 
     Args:

@@ -247,14 +247,14 @@ def _compared(
     others = [cell for cell in standing.compared if cell != baseline]
     found = speedups(launches, others, baseline, timing)
     return {
-        cell: replace(row, speedup=_reported(found[cell], row.id, baseline, records, standing))
+        cell: replace(row, speedup=_with_reservations(found[cell], row.id, baseline, records, standing))
         if cell in found
         else row
         for cell, row in rows.items()
     }
 
 
-def _reported(
+def _with_reservations(
     speedup: Speedup, cell: str, baseline: str, records: Sequence[LaunchRecord], standing: Standing
 ) -> Speedup:
     """Return a speedup with why it is marked, and whether the answers behind it were checked."""

@@ -77,7 +77,7 @@ def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
         try:
             found.update((cpu, *parse_cpu_list(read_text(_topology(cpu) / "thread_siblings_list"))))
         except ValueError:
-            found.add(cpu)  # the kernel does not report it
+            found.add(cpu)  # the kernel does not list its siblings
     return frozenset(found)
 
 

@@ -27,7 +27,7 @@ class Residency:
     """How much of some files is in the page cache.
 
     Attributes:
-        size_bytes: Of all files whose pages the kernel tells of.
+        size_bytes: Of all files whose pages the kernel reports.
         resident_bytes: What of that is in memory, in whole pages.
         unknown_bytes: Size of the files whose pages the kernel does not report: those of another owner that may not
             be written either.

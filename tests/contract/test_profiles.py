@@ -59,7 +59,6 @@ def computing(profile: InferenceProfile) -> list[OperatorTime]:
     return [operator for operator in profile.operators if not operator.is_overhead]
 
 
-@pytest.mark.ci
 def test_every_inference_is_in_exactly_one_profile(profiled: Profiled):
     _, profiles = profiled
     assert sum(profile.averages for profile in profiles) == INFERENCES

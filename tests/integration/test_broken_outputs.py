@@ -1,4 +1,4 @@
-"""``irbench run`` in a shell that closes its outputs, fills them, or hangs up: what was measured is stored."""
+"""Commands that measure, in a shell that closes their outputs, fills them, or hangs up: what was measured is stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ import pytest
 from fake_runs import FASTEST
 from front_door import irbench
 
-pytestmark = pytest.mark.usefixtures("known_backends")
+pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
+
+PLAN = """
+[defaults]
+models = "mlp.onnx"
+quick = true
+budget = "0.01s"
+
+[[matrix]]
+backends = "fake-a"
+batch = [1, 2]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -22,22 +33,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
 
 
-def in_shell(model: Path, redirected: str, *arguments: str) -> int:
-    """Run two backends in bash with redirected outputs, and return irbench's exit code."""
-    words = [
-        sys.executable,
-        "-P",
-        "-m",
-        "irbench",
-        "run",
-        str(model),
-        "--backends",
-        "fake-a,fake-b",
-        *FASTEST,
-        *arguments,
-    ]
+def in_shell(redirected: str, *arguments: object) -> int:
+    """Call irbench in bash with redirected outputs, and return its exit code."""
+    words = [sys.executable, "-P", "-m", "irbench", *map(str, arguments)]
     line = f"{shlex.join(words)} {redirected}; exit ${{PIPESTATUS[0]}}"
     return subprocess.run(["bash", "-c", line], check=False, timeout=240).returncode
+
+
+def run_in_shell(model: Path, redirected: str, *arguments: str) -> int:
+    return in_shell(redirected, "run", model, "--backends", "fake-a,fake-b", *FASTEST, *arguments)
 
 
 def stored() -> list[bool]:
@@ -45,29 +49,40 @@ def stored() -> list[bool]:
     return [run["complete"] for run in irbench("results", "--format", "json").document["runs"]]
 
 
-@pytest.mark.ci
 def test_a_run_whose_outputs_are_closed_is_stored(model: Path) -> None:
-    assert in_shell(model, ">&- 2>&- <&-") == 0
+    assert run_in_shell(model, ">&- 2>&- <&-") == 0
     assert stored() == [True]
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize(
     "redirected", ["2>&1 | head -1 >/dev/null", "2>&1 | true", "2>&-", ">&-", "2>/dev/full", "| true"]
 )
 def test_a_run_that_nobody_listens_to_is_stored_and_keeps_its_exit_code(redirected: str, model: Path) -> None:
-    assert in_shell(model, redirected) == 0
-    assert in_shell(model, redirected, "--strict", "--set", "fake-b.fault=raise", "--set", "fake-b.at=compile") == 3
+    assert run_in_shell(model, redirected) == 0
+    assert run_in_shell(model, redirected, "--strict", "--set", "fake-b.fault=raise", "--set", "fake-b.at=compile") == 3
     assert stored() == [True, True]
 
 
-@pytest.mark.ci
 def test_a_run_whose_table_has_no_room_is_stored_and_says_so(model: Path) -> None:
-    assert in_shell(model, ">/dev/full") == 2
+    assert run_in_shell(model, ">/dev/full") == 2
     assert stored() == [True]
 
 
-@pytest.mark.ci
+@pytest.mark.parametrize("redirected", [">&- 2>&-", "2>&1 | true"])
+def test_a_soak_that_nobody_listens_to_is_stored(redirected: str, model: Path) -> None:
+    assert in_shell(redirected, "soak", model, "--backends", "fake-a", "--calls", 6_000) == 0
+    assert stored() == [True]
+
+
+@pytest.mark.parametrize("redirected", [">&- 2>&-", "2>&1 | true"])
+def test_a_sweep_that_nobody_listens_to_measures_and_stores_every_table(redirected: str, tmp_path: Path) -> None:
+    models.mlp(tmp_path)
+    plan = tmp_path / "night.toml"
+    plan.write_text(PLAN)
+    assert in_shell(redirected, "sweep", plan) == 0
+    assert stored() == [True, True]
+
+
 def test_a_terminal_that_is_closed_ends_a_run_which_is_stored(model: Path) -> None:
     process, terminal = pty.fork()
     words = [sys.executable, "-P", "-m", "irbench", "run", str(model), "--backends", "fake-a,fake-b"]

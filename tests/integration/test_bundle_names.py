@@ -11,14 +11,13 @@ from fresh_projects import exported, make_project, ran, write
 from irbench import bundles
 from irbench.errors import IrbenchError
 
-pytestmark = pytest.mark.ci
-
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return make_project(tmp_path, monkeypatch)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("stem", "name"), [("net+int8", "net_int8"), ("a b", "a b"), ("..net", "net")])
 def test_a_name_that_would_mean_something_else_is_changed(stem: str, name: str):
     write(Path(f"{stem}.fakenet"), "2")
@@ -26,6 +25,7 @@ def test_a_name_that_would_mean_something_else_is_changed(stem: str, name: str):
     assert ran(name)[0] == 2
 
 
+@pytest.mark.ci
 def test_two_functions_of_one_name_are_two_models(project: Path):
     write(project / "other/single.py", "def fake_single():\n    return 5\n")
     first, _ = exported("single.py:fake_single")
@@ -39,6 +39,7 @@ def test_two_functions_of_one_name_are_two_models(project: Path):
     assert exported("other/single.py:fake_single", seed=1)[0].name == "fake_single", "its owner is gone"
 
 
+@pytest.mark.ci
 def test_no_model_takes_the_name_of_one_of_the_zoo(project: Path):
     write(project / "fake_scaled.fakenet", "5")
     made, said = exported("fake_scaled.fakenet")
@@ -49,6 +50,7 @@ def test_no_model_takes_the_name_of_one_of_the_zoo(project: Path):
     assert caught.value.hint == "Choose another with --name."
 
 
+@pytest.mark.ci
 def test_a_chosen_name_is_kept_and_belongs_to_one_model():
     assert exported("plain.fakenet", name="mine")[0].name == "mine"
     assert ran("mine")[0] == 2
@@ -58,6 +60,7 @@ def test_a_chosen_name_is_kept_and_belongs_to_one_model():
     assert exported("plain.fakenet", name="other")[0].name == "other"
 
 
+@pytest.mark.ci
 def test_a_damaged_bundle_is_replaced_by_force_and_keeps_no_name(project: Path):
     place = exported("plain.fakenet")[0].folder
     (place / "card.json").write_text("{")
@@ -75,6 +78,7 @@ def test_an_impossible_name_is_refused_before_any_work(name: str):
     assert bundles.latest() is None
 
 
+@pytest.mark.ci
 def test_a_folder_here_comes_before_a_bundle_of_its_name_from_elsewhere(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -88,6 +92,7 @@ def test_a_folder_here_comes_before_a_bundle_of_its_name_from_elsewhere(
     assert ran("saved-" + tmp_path.name)[0] == 7
 
 
+@pytest.mark.ci
 def test_a_version_that_is_named_by_its_folder_is_used_and_told(project: Path):
     place = exported("plain.fakenet")[0].folder
     assert ran(str(place)) == (2, "")

@@ -36,7 +36,6 @@ def rows(called: Called, backend: str) -> dict[str, dict[str, Any]]:
     return {row["cache"]: row for row in called.document["cold_starts"][0]["rows"] if row["backend"] == backend}
 
 
-@pytest.mark.ci
 def test_every_row_is_launched_with_a_cold_and_with_a_warm_cache(measured: tuple[Called, Path]) -> None:
     called, _ = measured
     assert called.code == 0, called.err

@@ -175,7 +175,7 @@ def test_all_that_runs_a_model_of_a_run_with_a_limit_is_confined(tmp_path: Path,
     "options",
     [
         ("--passes", "remove_redundant", "--batch", "2"),
-        pytest.param(("--precision", "int8"), marks=pytest.mark.ci),
+        ("--precision", "int8"),
     ],
     ids=["fp32", "int8"],
 )

@@ -112,7 +112,7 @@ def test_a_precision_that_a_graph_does_not_hold_is_answered_with_what_works(mode
 @pytest.mark.ci
 @pytest.mark.parametrize(
     ("element", "precision"),
-    [("float16", "fp16"), pytest.param("double", "fp64", marks=pytest.mark.ci)],
+    [("float16", "fp16"), ("double", "fp64")],
 )
 def test_a_file_that_is_not_fp32_runs_as_it_is_on_every_backend(element: str, precision: str, tmp_path: Path) -> None:
     held = tmp_path / "held.onnx"

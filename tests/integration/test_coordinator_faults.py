@@ -58,7 +58,7 @@ def launches_stored(results: Path) -> list[int]:
     ("sent", "at", "launches"),
     [
         ("SIGTERM", "import", 0),
-        pytest.param("SIGHUP", "run:30", 0, marks=pytest.mark.ci),
+        ("SIGHUP", "run:30", 0),
         ("SIGINT", "relaunch", 1),
     ],
 )

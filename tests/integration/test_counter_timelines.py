@@ -13,7 +13,7 @@ from front_door import irbench
 
 from irbench.runner import counted
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 TIME_FOR_TIMELINES = ("--budget", "20s")
 """Enough for a few launches of a small model that no test waits for."""
@@ -30,6 +30,7 @@ def perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return partial(install_perf, tmp_path, monkeypatch)
 
 
+@pytest.mark.ci
 def test_a_timeline_is_of_a_launch_of_its_own(model: Path, perf: Any):
     calls = perf()
     called = count(model, "software", "--timeline", "100ms", *TIME_FOR_TIMELINES)
@@ -41,6 +42,7 @@ def test_a_timeline_is_of_a_launch_of_its_own(model: Path, perf: Any):
     assert sum("-I 100" in line for line in calls.read_text().splitlines()) == 4
 
 
+@pytest.mark.ci
 def test_a_timeline_that_fails_has_its_reason_and_its_row_keeps_the_counts(model: Path, perf: Any):
     perf(dies_in_steps="Problems finding threads of monitor")
     called = count(model, "software", "--timeline", "100ms", *TIME_FOR_TIMELINES)
@@ -53,6 +55,7 @@ def test_a_timeline_that_fails_has_its_reason_and_its_row_keeps_the_counts(model
     assert row["timeline"] == []
 
 
+@pytest.mark.ci
 def test_timelines_do_not_exceed_the_budget(model: Path, perf: Any):
     calls = perf()
     called = count(model, "software", "--timeline", "100ms")
@@ -62,6 +65,7 @@ def test_timelines_do_not_exceed_the_budget(model: Path, perf: Any):
     assert "-I 100" not in calls.read_text()
 
 
+@pytest.mark.ci
 def test_a_run_that_is_interrupted_in_its_last_timeline_is_complete(
     model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
 ):
@@ -75,6 +79,7 @@ def test_a_run_that_is_interrupted_in_its_last_timeline_is_complete(
     assert table["rows"][0]["state"] == "ok"
 
 
+@pytest.mark.ci
 def test_an_interrupted_timeline_of_an_earlier_table_ends_the_run_and_keeps_the_counts(
     model: Path, perf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -94,6 +99,7 @@ def test_an_interrupted_timeline_of_an_earlier_table_ends_the_run_and_keeps_the_
     assert resumed.document["counters"][1]["rows"][0]["timeline"]
 
 
+@pytest.mark.ci
 def test_a_raw_event_and_one_with_a_name_of_its_own_are_counted_in_user_space_too(model: Path, perf: Any):
     perf(events={"cpu/event=0xc0/": 7, "foo": 8}, user_only=True)
     called = count(model, "cpu/event=0xc0/,cpu/event=0x3c,name=foo/", "--timeline", "100ms", *TIME_FOR_TIMELINES)

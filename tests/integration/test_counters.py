@@ -14,7 +14,7 @@ from front_door import irbench
 
 from irbench.runner import counted
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,7 @@ def perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return partial(install_perf, tmp_path, monkeypatch)
 
 
+@pytest.mark.ci
 def test_speeds_are_measured_as_always_and_counters_in_launches_of_their_own(model: Path, perf: Any):
     perf()
     called = count(model, "software")
@@ -41,6 +42,7 @@ def test_speeds_are_measured_as_always_and_counters_in_launches_of_their_own(mod
     assert called.document["complete"]
 
 
+@pytest.mark.ci
 def test_inferences_are_counted_by_the_worker_and_divide_the_counts(model: Path, perf: Any):
     perf()
     called = count(model, "software")
@@ -52,6 +54,7 @@ def test_inferences_are_counted_by_the_worker_and_divide_the_counts(model: Path,
     assert found["import", "minor-faults"]["value"] == 480
 
 
+@pytest.mark.ci
 def test_ratios_and_shares_of_slots_are_figures(model: Path, perf: Any):
     perf(events=fake_perf.HARDWARE, metrics={"TopdownL1": fake_perf.TOPDOWN_L1}, trailing_comma=True)
     found = figures(count(model, "topdown,cache,branch"))
@@ -61,6 +64,7 @@ def test_ratios_and_shares_of_slots_are_figures(model: Path, perf: Any):
     assert found["inference", "backend_bound"]["value"] == pytest.approx(0.432)
 
 
+@pytest.mark.ci
 def test_events_that_differ_by_a_modifier_have_figures_of_their_own(model: Path, perf: Any):
     perf(events={**fake_perf.HARDWARE, "cycles:u": 50_000_000})
     found = figures(count(model, "ipc,cycles:u"))
@@ -69,6 +73,7 @@ def test_events_that_differ_by_a_modifier_have_figures_of_their_own(model: Path,
     assert found["import", "ipc"]["value"] == pytest.approx(2.5)
 
 
+@pytest.mark.ci
 def test_scaled_counts_are_marked_in_the_table(model: Path, perf: Any):
     perf(events=fake_perf.HARDWARE, running={"cycles": 63.0})
     called = count(model, "ipc", form="table")
@@ -77,6 +82,7 @@ def test_scaled_counts_are_marked_in_the_table(model: Path, perf: Any):
     assert "63 % of the time" in called.out
 
 
+@pytest.mark.ci
 def test_what_cannot_be_counted_is_a_row_with_its_reason_beside_what_can(model: Path, perf: Any):
     perf(has_pmu=False)
     called = count(model, "cache,software", form="table")
@@ -86,6 +92,7 @@ def test_what_cannot_be_counted_is_a_row_with_its_reason_beside_what_can(model: 
     assert "minor-faults" in called.out
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("counters", "script", "told"),
     [
@@ -93,7 +100,7 @@ def test_what_cannot_be_counted_is_a_row_with_its_reason_beside_what_can(model: 
         ("cycles", {"events": {"cycles": "<not counted>"}}, "never on a counter, although nothing else"),
         ("nonsense", {"refused": {"nonsense": fake_perf.UNKNOWN}}, "perf knows no such event"),
         ("ipc", {"refused": {"cycles": "No permission", "instructions": "No permission"}}, "does not permit"),
-        ("software", {"version": "", "says": "perf not found for kernel 6.8"}, "there is no perf"),
+        ("software", {"version": "", "says": "perf not found for kernel 6.8"}, "no working perf was found"),
         ("topdown-l2", {}, "no toplev on PATH"),
         ("topdown-l2", {"toplev": True, "toplev_says": "ImportError: no ocperf"}, "toplev failed: ImportError"),
     ],
@@ -109,6 +116,7 @@ def test_where_nothing_can_be_counted_nothing_is_measured(
     assert not list((tmp_path / "results").glob("*/run.json"))
 
 
+@pytest.mark.ci
 def test_a_perf_that_cannot_attach_fails_the_row_of_counters_alone(model: Path, perf: Any):
     perf(dies="Problems finding threads of monitor")
     called = count(model, "software")
@@ -126,6 +134,7 @@ def test_counters_of_what_they_cannot_be_of_are_refused(model: Path, option: tup
     assert "--counters" in called.err
 
 
+@pytest.mark.ci
 def test_deeper_levels_come_from_toplev(model: Path, perf: Any):
     perf(toplev=True)
     found = figures(count(model, "topdown-l2"))
@@ -133,6 +142,7 @@ def test_deeper_levels_come_from_toplev(model: Path, perf: Any):
     assert found["inference", "Frontend_Bound.Fetch_Latency"]["unit"] == "share"
 
 
+@pytest.mark.ci
 def test_a_toplev_that_fails_later_loses_its_nodes_alone(model: Path, perf: Any):
     perf(toplev=True, toplev_says="ImportError: no ocperf", toplev_lives=1)  # where it is tried
     called = count(model, "software,topdown-l2")
@@ -145,6 +155,7 @@ def test_a_toplev_that_fails_later_loses_its_nodes_alone(model: Path, perf: Any)
     assert row["launches"][0]["nodes_missing"] == {"code": "toplev-failed", "facts": {"said": "ImportError: no ocperf"}}
 
 
+@pytest.mark.ci
 def test_a_toplev_that_fails_later_with_nothing_else_to_count_fails_the_row(model: Path, perf: Any):
     perf(toplev=True, toplev_says="ImportError: no ocperf", toplev_lives=1)
     called = count(model, "topdown-l2")
@@ -153,6 +164,7 @@ def test_a_toplev_that_fails_later_with_nothing_else_to_count_fails_the_row(mode
     assert "toplev cannot count it: ImportError: no ocperf" in row["failure"]["message"]
 
 
+@pytest.mark.ci
 def test_show_csv_and_history_know_runs_with_counters(model: Path, perf: Any, tmp_path: Path):
     perf()
     results = ("--results", tmp_path / "results")
@@ -166,6 +178,7 @@ def test_show_csv_and_history_know_runs_with_counters(model: Path, perf: Any, tm
     assert markdown.count("### ") == 2
 
 
+@pytest.mark.ci
 def test_a_run_that_is_interrupted_while_it_counts_keeps_its_speeds_and_goes_on_with_the_counters(
     model: Path, perf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -187,6 +200,7 @@ def test_a_run_that_is_interrupted_while_it_counts_keeps_its_speeds_and_goes_on_
     assert table["rows"][0]["figures"]
 
 
+@pytest.mark.ci
 def test_the_rows_of_several_tables_are_counted_table_by_table(model: Path, perf: Any):
     perf()
     called = count(model, "software", "--batch", "1,2", "--apart")
@@ -194,6 +208,7 @@ def test_the_rows_of_several_tables_are_counted_table_by_table(model: Path, perf
     assert [table["batch"] for table in called.document["counters"]] == [1, 2]
 
 
+@pytest.mark.ci
 def test_a_row_without_right_answers_is_not_counted(model: Path, perf: Any):
     perf()
     called = count(

@@ -65,7 +65,6 @@ def measured(model: Path, counting: Path, tmp_path: Path) -> Called:
     return called
 
 
-@pytest.mark.ci
 def test_energy_is_that_of_a_row_alone_with_what_the_idle_machine_uses(measured: Called, tmp_path: Path) -> None:
     energy = cell(measured, "fake-a")["energy"]
     assert list(energy["watts_by_domain"]) == ["package-0"]

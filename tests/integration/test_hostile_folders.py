@@ -60,9 +60,9 @@ def bring_in(folder: Path) -> tuple[object, ...]:
 @pytest.mark.parametrize(
     "asked",
     [
-        pytest.param(inspect, marks=pytest.mark.ci),
+        inspect,
         run,
-        pytest.param(verify, marks=pytest.mark.ci),
+        verify,
         bring_in,
     ],
     ids=lambda item: item.__name__,

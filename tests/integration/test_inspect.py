@@ -190,7 +190,6 @@ def test_optimised_graphs_are_listed_found_by_name_and_compared(bundle: Path) ->
     assert "fixed: batch=2" in irbench("inspect", found["path"]).out.splitlines()
 
 
-@pytest.mark.ci
 def test_a_name_of_no_optimised_graph_is_one_line_and_its_remedy(bundle: Path) -> None:
     refused = {
         "none:batch=3": ("was not made for batch=3", f"{bundle}+none:batch=2"),

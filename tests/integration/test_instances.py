@@ -17,7 +17,6 @@ from front_door import Called, irbench, irbench_process
 from processes import none_left
 
 pytestmark = [
-    pytest.mark.ci,
     pytest.mark.usefixtures("known_backends"),
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="each instance has a processor of its own"),
 ]
@@ -41,6 +40,7 @@ def rows(called: Called) -> dict[str, dict[str, Any]]:
     return {row["label"]: row for row in called.document["groups"][0]["cells"]}
 
 
+@pytest.mark.ci
 def test_one_and_two_instances_are_rows_of_one_table(model: Path, own_home: Path) -> None:
     called = run(model, *REAL_TIME, "--instances", "1,2", "--cpus", "0,1", "--sustain", "0.05s", "--pace", "5ms")
     assert called.code == 0, called.err
@@ -64,6 +64,7 @@ def test_one_and_two_instances_are_rows_of_one_table(model: Path, own_home: Path
     assert "threads differ" not in shown.out, "two processes of one thread use as many as one of two"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("at", "stage"), [("compile", "compile"), ("run:3", "warm-up"), ("run:30", "measure")])
 def test_an_instance_that_crashes_is_a_failed_row_that_says_which(model: Path, at: str, stage: str) -> None:
     script = ("--set", "fake-a.fault=crash-on:1", "--set", f"fake-a.at={at}")
@@ -74,6 +75,7 @@ def test_an_instance_that_crashes_is_a_failed_row_that_says_which(model: Path, a
     assert failure["hint"].endswith("fake-a-cpu-fp32-x1-i2-2.log")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("processor", [0, 1])
 def test_an_instance_that_hangs_is_ended_at_the_deadline_and_the_other_with_it(model: Path, processor: int) -> None:
     script = ("--set", f"fake-a.fault=hang-on:{processor}", "--set", "fake-a.at=run:30", "--deadline", "2s")
@@ -86,12 +88,14 @@ def test_an_instance_that_hangs_is_ended_at_the_deadline_and_the_other_with_it(m
     assert nothing_runs()
 
 
+@pytest.mark.ci
 def test_wrong_outputs_of_the_second_instance_are_a_mismatch(model: Path) -> None:
     called = run(model, *REAL_TIME, "--set", "fake-a.fault=wrong-on:1", "--instances", "2", "--cpus", "0,1")
     assert called.code == 1, called.err
     assert cell(called, "fake-a")["state"] == "mismatch"
 
 
+@pytest.mark.ci
 def test_a_coordinator_that_is_killed_leaves_no_instance_behind(model: Path) -> None:
     command = [sys.executable, "-m", "irbench", "run", str(model), "--backends", "fake-a", *REAL_TIME]
     with subprocess.Popen(
@@ -132,12 +136,14 @@ def test_what_cannot_be_is_refused_with_a_remedy(
     assert refused.out == ""
 
 
+@pytest.mark.ci
 def test_a_baseline_may_be_a_number_of_instances(model: Path) -> None:
     called = run(model, *REAL_TIME, "--instances", "1,2", "--cpus", "0,1", "--baseline", "fake-a@instances=2")
     assert called.code == 0, called.err
     assert called.document["groups"][0]["baseline"] == "fake-a-cpu-fp32-x1-i2"
 
 
+@pytest.mark.ci
 def test_latency_at_a_pace_stands_beside_that_of_calls_back_to_back(model: Path) -> None:
     called = run(
         model,

@@ -48,7 +48,6 @@ def cell(called: Called, backend: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.ci
 def test_its_names_are_listed_like_any_other_backend() -> None:
     listed = irbench_process("backends")
     assert listed.code == 0, listed.err

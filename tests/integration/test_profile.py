@@ -63,7 +63,6 @@ def shown(results: Path, *arguments: object) -> str:
     return called.out
 
 
-@pytest.mark.ci
 def test_the_document_has_each_operator_with_its_nodes_and_both_latencies(two: tuple[dict[str, Any], Path]) -> None:
     document, _ = two
     a, b = document["cells"]

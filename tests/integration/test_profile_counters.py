@@ -18,7 +18,7 @@ from irbench.measure import counter_support
 from irbench.runner import counted_parts
 from irbench.uncuttable import Uncuttable
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 WEIGHTS = "Conv:17+Gemm:4"
 
@@ -58,6 +58,7 @@ def parts(called: Called) -> dict[str, dict[str, Any]]:
     return {",".join(part["nodes"]) or part["kind"]: part for part in found}
 
 
+@pytest.mark.ci
 def test_operators_are_counted_as_models_of_their_own_beside_the_whole_model(
     model: Path, perf: Any, tmp_path: Path
 ) -> None:
@@ -84,6 +85,7 @@ def test_operators_are_counted_as_models_of_their_own_beside_the_whole_model(
     assert "81 %, 1 operator" in table
 
 
+@pytest.mark.ci
 def test_deeper_levels_have_cycles_as_weights_of_the_models_of_a_class(model: Path, perf: Any, tmp_path: Path) -> None:
     perf(toplev=True, events=fake_perf.HARDWARE)
     results = tmp_path / "results"
@@ -96,6 +98,7 @@ def test_deeper_levels_have_cycles_as_weights_of_the_models_of_a_class(model: Pa
     assert figures["cycles"] is not None
 
 
+@pytest.mark.ci
 def test_a_part_is_given_the_values_that_it_has_in_the_whole_model(model: Path, perf: Any) -> None:
     perf()
     called = profiled(model, "software", "--set", "fake-a.profile=fused")
@@ -106,7 +109,7 @@ def test_a_part_is_given_the_values_that_it_has_in_the_whole_model(model: Path, 
 @pytest.mark.parametrize(
     ("script", "counters", "told"),
     [
-        ({"version": ""}, "software", "there is no perf"),
+        ({"version": ""}, "software", "no working perf was found"),
         ({"has_pmu": False}, "cache", "no counters of the processor"),
         ({"refused": {"nonsense": fake_perf.UNKNOWN}}, "nonsense", "no such event"),
     ],
@@ -121,6 +124,7 @@ def test_what_cannot_be_counted_is_refused_before_anything_is_measured(
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.ci
 def test_a_perf_that_cannot_attach_leaves_the_profile_and_its_reason(model: Path, perf: Any) -> None:
     perf(dies="Problems finding threads of monitor")
     called = profiled(model, "software", form="table")
@@ -129,6 +133,7 @@ def test_a_perf_that_cannot_attach_leaves_the_profile_and_its_reason(model: Path
     assert "Problems finding threads" in " ".join(called.out.split())
 
 
+@pytest.mark.ci
 def test_each_backend_keeps_why_its_operators_could_not_be_cut_out_and_its_whole_model_is_counted(
     model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +150,7 @@ def test_each_backend_keeps_why_its_operators_could_not_be_cut_out_and_its_whole
     assert [part["kind"] for part in found["parts"]] == ["model", "model"]
 
 
+@pytest.mark.ci
 def test_a_backend_that_runs_no_graph_which_can_be_cut_has_its_whole_model_alone(
     model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +162,7 @@ def test_a_backend_that_runs_no_graph_which_can_be_cut_has_its_whole_model_alone
     assert list(parts(called)) == ["model"]
 
 
+@pytest.mark.ci
 def test_operators_that_cannot_be_cut_out_keep_the_reason(
     model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +176,7 @@ def test_operators_that_cannot_be_cut_out_keep_the_reason(
     assert all(part["launches"] for part in parts(called).values() if part["uncuttable"] is None)
 
 
+@pytest.mark.ci
 def test_ctrl_c_keeps_the_profile_and_what_was_counted(
     model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -190,6 +198,7 @@ def test_ctrl_c_keeps_the_profile_and_what_was_counted(
     assert public.load_profile(results=tmp_path).document.counters is not None
 
 
+@pytest.mark.ci
 def test_python_has_the_same(model: Path, perf: Any, tmp_path: Path) -> None:
     perf()
     found = public.profile(

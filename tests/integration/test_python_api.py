@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 FENCED = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 QUICK: irbench.RunKeywords = {"backends": ["fake-a", "fake-b"], "quick": True, "budget": "0.01s"}
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 @pytest.fixture
@@ -32,6 +32,7 @@ def model(tmp_path: Path) -> Path:
     return models.mlp(tmp_path).path
 
 
+@pytest.mark.ci
 def test_a_run_returns_its_rows_and_is_stored(model: Path):
     run = irbench.run(model, progress=None, **QUICK, set={"fake-b": {"call_us": 600}}, name="first")
     slow = next(row for row in run.rows if row.backend == "fake-b")
@@ -42,6 +43,7 @@ def test_a_run_returns_its_rows_and_is_stored(model: Path):
     assert workers() == []
 
 
+@pytest.mark.ci
 def test_a_run_in_another_thread_reports_its_progress_there(model: Path):
     found: list[irbench.Run] = []
     heard: list[tuple[irbench.Activity, threading.Thread]] = []
@@ -61,6 +63,7 @@ def test_a_run_in_another_thread_reports_its_progress_there(model: Path):
     assert workers() == []
 
 
+@pytest.mark.ci
 def test_an_interrupt_is_raised_with_what_was_measured_and_leaves_no_worker(model: Path):
     def interrupt(progress: irbench.Progress) -> None:
         if progress.interim is not None:
@@ -76,6 +79,7 @@ def test_an_interrupt_is_raised_with_what_was_measured_and_leaves_no_worker(mode
     assert workers() == []
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("error", [ValueError("a fault of the listener"), SystemExit(3)])
 def test_what_a_listener_raises_ends_the_run_and_loses_no_launch(model: Path, error: BaseException):
     def fail(progress: irbench.Progress) -> None:
@@ -92,6 +96,7 @@ def test_what_a_listener_raises_ends_the_run_and_loses_no_launch(model: Path, er
     assert workers() == []
 
 
+@pytest.mark.ci
 def test_nothing_is_written_to_the_terminal_where_silence_is_asked_for(model: Path, capfd: pytest.CaptureFixture[str]):
     irbench.run(model, progress=None, **QUICK)
     assert capfd.readouterr() == ("", "")
@@ -102,6 +107,7 @@ def test_a_backend_that_cannot_read_the_model_is_not_chosen(model: Path):
     assert "fake-a" in irbench.plan(model).splitlines()[0]
 
 
+@pytest.mark.ci
 def test_a_script_needs_no_main_guard(model: Path, tmp_path: Path):
     script = tmp_path / "script.py"
     call = f"irbench.run({str(model)!r}, backends='fake-a', quick=True, budget='1s')"
@@ -110,6 +116,7 @@ def test_a_script_needs_no_main_guard(model: Path, tmp_path: Path):
     assert (done.stdout, done.returncode) == ("ok\n", 0), done.stderr
 
 
+@pytest.mark.ci
 def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     models.mlp(tmp_path).path.rename(tmp_path / "model.onnx")
     (tmp_path / "my_loop.py").write_text("def infer(inputs): ...\n")

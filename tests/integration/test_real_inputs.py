@@ -16,7 +16,7 @@ import irbench as library
 from irbench.errors import IrbenchError
 from irbench.spi import Array
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 FAKES = ("--backends", "fake-a,fake-b")
 WIDTH = 4
@@ -84,6 +84,7 @@ def utterances(folder: Path, count: int, length: int = 9) -> Path:
     return folder
 
 
+@pytest.mark.ci
 def test_samples_take_turns_and_are_recorded(speech: Path, tmp_path: Path) -> None:
     called = fake_runs.run(speech, "--data", utterances(tmp_path / "talk", 3), "--value", "sr=16000")
     assert called.code == 0, called.err
@@ -97,6 +98,7 @@ def test_samples_take_turns_and_are_recorded(speech: Path, tmp_path: Path) -> No
     assert "data: talk (3 samples) · sr=16000" in " ".join(irbench("show").out.split())
 
 
+@pytest.mark.ci
 def test_models_of_one_table_are_fed_the_same_samples_and_checked_against_one_reference(
     dense: Path, tmp_path: Path
 ) -> None:
@@ -112,6 +114,7 @@ def test_models_of_one_table_are_fed_the_same_samples_and_checked_against_one_re
     assert all(cell["given_inputs"] is None and cell["verified_against"] is None for cell in table["cells"])
 
 
+@pytest.mark.ci
 def test_a_sample_that_fills_several_batches_is_told_of_each(dense: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "one.npz", x=np.ones((1, 8), np.float32))
     called = fake_runs.run(dense, "--data", tmp_path / "one.npz", "--batch", "1,8")
@@ -124,12 +127,14 @@ def test_a_sample_that_fills_several_batches_is_told_of_each(dense: Path, tmp_pa
     assert "batch 1: data: one.npz (1 sample) · batch 8: data: one.npz (1 sample in 1 call of 8" in title
 
 
+@pytest.mark.ci
 def test_a_loop_is_measured_and_named_in_the_title(step: Path) -> None:
     looped = irbench("run", step, "--backends", "fake-a", *fake_runs.FASTEST, "--feedback", "h=h0")
     assert looped.code == 0, looped.err
     assert "decode loop: h -> h0" in " ".join(looped.out.split())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("asynchronous", ["0", "1"])
 def test_streams_take_samples_and_loops(speech: Path, step: Path, tmp_path: Path, asynchronous: str) -> None:
     settings = ("--streams", "3", "--set", f"fake-a.async={asynchronous}")
@@ -139,6 +144,7 @@ def test_streams_take_samples_and_loops(speech: Path, step: Path, tmp_path: Path
         assert {cell["state"] for cell in called.document["groups"][0]["cells"]} == {"ok"}
 
 
+@pytest.mark.ci
 def test_a_backend_that_is_wrong_for_one_sample_gets_no_speedup(speech: Path, tmp_path: Path) -> None:
     data = ("--data", utterances(tmp_path / "talk", 3), "--value", "sr=8000")
     called = fake_runs.run(speech, *data, "--set", "fake-b.fault=wrong")
@@ -146,6 +152,7 @@ def test_a_backend_that_is_wrong_for_one_sample_gets_no_speedup(speech: Path, tm
     assert fake_runs.cell(called, "fake-b")["state"] == "mismatch"
 
 
+@pytest.mark.ci
 def test_a_model_that_needs_a_constant_and_data_is_soaked(speech: Path, tmp_path: Path) -> None:
     data = ("--data", utterances(tmp_path / "talk", 3), "--value", "sr=16000", "--seed", 3)
     asked = ("soak", speech, "--backends", "fake-a", "--calls", 10, "--format", "json", *data)
@@ -196,17 +203,20 @@ def test_copies_cannot_be_left_out_where_inputs_change(speech: Path, step: Path,
         assert "--io bound does not time copies" in called.err
 
 
+@pytest.mark.ci
 def test_one_sample_may_be_bound(speech: Path, tmp_path: Path) -> None:
     called = fake_runs.run(speech, "--data", utterances(tmp_path / "talk", 1), "--value", "sr=8000", "--io", "bound")
     assert called.code == 0, called.err
 
 
+@pytest.mark.ci
 def test_a_loop_is_verified_step_by_step_against_the_loop_of_the_reference(step: Path) -> None:
     right = irbench("verify", step, "--backends", "ort,fake-a", "--feedback", "h=h0", "--format", "json")
     assert right.code == 0, right.err
     assert all(cell["output_error"]["max_rel"] < 1e-5 for cell in right.document["cells"])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("output", ["longer", "halves"])
 def test_an_output_that_is_no_input_of_the_next_step_is_refused(step: Path, output: str) -> None:
     called = irbench("verify", step, "--backends", "fake-a", "--feedback", f"{output}=h0")
@@ -214,6 +224,7 @@ def test_an_output_that_is_no_input_of_the_next_step_is_refused(step: Path, outp
     assert "cannot be fed back" in " ".join(called.err.split())
 
 
+@pytest.mark.ci
 def test_verify_compares_every_sample_with_the_reference(speech: Path, tmp_path: Path) -> None:
     data = utterances(tmp_path / "talk", 3)
     called = irbench("verify", speech, "--backends", "ort,fake-a", "--data", data, "--value", "sr=8000")
@@ -221,6 +232,7 @@ def test_verify_compares_every_sample_with_the_reference(speech: Path, tmp_path:
     assert called.out.count("match") == 2
 
 
+@pytest.mark.ci
 def test_python_takes_arrays_in_memory(speech: Path) -> None:
     samples = [{"audio": np.full((2, 6), level)} for level in (1.0, 2.0)]
     asked = {"backends": "fake-a", "data": samples, "value": {"sr": 8000}}
@@ -234,6 +246,7 @@ def test_python_takes_arrays_in_memory(speech: Path) -> None:
         library.run(speech, data=[np.zeros(3)])  # type: ignore[list-item]
 
 
+@pytest.mark.ci
 def test_a_graph_is_calibrated_and_judged_on_data(dense: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", np.tile(np.random.default_rng(1).normal(size=(2, 8)), (5, 1)))
     asked = ("optimize", dense, "--precision", "int8", "--quantize", "static", "--format", "json")
@@ -248,6 +261,7 @@ def test_a_graph_is_calibrated_and_judged_on_data(dense: Path, tmp_path: Path) -
     assert "add -o FILE" in given.err
 
 
+@pytest.mark.ci
 def test_a_run_on_data_measures_graphs_that_were_calibrated_on_the_data(dense: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", 1000 * np.random.default_rng(1).choice([-1.0, 1.0], size=(16, 8)))
     asked = ("run", dense, "--backends", "ort", "--optimize", "none,int8-static", "--quick", "--budget", "1s")

@@ -107,7 +107,6 @@ def test_a_crash_is_reduced_to_the_operator_that_crashes(tmp_path: Path) -> None
     assert "SIGSEGV" in called.document["reduced"]["evidence"]["backends"][0]["failure"]["message"]
 
 
-@pytest.mark.ci
 def test_what_the_whole_graph_does_not_show_is_not_searched(tmp_path: Path) -> None:
     model = saved(tmp_path, GRAPHS[2])
     called = irbench("reduce", model, "--expect", "fake-a wrong", "-o", tmp_path / "found")

@@ -21,7 +21,7 @@ from irbench.result import RunDocument
 from irbench.stats.rederive import rederive
 from irbench.store import Store
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 BACKENDS = ["fake-a", "fake-b"]
 SPENT_S = 0.01
@@ -63,6 +63,7 @@ def altered(store: Store, run: str, **changes: Any) -> RunDocument:
     return store.reopen(folder, document).commit(replace(document, **changes))
 
 
+@pytest.mark.ci
 def test_an_interrupted_run_goes_on_with_its_settings_and_measures_nothing_twice(model: Path, store: Store) -> None:
     run = interrupted(model, backends="fake-a", name="before", batch=[1, 8], apart=True, baseline="fake-a", seed=7)
     before = store.load(store.find(run))
@@ -82,6 +83,7 @@ def test_an_interrupted_run_goes_on_with_its_settings_and_measures_nothing_twice
     assert len(store.listing().entries) == 1
 
 
+@pytest.mark.ci
 def test_a_run_that_was_killed_goes_on(model: Path, store: Store) -> None:
     command = [sys.executable, "-m", "irbench", "run", str(model), "--backends", "fake-a", "--quick"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
@@ -99,6 +101,7 @@ def test_a_run_that_was_killed_goes_on(model: Path, store: Store) -> None:
     assert len(called.document["launches"]) == 3
 
 
+@pytest.mark.ci
 def test_the_interrupt_the_table_and_the_listing_say_how_a_run_is_continued(model: Path) -> None:
     fault = ("--set", "fake-b.fault=interrupt", "--set", "fake-b.at=relaunch")
     called = irbench_process("run", model, "--backends", "fake-a,fake-b", "--quick", "--format", "json", *fault)
@@ -130,6 +133,7 @@ def test_a_wrong_call_says_what_is_wrong_and_what_to_do(arguments: tuple[str, ..
     assert hint in called.err
 
 
+@pytest.mark.ci
 def test_a_finished_run_is_not_continued(model: Path) -> None:
     run = irbench("run", model, "--backends", "fake-a", "--format", "json", *FASTEST).document["run_id"]
     called = irbench("run", "--resume", run)
@@ -138,6 +142,7 @@ def test_a_finished_run_is_not_continued(model: Path) -> None:
     assert "No unfinished run" in irbench("run", "--resume").err
 
 
+@pytest.mark.ci
 def test_what_has_changed_since_is_named_and_nothing_is_measured(model: Path, store: Store) -> None:
     run = interrupted(model)
     before = store.load(store.find(run))
@@ -152,10 +157,11 @@ def test_what_has_changed_since_is_named_and_nothing_is_measured(model: Path, st
     model.write_bytes(models.mlp(model.parent, name="other").path.read_bytes() + b"\x32\x01x")
     called = irbench("run", "--resume", run)
     assert called.code == 2
-    assert "mlp (onnx) has another content" in called.err
+    assert "mlp (onnx) has changed" in called.err
     assert store.load(store.find(run)) == before
 
 
+@pytest.mark.ci
 def test_cold_starts_and_tables_of_sweeps_are_not_continued(model: Path, store: Store) -> None:
     plan = {
         "name": "night",
@@ -173,6 +179,7 @@ def test_cold_starts_and_tables_of_sweeps_are_not_continued(model: Path, store: 
     assert "measures cold starts" in irbench("run", "--resume", table.run).err
 
 
+@pytest.mark.ci
 def test_own_code_of_a_stored_plan_runs_only_where_it_is_allowed(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +194,7 @@ def test_own_code_of_a_stored_plan_runs_only_where_it_is_allowed(
     assert (found.code, found.document["run_id"], found.document["complete"]) == (0, run, True), found.err
 
 
+@pytest.mark.ci
 def test_a_row_goes_on_with_the_form_of_its_graph_that_its_runtime_took(model: Path) -> None:
     run = interrupted(model, backends="fake-a", set={"fake-a": {"fault": "refuse-bound"}}, budget=SPENT_S)
     found = api.resume(progress=None)
@@ -195,6 +203,7 @@ def test_a_row_goes_on_with_the_form_of_its_graph_that_its_runtime_took(model: P
     assert [note.code for note in found.table.result.notes].count("graph-refused") == 1
 
 
+@pytest.mark.ci
 def test_a_comparison_of_two_versions_goes_on(model: Path, tmp_path: Path) -> None:
     versions = [make_environment(tmp_path / name, name, {"call_us": "300"}) for name in ("1.0", "2.0")]
     asked = {"a": versions[0], "b": versions[1], "backend": "fake-versioned", "quick": True, "budget": SPENT_S}

@@ -39,7 +39,6 @@ def batches(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Call
     return run(model, "--batch", "1,3", "--apart", "--results", results), results
 
 
-@pytest.mark.ci
 def test_a_backend_that_takes_twice_the_time_is_found_to_take_twice_the_time(healthy: tuple[Called, Path]) -> None:
     called, _ = healthy
     assert called.code == 0, called.err
@@ -142,7 +141,6 @@ def test_the_resident_peak_covers_the_whole_launch(model: Path) -> None:
     assert peaks["run"] - peaks["warm_up"] > GROWTH_BYTES // 2
 
 
-@pytest.mark.ci
 def test_each_batch_makes_a_table_where_that_is_asked_for(batches: tuple[Called, Path]) -> None:
     called, _ = batches
     assert [group["batch"] for group in called.document["groups"]] == [1, 3]

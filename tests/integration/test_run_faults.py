@@ -13,7 +13,7 @@ import pytest
 from fake_runs import cell, run
 from front_door import irbench, irbench_here, irbench_process
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +21,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
 
 
+@pytest.mark.ci
 def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_raise(model: Path) -> None:
     called = run(model, "--deadline", "6s", "--set", "fake-b.fault=hang")
     assert called.code == 3, called.err
@@ -31,6 +32,7 @@ def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_ra
     assert cell(called, "fake-a")["state"] == "ok"
 
 
+@pytest.mark.ci
 def test_a_cell_that_fails_when_it_runs_alone_is_told_with_its_reason(model: Path) -> None:
     called = irbench(
         "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--budget", "0.01s", "--sustain", "3s",
@@ -41,6 +43,7 @@ def test_a_cell_that_fails_when_it_runs_alone_is_told_with_its_reason(model: Pat
     assert cell(called, "fake-a")["sustained_fps"] > 0
 
 
+@pytest.mark.ci
 def test_wrong_outputs_are_never_given_a_speedup(model: Path) -> None:
     called = run(model, "--set", "fake-b.fault=wrong")
     assert called.code == 1, called.err
@@ -50,12 +53,14 @@ def test_wrong_outputs_are_never_given_a_speedup(model: Path) -> None:
     assert wrong["output_error"]["max_rel"] == pytest.approx(0.5, rel=0.01)
 
 
+@pytest.mark.ci
 def test_a_failed_baseline_is_replaced_and_the_table_says_so(model: Path) -> None:
     called = run(model, "--set", "fake-a.fault=crash", "--set", "fake-a.at=compile")
     assert called.document["groups"][0]["baseline"] == cell(called, "fake-b")["id"]
     assert "baseline-replaced" in {item["code"] for item in called.document["groups"][0]["warnings"]}
 
 
+@pytest.mark.ci
 def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
     called = irbench_process(
         "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick",
@@ -68,6 +73,7 @@ def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
     assert cell(called, "fake-a")["latency_ms"]["count"] > 0
 
 
+@pytest.mark.ci
 def test_sigterm_ends_a_run_and_leaves_no_process_behind(model: Path) -> None:
     started = subprocess.Popen(
         [sys.executable, "-m", "irbench", "run", model, "--backends", "fake-a,fake-b", "--format", "json"],

@@ -43,7 +43,6 @@ def row(called: Called, backend: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.ci
 def test_a_leak_is_found_with_its_size_and_nothing_is_said_of_the_other_row(soaked: tuple[Called, Path]) -> None:
     called, _ = soaked
     assert called.code == 1, called.err

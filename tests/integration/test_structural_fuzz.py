@@ -20,10 +20,8 @@ from structural_fuzz.judging import judge
 
 from irbench.errors import IrbenchError
 
-pytestmark = pytest.mark.ci
-
 _EXAMPLES = max(50, settings().max_examples)
-"""Of each kind: 500 together in the fast tests, and 10,000 in those of the laws."""
+"""Of each kind: 500 together in ``make test-ci``, and 10,000 in ``make test-laws``."""
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +30,7 @@ def room() -> Iterator[Laboratory]:
         yield found
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=_EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(chance=st.randoms(use_true_random=False))
@@ -40,6 +39,7 @@ def test_a_file_with_hostile_values_is_answered_or_refused(room: Laboratory, kin
     assert finding is None, str(finding)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_seeds_make_equal_files_and_others_do_not(kind: str, tmp_path: Path) -> None:
     def made(name: str, seed: int) -> list[tuple[str, bytes]]:
@@ -85,6 +85,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("rule", FAULTS)
 def test_the_judge_finds_what_no_file_may_lead_to(rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "_DEADLINE_S", 1)

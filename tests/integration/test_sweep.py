@@ -15,7 +15,7 @@ from front_door import irbench, irbench_process
 import irbench as api
 from irbench.store import Store
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 PLAN = """
 [defaults]
@@ -48,6 +48,7 @@ def plan(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.ci
 def test_a_plan_is_measured_table_by_table_with_the_rows_that_it_names(plan: Path, own_home: Path) -> None:
     called = irbench("sweep", plan, "--format", "json")
     assert called.code == 0, called.err
@@ -62,6 +63,7 @@ def test_a_plan_is_measured_table_by_table_with_the_rows_that_it_names(plan: Pat
     assert {run["name"] for run in shown.document["runs"]} == {"night mlp.onnx batch=1", "night mlp.onnx batch=2"}
 
 
+@pytest.mark.ci
 def test_a_plan_lists_its_cells_with_the_time_that_stored_runs_took(plan: Path) -> None:
     expanded = irbench("plan", "expand", plan)
     assert expanded.code == 0
@@ -75,6 +77,7 @@ def test_a_plan_lists_its_cells_with_the_time_that_stored_runs_took(plan: Path) 
     assert irbench("plan", "expand", plan, "--format", "csv").out.count("\n") == 7
 
 
+@pytest.mark.ci
 def test_a_table_that_was_interrupted_goes_on_after_its_last_launch(plan: Path, own_home: Path) -> None:
     plan.write_text(ONE_ROW)
     heard: list[int] = []
@@ -100,6 +103,7 @@ def test_a_table_that_was_interrupted_goes_on_after_its_last_launch(plan: Path, 
     assert len(Store(own_home / "results").listing().entries) == 1
 
 
+@pytest.mark.ci
 def test_a_table_of_a_model_with_another_content_does_not_go_on(plan: Path, own_home: Path) -> None:
     plan.write_text(ONE_ROW)
 
@@ -118,6 +122,7 @@ def test_a_table_of_a_model_with_another_content_does_not_go_on(plan: Path, own_
     assert table.run == runs[0].run_id
 
 
+@pytest.mark.ci
 def test_a_request_to_end_says_how_to_go_on(plan: Path) -> None:
     plan.write_text(PLAN.replace('"0.01s"', '"90s"\nset = { fake-a = { fault = "interrupt", at = "relaunch" } }'))
     called = irbench_process("sweep", plan)
@@ -126,6 +131,7 @@ def test_a_request_to_end_says_how_to_go_on(plan: Path) -> None:
     assert "1 interrupted, 1 not begun" in called.out
 
 
+@pytest.mark.ci
 def test_a_stored_run_is_a_plan_that_measures_the_same(plan: Path, tmp_path: Path) -> None:
     options = ("--backends", "fake-a", "--streams", "1,2", "--threads", "1", "--seed", "3")
     first = irbench("run", tmp_path / "mlp.onnx", *options, "--quick", "--budget", "0.01s", "--name", "before")

@@ -51,7 +51,6 @@ def test_a_runtimes_name_is_told_from_prose(source: str, found: list[str]) -> No
     assert list(names_in(source)) == found
 
 
-@pytest.mark.ci
 def test_the_harness_names_no_runtime() -> None:
     found = {
         str(path.relative_to(ROOT)): set(names_in(path.read_text(encoding="utf-8")))

@@ -183,7 +183,7 @@ class SettingsDocument(_Document):
     require_full: Flag = False
     """Refuse rows of which some node runs on another device than was asked for."""
     pace: Pace | None = None
-    """Also measure latency where a call comes every so often: "10ms"."""
+    """Also measure latency where calls come at a fixed interval: "10ms"."""
     cold: Flag = False
     """Measure cold starts instead of speeds."""
     counters: Counters | None = None

@@ -44,7 +44,7 @@ _SECTIONS = {
 @click.option("--b", metavar="VERSION", required=True, help="Version that is compared with it, in the same forms.")
 @measuring.backend("the one whose runtime both have")
 @measuring.IMPORTS
-@measuring.batch("Batch sizes; one table for each, as for streams, instances and threads.")
+@measuring.batch("Batch sizes; one table for each, as for streams, instances, precisions and threads.")
 @measuring.SHAPE
 @measuring.DATA
 @measuring.VALUE

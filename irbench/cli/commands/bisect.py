@@ -85,9 +85,9 @@ def command(
     """Find the version of a runtime that changed the speed or the answers of a model, by halving.
 
     Versions are those that uv finds in the index that it is configured with, and each is installed into an
-    environment of its own, which is kept. The ends are compared first. A version belongs to the end that it is nearer
-    to, with confidence; one that cannot be installed or run is skipped. In the end the two neighbours that differ are
-    compared with each other. Comparisons are stored runs.
+    environment of its own, which is kept. The ends are compared first. A version is assigned to the end that it is
+    closer to, once its interval decides; one that cannot be installed or run is skipped. In the end the two neighbours
+    that differ are compared with each other. Comparisons are stored runs.
     """
     from irbench.api.bisect import BisectOptions, bisect_with
     from irbench.api.options import RunOptions

@@ -36,7 +36,7 @@ Examples:
 @click.option(
     "--confirm",
     is_flag=True,
-    help="Measure a regression again, both models side by side where they are there, and exit with 1 only if it is"
+    help="Measure a regression again, both models side by side where both are available, and exit with 1 only if it is"
     " found again. Without --fail-on: a time that is longer by more than --within.",
 )
 @click.option(

@@ -1,4 +1,4 @@
-"""``irbench history``: how the figures of a model developed over the stored runs of a machine."""
+"""``irbench history``: how the figures of a model changed over the stored runs of a machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Examples:
 @OUTPUT
 @RESULTS
 def command(form: Literal["table", "json", "md"], output: Path | None, **options: Any) -> int:
-    """Show how latency, FPS, size, compile time and memory of a model developed.
+    """Show how latency, FPS, size, compile time and memory of a model changed.
 
     MODEL is a model's name as `irbench results` shows it; the default is that of the newest run. All runs on the same
     machine count, oldest first. A change of level is found by a permutation test, and is confirmed when three runs lie

@@ -85,9 +85,9 @@ def from_(run: str | None, output: Path | None, results: Path | None) -> None:
     print_data(plan_text(plan_from(run or "latest", results=results)), output)
 
 
-@command.command("list", short_help="List the plans that irbench brings.")
+@command.command("list", short_help="List the plans that come with irbench.")
 def list_() -> None:
-    """List the plans that irbench brings, which `irbench sweep` takes by their names."""
+    """List the plans that come with irbench, which `irbench sweep` takes by their names."""
     from irbench.api.plans.reading import shipped_plans, summary
     from irbench.cli.output.console import print_lines
 
@@ -97,11 +97,11 @@ def list_() -> None:
         print_lines(f"{name:{width}}  {summary(name)}")
 
 
-@command.command("show", short_help="Print a plan that irbench brings.")
+@command.command("show", short_help="Print a plan that comes with irbench.")
 @click.argument("plan", metavar="PLAN", type=PLAN)
 @OUTPUT
 def show(plan: str, output: Path | None) -> None:
-    """Print a plan that irbench brings, to change it."""
+    """Print a plan that comes with irbench, to change it."""
     from irbench.api.plans.reading import plan_file
     from irbench.api.plans.writing import shown_plan
     from irbench.cli.output.console import print_data

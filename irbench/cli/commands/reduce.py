@@ -57,7 +57,7 @@ def _expectation(text: str) -> Expectation:
     type=PERCENT,
     cls=PlainDefault,
     show_default="1%",
-    help="Of the time that the slower backend loses on the whole graph, what a part must lose at least.",
+    help="Least share of the slower backend's total loss that a part must show.",
 )
 @measuring.IMPORTS
 @measuring.batch("Batch size.")

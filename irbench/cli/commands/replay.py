@@ -28,7 +28,7 @@ Examples:
     "models",
     multiple=True,
     metavar="MODEL",
-    help="Where a model lies here, once for each in the order of the plan. [default: where it was]",
+    help="Path of a model on this machine, once for each in the order of the plan. [default: where it was]",
 )
 @click.option(
     "--force", is_flag=True, help="Replay even if the machine, the versions or the confinement of workers differ."
@@ -70,7 +70,7 @@ def command(
     checksum.
 
     A plan with rows of own code, or with a model that a function makes, is not replayed without --allow-own-code: the
-    code is shown, and may do anything that you may.
+    code is shown, and can do anything that you can.
     """
     from irbench.api.compare import WITHIN
     from irbench.api.progress import displayed

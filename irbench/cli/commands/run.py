@@ -55,7 +55,7 @@ _SECTIONS = {
 @measuring.IMPORTS
 @measuring.backends("to compare", also="; none for the rows of --cell alone")
 @measuring.CELL
-@measuring.batch("Batch sizes; one row for each.")
+@measuring.batch("Batch sizes.")
 @measuring.SHAPE
 @measuring.DATA
 @measuring.VALUE
@@ -144,7 +144,8 @@ def command(
 
     MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export`
     takes. The default is the model exported last. A model that has not been exported yet is exported first.
-    Outputs are verified before anything is timed. Every speedup has a confidence interval. Launches are stored as they
+    Options with several values, such as --streams 1,4, give a row for each combination. Outputs are verified before
+    anything is timed. Every speedup has a confidence interval. Launches are stored as they
     end, and --resume goes on after the last one.
     """
     from irbench.api.measurement import describe_plan

@@ -155,16 +155,13 @@ FEEDBACK = repeated(
 SHAPE = shape(
     "Shape of an input, or size of a dynamic dimension: length=128; may be repeated. --batch overrides its batch."
 )
-STREAMS = click.option(
-    "--streams", type=types.COUNTS, default=(1,), show_default=True, help="Concurrent inferences; one row for each."
-)
+STREAMS = click.option("--streams", type=types.COUNTS, default=(1,), show_default=True, help="Concurrent inferences.")
 INSTANCES = click.option(
     "--instances",
     type=types.COUNTS,
     default=(1,),
     show_default=True,
-    help="Processes that run the model side by side, each on its own processors: compared by throughput; one row for"
-    " each number.",
+    help="Processes that run the model side by side, each on its own processors: compared by throughput.",
 )
 OBJECTIVE = click.option(
     "--objective",
@@ -178,14 +175,14 @@ PRECISION = click.option(
     type=types.PRECISIONS,
     cls=PlainDefault,
     show_default="fp32, or that of the graph",
-    help="fp32, bf16, fp16, int8, or native (the runtime's default); one row for each.",
+    help="fp32, bf16, fp16, int8, or native (the runtime's default).",
 )
 THREADS = click.option(
     "--threads",
     type=types.THREAD_COUNTS,
     cls=PlainDefault,
     show_default="the available physical cores",
-    help="Threads per process in total, or native: each runtime's default; one row for each.",
+    help="Threads per process in total, or native: each runtime's default.",
 )
 CPUS = click.option(
     "--cpus",
@@ -259,7 +256,7 @@ PACE = click.option(
     type=types.PACE,
     cls=PlainDefault,
     show_default="off",
-    help="Also measure latency where a call comes every so often, with idle gaps between calls.",
+    help="Also measure latency where calls come at a fixed interval, with idle gaps between calls.",
 )
 SUSTAIN = click.option(
     "--sustain",

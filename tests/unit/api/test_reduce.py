@@ -68,7 +68,7 @@ def test_the_smallest_part_is_written_and_told(scratch: Path):
     assert (Path(report.folder) / "reduced.onnx").read_text() == "2 6"
     assert report.repeat[:3] == ("irbench", "run", "reduced.onnx")
     assert said[0] == "the whole graph: shows it, fake-b is 2.00x as fast as fake-a [1.90, 2.10]"
-    assert "4 nodes: inconclusive, 'v4' at its edge is no tensor" in said
+    assert "4 nodes: could not be tested, 'v4' at its edge is no tensor" in said
     assert not list(scratch.glob("part-*-runs"))
     text = str(Reduction(report))
     assert "2 of 8 nodes show that fake-a is slower than fake-b by 1.5x; none of them can be left out" in text
@@ -156,7 +156,7 @@ def test_after_a_refutation_without_time_nothing_is_said_to_be_needed(scratch: P
     assert "none of them can be left out" not in str(Reduction(report))
 
 
-@pytest.mark.parametrize(("unknown", "said"), [("undecided", "(2 undecided)"), ("other", "(2 inconclusive)")])
+@pytest.mark.parametrize(("unknown", "said"), [("undecided", "(2 undecided)"), ("other", "(2 could not be tested)")])
 def test_nodes_are_needed_only_where_leaving_them_out_was_decided(unknown: Verdict, said: str, scratch: Path):
     report, _ = reduced(Judge({2, 6}, untold=lambda kept: unknown if len(kept) == 1 else "absent"), scratch)
     assert report.conclusion == "reduced"

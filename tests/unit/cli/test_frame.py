@@ -50,7 +50,6 @@ def helped(command: str) -> tuple[str, set[str]]:
     return called.stdout, set(called.stderr.split())
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_the_help_is_the_one_that_was_looked_at_and_imports_no_runtime_and_no_arrays(command: str):
     text, loaded = helped(command)

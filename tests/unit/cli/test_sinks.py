@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import irbench
 
 ROOT = Path(irbench.__file__).parent
@@ -41,7 +39,6 @@ def name_of(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-@pytest.mark.ci
 def test_only_the_sinks_write() -> None:
     found = {str(path.relative_to(ROOT)): names for path in ROOT.rglob("*.py") if (names := set(writers(path)))}
     asks_for_a_terminal = {"cli/commands/run.py": {"sys.stderr"}}

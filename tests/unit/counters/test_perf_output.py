@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench.counters import is_user_only, names_reported, read_intervals, read_perf
+from irbench.counters import is_user_only, matching_names, read_intervals, read_perf
 
 OUTPUTS = Path(__file__).parents[2] / "perf_outputs"
 PERF_6_1 = (OUTPUTS / "perf-6.1.json").read_text()
@@ -54,8 +54,8 @@ def test_the_modifier_of_a_name_tells_that_the_kernel_is_left_out():
 
 def test_kinds_of_cores_are_added_up_and_one_that_never_ran_is_no_reason_for_no_count():
     reading = read_perf(PERF_6_5_HYBRID)
-    cycles = reading.count(names_reported("cycles", reading.events))
-    misses = reading.count(names_reported("branch-misses", reading.events))
+    cycles = reading.count(matching_names("cycles", reading.events))
+    misses = reading.count(matching_names("branch-misses", reading.events))
     assert (cycles.value, cycles.running_share) == (20_000_000, 0.54)
     assert (misses.value, misses.running_share) == (6326, 1.0)
     assert reading.count(()).value is None
@@ -122,4 +122,4 @@ def test_what_is_no_object_is_left_out():
 def test_an_event_has_its_own_name_for_each_kind_of_core_and_a_u_that_perf_added(
     event: str, told: tuple[str, ...], names: tuple[str, ...]
 ):
-    assert names_reported(event, told) == names
+    assert matching_names(event, told) == names

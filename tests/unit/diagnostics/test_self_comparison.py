@@ -39,7 +39,7 @@ def self_comparison(value: float, low: float, high: float, verdict: Verdict, lau
             1.01,
             "preview",
             "undecided",
-            "only 3 of the 4 launches that are needed fitted into the budget. Allow more time",
+            "only 3 of the 4 required launches fit into the budget. Allow more time",
         ),
     ],
 )

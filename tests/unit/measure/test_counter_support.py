@@ -109,7 +109,7 @@ def test_raw_and_named_events_are_found_by_what_perf_calls_them(asks: Any):
     events = {"cpu/event=0xc0/": 7, "foo": 8, "task-clock": 9}
     counting = asks("cpu/event=0xc0/", named, "task-clock", events=events, user_only=True)
     assert counting.unavailable == {}
-    assert counting.reported == {
+    assert counting.perf_names == {
         "cpu/event=0xc0/": ("cpu/event=0xc0/u",),
         named: ("foo:u",),
         "task-clock": ("task-clock:u",),
@@ -122,7 +122,7 @@ def test_raw_and_named_events_are_found_by_what_perf_calls_them(asks: Any):
 
 def test_an_event_that_perf_counts_under_another_name_is_looked_for_alone(asks: Any):
     counting = asks("cs", "task-clock", events=fake_perf.SOFTWARE, names={"cs": "context-switches"})
-    assert counting.reported == {"cs": ("context-switches",), "task-clock": ("task-clock",)}
+    assert counting.perf_names == {"cs": ("context-switches",), "task-clock": ("task-clock",)}
 
 
 def test_an_event_that_is_not_among_the_answers_is_not_counted(asks: Any, monkeypatch: pytest.MonkeyPatch):

@@ -117,7 +117,7 @@ def test_what_is_unusual_in_a_model_is_said_in_words():
     )
     trained = Bundle("net", (), (), details={"training_layers": "drop (Dropout)"})
     assert export_problems(trained) == (
-        "layers called with training=True (drop (Dropout)) infer all the same, as in model.predict",
+        "layers called with training=True (drop (Dropout)) run in inference mode anyway, as in model.predict",
     )
 
 

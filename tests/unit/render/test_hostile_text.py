@@ -43,7 +43,6 @@ def hostile(request: pytest.FixtureRequest) -> RunDocument:
     return decode_document(encode_document(found), "run")
 
 
-@pytest.mark.ci
 def test_the_hostile_text_is_wherever_a_stored_run_has_names(hostile: RunDocument) -> None:
     found = encode_document(hostile).decode()
     assert found.count(json.dumps(HOSTILE, ensure_ascii=False)[1:20]) > 400

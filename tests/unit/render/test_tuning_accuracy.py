@@ -75,5 +75,5 @@ def test_nothing_is_told_where_nothing_was_excluded() -> None:
 
 
 def test_random_inputs_are_named_with_the_way_to_real_ones() -> None:
-    assert "32 random inputs says little about real ones: give --data" in shown(report(AGREEMENT, random_inputs=32))
+    assert "32 random inputs says little about real ones: use --data" in shown(report(AGREEMENT, random_inputs=32))
     assert "random" not in shown(report(AGREEMENT))

@@ -137,4 +137,4 @@ def test_the_message_names_changes_with_both_values_and_counts_those_beyond_five
     one = changed_message("01KA", [RunChange("environment", "ort", "1.0", None)])
     assert one == "01KA cannot be continued, since something has changed: ort was 1.0 and is missing."
     many = changed_message("01KA", [RunChange("file", f"file {number}") for number in range(7)])
-    assert many.endswith("file 4 has another content; 2 more.")
+    assert many.endswith("file 4 has changed; 2 more.")

@@ -51,10 +51,7 @@ def test_units_and_direction_do_not_matter():
 @pytest.mark.ci
 @pytest.mark.parametrize(
     "scatter",
-    [
-        "normal",
-        *(pytest.param(name, marks=pytest.mark.ci) for name in ("standard_cauchy", "exponential")),
-    ],
+    ["normal", "standard_cauchy", "exponential"],
 )
 def test_about_one_series_of_twenty_without_a_change_has_one(scatter: str):
     random = np.random.default_rng(3)
