@@ -64,7 +64,7 @@ _COMMANDS = {
     "results": "List, remove, export and import stored runs.",
     "show": "Show a stored run again, or its raw samples.",
     "compare": "Compare stored runs: which rows became slower, and how sure that is.",
-    "history": "Show how the figures of a model changed over stored runs, and where they changed.",
+    "history": "Show the figures of a model over stored runs, and where they changed.",
     "receipt": "Write what a run claims to one file that others can check.",
     "replay": "Measure what a receipt claims again: confirmed or refuted.",
     "completion": "Print the completion script for bash, zsh or fish.",

@@ -24,10 +24,7 @@ def _outcome(compared: SelfComparison) -> str:
         return f"Failed: {backend} does not have two valid results to compare; its row says why."
     if found.verdict == "preview":
         needed = plural(compared.timing.min_launches, "required launch")
-        return (
-            f"Undecided: only {launches} of the {needed} fit into the budget. Allow more time"
-            " with --budget."
-        )
+        return f"Undecided: only {launches} of the {needed} fit into the budget. Allow more time with --budget."
     if compared.outcome == "busy":
         share = f"{compared.table.blocks_disturbed} of {plural(compared.table.blocks_measured, 'block')}"
         return (

@@ -36,8 +36,8 @@ Examples:
 @click.option(
     "--confirm",
     is_flag=True,
-    help="Measure a regression again, both models side by side where both are available, and exit with 1 only if it is"
-    " found again. Without --fail-on: a time that is longer by more than --within.",
+    help="Measure a regression again, both models side by side where available, and exit with 1 only if it is found"
+    " again. Without --fail-on: a time that is longer by more than --within.",
 )
 @click.option(
     "--allow-own-code", is_flag=True, help="Let --confirm run the commands and functions that the stored plan names."
