@@ -106,7 +106,7 @@ def with_environments(options: RunOptions, versions: Sequence[str], backend: str
         options: What is measured, and how.
         versions: As users name them, the baseline first.
         backend: As users name it; ``None`` for the one that is meant.
-        say: Hears which environments are built.
+        say: Receives which environments are built.
 
     Raises:
         IrbenchError: An environment cannot be built or used, or what is measured is not there.

@@ -25,7 +25,7 @@ def with_accuracy(
         request: What was asked for; without a limit the groups stay as they are.
         groups: What was planned.
         scratch: A folder that is gone after the run.
-        say: Hears what comes out.
+        say: Receives what comes out.
 
     Raises:
         IrbenchError: The samples or the outputs do not suit the limit.

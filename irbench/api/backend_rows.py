@@ -53,7 +53,7 @@ def backend_rows(*, look: bool, say: Say) -> list[BackendRow]:
 
     Args:
         look: Whether each runtime is started to see what it has here; otherwise a former look is remembered.
-        say: Hears which backend is looking.
+        say: Receives which backend is looking.
     """
     described: dict[str, Description] = registry.describe_all(registry.BACKENDS)
     return [_row(description, say if look else None) for description in described.values()]

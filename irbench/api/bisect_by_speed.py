@@ -31,7 +31,7 @@ class SpeedJudge:
     Args:
         options: What is measured and how; ``within`` is the smallest change that counts.
         environments: Returns the environments of two versions.
-        reporter: Hears what is done.
+        reporter: Receives progress.
     """
 
     def __init__(

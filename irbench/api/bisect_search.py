@@ -39,7 +39,7 @@ def search(report: BisectReport, judge: Judge, say: Callable[[str], None]) -> Bi
     Args:
         report: What is searched, without steps.
         judge: Compares versions.
-        say: Hears what each step showed.
+        say: Receives what each step showed.
 
     Raises:
         IrbenchError: The first or the last version cannot be installed or run.

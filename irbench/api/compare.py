@@ -174,7 +174,7 @@ def compare_with(options: CompareOptions, reporter: Reporter) -> ComparedRuns:
 
     Args:
         options: What is compared.
-        reporter: Hears what is wrong with runs, each in a line, and what is measured to confirm a regression.
+        reporter: Receives what is wrong with runs, each in a line, and what is measured to confirm a regression.
     """
     with scratch_folder() as scratch:
         sides = _sides(options, scratch, reporter.say)

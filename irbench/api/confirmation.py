@@ -56,7 +56,7 @@ def confirm(
         sides: What it compared, the older one first.
         conditions: What it checked.
         results: The folder where runs are kept; ``None`` for the usual place.
-        reporter: Hears what is measured.
+        reporter: Receives what is measured.
         allow_own_code: Whether rows of own code, and functions that make models, are run again.
     """
     base, new = (side.runs[-1].document for side in sides)

@@ -177,7 +177,7 @@ def diagnose(
 
     Args:
         asked: What to measure against itself, if anything.
-        reporter: Hears what is done.
+        reporter: Receives progress.
         peak_options: How peaks are measured; ``None`` where those that are known are reported.
 
     Raises:

@@ -21,7 +21,7 @@ class Environments:
 
     Args:
         backend: As users name it; ``None`` for the one that is meant.
-        say: Hears which environments are built.
+        say: Receives which environments are built.
         insist: Build them even if someone measures on this machine.
 
     Raises:

@@ -170,11 +170,11 @@ def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
 
 @dataclass(frozen=True)
 class ExportListener:
-    """Hears of an export.
+    """What an export reports to.
 
     Attributes:
-        say: Hears progress, a few words at a time.
-        announce: Hears what is to stay on the screen: which bundle is used, and why one is made again.
+        say: Receives progress, a few words at a time.
+        announce: Receives what is to stay on the screen: which bundle is used, and why one is made again.
     """
 
     say: Say
@@ -189,7 +189,7 @@ def export_with(
     Args:
         model: As the user named it.
         options: How it is exported.
-        listener: Hears of it.
+        listener: Receives it.
         inputs: What it is compared with the original on besides generated inputs.
     """
     inputs.require_data()

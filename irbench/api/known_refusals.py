@@ -25,7 +25,7 @@ def without_refused_rows(groups: Sequence[PlannedGroup], say: Say) -> tuple[Plan
 
     Args:
         groups: What was planned.
-        say: Hears which rows are failed already, and why.
+        say: Receives which rows are failed already, and why.
 
     Raises:
         IrbenchError: No row is left, or a backend's options (``--set``) leave none of its rows.

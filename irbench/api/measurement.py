@@ -77,7 +77,7 @@ def measure(
 
     Args:
         options: What is asked.
-        reporter: Hears what is done.
+        reporter: Receives progress.
         soak_plan: How long rows are called to see whether they grow, in place of speeds.
         require: Raises an error where what was planned is not what the caller means to measure.
 
@@ -135,7 +135,7 @@ def measure_requested(
         options: What it was made from.
         destination: Where the run is stored.
         lock: Our place among those who measure on this machine.
-        reporter: Hears what is done.
+        reporter: Receives progress.
         keep: Returns the groups without the rows that are not wanted; ``None`` where all are.
     """
     with scratch_folder() as folder:
@@ -180,7 +180,7 @@ def measure_planned(
         scratch: A folder that is gone after the run.
         destination: Where the run is stored.
         lock: Our place among those who measure on this machine.
-        reporter: Hears what is done.
+        reporter: Receives progress.
         schedule: Decides which rows are launched next, and when a table ends.
 
     Raises:

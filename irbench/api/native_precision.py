@@ -24,7 +24,7 @@ def native_notes(
     Args:
         backends: Those that take part.
         precisions: What is pinned; empty where every graph is run as it is.
-        say: Hears which backend is looking.
+        say: Receives which backend is looking.
     """
     if "native" in precisions or not precisions:
         return ()

@@ -125,7 +125,7 @@ def measure_peaks(
         options: What it was made from.
         scratch: A folder that is gone afterwards.
         lock: Our place among those who measure on this machine.
-        reporter: Hears what is done.
+        reporter: Receives progress.
 
     Returns:
         ``None`` where it was interrupted.

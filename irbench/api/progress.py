@@ -32,8 +32,8 @@ class Reporter:
     """Who hears what is done.
 
     Attributes:
-        say: Hears lines of text: what is chosen, exported or optimised, and warnings.
-        show: Hears each moment of a run, between rounds only.
+        say: Receives lines of text: what is chosen, exported or optimised, and warnings.
+        show: Receives each moment of a run, between rounds only.
     """
 
     say: Say

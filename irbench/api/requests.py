@@ -167,7 +167,7 @@ def planned(
         request: What :func:`requested` returned.
         options: What it was made from.
         scratch: A folder that is gone after the run.
-        say: Hears what is exported and optimised, and which options change nothing.
+        say: Receives what is exported and optimised, and which options change nothing.
         tells_refused: Whether it hears which rows are known to be impossible; not where nobody asked for them.
 
     Raises:

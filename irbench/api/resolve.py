@@ -56,7 +56,7 @@ def resolve_bundles(
     Args:
         names: Zoo names, names of bundles, folders of bundles, ``.onnx`` files, or anything that can be exported.
         everything: Every bundle there is (``--all``); excludes names.
-        say: Hears the progress of exports, and which bundle is used.
+        say: Receives the progress of exports, and which bundle is used.
         imports: Modules to import before a model is loaded that is exported now.
 
     Raises:

@@ -186,7 +186,7 @@ def run_sweep(plan: SweepPlan, call: SweepCall, reporter: Reporter) -> tuple[Swe
     Args:
         plan: What is asked for.
         call: How.
-        reporter: Hears what is done.
+        reporter: Receives progress.
 
     Returns:
         The sweep, and whether it was not interrupted.

@@ -39,7 +39,7 @@ def measure_tables(tables: Sequence[SweepTable], state: StateFile, setup: SweepS
         tables: Of the sweep, or those of its tables that were chosen.
         state: How far the sweep is; kept up to date.
         setup: Of the sweep.
-        reporter: Hears what is done.
+        reporter: Receives progress.
 
     Raises:
         IrbenchError: Another irbench is measuring on this machine, or the state cannot be written.

@@ -81,7 +81,7 @@ def measure_table(
         setup: Of the sweep.
         destination: Where the run is stored.
         lock: Our place among those who measure on this machine.
-        reporter: Hears what is done.
+        reporter: Receives progress.
 
     Raises:
         IrbenchError: What the table asks for is impossible, or the store cannot be written.

@@ -57,7 +57,7 @@ def run_suite(
         backends: Those that run them.
         environments: Two versions of the runtime; none for the one that is installed.
         scratch: Where cases and logs are written.
-        say: Hears how it goes.
+        say: Receives how it goes.
 
     Raises:
         IrbenchError: No case matches.

@@ -39,9 +39,9 @@ _ONLY_PRINT = {
     "show", "results", "compare", "history", "models", "backends", "cost", "inspect", "completion",
     "plan list", "plan show", "plan expand", "plan schema", "plan from",
 }  # fmt: skip
-"""Commands that do nothing but print, without the words below: nothing is lost where they end with a pipe's reader."""
+"""Commands that only print, unless called with a word below: nothing is lost if they end with the reader of a pipe."""
 _DOES_MORE = {"rm", "import", "export", "--rebuild", "--confirm", "--fail-on", "--strict", "--output"}
-"""Words with which they measure, change or write something, or have an exit code that tells what was found."""
+"""Words with which they measure, change or write something, or have an exit code that says what was found."""
 
 _COMMANDS = {
     "export": "Export TensorFlow and Keras models to a form that every backend can run.",

@@ -65,7 +65,7 @@ def measure_bandwidth(
     Args:
         plan: What is measured.
         scratch: A folder for the logs of processes.
-        say: Hears the number of each launch, counted from 1, before it begins.
+        say: Receives the number of each launch, counted from 1, before it begins.
         start: Makes a worker; ``None`` for a process.
 
     Raises:

@@ -30,7 +30,7 @@ def build(release: Release, say: Callable[[str], None]) -> str:
 
     Args:
         release: Which.
-        say: Hears that one is built.
+        say: Receives that one is built.
 
     Raises:
         IrbenchError: uv is not installed, or cannot install the release.

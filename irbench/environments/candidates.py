@@ -49,7 +49,7 @@ def candidate(text: str, source: Source, say: Callable[[str], None]) -> Candidat
     Args:
         text: What the user called it.
         source: What that means.
-        say: Hears that it is built.
+        say: Receives that it is built.
 
     Raises:
         IrbenchError: It cannot be built, or irbench's workers cannot run in it.

@@ -44,7 +44,7 @@ def make(
         request: What it is to make; relative paths belong to ``folder``.
         folder: The folder in which the model was named.
         counted: Which files count of those that the exporter reads.
-        say: Hears progress.
+        say: Receives progress.
 
     Returns:
         The bundle, and the files that were read.
@@ -63,7 +63,7 @@ def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> Output
     Args:
         bundle: Its paths are absolute.
         reference: Name of the reference backend.
-        say: Hears progress.
+        say: Receives progress.
 
     Returns:
         The worst error over all batches; ``None`` where the model draws random numbers, and only shapes are compared.

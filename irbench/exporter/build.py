@@ -57,8 +57,8 @@ def export(
         source: A zoo name, a ``.keras`` file, a SavedModel folder, ``package.module:function`` or
             ``path/to/file.py:function``.
         options: How it is exported.
-        say: Hears progress, a few words at a time.
-        notify: Hears which bundle is used and why one is made again.
+        say: Receives progress, a few words at a time.
+        notify: Receives which bundle is used and why one is made again.
         folder: Where relative paths and modules are searched; the current folder where it is ``None``.
         check: Called with the bundle, its paths absolute, before it is put in its place; raises where it must not be.
 

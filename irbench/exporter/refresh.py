@@ -31,8 +31,8 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
     Args:
         place: A bundle in the cache.
         imports: Modules to import before its model is loaded, in place of those of the last export; none for those.
-        say: Hears progress.
-        notify: Hears which bundle is used, and why.
+        say: Receives progress.
+        notify: Receives which bundle is used, and why.
 
     Raises:
         IrbenchError: The source has changed and cannot be exported any more.

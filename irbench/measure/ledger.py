@@ -41,7 +41,7 @@ class Window:
 
 
 class Ledger(Protocol):
-    """Hears of every completion, and decides whether another request is wanted."""
+    """Takes note of every completion, and decides whether another request is wanted."""
 
     def complete(self, issued_at: int, completed_at: int) -> bool:
         """Enter one completion, in nanoseconds of the clock; return whether another request is wanted."""

@@ -188,7 +188,7 @@ def _legend(result: GroupResult, context: Context) -> Iterator[tuple[str, str]]:
     yield from (("J/inference", text) for text in energy_legend(result))
     yield from (("of roof", text) for text in _roofs(result))
     if any(latency.calls_per_sample > 1 for latency in latencies):
-        yield "p90 ms", "p90: not available, each sample is several calls"
+        yield "p90 ms", "p90: not available where a sample is several calls"
     limits = dict.fromkeys(cell.accuracy.limit for cell in result.cells if cell.accuracy is not None)
     yield from (("accuracy", f"accuracy: {limit_text(limit)}") for limit in limits)
     yield from (("max err", text) for text in _references(result, context))

@@ -44,7 +44,8 @@ def outlook_text(outlook: Outlook | None) -> str:
     if outlook.target is None:  # the range of two or three launches says too little of the next ones
         return f"{lead and f'{lead} so far, '}intervals after {outlook.intervals_from} launches of each row"
     if outlook.half_width > _WIDEST:
-        state = f"{lead or outlook.row} so far, the interval is still wider than ±{percent(_WIDEST, 0)}"
+        begun = f"{lead} so far," if lead else f"{outlook.row}:"
+        state = f"{begun} the interval is still wider than ±{percent(_WIDEST, 0)}"
     else:
         state = f"{lead or outlook.row} ±{percent(outlook.half_width)}"
     if outlook.rows_left == 0:

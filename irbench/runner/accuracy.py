@@ -26,7 +26,7 @@ GENERATED = 32
 """How many random samples are answered where none are given."""
 
 Hear: TypeAlias = Callable[[Cell, Accuracy | Failure], None]
-"""Hears what came out for a row, which stands for all that answer alike."""
+"""Receives the result of a row, which stands for all that answer alike."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def checked_group(
         limit: What is asked for.
         scratch: A folder for copies of the model and generated samples.
         deadline_s: For each combination of what changes answers.
-        hear: Hears what came out for each.
+        hear: Receives what came out for each.
 
     Raises:
         IrbenchError: The samples or the outputs do not suit the limit, there is no reference to agree with, or the

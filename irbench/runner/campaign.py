@@ -43,7 +43,7 @@ def run(
         groups: What is measured, from :func:`irbench.runner.plan.plan`.
         scratch: A folder that is gone after the run.
         writer: An open run of the store; groups that it has are finished.
-        listen: Hears what happens, between rounds only.
+        listen: Receives progress, between rounds only.
         others: Returns who else has been measuring on this machine; asked between launches only.
         so_far: Launches of the first group that is not finished, where the run goes on.
         schedule: Decides which cells of a group are launched next, and when it ends.

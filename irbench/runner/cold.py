@@ -61,7 +61,7 @@ def run(
         groups: What is measured.
         scratch: A folder that is gone after the run.
         writer: An open run of the store.
-        listen: Hears what happens, between launches only.
+        listen: Receives progress, between launches only.
 
     Raises:
         IrbenchError: The store cannot be written.

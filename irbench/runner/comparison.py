@@ -52,7 +52,7 @@ class GroupContext:
     Attributes:
         request: The run it belongs to.
         writer: The run in the store.
-        listen: Hears what happens, between rounds only.
+        listen: Receives progress, between rounds only.
         others: Returns who else has been measuring on this machine since it was last asked.
         link: The core-to-core probe.
         scratch: A folder of the group's own that is gone after the run.

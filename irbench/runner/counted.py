@@ -43,7 +43,7 @@ def count_tables(
         groups: Those whose speeds the document holds.
         scratch: A folder that is gone after the run.
         writer: An open run of the store; tables of counters that it has are finished.
-        listen: Hears what happens, between launches only.
+        listen: Receives progress, between launches only.
 
     Returns:
         Whether all tables are counted; an interrupt ends the rest, unless only timelines were left.

@@ -74,7 +74,7 @@ def count_parts(task: CountingTask, begun: ProfileCounters, listen: Listener, ke
     Args:
         task: What is counted.
         begun: What is known before, with the parts that there is nothing to launch of.
-        listen: Hears what happens, between launches only.
+        listen: Receives progress, between launches only.
         keep: Stores the counters after each round.
     """
     return _Counting(task, begun, listen, keep).run()

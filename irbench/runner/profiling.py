@@ -81,7 +81,7 @@ def profile(task: ProfileTask, begun: ProfileDocument, listen: Listener, keep: K
     Args:
         task: What is profiled.
         begun: The document, with a cell for each of the table's.
-        listen: Hears what happens, between launches only.
+        listen: Receives progress, between launches only.
         keep: Stores the document after each launch.
     """
     return _Profiling(task, begun, listen, keep).run()

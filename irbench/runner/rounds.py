@@ -28,7 +28,7 @@ class Rounds:
         most: After how many rounds it ends.
         budget_s: No round begins that would end later, judged by the longest one before; the first always runs.
         seed: Of the order within a round.
-        listen: Hears what happens, between launches only.
+        listen: Receives progress, between launches only.
         rounds_ahead: How many rounds the time must suffice for where another one begins; more than one where other
             launches follow them.
         batch: The table's, where the run has several; ``None`` otherwise.

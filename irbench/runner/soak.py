@@ -50,7 +50,7 @@ def run(
         groups: What is measured.
         scratch: A folder that is gone after the run.
         writer: An open run of the store.
-        listen: Hears what happens, between blocks only.
+        listen: Receives progress, between blocks only.
 
     Raises:
         IrbenchError: The store cannot be written.

@@ -187,8 +187,8 @@ def failure_of(stage: Stage, error: CallFailed | WorkerDied, log: Path, deadline
     remedy = error.hint or None
     if isinstance(error, WorkerTimedOut):
         remedy = f"If the model is really that slow, give it more time: --deadline {2 * deadline_s:.0f}s"
-    elif isinstance(error, WorkerDied) and not error.hint:
-        remedy = f"What it printed is in {log}"
+    elif not error.hint:
+        remedy = f"What it printed is in {log}" if isinstance(error, WorkerDied) else f"Its traceback is in {log}"
     return Failure(stage, error.message, remedy)
 
 

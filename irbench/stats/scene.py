@@ -50,7 +50,7 @@ class Scene:
 
     @property
     def fewest_launches(self) -> int:
-        """In how many launches the cell ran that ran least often, of those that are compared or were to be."""
+        """Launches of the cell with the fewest, among those that are compared or were to be."""
         waiting = (cell for cell, state in self.standing.states.items() if state == "not-measured")
         cells = (*self.standing.compared, *waiting)
         return min((sum(1 for _ in self.launches_of(cell)) for cell in cells), default=len(self.records))

@@ -45,7 +45,7 @@ Stamp: TypeAlias = tuple[int, int]
 """Size in bytes and time of change in nanoseconds of a run's file."""
 
 Unreadable: TypeAlias = Callable[[str, OSError], object]
-"""Hears of a path that cannot be looked at."""
+"""Receives a path that cannot be looked at."""
 
 UnsearchedReason: TypeAlias = Literal["link", "not-a-file", "unreadable"]
 """``link``: a symbolic link to a folder elsewhere; ``not-a-file``: a pipe, a socket or a device; ``unreadable``: a
@@ -135,7 +135,7 @@ def run_folders(root: Path, unreadable: Unreadable = lambda _path, _error: None)
 
     Args:
         root: The folder of results.
-        unreadable: Hears what is there and cannot be looked at, and why.
+        unreadable: Receives what is there and cannot be looked at, and why.
     """
     for month in _entries(root / _RUNS, unreadable):
         for run in _entries(month, unreadable):
@@ -154,7 +154,7 @@ def folders_of_runs(folder: Path, unsearched: Callable[[Unsearched], object] = l
 
     Args:
         folder: Where they are searched, from elsewhere or a store's.
-        unsearched: Hears of links to folders elsewhere, of what is neither file nor folder, and of folders that cannot
+        unsearched: Receives links to folders elsewhere, of what is neither file nor folder, and of folders that cannot
             be read.
     """
     pending = [folder]

@@ -73,7 +73,7 @@ def _of_user(place: Callable[[], Path]) -> Path | None:
 
 
 def _may_be_written(folder: Path) -> bool:
-    """Whether permissions allow to write a folder, or to make it; of other obstacles the writing itself tells."""
+    """Whether permissions allow writing to a folder, or making it; other obstacles show when something is written."""
     for place in (folder, *folder.parents):
         try:
             found = place.stat()

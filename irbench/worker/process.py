@@ -124,7 +124,7 @@ class Worker:
             args: Pickled to the worker.
             deadline_s: The worker is killed when it has not taken the request by then, or not answered that long after.
             hold: Keep the result there; later calls by method name belong to it.
-            say: Hears the progress; the callee then gets a function to speak with as its last argument.
+            say: Receives the progress; the callee then gets a function to speak with as its last argument.
             returns: The type of what a function returns; another answer of a confined worker is refused.
 
         Raises:
@@ -165,7 +165,7 @@ class Worker:
 
         Args:
             deadline_s: When the worker is killed.
-            say: Hears the progress.
+            say: Receives the progress.
             watch: Since when the deadline counts; from now on unless given.
         """
         watch = watch or Stopwatch()

@@ -31,7 +31,7 @@ def call_in_worker(
         target: ``module:function``.
         args: Its arguments, pickled.
         deadline_s: The process is killed when it has not answered by then.
-        say: Hears progress; the function then gets something to speak with as its last argument.
+        say: Receives progress; the function then gets something to speak with as its last argument.
         environment: Variables to set besides the present ones.
         python: Another interpreter than ours; ``None`` for ours.
         confinement: As of :class:`Worker`.

@@ -49,7 +49,7 @@ def counted_profile(
         task: What was profiled.
         document: The profile, finished.
         budget_s: What it may take in seconds; the first launch always runs.
-        listen: Hears what happens, between launches only.
+        listen: Receives progress, between launches only.
         keep: Stores the counters after each round of launches.
     """
     counting = task.request.counting

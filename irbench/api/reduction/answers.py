@@ -36,7 +36,7 @@ class AnswerJudge:
     Args:
         expected: Whether outputs are wrong, or there are none.
         run: The model and its inputs.
-        say: Hears what is exported.
+        say: Receives what is exported.
     """
 
     def __init__(self, expected: WrongAnswers | Failing, run: RunOptions, say: Say) -> None:

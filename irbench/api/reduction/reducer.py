@@ -47,7 +47,7 @@ class Reducer:
         options: What is searched; the folder for its files is set.
         judge: Looks at graphs.
         scratch: A folder that is gone afterwards.
-        say: Hears what is done.
+        say: Receives progress.
     """
 
     def __init__(self, options: ReduceOptions, judge: Judge, scratch: Path, say: Say) -> None:

@@ -35,7 +35,7 @@ class SpeedJudge:
         run: What is measured and how; its models and backends are set.
         min_share: Of the time that the whole graph loses, what a part must lose at least.
         lock: Our place among those who measure on this machine.
-        reporter: Hears what is done.
+        reporter: Receives progress.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class PartTrials:
         judge: Looks at parts.
         scratch: Where parts and the values inside the graph are kept.
         left_s: Returns how much time is left for parts.
-        say: Hears what each part showed.
+        say: Receives what each part showed.
         candidates: What was tried, in order.
         shown: Parts that show what was expected, in order, without those that were refuted.
         verdicts: What each part showed when it was last looked at.

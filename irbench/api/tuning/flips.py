@@ -37,7 +37,7 @@ class FlipMapMeans:
     Attributes:
         scratch: A folder that is gone after the run.
         measure: Measures a table.
-        say: Hears what is measured.
+        say: Receives what is measured.
     """
 
     scratch: Path

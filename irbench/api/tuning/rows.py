@@ -87,7 +87,7 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     Args:
         options: What is searched.
         scratch: A folder that is gone after the run.
-        say: Hears what is exported and optimised.
+        say: Receives what is exported and optimised.
 
     Raises:
         IrbenchError: The model is not there, a value is impossible, or no backend can run it.
