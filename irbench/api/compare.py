@@ -17,6 +17,7 @@ from irbench.api.display import Displayable
 from irbench.api.options import Readers, read_keywords
 from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
+from irbench.api.run_names import RunName, run_name
 from irbench.errors import ExitCode, IrbenchError
 from irbench.render.across_runs_texts import blocked_message, problem_text
 from irbench.render.json_text import json_text
@@ -128,8 +129,8 @@ class ComparedRuns(Displayable):
 
 
 def compare(
-    base: str | PathLike[str],
-    new: str | PathLike[str] = "latest",
+    base: RunName,
+    new: RunName = "latest",
     *,
     fail_on: str | Iterable[str] | None = None,
     within: str | float | None = None,
@@ -164,7 +165,7 @@ def compare(
         "allow_own_code": allow_own_code,
         "results": results,
     }
-    asked = CompareOptions(str(base), str(new), **read_keywords("compare", given, _READERS))
+    asked = CompareOptions(run_name(base), run_name(new), **read_keywords("compare", given, _READERS))
     with reporting(progress) as reporter:
         return compare_with(asked, reporter)
 

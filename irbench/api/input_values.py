@@ -30,14 +30,14 @@ def data(value: Data) -> DataSource:
 def constants(value: Mapping[str, Any]) -> Constants:
     """Return the elements of constants by input: of ``{"sr": 16000}`` or ``{"size": [480, 640]}``."""
     if not isinstance(value, Mapping):
-        raise TypeError(f"{value!r} is no mapping from inputs to constants")
+        raise TypeError(f"{value!r} is not a mapping from inputs to constants")
     return {_name(name): _elements(given) for name, given in value.items()}
 
 
 def feedback(value: Mapping[str, str]) -> Feedback:
     """Return outputs by the inputs that they become: of ``{"h": "h0"}``, which has inputs by outputs."""
     if not isinstance(value, Mapping) or not all(isinstance(given, str) for given in value.values()):
-        raise TypeError(f"{value!r} is no mapping from outputs to inputs")
+        raise TypeError(f"{value!r} is not a mapping from outputs to inputs")
     found = {given: _name(made) for made, given in value.items()}
     if len(found) < len(value):
         raise ValueError("two outputs become the same input")
@@ -46,7 +46,7 @@ def feedback(value: Mapping[str, str]) -> Feedback:
 
 def _arrays(mapping: Arrays) -> dict[str, Any]:
     if not isinstance(mapping, Mapping):
-        raise TypeError(f"a sample of type {type(mapping).__name__} is no mapping from inputs to arrays")
+        raise TypeError(f"a sample of type {type(mapping).__name__} is not a mapping from inputs to arrays")
     import numpy as np  # options are read before anything needs arrays
 
     return {_name(name): np.asarray(array) for name, array in mapping.items()}

@@ -58,7 +58,7 @@ def cells(value: OwnCells) -> Programs:
         ValueError: A name is none, or a function cannot be found by its name.
     """
     if not isinstance(value, Mapping):
-        raise TypeError(f"{value!r} is no mapping from names to functions or commands")
+        raise TypeError(f"{value!r} is not a mapping from names to functions or commands")
     return {_name(text(name)): _program_of_value(name, code) for name, code in value.items()}
 
 

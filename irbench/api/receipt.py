@@ -21,6 +21,7 @@ from irbench.api.options import Readers, RunOptions, read_keywords
 from irbench.api.paths import given_path, path
 from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.api.run_names import RunName, run_name
 from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.errors import ExitCode, IrbenchError
@@ -120,7 +121,7 @@ class Replay(Displayable):
 
 
 def receipt(
-    run: str | PathLike[str] = "latest",
+    run: RunName = "latest",
     output: str | PathLike[str] | None = None,
     *,
     results: str | PathLike[str] | None = None,
@@ -137,7 +138,7 @@ def receipt(
             written.
     """
     file = None if output is None else given_path("output", output)
-    return write_receipt(str(run), file, None if results is None else given_path("results", results))
+    return write_receipt(run_name(run), file, None if results is None else given_path("results", results))
 
 
 def write_receipt(run: str, output: Path | None, results: Path | None) -> Receipt:

@@ -18,6 +18,7 @@ from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.results import Run
 from irbench.api.run import finished_run
 from irbench.api.run_destination import planned_run
+from irbench.api.run_names import RunName, run_name
 from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.environments import INSTALLED
@@ -60,7 +61,7 @@ class ResumeOptions:
 
 
 def resume(
-    run: str | PathLike[str] | None = None,
+    run: RunName | None = None,
     *,
     allow_own_code: bool | None = None,
     no_lock: bool | None = None,
@@ -85,7 +86,7 @@ def resume(
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
     """
     given = {"allow_own_code": allow_own_code, "no_lock": no_lock, "results": results}
-    asked = ResumeOptions(None if run is None else str(run), **read_keywords("resume", given, _READERS))
+    asked = ResumeOptions(None if run is None else run_name(run), **read_keywords("resume", given, _READERS))
     with reporting(progress) as reporter:
         return finished_run(resume_with(asked, reporter))
 

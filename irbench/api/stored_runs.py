@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from irbench.api.display import Displayable
 from irbench.api.paths import given_path, results_folder
+from irbench.api.run_names import RunName, run_name
 from irbench.errors import ExitCode, IrbenchError
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ __all__ = [
 _DEADLINE_S = 600.0
 
 Folder: TypeAlias = "str | PathLike[str] | None"
-Named: TypeAlias = "str | PathLike[str] | RunEntry"
-"""A run, as :func:`load` takes it, or as :func:`results` returns it."""
 
 
 class _RunListing(Displayable, tuple["RunEntry", ...]):
@@ -59,12 +58,13 @@ class _RunListing(Displayable, tuple["RunEntry", ...]):
         return run_table(self, utc_now()) if self else "No stored run fits."
 
 
-def load(run: str | PathLike[str] = "latest", *, results: Folder = None) -> Run:
+def load(run: RunName = "latest", *, results: Folder = None) -> Run:
     """Return a stored run.
 
     Args:
-        run: Its name, its id or the beginning of its id, its folder, or ``latest``: the newest run in which at least
-            one cell was measured. A name of several runs means the newest of them, by the same rule.
+        run: Its name, its id or the beginning of its id, its folder, what another call returned, or ``latest``: the
+            newest run in which at least one cell was measured. A name of several runs means the newest of them, by the
+            same rule.
         results: The folder where runs are kept; ``None`` for the usual place.
 
     Raises:
@@ -74,7 +74,7 @@ def load(run: str | PathLike[str] = "latest", *, results: Folder = None) -> Run:
     from irbench.store.listing import find_run
     from irbench.store.reading import load_document
 
-    folder = find_run(results_folder(results), str(run))
+    folder = find_run(results_folder(results), run_name(run))
     return Run(load_document(folder), folder)
 
 
@@ -131,7 +131,7 @@ def chosen_entries(
     return tuple(islice(fitting, limit))
 
 
-def remove_runs(runs: str | PathLike[str] | Sequence[str | PathLike[str]], *, results: Folder = None) -> None:
+def remove_runs(runs: RunName | Sequence[RunName], *, results: Folder = None) -> None:
     """Remove stored runs for good. Every run is found before the first is removed.
 
     Args:
@@ -171,7 +171,7 @@ def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path]
 
 
 def export_runs(
-    runs: Named | Sequence[Named],
+    runs: RunName | Sequence[RunName],
     output: str | PathLike[str],
     *,
     format: FormatName | Literal["archive"] | None = None,  # noqa: A002 - the name of the command line's option
@@ -181,7 +181,7 @@ def export_runs(
     """Write runs to one file: an archive with raw samples and logs for another machine, or a file for another program.
 
     Args:
-        runs: As :func:`load` takes them, or entries of :func:`results`.
+        runs: As :func:`load` takes them.
         output: The file; an archive replaces only an archive.
         format: docs/exports.md lists them; ``None`` for that which the name of the file tells, otherwise an archive.
         columns: Names of columns, of the formats that are tables; ``None`` for all.
@@ -276,6 +276,6 @@ def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     return staged
 
 
-def _names(given: Named | Sequence[Named]) -> tuple[str, ...]:
+def _names(given: RunName | Sequence[RunName]) -> tuple[str, ...]:
     several = (given,) if isinstance(given, str | PathLike) or not isinstance(given, Sequence) else given
-    return tuple(run if isinstance(run, str) else str(getattr(run, "run_id", run)) for run in several)
+    return tuple(map(run_name, several))

@@ -201,7 +201,7 @@ def cpus(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...
 def shapes(value: Mapping[str, str | int | Iterable[int]]) -> Shapes:
     """Return shapes by name: of ``{"tokens": (1, 128)}``, ``{"tokens": "1x128"}`` or ``{"length": 128}``."""
     if not isinstance(value, Mapping):
-        raise TypeError(f"{value!r} is no mapping from names to shapes")
+        raise TypeError(f"{value!r} is not a mapping from names to shapes")
     return {text(name): _sizes(shape) for name, shape in value.items()}
 
 
@@ -236,7 +236,7 @@ def sweep(value: str | Mapping[str, str | Iterable[Any]] | Iterable[Any]) -> Swe
 def settings(value: Mapping[str, Mapping[str, object]]) -> Settings:
     """Return properties by backend: of ``{"ort": {"session.dynamic_block_base": 4}}``."""
     if not isinstance(value, Mapping) or not all(isinstance(properties, Mapping) for properties in value.values()):
-        raise ValueError(f"{value!r} is no mapping from backends to their properties")
+        raise ValueError(f"{value!r} is not a mapping from backends to their properties")
     return {text(name): {text(key): _property(item) for key, item in given.items()} for name, given in value.items()}
 
 

@@ -20,7 +20,7 @@ AS_IT_IS = "default"
 def varied(value: Mapping[str, Mapping[str, object]]) -> Varied:
     """Return values of options by backend: of ``{"ort": {"intra_op.allow_spinning": [0, 1]}}``."""
     if not isinstance(value, Mapping) or not all(isinstance(options, Mapping) for options in value.values()):
-        raise ValueError(f"{value!r} is no mapping from backends to their options")
+        raise ValueError(f"{value!r} is not a mapping from backends to their options")
     return {
         values.text(backend): {values.text(key): _values(listed) for key, listed in options.items()}
         for backend, options in value.items()

@@ -25,7 +25,7 @@ _DAMAGED = (
     OSError,
     ValueError,
     EOFError,
-    TypeError,  # a header that is no mapping
+    TypeError,  # a header that is not a mapping
     SyntaxError,  # a header that is no literal
     tokenize.TokenError,
     RuntimeError,  # encrypted, or too deep

@@ -9,7 +9,9 @@ from irbench.errors import IrbenchError
 
 __all__ = ["refusal"]
 
-_TORCH = "Write it as ONNX with PyTorch: torch.onnx.export(model, example_inputs, '{stem}.onnx', dynamo=True)"
+_TORCH = (
+    "Write its nn.Module as ONNX with PyTorch: torch.onnx.export(module, example_inputs, '{stem}.onnx', dynamo=True)"
+)
 _WEIGHTS = (
     "Load them into the model they belong to, then write that as ONNX: torch.onnx.export(model, ..., '{stem}.onnx')"
 )

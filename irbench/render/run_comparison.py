@@ -95,13 +95,13 @@ def _regressions(found: RunComparison) -> str:
 def _table(found: RunComparison) -> TextTable:
     columns = (
         Column("row", words=True, folds=True),
-        Column("prec", words=True, drops=2),
-        Column("base ms"),
-        Column("new ms"),
+        Column("prec", words=True, drops=4),
+        Column("base ms", drops=2),
+        Column("new ms", drops=1),
         Column("change"),
         Column(f"{100 * found.confidence:g} % interval"),
         Column("verdict", words=True),
-        Column("counted", words=True, drops=1),
+        Column("counted", words=True, drops=3),
     )
     return TextTable(columns, tuple(map(_row, found.rows)))
 

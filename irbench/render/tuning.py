@@ -28,7 +28,7 @@ OBJECTIVE_TEXTS: Mapping[Objective, str] = {
 }
 TUNING_TEXTS: Mapping[Conclusion, str] = {
     "better": "best: {setting}",
-    "preview": "best so far: {setting}; too few launches for an interval, a larger --budget has more",
+    "preview": "best so far: {setting} (preview: too few launches for an interval; use a larger --budget)",
     "reference": "best: {setting}; no setting is known to be better",
     "undecided": (
         "undecided: {leader} looks better than {setting}, but the confidence interval of their ratio includes 1;"
@@ -45,7 +45,8 @@ KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "th
 
 def searching_text(settings: int, budget_s: float) -> str:
     """Return what a search is about to do."""
-    return f"searching {plural(settings, 'setting')}, then confirming the best; {budget_s:.0f} s in all"
+    seconds = f"{budget_s:.0f} s in all, plus preparing graphs"
+    return f"searching {plural(settings, 'setting')}, then confirming the best; {seconds}"
 
 
 def tuning_view(report: TuningReport) -> Document:
@@ -112,7 +113,7 @@ _COLUMNS = (
     Column("p50 ms", drops=2),
     Column("FPS", drops=1),
     Column("what it is", words=True, folds=True),
-    Column("the best gains [95 %]", words=True, least=24),
+    Column("lead of the best [95 %]", words=True, least=24),
 )
 _FRONT_COLUMNS = (
     Column("setting", words=True, folds=True),

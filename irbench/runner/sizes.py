@@ -97,7 +97,7 @@ def _refuse_free(bundle: Bundle, sizes: Mapping[str, int]) -> None:
 def _no_size(bundle: Bundle, spec: TensorSpec, dimension: str, sizes: Mapping[str, int]) -> IrbenchError:
     options = example_sizes([model_input.tensor for model_input in bundle.inputs], sizes)
     return IrbenchError(
-        f"The dimension {dimension!r} of input {spec.name} of {bundle.name} is dynamic.",
+        f"Input {spec.name} of {bundle.name} needs a size for its dynamic dimension {dimension!r}.",
         hint=f"Add a size, for example: {options}",
     )
 

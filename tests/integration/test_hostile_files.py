@@ -48,7 +48,7 @@ REFUSED = {
     "a device": (hostile.endless_device, "is not a regular file", "Give an ONNX file"),
     "a loop of links": (hostile.loop_of_links, "cannot be read", "Give an ONNX file"),
     "larger than protobuf": (hostile.huge, "at most 2 GiB", "save_as_external_data=True"),
-    "nothing": (lambda folder: folder / "none.onnx", "cannot be read: No such file", "Give an ONNX file that exists"),
+    "nothing": (lambda folder: folder / "none.onnx", "There is no file", "Check the path"),
     "a cycle": (hostile.changed(hostile.cyclic), "form a cycle through 'relu'", "export it again"),
     "out of order": (hostile.changed(hostile.unsorted), "not in the order in which they can run", "Sort them"),
     "missing weights": (hostile.changed(hostile.without_weights), "has no tensor 'kernel'", "export it again"),
@@ -84,12 +84,12 @@ REFUSED = {
     ),
     "a dynamic dimension": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", ["N", "T"])], [hostile.value("y", ["N", "T"])]),
-        "The dimension 'T' of input x",
+        "Input x of m needs a size for its dynamic dimension 'T'",
         "--shape T=128",
     ),
     "a dimension of zero": (
         hostile.graph_of([_IDENTITY], [hostile.value("x", [2, 0])], [hostile.value("y", [2, 0])]),
-        "is dynamic",
+        "needs a size for its dynamic dimension",
         "--shape x_1=128",
     ),
     "weights at an absolute path": (hostile.with_external(location="/etc/passwd"), _OUTSIDE, "relative location"),

@@ -12,6 +12,7 @@ from irbench.api.accuracy_limits import metric_text
 from irbench.api.options import RunOptions
 from irbench.api.paths import results_folder
 from irbench.api.plans import reading
+from irbench.api.run_names import RunName, run_name
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.render.quantities import cpu_list
@@ -28,7 +29,7 @@ _BLANKS = str.maketrans("\n\t", "  ")
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
-def plan_from(run: str | PathLike[str] = "latest", *, results: str | PathLike[str] | None = None) -> dict[str, Any]:
+def plan_from(run: RunName = "latest", *, results: str | PathLike[str] | None = None) -> dict[str, Any]:
     """Return a stored run as a plan, which :func:`irbench.sweep` takes and :func:`plan_text` writes as TOML.
 
     Defaults that depend on the machine, such as the number of threads, are those that the run had.
@@ -41,7 +42,7 @@ def plan_from(run: str | PathLike[str] = "latest", *, results: str | PathLike[st
         IrbenchError: There is no such run, or it cannot be repeated: a soak, or inputs that were arrays in memory.
     """
     root = results_folder(results)
-    folder = find_run(root, str(run))
+    folder = find_run(root, run_name(run))
     document = load_document(folder)
     if document.plan.get("soak") is not None:
         raise IrbenchError(

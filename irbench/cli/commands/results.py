@@ -58,7 +58,7 @@ def command(
 ) -> None:
     """List the stored runs, newest first.
 
-    The last column is the outcome: the winner and its lead, the leader of a preview, or that nothing was measured.
+    The outcome is the winner and its lead, the leader of a preview, or that nothing was measured.
     """
     given = [param for param in context.params if context.get_parameter_source(param) is ParameterSource.COMMANDLINE]
     if context.invoked_subcommand is not None:

@@ -79,7 +79,7 @@ def _tried(
 @_tried("--batch", "1,2,4,8,16; 1 for latency", "Batch sizes")
 @_tried("--threads", _USUAL, "Threads per process", THREAD_COUNTS)
 @_tried("--streams", f"{_USUAL}; 1 for latency", "Concurrent inferences of each process")
-@_tried("--instances", f"{_USUAL}; 1 for latency", "Process counts to try, each process on its own processors")
+@_tried("--instances", f"{_USUAL}; 1 for latency", "Numbers of processes side by side, with processors of their own,")
 @measuring.PRECISION
 @_tried("--optimize", "none,extended", "Optimisation levels", LEVELS)
 @measuring.VARY

@@ -64,10 +64,11 @@ def _start_and_size(path: Path) -> tuple[bytes, int]:
             raise IrbenchError(f"{path} is {kind}.", hint="Give an ONNX file.")
         with path.open("rb") as file:
             return file.read(_LOOK_BYTES), status.st_size
+    except FileNotFoundError:
+        raise IrbenchError(f"There is no file {path}.", hint="Check the path.") from None
     except OSError as error:
         raise IrbenchError(
-            f"{path} cannot be read: {error.strerror or error}.",
-            hint="Give an ONNX file that exists and that you can read.",
+            f"{path} cannot be read: {error.strerror or error}.", hint="Give an ONNX file that you can read."
         ) from error
 
 

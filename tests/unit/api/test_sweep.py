@@ -124,7 +124,8 @@ def test_a_model_that_is_not_there_is_named_once(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(IrbenchError) as caught:
         sweep({"defaults": {"models": ["nothere.onnx", "resnet5"], "batch": [1, 2], "backends": "fake-a"}})
     first, second = sorted(caught.value.details)
-    assert "nothere.onnx cannot be read" in first
+    assert "There is no file" in first
+    assert "nothere.onnx" in first
     assert "Did you mean resnet50?" in second
 
 

@@ -14,7 +14,7 @@ from irbench.exporter.other_formats import refusal
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        ("m.pt", "torch.onnx.export(model, example_inputs, 'm.onnx'"),
+        ("m.pt", "torch.onnx.export(module, example_inputs, 'm.onnx'"),
         ("m.PTH", "torch.onnx.export"),
         ("m.safetensors", "torch.onnx.export"),
         ("m.h5", "keras.models.load_model('m.h5').save('m.keras')"),

@@ -101,7 +101,7 @@ def test_a_file_that_is_no_model_is_told_so(tmp_path: Path):
     (tmp_path / "text.onnx").write_text("weights go here, one day")
     with pytest.raises(IrbenchError, match="is a text file"):
         read_precision(tmp_path / "text.onnx")
-    with pytest.raises(IrbenchError, match="cannot be read"):
+    with pytest.raises(IrbenchError, match="There is no file"):
         read_precision(tmp_path / "missing.onnx")
     (tmp_path / "empty.onnx").write_bytes(b"")
     with pytest.raises(IrbenchError, match="is empty"):
