@@ -33,7 +33,7 @@ BATCH = 2
 REAL = [name for name in registry.names(registry.BACKENDS) if not name.startswith("fake-")]
 
 
-IN_CI = ("lenet5", "lstm_ptb_1", "mobilenet_v2")
+IN_CI = ("bilstm_tagger", "lenet5", "mobilenet_v2")
 """A model of each kind, small enough for continuous integration: plain, recurrent, with many layers."""
 
 
@@ -52,7 +52,8 @@ def marked(names: Iterable[str]) -> list[Any]:
 def _marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
     if name in IN_CI:
         return (pytest.mark.ci,)
-    return (*skipped_without_its_parts(name), *(() if name in one_of_each_family() else (pytest.mark.zoo,)))
+    zoo = () if name in one_of_each_family() else (pytest.mark.zoo,)
+    return (*skipped_without_its_parts(name), pytest.mark.slow, *zoo)
 
 
 @pytest.fixture(scope="module", params=marked(registry.names(registry.MODELS)))
@@ -63,7 +64,6 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     shutil.rmtree(output)
 
 
-@pytest.mark.slow
 def test_every_backend_answers_a_zoo_model_as_tensorflow_did_at_export(folder: Path, tmp_path: Path):
     bundle = bundles.load(folder)
     expected = bundles.reference_outputs(bundle)
@@ -83,7 +83,6 @@ def test_every_backend_answers_a_zoo_model_as_tensorflow_did_at_export(folder: P
     assert not problems
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("folder", marked(one_of_each_family()), indirect=True)
 def test_a_zoo_model_is_optimised_and_measured(folder: Path):
     asked = ("--backends", "ort,openvino", "--optimize", "none,extended", "--quick", "--budget", "1s")
@@ -95,7 +94,6 @@ def test_a_zoo_model_is_optimised_and_measured(folder: Path):
     )
 
 
-@pytest.mark.slow
 def test_a_zoo_model_takes_the_multiply_accumulates_that_its_source_says(folder: Path):
     bundle = bundles.load(folder)
     cost = counted(bundle)

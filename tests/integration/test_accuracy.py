@@ -177,7 +177,7 @@ def test_a_search_without_a_default_that_keeps_the_limit_is_refused_with_its_val
     assert "fake-a without any option has" in called.err
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_int8_is_searched_where_a_limit_is_given_and_judged_on_given_samples(model: Path, tmp_path: Path):
     random = np.random.default_rng(0)
     for number in range(24):

@@ -202,7 +202,7 @@ def test_code_inside_a_keras_file_is_not_run(tmp_path):
     assert "which irbench does not run" in refused(path).message
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_a_custom_layer_needs_the_module_that_registers_it(tmp_path, monkeypatch):
     (tmp_path / "gains.py").write_text("GAIN = 2.0\n")
     (tmp_path / "own_layers.py").write_text(LAYERS_FILE)
@@ -220,7 +220,7 @@ def test_a_custom_layer_needs_the_module_that_registers_it(tmp_path, monkeypatch
     assert "own.keras needs Gain" in refused("own.keras", "--import", "own_layers").message
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_weights_that_hdf5_and_tensorflow_read_belong_to_the_model(tmp_path, monkeypatch):
     (tmp_path / "trained.py").write_text(TRAINED_FILE)
     monkeypatch.chdir(tmp_path)

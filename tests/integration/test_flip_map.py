@@ -12,7 +12,7 @@ from processes import workers
 
 import irbench as api
 
-pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.slow]
+pytestmark = pytest.mark.usefixtures("known_backends")
 
 ASKED = (
     "--backends", "fake-a,fake-b", "--batch", "4", "--threads", "1", "--streams", "1", "--instances", "1",
@@ -54,6 +54,7 @@ def test_the_rival_wins_at_half_the_batch_and_loses_at_twice_of_it(tuned: Called
     assert {flip["rival"]["backend"] for flip in found.values()} == {"fake-a"}
 
 
+@pytest.mark.ci
 def test_each_condition_is_a_stored_run_of_two_rows(tuned: Called, results: Path):
     for flip in tuned.document["flips"]:
         run = api.load(flip["run"], results=results)
@@ -62,6 +63,7 @@ def test_each_condition_is_a_stored_run_of_two_rows(tuned: Called, results: Path
         assert run.note.startswith(f"flip map of {tuned.document['confirmation_run']}")
 
 
+@pytest.mark.ci
 def test_the_run_beside_the_busy_neighbour_says_so_and_no_other(tuned: Called, results: Path):
     for (axis, _), flip in flips(tuned).items():
         shown = irbench("show", flip["run"], "--results", results)
@@ -69,11 +71,13 @@ def test_the_run_beside_the_busy_neighbour_says_so_and_no_other(tuned: Called, r
         assert ("a process of irbench kept 1 processor" in shown.out) == (axis == "neighbour")
 
 
+@pytest.mark.ci
 def test_no_neighbour_is_left(tuned: Called):
     assert tuned.code == 0
     assert not workers()
 
 
+@pytest.mark.ci
 def test_the_run_of_a_condition_is_a_plan_but_for_that_of_the_neighbour(tuned: Called, results: Path):
     found = flips(tuned)
     plan = api.plan_from(found["batch", 2]["run"], results=results)
@@ -83,6 +87,7 @@ def test_the_run_of_a_condition_is_a_plan_but_for_that_of_the_neighbour(tuned: C
     assert "--flip-map" in refused.err
 
 
+@pytest.mark.slow
 def test_where_the_setting_cannot_run_its_rival_wins(model: Path):
     called = irbench(
         "tune", model, *ASKED, "--set", "fake-b.fault=refuse", "--set", "fake-b.at=compile",
@@ -93,7 +98,7 @@ def test_where_the_setting_cannot_run_its_rival_wins(model: Path):
     assert "no such precision" in found["unable"][0]["message"]
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_an_interrupt_keeps_the_recommendation_and_what_was_measured(model: Path, own_home: Path):
     called = irbench_process(
         "tune", model, *ASKED, "--set", "fake-b.fault=interrupt", "--set", "fake-b.at=run:30",
@@ -109,6 +114,7 @@ def test_an_interrupt_keeps_the_recommendation_and_what_was_measured(model: Path
     assert len(list((own_home / "results").glob("runs/*/*/run.json"))) == 4
 
 
+@pytest.mark.slow
 def test_in_python_flips_are_part_of_the_report(model: Path):
     found = api.tune(
         model, backends="fake-a,fake-b", batch=4, threads=1, streams=1, instances=1, optimize="none", flip_map=True,

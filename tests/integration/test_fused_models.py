@@ -73,7 +73,7 @@ def test_a_transformer_falls_below_a_fifth_and_answers_the_same(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "depth"),
-    [pytest.param("transformer_base", 6, marks=pytest.mark.zoo), pytest.param("gpt", 3, marks=pytest.mark.ci)],
+    [pytest.param("transformer_base", 6, marks=pytest.mark.zoo), ("gpt", 3)],
 )
 def test_a_transformer_of_any_length_is_fused_too(name, depth, tmp_path):
     bundle = exported(TRANSFORMERS[name], tmp_path / "bundle")

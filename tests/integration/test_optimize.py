@@ -222,7 +222,7 @@ def test_a_run_says_that_a_layout_changed_nothing_and_its_table_keeps_that(model
     assert called.document["groups"][0]["notes"].count(kept) == 1
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_an_exported_model_runs_with_its_images_turned(model: Path) -> None:
     assert irbench("export", "cnn_cifar10", "--layout", "keep").code == 0
     graphs = [

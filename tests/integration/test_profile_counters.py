@@ -85,7 +85,7 @@ def test_operators_are_counted_as_models_of_their_own_beside_the_whole_model(
     assert "81 %, 1 operator" in table
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_deeper_levels_have_cycles_as_weights_of_the_models_of_a_class(model: Path, perf: Any, tmp_path: Path) -> None:
     perf(toplev=True, events=fake_perf.HARDWARE)
     results = tmp_path / "results"
@@ -198,7 +198,7 @@ def test_ctrl_c_keeps_the_profile_and_what_was_counted(
     assert public.load_profile(results=tmp_path).document.counters is not None
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_python_has_the_same(model: Path, perf: Any, tmp_path: Path) -> None:
     perf()
     found = public.profile(

@@ -116,7 +116,7 @@ def test_a_script_needs_no_main_guard(model: Path, tmp_path: Path):
     assert (done.stdout, done.returncode) == ("ok\n", 0), done.stderr
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_the_examples_of_the_document_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     models.mlp(tmp_path).path.rename(tmp_path / "model.onnx")
     (tmp_path / "my_loop.py").write_text("def infer(inputs): ...\n")

@@ -71,7 +71,7 @@ def test_the_command_of_the_report_repeats_it_on_the_values_of_the_whole_graph(
     assert row["state"] == "mismatch"
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_a_slow_operator_is_found_in_a_race(tmp_path: Path) -> None:
     model, folder = saved(tmp_path, GRAPHS[6]), tmp_path / "found"
     found = package.reduce(

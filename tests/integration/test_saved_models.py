@@ -121,6 +121,7 @@ def test_only_saved_models_have_signatures():
         api.export("lenet5", signature="serving_default", progress=None)
 
 
+@pytest.mark.slow
 def test_an_older_saved_model_is_exported_and_verified_on_every_backend(folder):
     kinds = ("two signatures", "slots", "loop")
     call_in_worker("saved_model_checks:write_all", folder, kinds, deadline_s=120, environment=ENVIRONMENT)

@@ -79,6 +79,7 @@ def test_the_confirmation_is_a_plan_with_its_rows(tuned: Called, results: Path, 
     assert expanded.code == 0, expanded.err
 
 
+@pytest.mark.slow
 def test_a_default_that_nothing_beats_is_recommended(model: Path):
     report = tune(model, "--batch", "1", "--streams", "1", "--set", "fake-b.call_us=900").document
     assert report["setting"]["backend"] == "fake-a"
@@ -97,6 +98,7 @@ def test_a_setting_above_the_latency_that_is_allowed_is_never_chosen(model: Path
     assert all(point["latency_ms"] < 0.75 for point in called.document["front"])
 
 
+@pytest.mark.slow
 def test_a_setting_that_fails_is_left_out_and_the_search_goes_on(model: Path):
     called = tune(
         model, "--batch", "1,4", "--streams", "1", "--set", "fake-b.fault=refuse", "--set", "fake-b.at=compile"
@@ -114,6 +116,7 @@ def test_nothing_to_choose_from_is_said_before_anything_is_measured(model: Path)
     assert "--instances 64" in called.err
 
 
+@pytest.mark.slow
 def test_in_python_it_returns_the_setting_and_both_runs(model: Path):
     found = api.tune(
         model, backends="fake-a", batch=[1, 4], streams=1, instances=1, threads=1, optimize="none", progress=None

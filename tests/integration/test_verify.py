@@ -180,7 +180,7 @@ def test_a_pattern_that_no_case_matches_is_refused():
     assert "No case of the suite is called 'add'." in called.err
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_an_interrupted_suite_prints_what_was_done():
     command = [sys.executable, "-m", "irbench", "verify", "--suite", "onnx", "--backends", "ort", "--format", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -23,7 +23,7 @@ def pythons(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"right": make_environment(folder / "right", "1.0"), "wrong": wrong}
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_an_operator_whose_answers_changed_has_a_row(pythons: dict[str, Path]) -> None:
     called = irbench("verify", *ONE_CASE, "--between", pythons["right"], pythons["wrong"], *CHOSEN)
     assert called.code == 1
