@@ -31,7 +31,7 @@ test: $(STAMP) lint types ## Lint, check types, run the fast tests: 3 minutes
 
 # Slow tests wait for budgets, deadlines and frozen processes: a third worker uses that time.
 test-ci test-all: WORKERS := 3
-test-ci: $(STAMP) pyright ## The tests of most of a second and more that continuous integration runs: 12 minutes
+test-ci: $(STAMP) pyright ## The tests of most of a second and more that continuous integration runs: 11 minutes
 	$(PYTEST) -m "ci and not slow"
 
 test-real: $(STAMP) ## Trained models from pinned wheels of the package registry, on real inputs: about 10 minutes

@@ -137,7 +137,7 @@ def test_a_model_without_classes_is_refused_with_the_way_to_a_measure(tmp_path: 
     assert "--metric" in called.err
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_a_search_leaves_out_what_misses_the_limit_and_tells_the_best_of_it(model: Path):
     called = tune(
         model, "--min-accuracy", "90%", "--vary", "fake-b.fault=default,mirrored",

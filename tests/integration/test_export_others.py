@@ -12,7 +12,7 @@ from irbench.cli.commands.export import command
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import RANDOM_DRAWS
 
-pytestmark = pytest.mark.ci
+pytestmark = pytest.mark.slow
 
 MODELS = """
 import keras
@@ -96,7 +96,6 @@ def test_a_model_with_a_greatest_length_is_refused_with_the_cause_and_exported_a
     assert bundle.batch_axes == (0, 0, 1)
 
 
-@pytest.mark.slow
 def test_a_model_that_draws_random_numbers_is_exported_with_a_warning(others: Path):
     result = call(f"{others}:vae")
     assert result.exit_code == 0, result.output or result.exception

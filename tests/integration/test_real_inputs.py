@@ -134,8 +134,9 @@ def test_a_loop_is_measured_and_named_in_the_title(step: Path) -> None:
     assert "decode loop: h -> h0" in " ".join(looped.out.split())
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("asynchronous", ["0", "1"])
+@pytest.mark.parametrize(
+    "asynchronous", [pytest.param("0", marks=pytest.mark.ci), pytest.param("1", marks=pytest.mark.slow)]
+)
 def test_streams_take_samples_and_loops(speech: Path, step: Path, tmp_path: Path, asynchronous: str) -> None:
     settings = ("--streams", "3", "--set", f"fake-a.async={asynchronous}")
     data = ("--data", utterances(tmp_path / "talk", 2), "--value", "sr=8000")
