@@ -7,7 +7,8 @@ STAMP := $(VENV)/.installed-cpu
 KERAS_HUB_STAMP := $(VENV)/.installed-keras-hub
 KNOWN_SPEED := build/known_speed
 
-WORKERS := 2
+# Tests wait for processes, budgets and deadlines: a third worker on two cores uses that time.
+WORKERS := 3
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
 .PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-fusions bench-backbones bench-real zoo zoo-keras-hub lint types pyright schema lock clean
@@ -29,8 +30,6 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 test: $(STAMP) lint types ## Lint, check types, run the fast tests: 3 minutes
 	$(PYTEST) -m "not slow and not ci"
 
-# Slow tests wait for budgets, deadlines and frozen processes: a third worker uses that time.
-test-ci test-all: WORKERS := 3
 test-ci: $(STAMP) pyright ## The tests of most of a second and more that continuous integration runs: 11 minutes
 	$(PYTEST) -m "ci and not slow"
 
@@ -43,7 +42,7 @@ test-laws: $(STAMP) ## The laws of hypothesis, tried on 1,000 examples each
 test-all: $(STAMP) lint types pyright ## Every test but those of test-real, test-long and test-zoo: 30 minutes
 	$(PYTEST) -m "not zoo and not real and not long"
 
-test-long: $(STAMP) ## ONNX's whole suite, dropped preconditions of passes, long simulations: 8 minutes
+test-long: $(STAMP) ## ONNX's whole suite, dropped preconditions of passes, long simulations: 6 minutes
 	$(PYTEST) -m long
 
 test-zoo: $(STAMP) ## Every model of the zoo on every backend, fusions and int8 of large ones; two hours
