@@ -10,6 +10,13 @@ from front_door import Called, irbench, irbench_process
 
 FASTEST = ("--quick", "--budget", "0.01s")
 """The first launch uses up the budget on any machine, which is enough where a test is not about intervals."""
+FASTEST_PLAN = """
+[defaults]
+models = "mlp.onnx"
+quick = true
+budget = "0.01s"
+"""
+"""The beginning of a plan whose tables end as soon."""
 
 
 def run(model: Path, *arguments: object) -> Called:

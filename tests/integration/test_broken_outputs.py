@@ -11,17 +11,12 @@ from pathlib import Path
 
 import models
 import pytest
-from fake_runs import FASTEST
+from fake_runs import FASTEST, FASTEST_PLAN
 from front_door import irbench
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
-PLAN = """
-[defaults]
-models = "mlp.onnx"
-quick = true
-budget = "0.01s"
-
+PLAN = f"""{FASTEST_PLAN}
 [[matrix]]
 backends = "fake-a"
 batch = [1, 2]

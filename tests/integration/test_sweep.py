@@ -10,6 +10,7 @@ from pathlib import Path
 import models
 import onnx
 import pytest
+from fake_runs import FASTEST_PLAN
 from front_door import irbench, irbench_process
 
 import irbench as api
@@ -17,17 +18,12 @@ from irbench.store import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
-PLAN = """
-[defaults]
-models = "mlp.onnx"
-quick = true
-budget = "0.01s"
-
+PLAN = f"""{FASTEST_PLAN}
 [[matrix]]
 backends = ["fake-a", "fake-b"]
 batch = [1, 2]
 streams = [1, 2]
-exclude = [{ backends = "fake-b", streams = 2 }]
+exclude = [{{ backends = "fake-b", streams = 2 }}]
 """
 
 ONE_ROW = """
