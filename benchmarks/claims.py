@@ -74,8 +74,10 @@ def claim_of_row(table: GroupResult, label: str, ratio: float, subject: str = ""
         IrbenchError: The run gave no speedup.
     """
     found = known(next((row.speedup for row in table.cells if row.label == label), None), label)
-    figures = (found.value, found.low, found.high, found.verdict)
-    return Claim(subject, way, ratio, *figures, launches=table.launches, seconds=table.seconds)
+    low, high, *_ = found.ends or (found.value, found.value)  # of a preview, those of the range
+    return Claim(
+        subject, way, ratio, found.value, low, high, found.verdict, launches=table.launches, seconds=table.seconds
+    )
 
 
 def claim_of_interval(

@@ -50,7 +50,7 @@ class Graph:
     def is_slower(self) -> bool:
         """Whether it is slower than the graph as exported, beyond doubt."""
         speedup = self.speedup
-        return speedup is not None and speedup.verdict != "preview" and speedup.high < 1
+        return speedup is not None and speedup.high is not None and speedup.high < 1
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def parity(table: GroupResult, backend: str, peer: str, mode: str) -> Finding:
     speedup = own.speedup
     if speedup is None:
         raise CommandFailed(f"{backend} and {peer} were not compared")
-    low, high = math.log(speedup.low), math.log(speedup.high)
+    low, high = map(math.log, (speedup.ends or (speedup.value, speedup.value))[:2])
     confidence = None if speedup.verdict == "preview" else speedup.confidence
     return Finding(
         backend,

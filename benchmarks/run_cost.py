@@ -90,7 +90,9 @@ def is_narrow(speedup: Speedup) -> bool:
     A preview has no interval.
     """
     wanted = max(_TARGET, abs(math.log(speedup.value)) / 10)
-    return speedup.verdict != "preview" and math.log(speedup.high / speedup.low) / 2 <= wanted
+    if speedup.low is None or speedup.high is None:
+        return False
+    return math.log(speedup.high / speedup.low) / 2 <= wanted
 
 
 def _rounds_ns(cells: Sequence[CellLaunch]) -> int:

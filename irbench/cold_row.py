@@ -68,7 +68,7 @@ class ColdRow:
     Attributes:
         cache: The state of its caches.
         ready_ms: Process start to first output: the median over launches with its interval, in milliseconds.
-        ready_confidence: Of that interval; null where there are too few launches, and the ends are the range.
+        ready_confidence: Of that interval; null where there are too few launches for one.
         speedup: Against the baseline with its caches in the same state, launch by launch; null for the baseline.
         resident_share: Median over launches; see :class:`ColdLaunch`.
         read_bytes: Median over launches; see :class:`ColdLaunch`.

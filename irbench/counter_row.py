@@ -10,6 +10,7 @@ from irbench.counters import CountedPhase, EventCount, Obstacle, TopdownMethod
 from irbench.notices import Note
 from irbench.record import Failure, OutputError
 from irbench.row import Requested, State
+from irbench.row_figures import WithEnds
 from irbench.spec import Io, Scalar
 
 __all__ = [
@@ -75,7 +76,7 @@ class PhaseTimeline:
 
 
 @dataclass(frozen=True)
-class CounterFigure:
+class CounterFigure(WithEnds):
     """One figure of one phase, over launches.
 
     Attributes:
@@ -84,12 +85,14 @@ class CounterFigure:
             kinds of cores a share of slots is that of one of them, ``cpu_core/retiring/``.
         unit: ``ms`` for clocks, ``share`` for shares from 0 to 1, empty for counts and ratios.
         value: The median over launches; null where it was not counted in any.
-        low: Lower end of the interval; the smallest launch where there are too few for one.
-        high: Upper end.
-        confidence: Of the interval; null where there are too few launches, and the ends are the range.
+        low: Lower end of the interval; null where there are too few launches for one.
+        high: Upper end; null likewise.
+        confidence: Of the interval; null likewise.
         launches: In how many it was counted.
         running_share: The smallest share of the time for which an event it is made of was on a counter; below 1 the
             counts are scaled, because there were more events than counters.
+        range_low: The smallest launch, where there are too few for an interval and more than one; null otherwise.
+        range_high: The largest launch; null likewise.
     """
 
     phase: CountedPhase
@@ -101,6 +104,8 @@ class CounterFigure:
     confidence: float | None = None
     launches: int = 0
     running_share: float = 1.0
+    range_low: float | None = None
+    range_high: float | None = None
 
 
 @dataclass(frozen=True)

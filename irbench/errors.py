@@ -26,6 +26,8 @@ class ExitCode(IntEnum):
     """Not decided within the budget, where the caller asked to be told."""
     NOT_INSTALLED = 5
     """A backend or model that was asked for is not installed."""
+    NOT_JUDGED = 6
+    """A condition that was to fail the call could not be judged: too little, or not the right thing, was measured."""
     INTERRUPTED = 130
     """Stopped by the user; what was measured is saved."""
     UNREAD = 141

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
-from irbench.spec import BATCH, Artifact, Feeding, InputSpec, Number
+from irbench.spec import BATCH, Artifact, Distribution, Feeding, InputSpec, Number
 from irbench.spec.feeding import number_of_text
 from irbench.spi import Array, Feed
 
@@ -35,6 +35,12 @@ __all__ = [
 
 ALIGNMENT = 64
 """Bytes at whose multiples inputs begin: a cache line, and the most that a runtime asks for to read in place."""
+_RANGES: Mapping[Distribution, tuple[float, float]] = {
+    "uniform": (0.0, 1.0),
+    "symmetric": (-1.0, 1.0),
+    "bytes": (0.0, 255.0),
+}
+"""Between what generated floats lie, where that is not left to the model."""
 POOL = 8
 """Distinct samples; sample ``i`` of a batch equals sample ``i % POOL``."""
 
@@ -73,7 +79,9 @@ def logical_inputs(
     if feeding.samples:
         given |= read_sample(feeding.samples[sample], inputs)
     return tuple(
-        given[spec.tensor.name] if spec.tensor.name in given else _generate_one(spec, sizes, feeding.seed, position)
+        given[spec.tensor.name]
+        if spec.tensor.name in given
+        else _generate_one(spec, sizes, feeding.seed, position, feeding.drawn)
         for position, spec in enumerate(inputs)
     )
 
@@ -199,12 +207,14 @@ def _aligned_copy(array: Array, dtype: np.dtype[Any]) -> Array:
     return copy
 
 
-def _generate_one(spec: InputSpec, sizes: Mapping[str, int], seed: int, position: int) -> Array:
+def _generate_one(
+    spec: InputSpec, sizes: Mapping[str, int], seed: int, position: int, drawn: Distribution = "declared"
+) -> Array:
     shape = _bound_shape(spec, sizes)
     if not spec.tensor.shape or spec.tensor.shape[0] != BATCH:
-        return _draw(spec, shape, (seed, position))
+        return _draw(spec, shape, (seed, position), drawn)
     batch, *rest = shape
-    samples = [_draw(spec, tuple(rest), (seed, position, sample)) for sample in range(min(batch, POOL))]
+    samples = [_draw(spec, tuple(rest), (seed, position, sample), drawn) for sample in range(min(batch, POOL))]
     return np.stack(samples)[np.arange(batch) % POOL]
 
 
@@ -222,7 +232,7 @@ def _restored(array: Array, dtype: np.dtype[Any]) -> Array:
     return array.astype(dtype) if dtype.hasobject or array.dtype == dtype else array.view(dtype)
 
 
-def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...]) -> Array:
+def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...], drawn: Distribution) -> Array:
     generator = np.random.default_rng(entropy)
     dtype = numpy_dtype(spec.tensor.dtype)
     if spec.is_mask and shape:
@@ -230,9 +240,12 @@ def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...]) -> 
     if dtype.kind == "b":
         return np.asarray(generator.random(shape) < 0.5)
     if dtype.kind in "iuO" or "int" in dtype.name:  # also integers of four bits, which are no kind of NumPy's
-        drawn = generator.integers(int(spec.low), max(int(spec.high), int(spec.low) + 1), shape)
-        return (drawn.astype(str) if dtype.hasobject else drawn).astype(dtype)
-    return generator.uniform(spec.low, spec.high, shape).astype(dtype)
+        integers = generator.integers(int(spec.low), max(int(spec.high), int(spec.low) + 1), shape)
+        return (integers.astype(str) if dtype.hasobject else integers).astype(dtype)
+    if drawn == "normal":
+        return np.asarray(generator.standard_normal(shape), dtype)
+    low, high = _RANGES.get(drawn, (spec.low, spec.high))
+    return generator.uniform(low, high, shape).astype(dtype)
 
 
 def _mask(generator: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from irbench.record import OutputError
+from irbench.spec import Distribution
 
 __all__ = [
     "Agreement",
+    "AgreementElsewhere",
     "CheckedInput",
     "GraphCheck",
     "GraphStep",
@@ -83,14 +85,34 @@ class OptimizerActivity:
     """What an optimisation does now; ``irbench.render.optimize`` turns it into words.
 
     Attributes:
-        code: What it is; ``reference-outputs`` computes those of the original graph.
-        name: The pass, the operator set or the precision; empty where there is none.
+        code: What it is; ``reference-outputs`` computes those of the original graph, and ``done`` is the end.
+        name: The pass, the operator set or the precision, at the end what the result is called; empty where there is
+            none.
         model: The model that is optimised.
+        steps: At the end, how many steps there were, and how many changed something.
+        nodes: At the end, the number of nodes as the graph came, and as it is.
     """
 
-    code: Literal["start", "reference-outputs", "inline-functions", "raise-opset", "pass", "check", "convert"]
+    code: Literal["start", "reference-outputs", "inline-functions", "raise-opset", "pass", "check", "convert", "done"]
     name: str = ""
     model: str = ""
+    steps: tuple[int, int] = (0, 0)
+    nodes: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class AgreementElsewhere:
+    """What a conversion costs on generated inputs that it was neither calibrated nor judged on.
+
+    Attributes:
+        drawn: What they are drawn from.
+        samples: How many.
+        error: As :attr:`Agreement.error`; ``None`` where the answers cannot be compared, as some are not finite.
+    """
+
+    drawn: Distribution
+    samples: int
+    error: OutputError | None
 
 
 @dataclass(frozen=True)
@@ -106,6 +128,14 @@ class Agreement:
             the error, but not for the top-1 agreement.
         runs_at: Other sizes at which the converted graph runs, and is not compared: samples were given, and a seeded
             input would tell nothing about them.
+        source: Whether the inputs were generated, or samples of data; empty in records of an older irbench.
+        drawn: What generated floats among them, and among those of the calibration, were drawn from.
+        ranges: Between what generated floats are declared to lie, by input; empty where data or constants replace all.
+        calibrated_on: How many inputs of the same kind ranges were found on; ``None`` without a calibration.
+        is_calibrated_on_same: Whether these were the very inputs that it is judged on, as there was one sample alone.
+        is_recognised: Whether ``error`` has a top-1 agreement only because the answers add up to one as the
+            probabilities of classes do; a model that declares its classes is judged by it.
+        elsewhere: What a static quantisation costs on inputs of other distributions.
     """
 
     samples: int
@@ -114,6 +144,24 @@ class Agreement:
     degenerate: bool = False
     sizes: tuple[Mapping[str, int], ...] = ()
     runs_at: tuple[Mapping[str, int], ...] = ()
+    source: Literal["", "generated", "data"] = ""
+    drawn: Distribution = "declared"
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    calibrated_on: int | None = None
+    is_calibrated_on_same: bool = False
+    is_recognised: bool = False
+    elsewhere: tuple[AgreementElsewhere, ...] = ()
+
+    @property
+    def judged(self) -> OutputError:
+        """The error that decides whether the conversion failed."""
+        return replace(self.error, top1_agreement=None) if self.is_recognised else self.error
+
+    @property
+    def worst_elsewhere(self) -> AgreementElsewhere | None:
+        """The other distribution on which it errs most; ``None`` where none could be compared."""
+        known = [(other.error.max_rel, other) for other in self.elsewhere if other.error is not None]
+        return max(known, key=lambda pair: pair[0])[1] if known else None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ __all__ = [
 Facts: TypeAlias = Mapping[str, Any]
 
 WarningCode = Literal[
+    "alone-unlike-rounds",
     "baseline-replaced",
     "busy-machine",
     "cpu-quota",
@@ -36,10 +37,13 @@ WarningCode = Literal[
     "many-dirty-blocks",
     "not-frozen",
     "not-steady",
+    "orders-differ",
     "paced-differs",
     "regime-change",
     "excluded-blocks-matter",
     "slow-launches",
+    "starved-streams",
+    "still-warming-up",
     "stolen-time",
     "stored-words",
     "sustained-differs",
@@ -57,6 +61,7 @@ NoteCode = Literal[
     "accuracy-of-random-inputs",
     "another-irbench",
     "busy-neighbour",
+    "calibrated-on-generated",
     "chosen-backend",
     "chosen-model",
     "energy-incomplete",
@@ -90,6 +95,7 @@ MarkCode = Literal[
     "other-than-graph",
     "oversubscribed",
     "self-timed",
+    "starved-streams",
     "stored-words",
     "vendor-operators",
 ]

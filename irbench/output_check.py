@@ -13,7 +13,17 @@ from irbench.record import Failure, OutputError
 from irbench.spec import Accuracy, shape_text
 from irbench.spi import Array
 
-__all__ = ["LEAST_LARGEST", "TOLERANCES", "compare", "input_scale", "is_exact", "is_excused", "judge", "tolerance"]
+__all__ = [
+    "LEAST_LARGEST",
+    "TOLERANCES",
+    "are_class_scores",
+    "compare",
+    "input_scale",
+    "is_exact",
+    "is_excused",
+    "judge",
+    "tolerance",
+]
 
 TOLERANCES = {"fp64": 1e-8, "fp32": 1e-3, "tf32": 2e-2, "fp16": 2e-2, "bf16": 1e-1, "int8": 2e-1, "fp8": 2.5e-1}
 """Largest ``max_rel`` that passes, by effective precision.
@@ -36,6 +46,11 @@ of 1 and 2 % of 1e-5. With this floor fp32 accepts an absolute error of 1e-6 at 
 spacing of fp32 numbers there. Zeros in place of 1e-5 are still wrong. Below 1e-6 every small answer passes, so
 :mod:`irbench.degenerate_outputs` reports any output that the floor applies to.
 """
+
+_FEWEST_CLASSES = 3
+"""Two numbers that add up to one may be anything."""
+_SUM_TOLERANCE = 1e-3
+"""By how much probabilities miss a sum of 1 in fp32, with room for tens of thousands of classes."""
 
 _EXCUSED = 2.0
 """How many times as far off outputs may be as those that were found good enough: inputs and batches differ."""
@@ -82,6 +97,19 @@ def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bo
 def tolerance(precision: str) -> float:
     """Return the largest ``max_rel`` that passes in an effective precision; an unknown one is held to that of fp32."""
     return TOLERANCES.get(precision, TOLERANCES[_UNKNOWN_PRECISION])
+
+
+def are_class_scores(outputs: Sequence[Array]) -> bool:
+    """Whether the first output holds probabilities of classes along its last axis, as a softmax gives them.
+
+    Args:
+        outputs: To one input; several positions each with at least three classes, none negative, whose sum is 1.
+    """
+    first = np.asarray(outputs[0]) if outputs else np.empty(0)
+    if first.ndim < 2 or first.shape[-1] < _FEWEST_CLASSES or not first.size or first.dtype.kind in "OSUcb":
+        return False
+    values = _wide(first).reshape(first.shape)
+    return bool(values.min() >= 0 and np.allclose(values.sum(axis=-1), 1, atol=_SUM_TOLERANCE))
 
 
 def is_exact(dtype: np.dtype[Any]) -> bool:

@@ -26,6 +26,7 @@ __all__ = [
     "Round",
     "Stage",
     "Sustained",
+    "WarmUp",
     "ns_per_completion",
 ]
 
@@ -63,6 +64,9 @@ class Evidence:
         involuntary_switches: Times a thread lost it.
         minor_faults: Page faults served from memory.
         major_faults: Page faults served from disk.
+        foreign_cpu_ns: CPU time of processes outside irbench's own tree on the measured processors, from before the
+            round until after it. It is counted in ticks: of a single round it may be off by one or two and even lie
+            below 0, and it is meant for sums. ``None`` in older records, and where the kernel does not report it.
     """
 
     wall_ns: int
@@ -72,6 +76,7 @@ class Evidence:
     involuntary_switches: int
     minor_faults: int
     major_faults: int
+    foreign_cpu_ns: int | None = None
 
 
 def ns_per_completion(completion_ns: NDArray[np.int64]) -> float:
@@ -97,12 +102,15 @@ class Round:
         completion_ns: When each completed, int64, ascending. The timed window lasts from 0 to the last of them,
             and load is kept up throughout, so FPS is batch x samples x calls_per_sample / ``completion_ns[-1]``.
         evidence: What the kernel saw, over the settle calls, the timed window and the draining.
+        open_ns: When each request was issued that was in flight at the close of the window, int64; empty without
+            streams, and in older records.
     """
 
     block: int
     issue_ns: NDArray[np.int64]
     completion_ns: NDArray[np.int64]
     evidence: Evidence
+    open_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def latency_ns(self) -> NDArray[np.int64]:
@@ -154,6 +162,29 @@ class PacedRun:
 
 
 @dataclass(frozen=True)
+class WarmUp:
+    """How one cell was warmed up before its first block.
+
+    Attributes:
+        calls: How many calls were made, those that settle included.
+        judged: Whether they were enough to say when calls got no faster.
+        steady_after: After how many calls that was; 0 where none was slower than the last ones; ``None`` where calls
+            still got faster when the warm-up ended, and where it was not judged.
+        slower: By how much the calls until then were slower than the last ones, as a fraction.
+    """
+
+    calls: int
+    judged: bool
+    steady_after: int | None
+    slower: float
+
+    @property
+    def ended_unsteady(self) -> bool:
+        """Whether calls still got faster when it ended."""
+        return self.judged and self.steady_after is None
+
+
+@dataclass(frozen=True)
 class CellLaunch:
     """Everything one cell measured in one launch.
 
@@ -175,6 +206,7 @@ class CellLaunch:
         repeat_error: How far its outputs are from the reference when the same inputs are given once more after the
             last block; ``None`` where this launch did not verify.
         paced: The calls of ``--pace``; ``None`` without it.
+        warm_up: How it was warmed up; ``None`` in older records.
     """
 
     cell: str
@@ -189,6 +221,7 @@ class CellLaunch:
     repeat_error: OutputError | None = None
     paced: PacedRun | None = None
     private_memory_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
+    warm_up: WarmUp | None = None
 
     @property
     def worst_error(self) -> OutputError | None:

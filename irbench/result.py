@@ -18,7 +18,7 @@ from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
 from irbench.notices import Note, Reference, Warn
 from irbench.row import CellResult, GivenInputs, Requested, State
-from irbench.row_figures import EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup, Verdict
+from irbench.row_figures import EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup, Verdict, WithEnds
 from irbench.soak_row import SoakTable
 from irbench.spec import Goal, Objective, objective_of
 
@@ -28,6 +28,7 @@ __all__ = [
     "SEARCH_RUN",
     "Basis",
     "CellResult",
+    "Condition",
     "EnergyUse",
     "GivenInputs",
     "GroupResult",
@@ -44,6 +45,7 @@ __all__ = [
     "Speedup",
     "State",
     "StoppedBy",
+    "UnevenLoad",
     "Verdict",
     "Warn",
     "Winner",
@@ -55,12 +57,32 @@ SEARCH_RUN = "search"
 """What the plan of a run says that it is a part of which only looked for promising settings, with too few launches."""
 
 NoWinner = Literal[
-    "preview", "same", "undecided", "busy", "all-blocks-disagree", "throughput-disagrees", "sustained-disagrees"
+    "preview",
+    "same",
+    "undecided",
+    "busy",
+    "uneven-load",
+    "all-blocks-disagree",
+    "throughput-disagrees",
+    "sustained-disagrees",
+    "p50-disagrees",
 ]
 """Why no cell is called the fastest: too few launches; no difference that matters; none that is sure; most blocks were
-disturbed; the rival is faster over all blocks, in throughput, or where each runs alone."""
-DOUBTS: tuple[NoWinner, ...] = ("busy", "all-blocks-disagree", "throughput-disagrees", "sustained-disagrees")
+disturbed, and it is not known in whose turns; other programs were busier in the turns of one cell than in those of
+another; the rival is faster over all blocks, in throughput, or where each runs alone; another row has surely the lower
+median latency."""
+DOUBTS: tuple[NoWinner, ...] = (
+    "busy",
+    "uneven-load",
+    "all-blocks-disagree",
+    "throughput-disagrees",
+    "sustained-disagrees",
+    "p50-disagrees",
+)
 """Those for which a table calls no cell the fastest although an interval does."""
+Condition = Literal["busy"]
+"""Under which the statements of a table hold. ``busy``: most of its blocks were disturbed, so they are of the machine
+as loaded as it was: by the mean time over all blocks instead of medians over undisturbed ones."""
 StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "unfinished", "searched"]
 """``failures``: all backends failed; ``unfinished``: the group was still being measured when this was written;
 ``searched``: a search expects to gain nothing more."""
@@ -75,31 +97,62 @@ class Winner:
     value: float
     low: float
     high: float
+    condition: Condition | None = None
+    """Under which it is the fastest; null where that is not bound to anything that happened during the run."""
 
 
 @dataclass(frozen=True)
-class Lead:
+class Lead(WithEnds):
     """The cell that looks fastest against its nearest rival, whether or not it may be called the winner.
 
     Attributes:
         cell: Its id.
         rival: The id of the cell that comes next.
         value: How many times as fast as its rival it is.
-        low: Lower end of the interval, adjusted for having chosen the best; the smallest launch in a preview.
-        high: Upper end.
+        low: Lower end of the interval, adjusted for having chosen the best; null where there are too few launches for
+            one.
+        high: Upper end; null likewise.
         launches: How many measured both.
         reason: Why it is no winner; null where it is.
         assumes_one_mode: Whether the interval assumes launches to scatter around one most frequent speed.
+        range_low: The smallest of few launches, over all rivals; null with an interval, and after a single launch.
+        range_high: The largest of them for the nearest rival; null likewise.
+        condition: Under which all of this holds; null where it is not bound to anything that happened during the run.
     """
 
     cell: str
     rival: str
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     launches: int
     reason: NoWinner | None = None
     assumes_one_mode: bool = False
+    range_low: float | None = None
+    range_high: float | None = None
+    condition: Condition | None = None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether something besides its interval speaks against it, or binds it to what happened during the run."""
+        return self.reason in DOUBTS or self.condition is not None
+
+
+@dataclass(frozen=True)
+class UnevenLoad:
+    """Other programs were busier in the turns of one cell than in those of another, by more than is their fair share.
+
+    Attributes:
+        more: The cell beside which they used more.
+        less: The one beside which they used less.
+        more_processors: How many they used beside the former, the median over launches.
+        less_processors: Beside the latter.
+    """
+
+    more: str
+    less: str
+    more_processors: float
+    less_processors: float
 
 
 @dataclass(frozen=True)
@@ -156,6 +209,10 @@ class GroupResult:
     given_inputs: GivenInputs | None = None
     """Data, constants and feedback of the baseline, and of every row that does not say otherwise; null where every
     input was generated."""
+    condition: Condition | None = None
+    """Under which verdicts, the lead and the winner hold; null where that is not bound to the run."""
+    uneven_load: UnevenLoad | None = None
+    """Where other programs were busier in the turns of one cell; then no order is known, not even as loaded."""
     goal: Goal | None = None
     """What rows were asked to be compared by; null where nothing was: then by FPS with streams or several batches."""
 
@@ -164,6 +221,11 @@ class GroupResult:
         """What rows are compared by; see :func:`irbench.spec.objective_of`."""
         concurrent = any(cell.mode != "sync" for cell in self.cells)
         return objective_of(self.goal, concurrent=concurrent, batches=(cell.batch for cell in self.cells))
+
+    @property
+    def is_mostly_disturbed(self) -> bool:
+        """Whether something outside disturbed more than half of its blocks; False in older documents."""
+        return 2 * (self.blocks_disturbed or 0) > self.blocks_measured
 
     @property
     def unverified(self) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from irbench.notices import Mark
 
 __all__ = [
+    "Ends",
     "EnergyUse",
     "LatencyMs",
     "PacedLatency",
@@ -18,27 +19,65 @@ __all__ = [
     "Spans",
     "Speedup",
     "Verdict",
+    "WithEnds",
 ]
 
 Verdict = Literal["faster", "slower", "same", "undecided", "preview"]
 
 
+class Ends(NamedTuple):
+    """Between which values a figure lies, as far as that is known.
+
+    Attributes:
+        low: Lower end.
+        high: Upper end.
+        is_range: Whether they are the smallest and the largest of a few launches, which have no confidence, and not
+            those of a confidence interval.
+    """
+
+    low: float
+    high: float
+    is_range: bool
+
+
+class WithEnds:
+    """A figure over launches: it has a confidence interval, or a range over too few launches for one, or neither."""
+
+    low: float | None
+    high: float | None
+    range_low: float | None
+    range_high: float | None
+
+    @property
+    def ends(self) -> Ends | None:
+        """The interval where there is one, else the range; ``None`` after a single launch."""
+        if self.low is not None and self.high is not None:
+            return Ends(self.low, self.high, is_range=False)
+        if self.range_low is not None and self.range_high is not None:
+            return Ends(self.range_low, self.range_high, is_range=True)
+        return None
+
+
 @dataclass(frozen=True)
-class Spans:
+class Spans(WithEnds):
     """The interval of a figure over launches, for this row alone.
 
     Attributes:
         value: The median over launches, which the interval is about, in the figure's unit. Not that of all calls
             together, which one slow launch may move.
-        low: Lower end; the smallest launch where there are too few for an interval.
-        high: Upper end.
+        low: Lower end of the interval; null where there are too few launches for one.
+        high: Upper end; null likewise.
         all_blocks_value: The figure over every block, disturbed ones included.
+        range_low: The smallest launch, where there are too few for an interval and more than one; null otherwise.
+        range_high: The largest launch; null likewise.
     """
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     all_blocks_value: float | None = None
+    range_low: float | None = None
+    range_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -103,29 +142,34 @@ class EnergyUse:
 
 
 @dataclass(frozen=True)
-class Speedup:
+class Speedup(WithEnds):
     """How much faster a cell is than the baseline: above 1 is faster.
 
     Attributes:
         value: exp of minus the median over launches of the paired log ratio.
-        low: Lower end of the interval over launches, adjusted for the number of rows;
-            the smallest and largest launch in a preview.
-        high: Upper end.
+        low: Lower end of the interval over launches, adjusted for the number of rows; null where there are too few
+            launches for one.
+        high: Upper end; null likewise.
         verdict: What the interval says.
-        excludes_one: Whether the interval leaves 1 out.
+        excludes_one: Whether the interval leaves 1 out; false without one.
         all_blocks_value: The same value over every block, disturbed ones included.
         reason: Why the value is marked, for example that precisions differ.
         all_blocks_verdict: What the interval over every block says; null where it was not derived.
         verified: Whether the answers of both rows were held against a reference; null in older documents.
         launches: How many measured both; null in older documents.
-        confidence: That all that is called faster or slower in the table is, whenever the run stopped; null without.
+        confidence: Of the interval, at which the row was tested: by Holm's procedure above ``table_confidence`` where
+            several rows are. Null without an interval, and in older documents.
         direction_confidence: At which this row alone is faster or slower, whichever it looks; null below 80 %.
         assumes_one_mode: Whether the interval assumes launches to scatter around one most frequent speed.
+        table_confidence: That all that is called faster or slower in the table is, whenever the run stopped; null
+            without an interval.
+        range_low: The smallest launch, where there are too few for an interval and more than one; null otherwise.
+        range_high: The largest launch; null likewise.
     """
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     verdict: Verdict
     excludes_one: bool
     all_blocks_value: float
@@ -136,6 +180,14 @@ class Speedup:
     confidence: float | None = None
     direction_confidence: float | None = None
     assumes_one_mode: bool = False
+    table_confidence: float | None = None
+    range_low: float | None = None
+    range_high: float | None = None
+
+    @property
+    def moves_with_all_blocks(self) -> bool:
+        """Whether the value over all blocks lies outside the interval or range; false where there is neither."""
+        return self.ends is not None and not self.ends.low <= self.all_blocks_value <= self.ends.high
 
 
 class PhasesMs(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,6 +45,7 @@ def store(
     graph: str = "",
     batch: int = 1,
     row: Mapping[str, Any] | None = None,
+    busy: bool = False,
 ) -> RunWriter:
     """Store a run in which each row took these milliseconds in its launches.
 
@@ -57,9 +58,14 @@ def store(
         graph: Digest of the graph that every row ran; empty for none.
         batch: Samples per inference of every row.
         row: Fields of every row to change.
+        busy: Whether another program kept a processor busy in every block.
     """
     group = made.group(*levels_ms, batch=batch)
-    records = made.even(levels_ms)
+    foreign_ns = made.BLOCK_NS if busy else 0
+    records = [
+        replace(record, blocks=tuple(replace(block, foreign_cpu_ns=foreign_ns) for block in record.blocks))
+        for record in made.even(levels_ms)
+    ]
     found = summarise(group, records, Timing(), Admission(), stopped_by="launches", seconds=1.0)
     writer = Store(root).begin(environment, {"models": ["tiny"], "timing": {}, **(plan or {})})
     for record in records:

@@ -28,6 +28,10 @@ ENVIRONMENT = {"physical_cores_allowed": 2, "cpus_allowed": 2, "system": "Linux"
 
 
 def speedup(value: float, low: float, high: float, verdict: Verdict = "faster", **changes: Any) -> Speedup:
+    """Return a speedup; of a preview the ends are those of the range over its launches."""
+    if verdict == "preview":
+        found = Speedup(value, None, None, verdict, False, all_blocks_value=value, all_blocks_verdict=verdict)
+        return replace(found, range_low=low, range_high=high, **changes)
     excludes_one = not low <= 1 <= high
     made = Speedup(value, low, high, verdict, excludes_one, all_blocks_value=value, all_blocks_verdict=verdict)
     return replace(made, **changes)

@@ -48,10 +48,15 @@ KNOWN = (
     "async",
     "cache",
     "clock",
+    "cold_calls",
+    "cold_factor",
+    "serves",
     *OPTIONS,
 )
 OPENING_MS = 40
 DRIFT_AT = 30
+STARVED_NS = 1_000_000_000
+"""Longer than any round."""
 
 
 class RealClock:
@@ -69,8 +74,9 @@ class RealClock:
 class FakeSlot:
     """Lets as much virtual time pass as the script says, and answers what the reference evaluator answered."""
 
-    def __init__(self, session: FakeSession) -> None:
+    def __init__(self, session: FakeSession, number: int = 0) -> None:
         self._session = session
+        self._number = number
         self._feed: Feed = ()
 
     def stage(self, feed: Feed) -> None:
@@ -79,7 +85,7 @@ class FakeSlot:
 
     def run(self) -> None:
         self._session.fault("run")
-        self._session.clock.advance(self._session.call_ns)
+        self._session.clock.advance(self._session.next_call_ns())
 
     def fetch(self) -> Outputs:
         self._session.copy()
@@ -90,7 +96,8 @@ class FakeAsyncSlot(FakeSlot):
     """The same, on a thread of the fake runtime's."""
 
     def start(self, done: Callable[[BaseException | None], None]) -> None:
-        self._session.clock.complete_after(self._session.call_ns, lambda: done(None))
+        wait_ns = self._session.waits_ns(self._number)
+        self._session.clock.complete_after(wait_ns + self._session.next_call_ns(), lambda: done(None))
 
 
 class FakeSession:
@@ -104,6 +111,10 @@ class FakeSession:
             RealClock() if load.options.get("clock") == "real" else VirtualClock().install()
         )
         self._runs = 0
+        self._calls = 0
+        self._cold_calls = int(load.options.get("cold_calls", "0"))
+        self._cold_factor = float(load.options.get("cold_factor", "1"))
+        self._serves = int(load.options.get("serves", "0"))
         self._copy_ns = 0
         if "cache" in load.options:
             (Path(load.options["cache"]) / "compiled").touch()
@@ -133,6 +144,15 @@ class FakeSession:
         self._runs += 1
         misbehave(self._options, stage, self._runs)
 
+    def next_call_ns(self) -> int:
+        """Return how long the next call lasts: longer before the script's number of them was made."""
+        self._calls += 1
+        return int(self.call_ns * (self._cold_factor if self._calls <= self._cold_calls else 1))
+
+    def waits_ns(self, slot: int) -> int:
+        """Return how long a request waits before it is served: where the script serves a few slots only, the others."""
+        return STARVED_NS if self._serves and slot >= self._serves else 0
+
     def copy(self) -> None:
         """Let as much time pass as copying to or from bound memory takes."""
         if self._copy_ns:
@@ -143,7 +163,7 @@ class FakeSession:
         self.clock.advance(OPENING_MS * 1_000_000)
         self.clock.expected_in_flight = count
         kind = FakeAsyncSlot if self._options.get("async") == "1" else FakeSlot
-        return [kind(self) for _ in range(count)]
+        return [kind(self, number) for number in range(count)]
 
     def close(self) -> None: ...
 

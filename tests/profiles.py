@@ -19,7 +19,22 @@ from irbench.profiling.record import (
 from irbench.record import Failure
 from irbench.spi.profiling import TensorShape
 
-__all__ = ["FEATURES", "NODES", "cell", "compared", "document", "example", "node", "on_gpu", "operator", "with_peaks"]
+__all__ = [
+    "FEATURES",
+    "NODES",
+    "alike_names",
+    "cell",
+    "compared",
+    "document",
+    "example",
+    "four_backends",
+    "fused_gelu",
+    "node",
+    "on_gpu",
+    "operator",
+    "sines",
+    "with_peaks",
+]
 
 FEATURES = TensorShape("float32", (1, 64, 56, 56))
 SCORES = TensorShape("float32", (1, 1000))
@@ -166,6 +181,76 @@ def with_peaks(document: ProfileDocument) -> ProfileDocument:
     cells = tuple(replace(each, effective={**each.effective, "precision": "fp32"}) for each in document.cells)
     peak = replace(peaks().compute[0], threads=2, gflop_per_s=30.0)
     return replace(document, cells=cells, peaks=replace(peaks(), compute=(peak,)))
+
+
+_GELU = ("Add", "Div", "Erf", "Add_1", "Mul", "Mul_1")
+
+
+def fused_gelu(*, has_other: bool = False) -> ProfileDocument:
+    """Return a profile of 5.1 ms in an ``Add`` and 5.6 ms in a ``BiasGelu``, which has two of them, after a product.
+
+    Args:
+        has_other: Whether another backend computes the product and all of the GELU in one operator.
+    """
+    gelu = [f"gelu/{name}" for name in _GELU]
+    nodes = (
+        node("dense", "MatMul", OperatorClass.MATRIX, reads=["x"], flops=100_000_000),
+        *(
+            node(name, name.removeprefix("gelu/").removesuffix("_1"), OperatorClass.ELEMENTWISE, flops=200_704)
+            for name in gelu
+        ),
+        node("residual", "Add", OperatorClass.ELEMENTWISE, flops=200_704),
+    )
+    operators = (
+        operator("dense", "MatMul", *_around(20.0), nodes=["dense"]),
+        operator("gelu", "BiasGelu", *_around(5.6), nodes=gelu),
+        operator("residual", "Add", *_around(5.1), nodes=["residual"]),
+    )
+    whole = (
+        operator("dense", "FullyConnected", *_around(22.0), nodes=["dense", *gelu]),
+        operator("residual", "Eltwise", *_around(4.0), nodes=["residual"]),
+    )
+    other = (cell("openvino", whole, _around(27.0), _around(26.5)),) if has_other else ()
+    own = cell("ort", operators, _around(32.0), _around(31.0))
+    return document(own, *other, graphs={"none": nodes})
+
+
+def sines() -> ProfileDocument:
+    """Return a profile in which three ``Sin`` take 84 % of the time, and a ``Mul`` another 7 %."""
+    names = [f"StatefulPartitionedCall/functional_1/positional_block_{number}/value/Sin" for number in range(3)]
+    nodes = (
+        *(node(name, "Sin", OperatorClass.ELEMENTWISE, flops=200_704) for name in names),
+        node("scale", "Mul", OperatorClass.ELEMENTWISE, flops=200_704),
+        node("dense", "MatMul", OperatorClass.MATRIX, flops=100_000_000),
+    )
+    operators = (
+        *(operator(name, "Sin", *_around(28.0), nodes=[name]) for name in names),
+        operator("scale", "Mul", *_around(7.0), nodes=["scale"]),
+        operator("dense", "MatMul", *_around(9.0), nodes=["dense"]),
+    )
+    return document(cell("ort", operators, _around(102.0), _around(101.0)), graphs={"none": nodes})
+
+
+def alike_names() -> ProfileDocument:
+    """Return a profile of three products whose long names differ in a scope far in front alone."""
+    names = [
+        f"StatefulPartitionedCall/functional_1/transformer_layer_{number}/attention_layer/value_1/Tensordot/MatMul"
+        for number in range(3)
+    ]
+    nodes = tuple(node(name, "MatMul", OperatorClass.MATRIX, flops=100_000_000) for name in names)
+    first, second = (
+        cell(
+            label, [operator(name, "MatMul", *_around(time), nodes=[name]) for name in names], _around(99), _around(99)
+        )
+        for label, time in (("ort", 30.0), ("openvino", 20.0))
+    )
+    return document(first, second, graphs={"none": nodes})
+
+
+def four_backends() -> ProfileDocument:
+    """Return a profile of four backends whose shares scatter."""
+    cells = (replace(ort(turn=1), id=f"{label}-cpu", label=label) for label in ("ort", "openvino", "tf", "tf-xla"))
+    return document(*cells)
 
 
 def compared() -> ProfileDocument:

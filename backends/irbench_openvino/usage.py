@@ -38,7 +38,7 @@ def _shapes(model: UsedModel) -> dict[str, list[int]]:
     return {name: list(shape) for name, shape in model.shapes.items()}
 
 
-_SYNC = ("outputs = compiled.create_infer_request().infer(inputs)  # arrays by input name",)
+_SYNC = ("request = compiled.create_infer_request()", "outputs = request.infer(inputs)  # arrays by input name")
 _CONCURRENT = (
     "queue = openvino.AsyncInferQueue(compiled, {streams})",
     "queue.set_callback(lambda request, number: use(number, request.results))",

@@ -33,8 +33,9 @@ class Change:
         unit: Of ``base``, ``new`` and ``difference``.
         base: Median of the older side.
         new: Median of the newer side.
-        relative: The change as a fraction of the older side, 0.05 for 5 % more; ``None`` where a value is not above 0.
-        difference: The change in the figure's unit.
+        relative: The change as a fraction of the older side, 0.05 for 5 % more: that of ``new`` over ``base``, or the
+            median over pairs where those are counted; ``None`` where a value is not above 0.
+        difference: The change in the figure's unit; of pairs ``relative`` times ``base``.
         counted: What the interval is over.
         base_count: How many of these the older side has.
         new_count: How many the newer side has.
@@ -121,6 +122,7 @@ def _values(figure: ComparedFigure, cells: Sequence[MeasuredCell], counted: Coun
 
 
 def _relative(base: Sequence[float], new: Sequence[float], confidence: float) -> Shift:
-    """Return the shift of the logarithms as a fraction, so that halving and doubling weigh the same."""
+    """Return the ratio of the medians less 1, in the interval of logarithms: halving and doubling weigh the same."""
     shift = shift_between(list(map(math.log, base)), list(map(math.log, new)), confidence)
-    return Shift(math.expm1(shift.value), math.expm1(shift.low), math.expm1(shift.high), shift.confidence)
+    value, low, high = map(math.expm1, (shift.value, shift.low, shift.high))
+    return Shift(value, low, high, shift.confidence).around(statistics.median(new) / statistics.median(base) - 1)

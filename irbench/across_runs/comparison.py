@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from irbench.across_runs.cell_keys import CellKey, key_names, without_model
 from irbench.across_runs.changes import Change, change_between, verdict_of
-from irbench.across_runs.conditions import CheckedCondition, Condition, checked_condition
+from irbench.across_runs.conditions import CheckedCondition, Condition, Unjudged, checked_condition
 from irbench.across_runs.environments import Difference, differences_between, fingerprint, graph_difference
 from irbench.across_runs.figures import FIGURES
 from irbench.across_runs.measured_cells import MeasuredCell
@@ -79,12 +79,14 @@ class UnmatchedRow:
         key: What was asked of it.
         in_base: Whether the older side has it.
         in_new: Whether the newer side has it; where both do, one of them has no figures.
+        is_missed: Whether the newer side should have figures of it: the older side's newest run of the model does.
     """
 
     name: str
     key: CellKey
     in_base: bool
     in_new: bool
+    is_missed: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,23 @@ class RunComparison:
         outcomes = {checked.outcome for row in self.rows for checked in row.conditions}
         return "undecided" in outcomes or not self.rows
 
+    @property
+    def unjudged(self) -> tuple[Unjudged, ...]:
+        """The conditions that could not be judged, each with its row and the reason."""
+        checked = (
+            Unjudged(row.name, item.condition, item.unjudged, item.change)
+            for row in self.rows
+            for item in row.conditions
+            if item.unjudged is not None
+        )
+        missed = (
+            Unjudged(row.name, condition, "row-missing")
+            for row in self.unmatched
+            if row.is_missed
+            for condition in self.asked
+        )
+        return (*checked, *missed)
+
 
 @dataclass(frozen=True)
 class _Match:
@@ -155,13 +174,14 @@ def compare_sides(
     matches = _matches(before, after)
     names = _names(before, after, matches)
     measured = [match for match in matches if match.base[-1].is_measured and match.new[-1].is_measured]
+    missed = _missed(base, before, after)
     compared = {match.base[-1].key for match in measured} | {match.new[-1].key for match in measured}
     return RunComparison(
         base=_side(base),
         new=_side(new),
         rows=tuple(_row(match, names[match.key], conditions, within, confidence) for match in measured),
         unmatched=tuple(
-            UnmatchedRow(names[key], key, key in before, key in after)
+            UnmatchedRow(names[key], key, key in before, key in after, key in missed)
             for key in dict.fromkeys((*before, *after))
             if key not in compared
         ),
@@ -180,6 +200,20 @@ def _side(side: Side) -> ComparedSide:
 
 
 _Cells = Mapping[CellKey, Sequence[MeasuredCell]]
+
+
+def _missed(base: Side, before: _Cells, after: _Cells) -> set[CellKey]:
+    """Return the cells that the newer side should have figures of.
+
+    These are what the older side's newest run of each model measured. Of several runs, those of models that the newer
+    side does not have at all are of other plans.
+    """
+    newest: dict[str, str] = {}
+    for key, cells in before.items():
+        newest[key.model] = max(newest.get(key.model, ""), cells[-1].run.run_id)
+    models = {key.model for key in after} if len(base.runs) > 1 else set(newest)
+    measured = (key for key, cells in before.items() if cells[-1].is_measured and key.model in models)
+    return {key for key in measured if before[key][-1].run.run_id == newest[key.model]}
 
 
 def _matches(before: _Cells, after: _Cells) -> list[_Match]:
@@ -219,7 +253,9 @@ def _row(match: _Match, name: str, conditions: Sequence[Condition], within: floa
 
 
 def _checked(condition: Condition, match: _Match, confidence: float) -> CheckedCondition:
-    return checked_condition(condition, change_between(FIGURES[condition.figure], match.base, match.new, confidence))
+    change = change_between(FIGURES[condition.figure], match.base, match.new, confidence)
+    busy_base, busy_new = (any(cell.on_busy_machine for cell in cells) for cells in (match.base, match.new))
+    return checked_condition(condition, change, busy_base=busy_base, busy_new=busy_new)
 
 
 def _differences(

@@ -16,6 +16,8 @@ __all__ = [
     "CheckedCondition",
     "Condition",
     "ConditionOutcome",
+    "Unjudged",
+    "UnjudgedReason",
     "checked_condition",
     "outcome_of",
     "read_condition",
@@ -24,6 +26,12 @@ __all__ = [
 
 ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
 """``undecided``: the change is beyond the limit, and its interval includes no change."""
+
+UnjudgedReason = Literal["too-few", "no-figure", "base-busy", "new-busy", "row-missing", "not-repeated"]
+"""Why a condition could not be judged. ``too-few``: launches or runs for an interval; ``no-figure``: a side does not
+have it; ``base-busy``, ``new-busy``: other programs disturbed most blocks of that side, which may hide the change;
+``row-missing``: the older side has the row, and the newer one has no figures of it; ``not-repeated``: it is met, and a
+second measurement neither confirmed nor refuted it."""
 
 _FORM = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*([<>])\s*([+-]?\d+(?:\.\d+)?)\s*([%a-zA-Z]*)\s*", re.ASCII)
 _UNITS: Mapping[Unit, Mapping[str, float]] = {
@@ -64,6 +72,7 @@ class CheckedCondition:
         change: Of its figure; ``None`` where a side does not have it.
         relative: Whether its limit is a percentage.
         excluded: Whether it is certainly not met: the whole interval lies within the limit.
+        unjudged: Why its outcome decides nothing; ``None`` where it does.
     """
 
     condition: str
@@ -71,6 +80,24 @@ class CheckedCondition:
     change: Change | None
     relative: bool = True
     excluded: bool = False
+    unjudged: UnjudgedReason | None = None
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """A condition that could not be judged on a row.
+
+    Attributes:
+        row: What the row is called.
+        condition: As it was written.
+        reason: Why.
+        change: Of its figure; ``None`` where a side does not have it.
+    """
+
+    row: str
+    condition: str
+    reason: UnjudgedReason
+    change: Change | None = None
 
 
 def read_condition(text: str) -> Condition:
@@ -97,15 +124,48 @@ def slower_than(within: float) -> Condition:
     return Condition(f"time>{100 * within:g}%", "time", increase=True, limit=within, relative=True)
 
 
-def checked_condition(condition: Condition, change: Change | None) -> CheckedCondition:
-    """Return a condition with what a change of its figure says of it; without the figure the change is ``None``."""
+def checked_condition(
+    condition: Condition, change: Change | None, *, busy_base: bool = False, busy_new: bool = False
+) -> CheckedCondition:
+    """Return a condition with what a change of its figure says of it.
+
+    Args:
+        condition: Which.
+        change: Of its figure; ``None`` where a side does not have it.
+        busy_base: Whether the older side was measured on a busy machine.
+        busy_new: Whether the newer side was.
+    """
+    outcome = outcome_of(condition, change)
     return CheckedCondition(
         condition=condition.text,
-        outcome=outcome_of(condition, change),
+        outcome=outcome,
         change=change,
         relative=condition.relative,
         excluded=_is_excluded(condition, change),
+        unjudged=None if outcome == "met" else _why_unjudged(condition, change, busy_base=busy_base, busy_new=busy_new),
     )
+
+
+def _why_unjudged(
+    condition: Condition, change: Change | None, *, busy_base: bool, busy_new: bool
+) -> UnjudgedReason | None:
+    """Return why a change that does not meet a condition is no reason to pass it.
+
+    Load makes figures worse: that of the older side hides a loss, and that of the newer side a gain. It is no obstacle
+    to what was measured side by side, nor where runs are counted: their scatter contains it.
+    """
+    if change is None or _shift(condition, change) is None:
+        return "no-figure"
+    if change.exact:
+        return None
+    if not change.has_interval:
+        return "too-few"
+    figure = FIGURES[condition.figure]
+    if not figure.depends_on_load or change.counted in ("runs", "pairs"):
+        return None
+    if condition.increase == figure.more_is_worse:
+        return "base-busy" if busy_base else None
+    return "new-busy" if busy_new else None
 
 
 def outcome_of(condition: Condition, change: Change | None) -> ConditionOutcome:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from irbench.across_runs.changes import Change, change_between, verdict_of
-from irbench.across_runs.comparison import ComparedRow
+from irbench.across_runs.comparison import ComparedRow, RunComparison
 from irbench.across_runs.conditions import Condition, checked_condition
 from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
 from irbench.across_runs.measured_cells import MeasuredCell
@@ -16,7 +16,16 @@ from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.two_samples import Shift
 
-__all__ = ["Confirmation", "ConfirmationOutcome", "Method", "Obstacle", "ObstacleCode", "confirmed_row", "judge"]
+__all__ = [
+    "Confirmation",
+    "ConfirmationOutcome",
+    "Method",
+    "Obstacle",
+    "ObstacleCode",
+    "confirmed_row",
+    "has_regressed",
+    "judge",
+]
 
 ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-possible"]
 Method = Literal["both", "new"]
@@ -72,12 +81,20 @@ class Confirmation:
         return self.obstacle is not None and self.obstacle.code == "interrupted"
 
 
+def has_regressed(found: RunComparison, confirmation: Confirmation | None) -> bool:
+    """Return whether a row meets a condition, and no second measurement speaks against it."""
+    stands = confirmation is None or confirmation.outcome in ("confirmed", "not-possible")
+    return bool(found.regressions) and stands
+
+
 def judge(rows: Iterable[ComparedRow]) -> ConfirmationOutcome:
     """Return what regressions that were measured again say together."""
-    outcomes = {checked.outcome for row in rows for checked in row.conditions}
+    checked = [checked for row in rows for checked in row.conditions]
+    outcomes = {item.outcome for item in checked}
     if "met" in outcomes:
         return "confirmed"
-    return "not-confirmed" if outcomes == {"not-met"} else "undecided"
+    is_judged = all(item.unjudged is None for item in checked)
+    return "not-confirmed" if outcomes == {"not-met"} and is_judged else "undecided"
 
 
 def confirmed_row(
@@ -102,8 +119,14 @@ def confirmed_row(
     if time is None:
         return None
     met = {checked.condition for checked in row.conditions if checked.outcome == "met"}
+    busy = any(cell.on_busy_machine for cell in base)
     checked = (
-        checked_condition(condition, _change(FIGURES[condition.figure], base, new, confidence))
+        checked_condition(
+            condition,
+            _change(FIGURES[condition.figure], base, new, confidence),
+            busy_base=busy,
+            busy_new=new.on_busy_machine,
+        )
         for condition in conditions
         if condition.text in met
     )

@@ -72,6 +72,7 @@ class ComparedFigure:
         more_is_worse: Whether an increase is a loss.
         by_launch: Its value in each launch; nothing where a run has one value only.
         exact: Whether it is counted and not measured, so that every difference is real.
+        depends_on_load: Whether other programs change it: times do, memory and errors do not.
     """
 
     name: str
@@ -80,6 +81,7 @@ class ComparedFigure:
     more_is_worse: bool = True
     by_launch: Callable[[CellSamples], Sequence[float]] = _no_launches
     exact: bool = False
+    depends_on_load: bool = True
 
 
 def _time_ms(row: CellResult) -> float | None:
@@ -145,7 +147,12 @@ _ALL = (
         "energy", "J", lambda row: row.energy.joules if row.energy is not None else None, by_launch=_energy_joules
     ),
     ComparedFigure("spread", "", lambda row: row.launch_spread),
-    ComparedFigure("max_err", "", lambda row: row.output_error.max_rel if row.output_error else None),
+    ComparedFigure(
+        "max_err",
+        "",
+        lambda row: row.output_error.max_rel if row.output_error else None,
+        depends_on_load=False,
+    ),
     ComparedFigure("ready", "ms", _phase("ready")),
     ComparedFigure("import", "ms", _phase("import_")),
     ComparedFigure("load", "ms", _phase("load")),
@@ -156,8 +163,15 @@ _ALL = (
         "bytes",
         lambda row: (row.peak_memory_bytes or {}).get("process"),
         by_launch=_peak_memory_bytes,
+        depends_on_load=False,
     ),
-    ComparedFigure("size", "bytes", lambda row: row.graph_files.size_bytes if row.graph_files else None, exact=True),
+    ComparedFigure(
+        "size",
+        "bytes",
+        lambda row: row.graph_files.size_bytes if row.graph_files else None,
+        exact=True,
+        depends_on_load=False,
+    ),
 )
 
 FIGURES: Mapping[str, ComparedFigure] = {figure.name: figure for figure in _ALL}

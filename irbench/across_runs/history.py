@@ -9,14 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irbench.across_runs.cell_keys import CellKey, key_names, key_of
-from irbench.across_runs.changes import change_of_values
-from irbench.across_runs.conditions import Condition, ConditionOutcome, outcome_of
+from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values
+from irbench.across_runs.conditions import (
+    CheckedCondition,
+    Condition,
+    ConditionOutcome,
+    Unjudged,
+    checked_condition,
+    outcome_of,
+)
 from irbench.across_runs.environments import Difference, differences_between, fingerprint, graph_difference
 from irbench.across_runs.figures import FIGURES, ComparedFigure, Unit
 from irbench.across_runs.measured_cells import ambiguous_cells
 from irbench.across_runs.model_names import name_problems
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import CheckedRun
+from irbench.errors import IrbenchError
 from irbench.result import SEARCH_RUN, CellResult
 from irbench.stats.change_points import change_points
 from irbench.stats.two_samples import Shift
@@ -85,6 +93,7 @@ class FigureHistory:
         points: Oldest first.
         changes: Of its level, oldest first.
         conditions: Outcome of each condition on the newest confirmed change, by the condition as it was written.
+        totals: Each condition on the total change: from the oldest runs to the newest, however many steps it took.
     """
 
     figure: str
@@ -92,6 +101,7 @@ class FigureHistory:
     points: tuple[Point, ...]
     changes: tuple[LevelChange, ...]
     conditions: Mapping[str, ConditionOutcome]
+    totals: tuple[CheckedCondition, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,11 +112,13 @@ class RowHistory:
         name: What it is called; no other row of the history is called the same.
         key: What was asked of it.
         figures: Those that some run has.
+        unjudged: The conditions that could not be judged of what the newest run measured, or should have measured.
     """
 
     name: str
     key: CellKey
     figures: tuple[FigureHistory, ...]
+    unjudged: tuple[Unjudged, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,6 +132,7 @@ class ModelHistory:
         rows: Its cells.
         other_machines: How many runs of the model each other machine has, by fingerprint.
         problems: What is wrong with runs that were left out.
+        since_run: Id of the run since which total changes are taken.
     """
 
     model: str
@@ -128,11 +141,30 @@ class ModelHistory:
     rows: tuple[RowHistory, ...]
     other_machines: Mapping[str, int]
     problems: tuple[Problem, ...]
+    since_run: str = ""
 
     @property
     def regressed(self) -> bool:
-        """Whether a confirmed change meets a condition."""
-        return any("met" in figure.conditions.values() for row in self.rows for figure in row.figures)
+        """Whether a confirmed change, or a total one, meets a condition."""
+        return "met" in self._outcomes
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a change lies beyond the limit of a condition, and its interval includes no change."""
+        return "undecided" in self._outcomes
+
+    @property
+    def unjudged(self) -> tuple[Unjudged, ...]:
+        """The conditions that could not be judged, each with its row and the reason."""
+        return tuple(item for row in self.rows for item in row.unjudged)
+
+    @property
+    def _outcomes(self) -> set[ConditionOutcome]:
+        figures = [figure for row in self.rows for figure in row.figures]
+        found: set[ConditionOutcome] = set()
+        found.update(*(figure.conditions.values() for figure in figures))
+        found.update(checked.outcome for figure in figures for checked in figure.totals)
+        return found
 
 
 @dataclass(frozen=True)
@@ -151,6 +183,23 @@ class _Series:
     cells: Sequence[_Measured]
     values: Sequence[float]
 
+    def values_since(self, run: str) -> Sequence[float]:
+        """Return the values of a run and of those after it."""
+        return [value for cell, value in zip(self.cells, self.values, strict=True) if cell.run.run_id >= run]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is judged.
+
+    Attributes:
+        conditions: Those that were asked for.
+        since: Id of the run since which total changes are taken.
+    """
+
+    conditions: Sequence[Condition]
+    since: str
+
 
 def history_of(
     model: str,
@@ -160,6 +209,7 @@ def history_of(
     limit: int | None = None,
     conditions: Sequence[Condition] = (),
     problems: Sequence[Problem] = (),
+    since_run: str | None = None,
 ) -> ModelHistory:
     """Return how a model's figures changed.
 
@@ -168,8 +218,12 @@ def history_of(
         runs: Stored runs, oldest first; those of other models are passed over.
         machine: Fingerprint of the machine; ``None`` for that of the newest run of the model.
         limit: At most so many runs of that machine, the newest.
-        conditions: What no confirmed change may meet.
+        conditions: What neither a confirmed change nor a total one may meet.
         problems: What is wrong with other runs.
+        since_run: Id of the run since which total changes are taken; ``None`` for the oldest.
+
+    Raises:
+        IrbenchError: No row was measured in the run that total changes are to be taken since.
     """
     cells = _cells(model, runs)
     measured = {run.run_id: run for found in cells.values() for run in (cell.run for cell in found)}
@@ -180,14 +234,56 @@ def history_of(
     here = {key: found for key, found in here.items() if found}
     names = key_names(here)
     others = Counter(found for found in machines.values() if found != chosen)
+    asked = _Asked(conditions, _since(model, ids, since_run))
+    newest = measured[ids[-1]] if ids else None
     return ModelHistory(
         model=model,
         machine=chosen,
         runs=tuple(ids),
-        rows=tuple(RowHistory(names[key], key, _figures(found, conditions)) for key, found in here.items()),
+        rows=tuple(_row(names[key], key, found, asked, newest) for key, found in here.items()),
         other_machines=dict(others),
         problems=(*problems, *name_problems(model, runs, [measured[run_id] for run_id in ids])),
+        since_run=asked.since,
     )
+
+
+def _since(model: str, ids: Sequence[str], run: str | None) -> str:
+    if run is None or run in ids:
+        return run or (ids[0] if ids else "")
+    raise IrbenchError(
+        f"Run {run} is none of those of {model} that are looked at.",
+        hint="Name another one with --since-run: irbench results lists them. --since, --limit and --machine leave runs"
+        " out.",
+    )
+
+
+def _row(name: str, key: CellKey, cells: Sequence[_Measured], asked: _Asked, newest: CheckedRun | None) -> RowHistory:
+    figures = _figures(cells, asked)
+    return RowHistory(name, key, figures, tuple(_unjudged(name, key, cells, figures, asked, newest)))
+
+
+def _unjudged(
+    name: str,
+    key: CellKey,
+    cells: Sequence[_Measured],
+    figures: Sequence[FigureHistory],
+    asked: _Asked,
+    newest: CheckedRun | None,
+) -> Iterator[Unjudged]:
+    """Yield the conditions that cannot be judged of the newest run; rows that it was not to measure have none."""
+    if newest is None or key not in {key_of(table, row) for table in newest.document.groups for row in table.cells}:
+        return
+    if cells[-1].run.run_id != newest.run_id:
+        yield from (Unjudged(name, condition.text, "row-missing") for condition in asked.conditions)
+        return
+    known = {figure.figure for figure in figures}
+    yield from (
+        Unjudged(name, condition.text, "no-figure") for condition in asked.conditions if condition.figure not in known
+    )
+    for figure in figures:
+        for total in figure.totals:
+            if total.unjudged is not None and figure.conditions[total.condition] != "met":
+                yield Unjudged(name, total.condition, total.unjudged, total.change)
 
 
 def _cells(model: str, runs: Sequence[CheckedRun]) -> dict[CellKey, list[_Measured]]:
@@ -206,28 +302,39 @@ def _cells(model: str, runs: Sequence[CheckedRun]) -> dict[CellKey, list[_Measur
     return found
 
 
-def _figures(cells: Sequence[_Measured], conditions: Sequence[Condition]) -> tuple[FigureHistory, ...]:
-    asked = dict.fromkeys((*HISTORY_FIGURES, *(condition.figure for condition in conditions)))
-    found = (_figure(FIGURES[name], cells, conditions) for name in asked)
+def _figures(cells: Sequence[_Measured], asked: _Asked) -> tuple[FigureHistory, ...]:
+    names = dict.fromkeys((*HISTORY_FIGURES, *(condition.figure for condition in asked.conditions)))
+    found = (_figure(FIGURES[name], cells, asked) for name in names)
     return tuple(figure for figure in found if figure.points)
 
 
-def _figure(figure: ComparedFigure, cells: Sequence[_Measured], conditions: Sequence[Condition]) -> FigureHistory:
+def _figure(figure: ComparedFigure, cells: Sequence[_Measured], asked: _Asked) -> FigureHistory:
     known = [(cell, value) for cell in cells if (value := figure.of_row(cell.row)) is not None]
     series = _Series(figure, tuple(cell for cell, _ in known), tuple(value for _, value in known))
     found = tuple(_changes(series))
     confirmed = [place for place, change in found if change.confirmed]
+    own = [condition for condition in asked.conditions if condition.figure == figure.name]
     return FigureHistory(
         figure=figure.name,
         unit=figure.unit,
         points=tuple(Point(cell.run.run_id, cell.run.document.created, value) for cell, value in known),
         changes=tuple(change for _, change in found),
-        conditions={
-            condition.text: _outcome(condition, series, confirmed)
-            for condition in conditions
-            if condition.figure == figure.name
-        },
+        conditions={condition.text: _outcome(condition, series, confirmed) for condition in own},
+        totals=tuple(checked_condition(condition, _total(series, asked.since)) for condition in own),
     )
+
+
+def _total(series: _Series, since: str) -> Change | None:
+    """Return the change from the oldest runs since one to the newest, as many of each as an interval takes.
+
+    It needs no step that could be seen: many small ones add up. With fewer runs it has no interval; ``None`` where no
+    run since then has the figure.
+    """
+    values = series.values_since(since)
+    if not values:
+        return None
+    count = 1 if series.figure.exact else max(1, min(FEWEST_RUNS, len(values) // 2))
+    return change_of_values(series.figure, values[:count], values[-count:], "runs", _CONFIDENCE)
 
 
 def _changes(series: _Series) -> Iterator[tuple[int, LevelChange]]:

@@ -27,6 +27,7 @@ class MeasuredCell:
         rows: Its rows: one, or several where a table was split and each part had it as the baseline.
         samples: What each row is derived from.
         inputs: Digests of the inputs that were given; empty where they were generated.
+        on_busy_machine: Whether something outside disturbed more than half of the blocks of one of its tables.
     """
 
     key: CellKey
@@ -34,6 +35,7 @@ class MeasuredCell:
     rows: tuple[CellResult, ...]
     samples: tuple[CellSamples, ...] = field(repr=False)
     inputs: str = ""
+    on_busy_machine: bool = False
 
     @property
     def row(self) -> CellResult:
@@ -62,10 +64,10 @@ class MeasuredCell:
 
 def measured_cells(run: CheckedRun) -> Mapping[CellKey, MeasuredCell]:
     """Return every cell of a run by what was asked of it, also those without figures."""
-    found: dict[CellKey, list[tuple[CellSamples, str]]] = {}
+    found: dict[CellKey, list[tuple[CellSamples, GroupResult]]] = {}
     for number, table in enumerate(run.document.groups):
         for samples in _samples(run, number, table):
-            found.setdefault(key_of(table, samples.row), []).append((samples, _inputs(table, samples.row)))
+            found.setdefault(key_of(table, samples.row), []).append((samples, table))
     return {key: _cell(key, run, parts) for key, parts in found.items()}
 
 
@@ -95,9 +97,16 @@ def _samples(run: CheckedRun, number: int, table: GroupResult) -> Iterator[CellS
     )
 
 
-def _cell(key: CellKey, run: CheckedRun, parts: Sequence[tuple[CellSamples, str]]) -> MeasuredCell:
-    samples = tuple(samples for samples, _ in parts)
-    return MeasuredCell(key, run, tuple(part.row for part in samples), samples, parts[0][1])
+def _cell(key: CellKey, run: CheckedRun, parts: Sequence[tuple[CellSamples, GroupResult]]) -> MeasuredCell:
+    (first, table), *_ = parts
+    return MeasuredCell(
+        key=key,
+        run=run,
+        rows=tuple(samples.row for samples, _ in parts),
+        samples=tuple(samples for samples, _ in parts),
+        inputs=_inputs(table, first.row),
+        on_busy_machine=any(table.is_mostly_disturbed for _, table in parts),
+    )
 
 
 def _inputs(table: GroupResult, row: CellResult) -> str:

@@ -1,12 +1,19 @@
 """A receipt: what a run claims, with everything that is needed to check it elsewhere, in one file.
 
-The file is JSON. Its digest finds what was changed by accident or by hand; it is no signature.
+The file is JSON. Its digest is over the whole document, with keys that no class here has, and finds what was changed by
+accident or by hand; it is no signature. Format history:
+
+1. The first. Claims were verdicts and intervals alone; their reservations are unknown.
+2. Claims have a condition and reservations, and the receipt says what is not claimed.
+
+A new code of a warning, or of a reason why there is no winner, is a new format here too.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,18 +24,59 @@ from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.graphs import MeasuredGraph, measured_graphs
 from irbench.across_runs.reading import CheckedRun
 from irbench.errors import IrbenchError
-from irbench.result import GroupResult
+from irbench.notices import Mark, Warn
+from irbench.result import CellResult, Condition, GroupResult, NoWinner
 from irbench.stats.rederive import rederive
 from irbench.system.document_damage import damage_text
 
-__all__ = ["Claim", "ClaimKind", "Receipt", "decode_receipt", "encode_receipt", "receipt_of"]
+__all__ = [
+    "Claim",
+    "ClaimKind",
+    "NotClaimed",
+    "Receipt",
+    "Reservations",
+    "Unclaimed",
+    "condition_of",
+    "decode_receipt",
+    "encode_receipt",
+    "receipt_of",
+    "reservations_of",
+]
 
-_FORMAT = 1
+_FORMAT = 2
 
 ClaimKind = Literal["winner", "speedup", "latency"]
 """``winner``: a row is faster than every other; ``speedup``: than the baseline; ``latency``: the p50 of a table's only
 row, in milliseconds."""
 ClaimedVerdict = Literal["faster", "slower", "same", "measured"]
+Unclaimed = Literal["undecided", "preview", "mismatch", "failed", "not-applicable", "interrupted", "not-measured"]
+
+
+@dataclass(frozen=True)
+class Reservations:
+    """What the run said against a claim, and on how much the claim rests.
+
+    Attributes:
+        no_winner: Why the claim's table calls no row the fastest; ``None`` where it does, or has nothing to compare.
+        launches: How many measured what is claimed.
+        preview: Whether the table had too few launches for an interval.
+        blocks_measured: Of the table, in all launches.
+        blocks_disturbed: How many of them something outside disturbed; ``None`` where an older document does not say.
+        blocks_excluded: How many of them do not count.
+        warnings: Of the table, those that name a row of the claim or none at all.
+        marks: Those of the claim's rows, by their cells' ids: other precision, for example.
+        rows: What the cells' ids in marks and in facts of warnings stand for.
+    """
+
+    no_winner: NoWinner | None
+    launches: int
+    preview: bool
+    blocks_measured: int
+    blocks_disturbed: int | None
+    blocks_excluded: int
+    warnings: tuple[Warn, ...]
+    marks: Mapping[str, tuple[Mark, ...]]
+    rows: Mapping[str, CellKey]
 
 
 @dataclass(frozen=True)
@@ -43,6 +91,8 @@ class Claim:
         value: The ratio of speeds, above 1 where the row is faster; of a latency, milliseconds.
         low: Lower end of its interval.
         high: Upper end.
+        condition: What it holds under; ``None`` where nothing restricts it, and in a receipt of format 1.
+        reservations: What speaks against it; ``None`` in a receipt of format 1, which has none.
     """
 
     kind: ClaimKind
@@ -52,6 +102,21 @@ class Claim:
     value: float
     low: float
     high: float
+    condition: Condition | None = None
+    reservations: Reservations | None = None
+
+
+@dataclass(frozen=True)
+class NotClaimed:
+    """A row of the run of which the receipt states nothing.
+
+    Attributes:
+        row: Which.
+        reason: Its verdict, or its state where it has no valid figures.
+    """
+
+    row: CellKey
+    reason: Unclaimed
 
 
 @dataclass(frozen=True)
@@ -70,6 +135,7 @@ class Receipt:
         graphs: What was measured.
         claims: What it says.
         sha256: Digest of all of that.
+        not_claimed: The rows that it leaves open; empty in a receipt of format 1.
     """
 
     format: int
@@ -83,6 +149,7 @@ class Receipt:
     graphs: tuple[MeasuredGraph, ...]
     claims: tuple[Claim, ...]
     sha256: str = ""
+    not_claimed: tuple[NotClaimed, ...] = ()
 
 
 def receipt_of(run: CheckedRun) -> Receipt:
@@ -110,6 +177,7 @@ def receipt_of(run: CheckedRun) -> Receipt:
             launches=document.launches,
             graphs=measured_graphs(run.document),
             claims=claims,
+            not_claimed=tuple(item for table in document.groups for item in _not_claimed(table)),
         )
     )
 
@@ -137,12 +205,13 @@ def decode_receipt(data: bytes, name: str) -> Receipt:
                 hint="Update irbench: pip install --upgrade irbench",
             )
         receipt = msgspec.json.decode(data, type=Receipt)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        digest = _digest_of_file(data)
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         raise IrbenchError(
             f"{name} is not a receipt, or is damaged: {damage_text(error)}.",
             hint="Make one: irbench receipt RUN -o claim.irb",
         ) from error
-    if _sealed(receipt).sha256 != receipt.sha256:
+    if digest != receipt.sha256 or not digest:
         raise IrbenchError(
             f"{name} was changed after it was written: its checksum does not match.",
             hint="Ask for the original, or make it again: irbench receipt RUN -o claim.irb",
@@ -151,23 +220,133 @@ def decode_receipt(data: bytes, name: str) -> Receipt:
 
 
 def _sealed(receipt: Receipt) -> Receipt:
-    content = msgspec.json.encode(replace(receipt, sha256=""), order="sorted")
-    return replace(receipt, sha256=hashlib.sha256(content).hexdigest())
+    return replace(receipt, sha256=_digest(msgspec.to_builtins(receipt)))
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    """Return the digest of a document as it stands: also of keys that this irbench does not know."""
+    content = msgspec.json.encode({**document, "sha256": ""}, order="sorted")
+    return hashlib.sha256(content).hexdigest()
+
+
+def _digest_of_file(data: bytes) -> str:
+    """Return the digest of a file's document; empty where an object in it has a key twice."""
+    try:
+        return _digest(json.loads(data, object_pairs_hook=_once_each))
+    except _KeyTwice:
+        return ""
+
+
+class _KeyTwice(Exception):
+    """An object has a key twice: one reader would take its first value, and another its last."""
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _KeyTwice
+    return found
+
+
+def condition_of(table: GroupResult) -> Condition | None:
+    """Return what every claim of a table holds under; ``None`` where nothing restricts it.
+
+    Rows of a busy machine are claimed of it too where a table could not say in whose turns it was busy.
+    """
+    is_busy = table.lead is not None and table.lead.reason == "busy"
+    return "busy" if is_busy else table.condition
+
+
+def reservations_of(table: GroupResult, named: Iterable[str], launches: int | None) -> Reservations:
+    """Return what a table says against a claim.
+
+    Args:
+        table: Whose claim it is.
+        named: Ids of the cells that the claim is about.
+        launches: How many measured all of these; ``None`` for those of the table.
+    """
+    cells, own = {row.id for row in table.cells}, set(named)
+    bearing = tuple(
+        warning
+        for warning in table.warnings
+        if not (mentioned := set(_words(warning.facts)) & cells) or mentioned & own
+    )
+    marks = {row.id: row.marks for row in table.cells if row.id in own and row.marks}
+    named_in_facts = {word for warning in bearing for word in _words(warning.facts)} | marks.keys()
+    return Reservations(
+        no_winner=None if table.lead is None else table.lead.reason,
+        launches=table.launches if launches is None else launches,
+        preview=table.preview,
+        blocks_measured=table.blocks_measured,
+        blocks_disturbed=table.blocks_disturbed,
+        blocks_excluded=table.blocks_excluded,
+        warnings=bearing,
+        marks=marks,
+        rows={row.id: key_of(table, row) for row in table.cells if row.id in named_in_facts},
+    )
+
+
+def _words(facts: object) -> Iterator[str]:
+    """Yield every text among facts: rows are named by their cells' ids wherever they stand."""
+    if isinstance(facts, str):
+        yield facts
+    elif isinstance(facts, Mapping | list | tuple):
+        for item in facts.values() if isinstance(facts, Mapping) else facts:
+            yield from _words(item)
 
 
 def _claims(table: GroupResult) -> Iterator[Claim]:
     keys = {row.id: key_of(table, row) for row in table.cells}
+
+    def claim(
+        kind: ClaimKind, cells: tuple[str, str | None], verdict: ClaimedVerdict, ends: _Ends, launches: int | None
+    ) -> Claim:
+        row, other = cells
+        return Claim(
+            kind,
+            keys[row],
+            None if other is None else keys[other],
+            verdict,
+            *ends,
+            condition=condition_of(table),
+            reservations=reservations_of(table, keys if kind == "winner" else filter(None, cells), launches),
+        )
+
     winner = table.winner
     if winner is not None:
-        best, rival = keys[winner.cell], keys[winner.rival]
-        yield Claim("winner", best, rival, "faster", winner.value, winner.low, winner.high)
+        launches = None if table.lead is None else table.lead.launches
+        ends = winner.value, winner.low, winner.high
+        yield claim("winner", (winner.cell, winner.rival), "faster", ends, launches)
     for row in table.cells:
         found = row.speedup
-        if found is not None and found.verdict in ("faster", "slower", "same") and table.baseline in keys:
-            baseline = keys[str(table.baseline)]
-            yield Claim("speedup", keys[row.id], baseline, found.verdict, found.value, found.low, found.high)
-    if len(table.cells) == 1 and not table.preview and (spans := table.cells[0].p50_over_launches) is not None:
-        yield Claim("latency", keys[table.cells[0].id], None, "measured", spans.value, spans.low, spans.high)
+        if found is None or found.low is None or found.high is None or table.baseline not in keys:
+            continue
+        if found.verdict in ("faster", "slower", "same"):
+            ends = found.value, found.low, found.high
+            yield claim("speedup", (row.id, table.baseline), found.verdict, ends, found.launches)
+    spans = table.cells[0].p50_over_launches if len(table.cells) == 1 and not table.preview else None
+    if spans is not None and spans.low is not None and spans.high is not None:
+        (only,) = table.cells
+        ends = spans.value, spans.low, spans.high
+        yield claim("latency", (only.id, None), "measured", ends, only.launches_measured)
+
+
+_Ends = tuple[float, float, float]
+
+
+def _not_claimed(table: GroupResult) -> Iterator[NotClaimed]:
+    for row in table.cells:
+        reason = _why_unclaimed(table, row)
+        if reason is not None:
+            yield NotClaimed(key_of(table, row), reason)
+
+
+def _why_unclaimed(table: GroupResult, row: CellResult) -> Unclaimed | None:
+    if row.state != "ok":
+        return row.state
+    if row.speedup is not None and row.speedup.verdict in ("undecided", "preview"):
+        return row.speedup.verdict
+    return "preview" if table.preview and len(table.cells) == 1 else None
 
 
 class _Version(msgspec.Struct):

@@ -9,21 +9,34 @@ from typing import Literal
 
 from irbench.across_runs.cell_keys import CellKey, key_of, without_model
 from irbench.across_runs.confirmation import Obstacle
-from irbench.across_runs.receipt import Claim, ClaimKind, Receipt
-from irbench.result import GroupResult, RunDocument
+from irbench.across_runs.receipt import (
+    Claim,
+    ClaimKind,
+    Receipt,
+    Reservations,
+    condition_of,
+    reservations_of,
+)
+from irbench.result import Condition, GroupResult, RunDocument
 
 __all__ = ["CheckedClaim", "ClaimReason", "ReplayOutcome", "ReplayResult", "checked_claims", "outcome_of_claims"]
 
 ReplayOutcome = Literal["confirmed", "refuted", "undecided", "not-comparable"]
-ClaimReason = Literal["same", "other-verdict", "other-size", "not-decided", "not-measured"]
+ClaimReason = Literal[
+    "same", "other-verdict", "other-size", "other-condition", "other-load", "not-decided", "not-measured"
+]
 """Why a claim has its outcome. ``same``: the verdict is the same and the intervals agree; ``other-verdict`` and
-``other-size``: the intervals do not agree; ``not-decided``: they do, but the second verdict is another, or none;
-``not-measured``: a row has no figures this time."""
+``other-size``: the intervals do not agree; ``other-condition``: nor do they, and only one of both measurements was on a
+busy machine; ``other-load``: nor do they, and both were, beside other programs that need not be the same;
+``not-decided``: they do, but the second verdict is another, or none; ``not-measured``: a row has no figures this time.
+"""
 
 _OUTCOMES: Mapping[ClaimReason, ReplayOutcome] = {
     "same": "confirmed",
     "other-verdict": "refuted",
     "other-size": "refuted",
+    "other-condition": "undecided",
+    "other-load": "undecided",
     "not-decided": "undecided",
     "not-measured": "not-comparable",
 }
@@ -37,15 +50,20 @@ class CheckedClaim:
         claim: As the receipt has it.
         outcome: What became of it.
         reason: Why.
-        again: The same as it was measured now; ``None`` where it was not, and with any verdict of a table.
+        again: The same as it was measured now, with the ends of its interval where it has one; ``None`` where it was
+            not measured.
         verdict: What is stated now; empty where nothing was measured.
+        condition: What that holds under; ``None`` where nothing restricts it.
+        reservations: What the second run says against it; ``None`` where nothing was measured.
     """
 
     claim: Claim
     outcome: ReplayOutcome
     reason: ClaimReason
-    again: tuple[float, float, float] | None = None
+    again: tuple[float, float | None, float | None] | None = None
     verdict: str = ""
+    condition: Condition | None = None
+    reservations: Reservations | None = None
 
 
 @dataclass(frozen=True)
@@ -69,12 +87,14 @@ class ReplayResult:
 
 @dataclass(frozen=True)
 class _Statement:
-    """A ratio or a latency as a table has it: value, lower and upper end, and the verdict."""
+    """A ratio or a latency as a table has it: value, ends of its interval where it has one, verdict, reservations."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     verdict: str
+    condition: Condition | None
+    reservations: Reservations
 
 
 def checked_claims(receipt: Receipt, document: RunDocument, within: float) -> tuple[CheckedClaim, ...]:
@@ -115,15 +135,19 @@ def _key(key: CellKey, *, nameless: bool) -> CellKey:
 def _statements(document: RunDocument, *, nameless: bool) -> Iterator[tuple[_Address, _Statement]]:
     for table in document.groups:
         keys = {row.id: _key(key_of(table, row), nameless=nameless) for row in table.cells}
+        condition = condition_of(table)
         yield from _leads(table, keys)
         for row in table.cells:
             speedup, spans = row.speedup, row.p50_over_launches
             if speedup is not None and table.baseline in keys:
-                found = _Statement(speedup.value, speedup.low, speedup.high, speedup.verdict)
+                against = reservations_of(table, (row.id, str(table.baseline)), speedup.launches)
+                found = _Statement(speedup.value, speedup.low, speedup.high, speedup.verdict, condition, against)
                 yield ("speedup", keys[row.id], keys[str(table.baseline)]), found
             if spans is not None and row.state == "ok":
+                against = reservations_of(table, (row.id,), row.launches_measured)
                 verdict = "preview" if table.preview else "measured"
-                yield ("latency", keys[row.id], None), _Statement(spans.value, spans.low, spans.high, verdict)
+                found = _Statement(spans.value, spans.low, spans.high, verdict, condition, against)
+                yield ("latency", keys[row.id], None), found
 
 
 def _leads(table: GroupResult, keys: Mapping[str, CellKey]) -> Iterator[tuple[_Address, _Statement]]:
@@ -131,10 +155,11 @@ def _leads(table: GroupResult, keys: Mapping[str, CellKey]) -> Iterator[tuple[_A
     lead = table.lead
     if lead is None:
         return
-    verdict = "faster" if lead.reason is None else lead.reason
-    yield ("winner", keys[lead.cell], None), _Statement(lead.value, lead.low, lead.high, verdict)
-    against = "slower" if lead.reason is None else lead.reason
-    turned = _Statement(1 / lead.value, 1 / lead.high, 1 / lead.low, against)
+    condition, against = condition_of(table), reservations_of(table, keys, lead.launches)
+    verdict, of_others = ("faster", "slower") if lead.reason is None else (lead.reason, lead.reason)
+    yield ("winner", keys[lead.cell], None), _Statement(lead.value, lead.low, lead.high, verdict, condition, against)
+    low, high = (None if end is None else 1 / end for end in (lead.high, lead.low))
+    turned = _Statement(1 / lead.value, low, high, of_others, condition, against)
     others = (row.id for row in table.cells if row.id != lead.cell and row.state == "ok")
     for other in others:
         yield ("winner", keys[other], None), turned
@@ -142,16 +167,20 @@ def _leads(table: GroupResult, keys: Mapping[str, CellKey]) -> Iterator[tuple[_A
 
 def _checked(claim: Claim, again: _Statement | None, within: float) -> CheckedClaim:
     reason = _reason(claim, again, within)
-    ends = None if again is None else (again.value, again.low, again.high)
-    return CheckedClaim(claim, _OUTCOMES[reason], reason, ends, "" if again is None else again.verdict)
+    if again is None:
+        return CheckedClaim(claim, _OUTCOMES[reason], reason)
+    ends = again.value, again.low, again.high
+    return CheckedClaim(claim, _OUTCOMES[reason], reason, ends, again.verdict, again.condition, again.reservations)
 
 
 def _reason(claim: Claim, again: _Statement | None, within: float) -> ClaimReason:
     if again is None:
         return "not-measured"
-    if again.verdict == "preview":
+    if again.verdict == "preview" or again.low is None or again.high is None:
         return "not-decided"
     gap = max(math.log(claim.low), math.log(again.low)) - min(math.log(claim.high), math.log(again.high))
     if gap > math.log1p(within):
+        if claim.condition is not None or again.condition is not None:
+            return "other-load" if claim.condition == again.condition else "other-condition"
         return "other-size" if again.verdict == claim.verdict else "other-verdict"
     return "same" if again.verdict == claim.verdict else "not-decided"

@@ -56,6 +56,7 @@ class AbKeywords(TypedDict, total=False):
     thorough: bool | None
     tail: bool | None
     pace: str | float | timedelta | None
+    warmup: str | int | timedelta | None
     sustain: str | float | timedelta | None
     cold: bool | None
     no_lock: bool | None

@@ -8,10 +8,10 @@ from pathlib import Path
 from irbench.api.values import Shapes
 from irbench.optimizer import CheckInputs
 from irbench.runner.asked_inputs import AskedInputs
-from irbench.runner.inputs import read_data, refuse_unknown_values
+from irbench.runner.inputs import read_data
 from irbench.runner.sizes import fixed_batch
 from irbench.spec import Bundle
-from irbench.spec.requested_sizes import refuse_unknown_names
+from irbench.spec.requested_sizes import has_name
 
 __all__ = ["sized_inputs"]
 
@@ -28,14 +28,13 @@ def sized_inputs(
         bundle: The model.
         asked: Data and constants; without either the inputs are ``None``.
         batch: The batch asked for.
-        shapes: Shapes asked for, by input name.
+        shapes: Shapes asked for, by input name; those of other models' inputs are left out.
         folder: Where samples are written.
 
     Raises:
-        IrbenchError: A name is none of the model's, or data or shapes do not fit it.
+        IrbenchError: Data or shapes do not fit the model.
     """
-    refuse_unknown_names(shapes, (bundle,))
-    refuse_unknown_values(asked, (bundle,))
+    shapes = {name: shape for name, shape in shapes.items() if has_name(bundle, name)}
     data = read_data(asked, bundle, shapes)
     bound = data.bind(batch, shapes) if batch is not None or shapes else {}
     if not data.samples and not asked.values:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from irbench.across_runs.comparison import ComparedRow, RunComparison, compare_sides
-from irbench.across_runs.conditions import Condition, read_condition, slower_than
-from irbench.across_runs.confirmation import Confirmation
+from irbench.across_runs.conditions import Condition, Unjudged, read_condition, slower_than
+from irbench.across_runs.confirmation import Confirmation, has_regressed
 from irbench.across_runs.sides import Side, read_side
 from irbench.api import values
 from irbench.api.display import Displayable
@@ -85,8 +85,7 @@ class ComparedRuns(Displayable):
     @property
     def regressed(self) -> bool:
         """Whether a row meets a condition, and no second measurement spoke against it."""
-        confirmed = self.confirmation is None or self.confirmation.outcome in ("confirmed", "not-possible")
-        return bool(self.comparison.regressions) and confirmed
+        return has_regressed(self.comparison, self.confirmation)
 
     @property
     def undecided(self) -> bool:
@@ -94,6 +93,19 @@ class ComparedRuns(Displayable):
         if self.confirmation is not None and self.confirmation.outcome == "undecided":
             return True
         return self.comparison.undecided
+
+    @property
+    def unjudged(self) -> tuple[Unjudged, ...]:
+        """The conditions that could not be judged: too little was measured, or not the right thing."""
+        if self.confirmation is None or self.confirmation.outcome != "undecided":
+            return self.comparison.unjudged
+        open_ = (
+            Unjudged(row.name, checked.condition, "not-repeated", checked.change)
+            for row in self.comparison.regressions
+            for checked in row.conditions
+            if checked.outcome == "met"
+        )
+        return (*self.comparison.unjudged, *open_)
 
     def exit_code(self, *, strict: bool = False) -> ExitCode:
         """Return what ``irbench compare`` exits with; ``strict`` has a code for what is undecided."""
@@ -103,6 +115,8 @@ class ComparedRuns(Displayable):
             return ExitCode.DIFFERENT
         if not self.comparison.rows:  # a gate that compares nothing must not pass
             return ExitCode.USAGE
+        if self.unjudged:
+            return ExitCode.NOT_JUDGED
         return ExitCode.UNDECIDED if strict and self.undecided else ExitCode.OK
 
     def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
@@ -110,9 +124,14 @@ class ComparedRuns(Displayable):
         from irbench.render.run_comparison import comparison_markdown
 
         if form == "json":
-            whole = {"comparison": self.comparison, "confirmation": self.confirmation, "regressed": self.regressed}
+            whole = {
+                "comparison": self.comparison,
+                "confirmation": self.confirmation,
+                "regressed": self.regressed,
+                "unjudged": self.unjudged,
+            }
             return json_text(whole)
-        return comparison_markdown(self.comparison, self.confirmation) if form == "md" else str(self)
+        return comparison_markdown(self.comparison, self.confirmation, self.unjudged) if form == "md" else str(self)
 
     def __repr__(self) -> str:
         """Return what was compared and whether something regressed."""
@@ -125,7 +144,7 @@ class ComparedRuns(Displayable):
         """Return the table as ``irbench compare`` prints it; called by rich."""
         from irbench.render.run_comparison import comparison_view
 
-        return comparison_view(self.comparison, self.confirmation)
+        return comparison_view(self.comparison, self.confirmation, self.unjudged)
 
 
 def compare(

@@ -56,7 +56,7 @@ class GraphCost(Displayable):
         self.name = graph.name
         self.path = graph.path
         sizes = asked_sizes(graph, batch, shape) if batch is not None or shape else {}
-        signature = read_signature(graph.path)
+        signature = read_signature(graph.path, every_output=False)
         self._batch_in_file = signature.batch_in_file if graph.bundle is None else ""
         self.inputs: tuple[TensorSpec, ...] = tuple(spec.bind(sizes) for spec in signature.inputs)
         self.formulas: ModelFormulas | None = None

@@ -30,14 +30,19 @@ def exit_code(document: RunDocument, *, strict: bool) -> ExitCode:
 
 
 def is_undecided(document: RunDocument) -> bool:
-    """Return whether a verdict is undecided or a preview, or a table has no fastest row although rows differ."""
+    """Return whether a verdict is undecided or a preview, or a table has no fastest row although rows differ.
+
+    What holds only for a busy machine is not decided either.
+    """
     speedups = (
         *(row.speedup for group in document.groups for row in group.cells),
         *(row.speedup for table in document.cold_starts for row in table.rows),
     )
     undecided = any(speedup is not None and speedup.verdict in ("undecided", "preview") for speedup in speedups)
-    leads = (group.lead for group in document.groups if group.lead is not None)
-    return undecided or "undecided" in _growths(document) or any(lead.reason not in (None, "same") for lead in leads)
+    leads = [group.lead for group in document.groups if group.lead is not None]
+    no_winner = any(lead.reason not in (None, "same") for lead in leads)
+    conditional = any(lead.condition is not None for lead in leads)
+    return undecided or conditional or "undecided" in _growths(document) or no_winner
 
 
 def _growths(document: RunDocument) -> set[str]:

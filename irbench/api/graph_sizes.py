@@ -41,7 +41,7 @@ def _with_sizes(spec: TensorSpec, inferred: Sequence[int | str]) -> TensorSpec:
 
 
 def _bundle_of_file(graph: StoredGraph) -> Bundle:
-    signature = read_signature(graph.path)
+    signature = read_signature(graph.path, every_output=False)
     details = {BATCH_IN_FILE: signature.batch_in_file} if signature.batch_in_file else {}
     artifact = Artifact("onnx", graph.path, signature.inputs, signature.outputs)
     inputs = tuple(map(InputSpec, signature.inputs))

@@ -19,6 +19,7 @@ from irbench.api.compare import conditions
 from irbench.api.display import Displayable
 from irbench.api.options import Readers, read_keywords
 from irbench.api.paths import path
+from irbench.api.run_names import RunName, run_name
 from irbench.api.stored_runs import chosen_entries
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import name_of_file
@@ -26,7 +27,7 @@ from irbench.plain_text import plain
 from irbench.render.across_runs_texts import problem_text
 from irbench.render.json_text import json_text
 from irbench.store.folders import default_root
-from irbench.store.listing import latest_run, list_runs
+from irbench.store.listing import find_run, latest_run, list_runs
 from irbench.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class HistoryOptions:
         machine: Beginning of a fingerprint; ``None`` for the machine of the newest run.
         since: Only runs no older than so many seconds.
         limit: At most so many runs, the newest.
-        fail_on: Conditions that no confirmed change may meet.
+        fail_on: Conditions that neither a confirmed change nor the total one may meet.
+        since_run: The run since which total changes are taken, by name; ``None`` for the oldest.
         results: The folder where runs are kept; ``None`` for the usual place.
     """
 
@@ -55,6 +57,7 @@ class HistoryOptions:
     since: float | None = None
     limit: int | None = None
     fail_on: tuple[Condition, ...] = ()
+    since_run: str | None = None
     results: Path | None = None
 
 
@@ -75,13 +78,16 @@ class RunHistory(Displayable):
 
     @property
     def regressed(self) -> bool:
-        """Whether a confirmed change meets a condition."""
+        """Whether a confirmed change, or the total one, meets a condition."""
         return self.history.regressed
 
-    @property
-    def exit_code(self) -> ExitCode:
-        """What ``irbench history`` exits with."""
-        return ExitCode.DIFFERENT if self.regressed else ExitCode.OK
+    def exit_code(self, *, strict: bool = False) -> ExitCode:
+        """Return what ``irbench history`` exits with; ``strict`` has a code for what is undecided."""
+        if self.regressed:
+            return ExitCode.DIFFERENT
+        if self.history.unjudged:
+            return ExitCode.NOT_JUDGED
+        return ExitCode.UNDECIDED if strict and self.history.undecided else ExitCode.OK
 
     def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
         """Return the history as a person reads it, as JSON, or as Markdown."""
@@ -110,6 +116,7 @@ def history(
     since: str | float | timedelta | None = None,
     limit: int | None = None,
     fail_on: str | Iterable[str] | None = None,
+    since_run: RunName | None = None,
     results: str | PathLike[str] | None = None,
 ) -> RunHistory:
     """Return how latency, FPS, size, compile time and memory of a model changed over the runs of one machine.
@@ -120,7 +127,9 @@ def history(
         machine: Beginning of a machine's fingerprint; that of the newest run of the model by default.
         since: Only runs no older than this: ``"90d"``, or seconds.
         limit: At most so many runs, the newest.
-        fail_on: Conditions such as ``"p50>5%"`` that no confirmed change of level may meet.
+        fail_on: Conditions such as ``"p50>5%"`` that neither the last confirmed change of level may meet, nor the total
+            change from the oldest four runs to the newest four.
+        since_run: The run since which that total is taken, as :func:`irbench.load` takes it; the oldest by default.
         results: The folder where runs are kept; ``None`` for the usual place.
 
     Raises:
@@ -133,6 +142,7 @@ def history(
         "since": since,
         "limit": limit,
         "fail_on": fail_on,
+        "since_run": None if since_run is None else run_name(since_run),
         "results": results,
     }
     return history_with(HistoryOptions(**read_keywords("history", given, _READERS)))
@@ -153,6 +163,7 @@ def history_with(options: HistoryOptions) -> RunHistory:
         limit=options.limit,
         conditions=options.fail_on,
         problems=(*unreadable, *problems),
+        since_run=None if options.since_run is None else find_run(root, options.since_run).name,
     )
     if options.backend is not None:
         found = replace(found, rows=tuple(row for row in found.rows if row.key.backend == options.backend))
@@ -189,5 +200,6 @@ _READERS: Readers = {
     "since": ('"90d"', values.duration_s),
     "limit": ("20", values.count),
     "fail_on": ('["p50>5%"]', conditions),
+    "since_run": ('"v1.0"', values.text),
     "results": ('"./results"', path),
 }

@@ -69,6 +69,18 @@ class LiveDisplay:
                 sys.stderr.write(f"{whole}\n")
                 sys.stderr.flush()
 
+    def status(self, text: str) -> None:
+        """Show what is done at the moment on a terminal, in place of what was; nothing ends that."""
+        if self._live is None:
+            return
+        with contextlib.suppress(OSError):
+            if text:
+                self._live.start()
+                self._live.update(Text(plain(text), style="dim", no_wrap=True, overflow="ellipsis"), refresh=True)
+            else:
+                self._live.update(Text(""))
+                self._live.stop()
+
     def _silent_s(self, progress: Progress) -> float:
         """Return the seconds since the last line; a group that has just begun counts its own."""
         self._spoke_s = min(self._spoke_s, progress.elapsed_s)

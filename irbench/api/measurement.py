@@ -139,7 +139,7 @@ def measure_requested(
         keep: Returns the groups without the rows that are not wanted; ``None`` where all are.
     """
     with scratch_folder() as folder:
-        request, groups = planned(request, options, folder, reporter.say)
+        request, groups = planned(request, options, folder, reporter.say, reporter.status)
         kept = groups if keep is None else keep(request, groups)
         kept = with_accuracy(request, kept, folder, reporter.say)
         kept = kept if request.measures_rows_alone else with_work(kept, known_peaks())

@@ -22,13 +22,15 @@ from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import resolve_bundles
 from irbench.api.values import Constants, Shapes
 from irbench.errors import IrbenchError
-from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe
+from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, drawn_from
 from irbench.optimizer import optimize as optimize_graph
 from irbench.plain_text import plain
 from irbench.render.optimization_advice import advice
 from irbench.render.optimize import in_words
 from irbench.runner.asked_inputs import AskedInputs, DataSource
-from irbench.spec import BATCH, Bundle, Number
+from irbench.runner.inputs import refuse_unknown_values
+from irbench.spec import BATCH, DISTRIBUTIONS, Bundle, Distribution, Number
+from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class OptimizeOptions:
         shape: Shapes of inputs, or sizes of dynamic dimensions, to bind, by name.
         data: Samples to check, calibrate and judge on, in place of generated inputs.
         value: Constants for inputs.
+        distribution: What generated floats are drawn from; ``None`` for the range that the model declares.
         output: Where the graph is copied to; ``None`` leaves it in the cache alone.
     """
 
@@ -71,6 +74,7 @@ class OptimizeOptions:
     shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
     data: DataSource | None = None
     value: Constants = field(default_factory=dict[str, tuple[Number, ...]])
+    distribution: Distribution | None = None
     output: Path | None = None
 
 
@@ -142,14 +146,15 @@ class OptimizedModel(Displayable):
         from rich.padding import Padding
         from rich.text import Text
 
+        from irbench.render.conversion_texts import agreement_lines
         from irbench.render.graph_check import check_lines
-        from irbench.render.optimize import agreement_line, sizes_line, steps_view
+        from irbench.render.optimize import sizes_line, steps_view
 
         lineage = self.lineage
         lines = [sizes_line(self.bound, list(self.bound_by_default))] if self.bound else []
         lines += check_lines(lineage.checked) if lineage.checked is not None else []
         if lineage.agreement is not None and lineage.recipe.conversion is not None:
-            lines.append(agreement_line(lineage.recipe.conversion.precision, lineage.agreement))
+            lines += agreement_lines(lineage.recipe.conversion.precision, lineage.agreement)
         view = steps_view(self.bundle.name, lineage.recipe.name, lineage.steps, self._opsets())
         return Group(view, *(Padding(Text(line), (0, 0, 0, 2), expand=False) for line in lines))
 
@@ -175,6 +180,7 @@ def optimize(
     shape: Mapping[str, str | int | Iterable[int]] | None = None,
     data: Data | None = None,
     value: Mapping[str, Any] | None = None,
+    distribution: Distribution | None = None,
     output: str | PathLike[str] | None = None,
     progress: ProgressOption = "auto",
 ) -> OptimizedModel:
@@ -193,6 +199,8 @@ def optimize(
         data: Check, calibrate and judge on these samples, which :func:`irbench.run` describes; half of them calibrate
             static int8, and the result is judged on the others.
         value: Constants for inputs: ``{"sr": 16000}``.
+        distribution: What generated floats are drawn from: ``"uniform"`` in [0, 1), ``"symmetric"`` in [-1, 1),
+            ``"normal"`` with deviation 1, or ``"bytes"`` in [0, 255); by default the range that the model declares.
         output: Copy the graph to this file.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
 
@@ -210,38 +218,46 @@ def optimize(
         "shape": shape,
         "data": data,
         "value": value,
+        "distribution": distribution,
         "output": output,
     }
     options = OptimizeOptions(**read_keywords("optimize", given, _READERS))
     with reporting(progress) as reporter:
-        (made,) = optimize_with((str(model),), options, reporter.say)
+        (made,) = optimize_with((str(model),), options, reporter.say, reporter.status)
         return made
 
 
 def optimize_with(
-    models: tuple[str, ...], options: OptimizeOptions, say: Say, say_step: Say | None = None
+    models: tuple[str, ...], options: OptimizeOptions, say: Say, status: Say
 ) -> tuple[OptimizedModel, ...]:
-    """Optimize models one after the other, with ``say_step`` told each step; raises what :func:`optimize` does."""
+    """Optimize models one after the other, with ``status`` told each step; raises what :func:`optimize` does."""
     if options.output is not None and len(models) > 1:
         raise IrbenchError("-o is a single file.", hint="Optimize one model at a time, or leave -o out.")
     AskedInputs(options.data).require_data()
     asked = recipe_of(options)
     made: list[OptimizedModel] = []
-    for model, bundle in zip(models, resolve_bundles(models, everything=False, say=say), strict=True):
+    bundles = resolve_bundles(models, everything=False, say=say)
+    refuse_unknown_names(options.shape, bundles)
+    refuse_unknown_values(AskedInputs(options.data, options.value), bundles)
+    for model, bundle in zip(models, bundles, strict=True):
         if options.output is not None:
             spare_original(bundle, options.output)
-        found = OptimizedModel(model, bundle, _optimized(bundle, options, asked, say_step or say), options)
+        found = OptimizedModel(model, bundle, _optimized(bundle, options, asked, status), options)
         if options.output is not None:
             copy_to(found.kept_path, options.output)
         made.append(found)
     return tuple(made)
 
 
-def _optimized(bundle: Bundle, options: OptimizeOptions, asked: Recipe, say: Say) -> Optimized:
+def _optimized(bundle: Bundle, options: OptimizeOptions, asked: Recipe, status: Say) -> Optimized:
     inputs = AskedInputs(options.data, options.value)
     with scratch_folder() as folder:
         sizes, given = sized_inputs(bundle, inputs, options.batch, options.shape, folder)
-        return optimize_graph(bundle, sizes, asked, in_words(say), given)
+        return optimize_graph(bundle, sizes, asked, in_words(_silent, status), drawn_from(options.distribution, given))
+
+
+def _silent(_line: str) -> None:
+    """Say nothing at the end of a graph: its report follows."""
 
 
 def _input_options(options: OptimizeOptions) -> tuple[str, ...]:
@@ -295,6 +311,7 @@ _READERS: Readers = {
     "batch": ("1", values.count),
     "data": ('"speech/", or {"x": array}', input_values.data),
     "value": ('{"sr": 16000}', input_values.constants),
+    "distribution": ('"normal"', values.one_of(*DISTRIBUTIONS)),
     "shape": ('{"tokens": (1, 128)}', values.shapes),
     "output": ('"better.onnx"', path),
 }

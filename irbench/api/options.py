@@ -19,7 +19,7 @@ from irbench.api.varied_options import Varied
 from irbench.counters import parse_counters
 from irbench.errors import IrbenchError
 from irbench.runner.asked_inputs import AskedInputs, DataSource
-from irbench.spec import Number, Objective, Program, PythonEnvironment
+from irbench.spec import Number, Objective, Program, PythonEnvironment, WarmUpLength
 from irbench.suggestions import did_you_mean
 
 __all__ = ["RUN_READERS", "Readers", "RunKeywords", "RunOptions", "read_keywords", "run_options"]
@@ -51,7 +51,7 @@ class RunKeywords(TypedDict, total=False):
         precision: ``fp32``, ``bf16``, ``fp16``, ``int8`` or ``native``, a row for each.
         optimize: ``none``, ``basic``, ``extended``, ``all``, or a conversion such as ``int8``, a row for each.
         baseline: What speedups are relative to: ``ort``, or ``ort@streams=1,model=q.onnx``.
-        allow_mixed: Compare rows of different effective precision, and mark them.
+        allow_mixed: Also compare rows whose precision a runtime changed by itself, and mark them.
         threads: Totals for each process, or ``native``, a row for each; the physical cores by default,
             divided by the instances.
         apart: Give every model and batch a table of its own.
@@ -77,9 +77,11 @@ class RunKeywords(TypedDict, total=False):
         thorough: 10 to 20 launches, intervals down to 0.5 %.
         tail: Also p99 and p99.9.
         pace: Also latency where calls come at a fixed interval: ``"10ms"`` or seconds.
+        warmup: How long every launch of a row warms up: the time ``"2s"``, or the calls 500; by default until calls get
+            no faster.
         sustain: Also frames per second alone for so long in each launch.
         energy: Also joules per inference of each row alone, for 3 s in each launch without ``sustain``.
-        require_full: Refuse rows of which some node runs on another device than was asked for.
+        require_full: Refuse a row if any of its nodes runs on another device than the one requested.
         cold: Measure cold starts in place of speeds: process start to first output, with caches empty and full.
         counters: Also count, in launches of their own after the speeds: ``"software"``, ``"ipc"``, ``"cache"``,
             ``"branch"``, ``"topdown"``, ``"topdown-l2"``, or events of ``perf list``.
@@ -125,6 +127,7 @@ class RunKeywords(TypedDict, total=False):
     thorough: bool | None
     tail: bool | None
     pace: str | float | timedelta | None
+    warmup: str | int | timedelta | None
     sustain: str | float | timedelta | None
     energy: bool | None
     require_full: bool | None
@@ -188,6 +191,7 @@ class RunOptions:
     thorough: bool = False
     tail: bool = False
     pace: float | None = None
+    warmup: WarmUpLength | None = None
     sustain: float | None = None
     energy: bool = False
     require_full: bool = False
@@ -274,7 +278,7 @@ RUN_READERS: Readers = {
     "min_accuracy": ('"99%", or 0.99', accuracy_limits.min_accuracy),
     "metric": ('"file.py:fn>=0.9", or (my_function, ">=0.9")', accuracy_limits.metric),
     "cpus": ('[0, 1], or "0-3,8"', values.cpus),
-    "set": ('{"ort": {"session.dynamic_block_base": 4}}', values.settings),
+    "set": ('{"ort": {"dynamic_block_base": 4}}', values.settings),
     "vary": ('{"ort": {"intra_op.allow_spinning": [0, 1]}}', varied_options.varied),
     "rows": ('["ort-cpu-fp32-x1"]', values.names),
     "io": ('"copy" or "bound"', values.one_of("copy", "bound")),
@@ -286,6 +290,7 @@ RUN_READERS: Readers = {
     "thorough": _FLAG,
     "tail": _FLAG,
     "pace": ('"10ms", or 0.01', values.pace_s),
+    "warmup": ('"2s", or 500 for calls', values.warm_up),
     "sustain": ('"3s", or 3', values.duration_s),
     "energy": _FLAG,
     "require_full": _FLAG,

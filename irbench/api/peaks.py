@@ -48,7 +48,7 @@ __all__ = ["PEAK_OPTIONS", "PeakOptions", "PeakPlan", "keep_whole_peaks", "measu
 _COMMAND = "irbench doctor --peak"
 _READS = "onnx"
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16", "int8")
-_ONCE = Timing(min_launches=1, max_launches=1, blocks=3, max_blocks=4, min_blocks=3, most_blocks=4)
+_ONCE = Timing(look_calls=0, min_launches=1, max_launches=1, blocks=3, max_blocks=4, min_blocks=3, most_blocks=4)
 """Which size and backend is the fastest shows in a launch; nothing but the choice is taken from it."""
 _PRECISE = Timing(
     min_launches=FEWEST_LAUNCHES, max_launches=FEWEST_LAUNCHES, blocks=4, max_blocks=6, budget=600.0, sized_for=90.0
@@ -241,7 +241,6 @@ class _Products:
             threads=self._asked.threads,
             cpus=self._options.cpus,
             io="bound",
-            allow_mixed=True,
             apart=True,
             timing=self._asked.timing,
             is_part_of="peak",

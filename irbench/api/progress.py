@@ -34,10 +34,13 @@ class Reporter:
     Attributes:
         say: Receives lines of text: what is chosen, exported or optimised, and warnings.
         show: Receives each moment of a run, between rounds only.
+        status: Receives what is done at the moment, each time in place of what was; nothing where it is over. Only
+            terminals display it.
     """
 
     say: Say
     show: Listener
+    status: Say = lambda _text: None
 
 
 class GuardedListener:
@@ -93,7 +96,7 @@ def displayed() -> Iterator[Reporter]:
     from irbench.api.live_display import LiveDisplay, ProgressConsole
 
     with LiveDisplay(ProgressConsole()) as display:
-        yield Reporter(display.say, display.show)
+        yield Reporter(display.say, display.show, display.status)
 
 
 def _log(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -23,7 +23,7 @@ from irbench.api.own_cells import require_found
 from irbench.api.processors import allowed_cpus, asked_threads, refuse_too_many_instances
 from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, named_apart, resolve_backends, resolve_bundles
-from irbench.api.unchecked_graphs import unchecked_graphs
+from irbench.api.unchecked_graphs import generated_calibrations, unchecked_graphs
 from irbench.api.values import Settings
 from irbench.api.varied_options import alternatives
 from irbench.errors import IrbenchError
@@ -137,7 +137,7 @@ def requested(options: RunOptions) -> RunRequest:
         shapes=options.shape,
         sweep=options.shapes,
         baseline=options.baseline,
-        allow_mixed=options.allow_mixed or any(variant(level).conversion for level in options.optimize),
+        allow_mixed=options.allow_mixed,
         seed=options.seed,
         timing=_timing(options),
         budget_s=options.budget,
@@ -159,7 +159,13 @@ def requested(options: RunOptions) -> RunRequest:
 
 
 def planned(
-    request: RunRequest, options: RunOptions, scratch: Path, say: Say, *, tells_refused: bool = True
+    request: RunRequest,
+    options: RunOptions,
+    scratch: Path,
+    say: Say,
+    status: Say | None = None,
+    *,
+    tells_refused: bool = True,
 ) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
     """Return the request with its models and each group's share of the budget, and the groups.
 
@@ -168,6 +174,7 @@ def planned(
         options: What it was made from.
         scratch: A folder that is gone after the run.
         say: Receives what is exported and optimised, and which options change nothing.
+        status: Receives each step of that; ``None`` where nobody watches.
         tells_refused: Whether it hears which rows are known to be impossible; not where nobody asked for them.
 
     Raises:
@@ -180,14 +187,14 @@ def planned(
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=tuple(map(with_files_of_graphs, bundles)), backends=backends)
     groups = without_refused_rows(
-        plan(request, prepare(request, scratch, in_words(say))), say if tells_refused else _silent
+        plan(request, prepare(request, scratch, in_words(say, status or _silent))), say if tells_refused else _silent
     )
     if request.cold:
         refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
     for note in (*request.notes, *levels):
         say(note_text(note, Context()))
-    unchecked = tuple(unchecked_graphs(groups))
+    unchecked = (*unchecked_graphs(groups), *generated_calibrations(groups))
     for note in (*layouts, *unchecked):
         say(f"warning: {note_text(note, Context())}")
     passes = 1 if request.counting is None else 2  # rows are launched once more to be counted
@@ -224,6 +231,7 @@ def _timing(options: RunOptions) -> Timing:
         within=timing.within if options.within is None else options.within,
         deadline=timing.deadline if options.deadline is None else options.deadline,
         pace=timing.pace if options.pace is None else options.pace,
+        **_warm_up(options, timing),
         sustain=_sustain_s(options),
         energy=options.energy,
     )
@@ -233,6 +241,14 @@ def _timing(options: RunOptions) -> Timing:
         raise IrbenchError(
             f"The timing is not valid: {error}.", hint="Give the options the types that irbench run --help names."
         ) from error
+
+
+def _warm_up(options: RunOptions, timing: Timing) -> dict[str, Any]:
+    """Return the numbers of the warm-up; one whose length is given does not look for when calls get no faster."""
+    if options.warmup is None:
+        return {}
+    seconds = timing.warm_up if options.warmup.seconds is None else options.warmup.seconds
+    return {"warm_up": seconds, "warm_up_calls": options.warmup.calls or 0, "look_calls": 0}
 
 
 def _sustain_s(options: RunOptions) -> float:

@@ -67,6 +67,7 @@ def resolve_bundles(
     if not names:
         latest = bundles.latest()
         if latest is not None:
+            say(f"no model was named: taking {latest.parent.name}, the model exported last")
             return (_refreshed(latest, imports, say),)
         say(f"no model has been exported yet: using {FIRST_MODEL}")
         return (_exported(FIRST_MODEL, imports, say),)

@@ -18,7 +18,7 @@ from irbench.errors import IrbenchError
 from irbench.plain_text import plain
 from irbench.render.formats.exported_run import ExportedRun
 from irbench.render.formats.row_table import row_sources, row_table, table_of
-from irbench.result import GroupResult, RunDocument
+from irbench.result import Condition, GroupResult, RunDocument
 from irbench.soak_row import SoakTable
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class TableWinner:
         ratio: How many times as fast as its rival it is.
         low: Lower end of the confidence interval, adjusted for having chosen the best.
         high: Upper end.
+        condition: ``busy`` where all of that is of this machine as loaded as it was, and may not hold for a quiet one.
     """
 
     row: RunRow
@@ -72,10 +73,12 @@ class TableWinner:
     ratio: float
     low: float
     high: float
+    condition: Condition | None = None
 
     def __str__(self) -> str:
         """Return who it is and by how much."""
-        return f"{self.row.label} {self.ratio:.2f}x {self.rival.label} [{self.low:.2f}, {self.high:.2f}]"
+        where = f", {self.condition} machine" if self.condition is not None else ""
+        return f"{self.row.label} {self.ratio:.2f}x {self.rival.label} [{self.low:.2f}, {self.high:.2f}]{where}"
 
 
 class RunTable(Displayable):
@@ -111,7 +114,7 @@ class RunTable(Displayable):
         if found is None:
             return None
         by_id = dict(zip((cell.id for cell in self.result.cells), self.rows, strict=True))
-        return TableWinner(by_id[found.cell], by_id[found.rival], found.value, found.low, found.high)
+        return TableWinner(by_id[found.cell], by_id[found.rival], found.value, found.low, found.high, found.condition)
 
     def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows as a DataFrame; takes and raises what :meth:`Run.to_pandas` does."""

@@ -14,7 +14,7 @@ from irbench.api.requests import QUICK, THOROUGH
 from irbench.api.values import Sweep
 from irbench.api.varied_options import AS_IT_IS, Varied
 from irbench.errors import IrbenchError
-from irbench.spec import Program, Timing
+from irbench.spec import Program, Timing, WarmUpLength
 from irbench.stats.rederive import planned_timing
 from irbench.system.document_damage import damage_text
 
@@ -107,6 +107,7 @@ def _with_timing(plan: Mapping[str, Any]) -> RunOptions:
         thorough=preset == "thorough",
         within=None if timing.within == usual.within else timing.within,
         deadline=None if timing.deadline == usual.deadline else timing.deadline,
+        warmup=_warm_up(timing),
         sustain=timing.sustain or None,
         energy=timing.energy,
         pace=timing.pace or None,
@@ -121,6 +122,13 @@ def _with_timing(plan: Mapping[str, Any]) -> RunOptions:
         name=str(plan.get("name") or ""),
         note=str(plan.get("note") or ""),
     )
+
+
+def _warm_up(timing: Timing) -> WarmUpLength | None:
+    """Return the length of the warm-up where it was given."""
+    if timing.look_calls:
+        return None
+    return WarmUpLength(calls=timing.warm_up_calls) if timing.warm_up_calls else WarmUpLength(timing.warm_up)
 
 
 def _with_accuracy(options: RunOptions, stored: Mapping[str, Any] | None) -> RunOptions:

@@ -102,7 +102,7 @@ def table_done(table: SweepTable, stored: StoredRun) -> TableDone:
         batch=document.tables[0].batch if document.tables else 0,
         seconds=sum(group.seconds for group in document.groups) + sum(cold.seconds for cold in document.cold_starts),
         rows=tuple(_row_facts(document.groups)),
-        busy=any(2 * (group.blocks_disturbed or 0) > group.blocks_measured for group in document.groups),
+        busy=any(group.is_mostly_disturbed for group in document.groups),
         undecided=is_undecided(document),
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar
 
-from irbench.spec import Number
+from irbench.spec import Number, WarmUpLength
 from irbench.spec.feeding import number_of_text
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "thread_counts",
     "threads",
     "value_of_text",
+    "warm_up",
     "whole_number",
 ]
 
@@ -165,6 +166,18 @@ def duration_s(value: str | float | timedelta) -> float:
     return float(seconds)
 
 
+def warm_up(value: str | SupportsIndex | timedelta | WarmUpLength) -> WarmUpLength:
+    """Return a length of the warm-up: the time ``"2s"`` or a ``timedelta``, or the calls ``"500"`` or 500."""
+    if isinstance(value, WarmUpLength):
+        return value
+    if isinstance(value, timedelta) or (isinstance(value, str) and re.search(r"[a-z]", value)):
+        return WarmUpLength(seconds=duration_s(value))
+    try:
+        return WarmUpLength(calls=count(value))
+    except ValueError:
+        raise ValueError(f"{value!r} is neither a time with its unit (2s, 500ms) nor a number of calls (500)") from None
+
+
 def pace_s(value: str | float | timedelta) -> float:
     """Return seconds from one call to the next: of ``"10ms"``, ``"1s"``, a number of seconds or a ``timedelta``."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?) ?ms", value, re.ASCII) if isinstance(value, str) else None
@@ -234,7 +247,7 @@ def sweep(value: str | Mapping[str, str | Iterable[Any]] | Iterable[Any]) -> Swe
 
 
 def settings(value: Mapping[str, Mapping[str, object]]) -> Settings:
-    """Return properties by backend: of ``{"ort": {"session.dynamic_block_base": 4}}``."""
+    """Return properties by backend: of ``{"ort": {"dynamic_block_base": 4}}``."""
     if not isinstance(value, Mapping) or not all(isinstance(properties, Mapping) for properties in value.values()):
         raise ValueError(f"{value!r} is not a mapping from backends to their properties")
     return {text(name): {text(key): _property(item) for key, item in given.items()} for name, given in value.items()}

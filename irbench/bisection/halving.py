@@ -64,6 +64,6 @@ def side_by_speed(speedup: Speedup, whole: float) -> Side:
         whole: Speedup of the last version, relative to the first one.
     """
     middle = math.sqrt(whole)
-    if speedup.verdict == "preview" or speedup.low <= middle <= speedup.high:
+    if speedup.low is None or speedup.high is None or speedup.low <= middle <= speedup.high:
         return "undecided"
     return "new" if (speedup.low > middle) == (whole > 1) else "old"

@@ -87,9 +87,11 @@ _EXIT_CODES = {
     "2": "invalid arguments, nothing that can be measured, or a result or output that cannot be written",
     "3": "at least one row failed, or a run could not be exported or imported; the others are stored,"
     " exported or imported",
-    "4": "a verdict, the winner or a condition is undecided (run, ab, soak and compare with --strict, bisect, doctor"
-    " --aa, replay, reduce)",
+    "4": "a verdict, the winner or a condition is undecided (run, ab, soak, compare and history with --strict, bisect,"
+    " doctor --aa, replay, reduce)",
     "5": "a requested backend or model is not installed",
+    "6": "a condition of --fail-on could not be judged: too few launches or runs, a row or figure that is missing, or a"
+    " busy machine (compare and history)",
     str(_INTERNAL_ERROR): "internal error in irbench",
     "130": "interrupted; finished launches are stored",
     "141": "a command that only prints, whose reader went away",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from irbench.cost_model.costs import ModelCost, NodeCost, UncountedNode, UncountedReason
 from irbench.cost_model.moved_bytes import MovedBytes, moved_bytes
@@ -17,6 +17,7 @@ from irbench.cost_model.trip_counts import trip_count
 from irbench.cost_model.work import Work
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
+from irbench.onnx.packed_weights import packs, unpacked_elements
 from irbench.onnx.reading.element_types import is_parameter_type
 from irbench.onnx.reading.node_labels import decoded, node_label
 from irbench.onnx.reading.value_shapes import inferred_with_values
@@ -89,12 +90,19 @@ def model_cost(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelCos
     return ModelCost(nodes, tuple(inputs), dict(weights), dict(activations), part.uncounted, empty)
 
 
+class _UsedWeight(NamedTuple):
+    """A weight, and how many numbers it stands for where it is used: several may be packed into a byte."""
+
+    tensor: KnownTensor
+    numbers: int
+
+
 @dataclass(frozen=True)
 class _CountedNode:
     """A node's cost, the weights that it uses, and its activations by element type."""
 
     cost: NodeCost
-    weights: tuple[KnownTensor, ...] = ()
+    weights: tuple[_UsedWeight, ...] = ()
     activations: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def times(self, executions: int) -> _CountedNode:
@@ -219,8 +227,19 @@ def _counted(view: NodeView, macs: int | None, flops: int | None) -> _CountedNod
         activation_bytes=None if moved is None else moved.activations_read + moved.written,
         dtype=next((tensor.dtype for tensor in (*view.given(), *view.made())), ""),
     )
-    weights = tuple(tensor for tensor in view.given() if tensor.is_weight)
-    return _CountedNode(cost, weights, {} if moved is None else moved.by_type)
+    return _CountedNode(cost, tuple(_weights(view)), {} if moved is None else moved.by_type)
+
+
+def _weights(view: NodeView) -> Iterator[_UsedWeight]:
+    node = view.node
+    for place, name in enumerate(node.input):
+        tensor = view.scope.tensors.get(name) if name else None
+        if tensor is None or not tensor.is_weight:
+            continue
+        numbers = tensor.elements
+        if packs(node.domain, node.op_type):
+            numbers = unpacked_elements(node.op_type, place, tensor.dtype, numbers, view.attribute)
+        yield _UsedWeight(tensor, numbers)
 
 
 def _is_empty(view: NodeView) -> bool:
@@ -244,14 +263,13 @@ def _with_new_weights(nodes: Sequence[_CountedNode], sizes: Counter[str]) -> Ite
     """Yield costs with the weights that no node before uses, whose bytes are added to ``sizes`` by element type."""
     seen: set[int] = set()  # the same tensor is the same object; all are held by ``nodes``
     for node in nodes:
-        new = {id(tensor): tensor for tensor in node.weights if id(tensor) not in seen}
+        new = {id(weight.tensor): weight for weight in node.weights if id(weight.tensor) not in seen}
         seen |= new.keys()
-        for tensor in new.values():
+        for tensor, _ in new.values():
             sizes[tensor.dtype] += tensor.stored_bytes
-        parameters = sum(tensor.elements for tensor in new.values() if is_parameter_type(tensor.dtype))
-        yield replace(
-            node.cost, parameters=parameters, weight_bytes=sum(tensor.stored_bytes for tensor in new.values())
-        )
+        parameters = sum(numbers for tensor, numbers in new.values() if is_parameter_type(tensor.dtype))
+        weight_bytes = sum(tensor.stored_bytes for tensor, _ in new.values())
+        yield replace(node.cost, parameters=parameters, weight_bytes=weight_bytes)
 
 
 def _may_multiply(node: onnx.NodeProto) -> bool:

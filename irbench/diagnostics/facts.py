@@ -16,6 +16,9 @@ __all__ = ["FEWEST_LOOKS", "Activity", "Cache", "CoreToCore", "CounterFacts", "F
 FEWEST_LOOKS = 6
 """Core-to-core latencies below which nobody can tell one regime from two: each needs three."""
 
+_FIXABLE = frozenset({"no-perf", "old-perf", "not-permitted"})
+"""Reasons for missing counters that something done on the machine fixes."""
+
 
 @dataclass(frozen=True)
 class Cache:
@@ -180,6 +183,16 @@ class CounterFacts:
     version: str | None
     available: tuple[str, ...]
     unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
+
+    @property
+    def fixable(self) -> Mapping[str, Obstacle]:
+        """Those of ``unavailable`` that something done on the machine makes available."""
+        return {name: obstacle for name, obstacle in self.unavailable.items() if obstacle.code in _FIXABLE}
+
+    @property
+    def lacking(self) -> Mapping[str, Obstacle]:
+        """Those that the machine does not have, or its hypervisor does not pass on."""
+        return {name: obstacle for name, obstacle in self.unavailable.items() if obstacle.code not in _FIXABLE}
 
 
 @dataclass(frozen=True)

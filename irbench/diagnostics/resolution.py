@@ -31,7 +31,12 @@ def smallest_difference(self_comparison: Speedup, launches: int, timing: Timing)
         self_comparison: One backend against itself.
         launches: How many its interval was made from; at least ``timing.min_launches``.
         timing: Confidence of the interval, and the band that is called the same.
+
+    Raises:
+        ValueError: The comparison has no interval.
     """
+    if self_comparison.low is None or self_comparison.high is None:
+        raise ValueError("nothing is known without an interval")
     half_width = (math.log(self_comparison.high) - math.log(self_comparison.low)) / 2
     scatter = half_width / (unit_half_width(launches, timing, timing.confidence) or math.inf)
     seldom, often = 0.0, _FARTHEST

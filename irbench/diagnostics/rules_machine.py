@@ -24,8 +24,6 @@ __all__ = [
 _LITTLE_MEMORY_BYTES = 4_000_000_000
 _MUCH_SWAP_BYTES = 100_000_000
 _SLOW_CLOCK_NS = 250.0
-_FIXABLE = ("no-perf", "old-perf", "not-permitted")
-"""Reasons for missing counters that something done on the machine fixes."""
 
 
 def governor(facts: Facts) -> Iterator[Finding]:
@@ -104,11 +102,13 @@ def affinity(facts: Facts) -> Iterator[Finding]:
 
 
 def counters(facts: Facts) -> Iterator[Finding]:
-    """Yield groups of counters that ``irbench run --counters`` has not here."""
+    """Yield groups of counters that would be available if something were done on the machine.
+
+    What the machine does not have is described, and no finding: most virtual machines have no hardware counters.
+    """
     found = facts.counters
-    if found is None or not found.unavailable:
+    if found is None or not found.fixable:
         return
-    reasons = {name: {"code": reason.code, "facts": dict(reason.facts)} for name, reason in found.unavailable.items()}
-    lasting = all(reason.code not in _FIXABLE for reason in found.unavailable.values())
+    reasons = {name: {"code": reason.code, "facts": dict(reason.facts)} for name, reason in found.fixable.items()}
     details = {"version": found.version, "available": list(found.available), "unavailable": reasons}
-    yield Finding("counters-missing", details, lasting=lasting)
+    yield Finding("counters-missing", details)

@@ -46,11 +46,17 @@ class SelfComparison:
             return "interrupted"
         if found is None:
             return "mismatch" if any(cell.state == "mismatch" for cell in self.table.cells) else "broken"
-        if self.table.lead is not None and self.table.lead.reason == "busy" and found.verdict != "preview":
+        if self._is_busy and found.verdict != "preview":
             return "busy"
         if found.verdict == "same":
             return "passed"
         return "failed" if found.verdict in ("faster", "slower") else "undecided"
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether most blocks were disturbed, so that the two speak of the load rather than of the machine."""
+        lead = self.table.lead
+        return self.table.condition == "busy" or (lead is not None and lead.reason == "busy")
 
     @property
     def smallest_difference(self) -> float | None:
@@ -59,7 +65,7 @@ class SelfComparison:
         ``None`` without an interval, and where the machine told a backend from itself: what it finds means nothing.
         """
         found = self.speedup
-        if found is None or found.verdict == "preview" or self.outcome not in ("passed", "undecided"):
+        if found is None or found.low is None or self.outcome not in ("passed", "undecided"):
             return None
         return smallest_difference(found, self.table.launches, self.timing)
 

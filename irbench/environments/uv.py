@@ -62,7 +62,7 @@ def _uv() -> str:
     if found is None:
         raise IrbenchError(
             "Environments with other versions are built by uv, which is not installed.",
-            hint="Install it with: pip install uv. Or give the Python of an environment of your own.",
+            hint="Install it with: pip install 'irbench[versions]'. Or give the Python of an environment of your own.",
             exit_code=ExitCode.NOT_INSTALLED,
         )
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -34,10 +34,12 @@ class Window:
     Attributes:
         issue_ns: int64, negative for requests in flight when the window opened.
         completion_ns: int64, ascending; the window closes at the last.
+        open_ns: Issue of each request that was in flight when the window closed, int64; empty where there is one only.
     """
 
     issue_ns: NDArray[np.int64]
     completion_ns: NDArray[np.int64]
+    open_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 class Ledger(Protocol):
@@ -78,10 +80,16 @@ class WindowLedger:
 
     def window(self) -> Window:
         """Return the samples between opening and closing, in order of completion."""
-        done = sorted(self._done)[self._opening : self._closing + 1]
+        ordered = sorted(self._done)
+        done, later = ordered[self._opening : self._closing + 1], ordered[self._closing + 1 :]
         opened_at = done[0][0]
         times = np.array(done[1:], np.int64) - opened_at
-        return Window(times[:, 1].copy(), times[:, 0].copy())
+        return Window(times[:, 1].copy(), times[:, 0].copy(), _issued_by(later, done[-1][0]) - opened_at)
+
+
+def _issued_by(later: Sequence[tuple[int, int]], closed_at: int) -> NDArray[np.int64]:
+    """Return the issue of the requests that completed after the window and were in flight when it closed."""
+    return np.array([issued_at for _, issued_at in later if issued_at < closed_at], np.int64)
 
 
 @dataclass(frozen=True)
@@ -215,4 +223,5 @@ def joined_window(times_ns: Sequence[NDArray[np.int64]], window: CommonWindow) -
     merged = np.concatenate(ordered)
     merged = merged[np.argsort(merged[:, 1], kind="stable")]
     timed = merged[(merged[:, 1] > bounds[0]) & (merged[:, 1] <= bounds[-1])] - bounds[0]
-    return Window(timed[:, 0].copy(), timed[:, 1].copy())
+    is_open = (merged[:, 0] < bounds[-1]) & (merged[:, 1] > bounds[-1])
+    return Window(timed[:, 0].copy(), timed[:, 1].copy(), merged[is_open, 0] - bounds[0])

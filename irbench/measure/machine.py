@@ -8,10 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.measure.clock import now_ns
-from irbench.measure.processes import TICK_NS, by_process, by_thread, read_processes, tree, tree_cpu_ns
+from irbench.measure.processes import TICK_NS, by_process, by_thread, read_processes, read_some, tree, tree_cpu_ns
 from irbench.system.host import throttled_ns, with_siblings
 
-__all__ = ["Idleness", "MachineSnapshot", "cpu_pressure", "foreign_cpu_ns", "snapshot"]
+__all__ = [
+    "Glance",
+    "Idleness",
+    "MachineSnapshot",
+    "cpu_pressure",
+    "foreign_cpu_ns",
+    "foreign_cpu_of_turn_ns",
+    "glance",
+    "snapshot",
+]
 
 _PROC = Path("/proc")
 _IDLE, _IOWAIT, _STEAL = 4, 5, 8  # of a processor's line in /proc/stat
@@ -43,6 +52,7 @@ class MachineSnapshot:
         near: Ids in ``foreign`` that last ran on a measured processor; ``None`` where all are measured.
         own_ns: CPU time of this process and all that descend from it, ended ones included.
         idleness: Of the measured processors; ``None`` where the kernel does not report it.
+        members: Ids of this process and of all that descend from it.
     """
 
     at_ns: int
@@ -52,6 +62,42 @@ class MachineSnapshot:
     near: frozenset[int] | None = None
     own_ns: int = 0
     idleness: Idleness | None = None
+    members: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What a snapshot tells of our own tree and of the processors, without a look at every process.
+
+    Attributes:
+        at_ns: When it was taken, in nanoseconds.
+        own_ns: CPU time of the processes of our own tree, their ended children included, in nanoseconds.
+        idleness: Of the measured processors; ``None`` where the kernel does not report it.
+    """
+
+    at_ns: int
+    own_ns: int
+    idleness: Idleness | None
+
+
+def glance(members: Iterable[int], cpus: Iterable[int] | None = None) -> Glance:
+    """Look at our own processes and at what the measured processors did, in a fraction of a millisecond.
+
+    Args:
+        members: Our own processes, from the last snapshot.
+        cpus: The processors that are measured, as for :func:`snapshot`.
+    """
+    own_ns = tree_cpu_ns(members, read_some(members, _PROC))
+    lines = _processor_lines(_measured(cpus))
+    return Glance(now_ns(), own_ns, _idleness(lines))
+
+
+def foreign_cpu_of_turn_ns(before: Glance, after: Glance) -> int | None:
+    """Return the CPU time that others used between two glances, in nanoseconds; ``None`` where it is unknown.
+
+    Nothing is left out for rounding, as it is of a block: what is added up over many turns must not lean to one side.
+    """
+    return _busier_ns(before, after)
 
 
 def snapshot(cpus: Iterable[int] | None = None) -> MachineSnapshot:
@@ -61,9 +107,7 @@ def snapshot(cpus: Iterable[int] | None = None) -> MachineSnapshot:
         cpus: The processors that are measured; ``None`` for all of the machine. What others do on the rest is left
             out, but for hardware threads that share a core with a measured one: those slow it down as well.
     """
-    measured = None if cpus is None else with_siblings(cpus)
-    if measured is not None and measured.issuperset(range(os.cpu_count() or 1)):
-        measured = None
+    measured = _measured(cpus)
     held_back_ns = throttled_ns()
     processes = read_processes(_PROC)
     own = tree(os.getpid(), processes)
@@ -77,7 +121,7 @@ def snapshot(cpus: Iterable[int] | None = None) -> MachineSnapshot:
     own_ns = tree_cpu_ns(own, processes)
     lines = _processor_lines(measured)
     at_ns = now_ns()
-    return MachineSnapshot(at_ns, foreign, held_back_ns, _sum_ns(lines, _STEAL), near, own_ns, _idleness(lines))
+    return MachineSnapshot(at_ns, foreign, held_back_ns, _sum_ns(lines, _STEAL), near, own_ns, _idleness(lines), own)
 
 
 def foreign_cpu_ns(before: MachineSnapshot, after: MachineSnapshot) -> int:
@@ -126,11 +170,23 @@ def _unaccounted_ns(before: MachineSnapshot, after: MachineSnapshot) -> int | No
     Time that is not idle is exact where time that is busy is sampled. A tick for each processor is left out: totals
     are cut off to whole ticks, and waking up an idle processor takes it time that no process is charged with.
     """
+    busier_ns = _busier_ns(before, after)
+    return None if busier_ns is None or after.idleness is None else busier_ns - after.idleness.processors * TICK_NS
+
+
+def _busier_ns(before: MachineSnapshot | Glance, after: MachineSnapshot | Glance) -> int | None:
+    """Return how much busier the processors were than our own tree made them; ``None`` where that is unknown."""
     first, last = before.idleness, after.idleness
     if first is None or last is None or first.processors != last.processors:
         return None
     busy_ns = last.processors * (after.at_ns - before.at_ns) - (last.idle_ns - first.idle_ns)
-    return busy_ns - max(0, after.own_ns - before.own_ns) - last.processors * TICK_NS
+    return busy_ns - max(0, after.own_ns - before.own_ns)
+
+
+def _measured(cpus: Iterable[int] | None) -> frozenset[int] | None:
+    """Return the processors that are looked at, those that share a core included; ``None`` for all of the machine."""
+    measured = None if cpus is None else with_siblings(cpus)
+    return None if measured is not None and measured.issuperset(range(os.cpu_count() or 1)) else measured
 
 
 def _idleness(lines: Mapping[str, list[str]]) -> Idleness | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from irbench.measure.clock import process_cpu_ns
 from irbench.measure.evidence import schedstat_ns
 
-__all__ = ["TICK_NS", "Process", "by_process", "by_thread", "read_processes", "tree", "tree_cpu_ns"]
+__all__ = ["TICK_NS", "Process", "by_process", "by_thread", "read_processes", "read_some", "tree", "tree_cpu_ns"]
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 """The unit in which ``/proc`` counts processor time."""
@@ -40,15 +40,25 @@ def read_processes(proc: Path) -> dict[int, Process]:
     Args:
         proc: The folder ``/proc``.
     """
-    found: dict[int, Process] = {}
     try:
-        names = [name for name in os.listdir(proc) if name.isdigit()]  # noqa: PTH208 - names alone, many times a second
+        names = [int(name) for name in os.listdir(proc) if name.isdigit()]  # noqa: PTH208 - names alone, many times a second
     except OSError:
         return {}
-    for name in names:
+    return read_some(names, proc)
+
+
+def read_some(processes: Iterable[int], proc: Path) -> dict[int, Process]:
+    """Return those of some processes that have not ended, by id.
+
+    Args:
+        processes: Their ids.
+        proc: The folder ``/proc``.
+    """
+    found: dict[int, Process] = {}
+    for process in processes:
         try:
-            fields = _stat_fields(proc / name)
-            found[int(name)] = Process(int(fields[_PARENT]), _sum_ns(fields[_TIMES]), _sum_ns(fields[_CHILDREN]))
+            fields = _stat_fields(proc / str(process))
+            found[process] = Process(int(fields[_PARENT]), _sum_ns(fields[_TIMES]), _sum_ns(fields[_CHILDREN]))
         except (OSError, IndexError, ValueError):
             continue  # it ended
     return found
@@ -69,8 +79,10 @@ def tree_cpu_ns(members: Iterable[int], processes: Mapping[int, Process]) -> int
         try:
             total_ns += process_cpu_ns(member)
         except OSError:
-            total_ns += processes[member].cpu_ns  # it ended since, or the kernel keeps no such clock
-        total_ns += processes[member].children_cpu_ns
+            if member in processes:
+                total_ns += processes[member].cpu_ns  # it ended since, or the kernel keeps no such clock
+        if member in processes:
+            total_ns += processes[member].children_cpu_ns
     return total_ns
 
 

@@ -6,6 +6,7 @@ This module is the whole of what the rest of the harness may import; import-lint
 
 from irbench.optimizer.agreement import LEAST_AGREEMENT, disagreement
 from irbench.optimizer.build import Optimized, optimize
+from irbench.optimizer.generated_calibration import calibration_note
 from irbench.optimizer.lineage import Lineage, kept_for, read_lineage
 from irbench.optimizer.model_files import copy_model
 from irbench.optimizer.recipe import (
@@ -18,7 +19,7 @@ from irbench.optimizer.recipe import (
     command_options,
     variant,
 )
-from irbench.optimizer.samples import CheckInputs
+from irbench.optimizer.samples import CheckInputs, drawn_from
 from irbench.optimizer.step_check import OriginalRefused
 
 __all__ = [
@@ -33,9 +34,11 @@ __all__ = [
     "OriginalRefused",
     "Recipe",
     "build_recipe",
+    "calibration_note",
     "command_options",
     "copy_model",
     "disagreement",
+    "drawn_from",
     "kept_for",
     "optimize",
     "read_lineage",

@@ -13,14 +13,14 @@ from irbench import registry
 from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError, first_line
 from irbench.feeds import lay_out
-from irbench.graph_record import Agreement
+from irbench.graph_record import Agreement, AgreementElsewhere
 from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
 from irbench.optimizer.check_inputs import arrays_of
 from irbench.optimizer.check_plan import ExpectedAnswer
 from irbench.optimizer.samples import Samples
-from irbench.output_check import compare, input_scale, is_exact, judge, tolerance
+from irbench.output_check import are_class_scores, compare, input_scale, is_exact, judge, tolerance
 from irbench.record import OutputError
-from irbench.spec import BATCH, Artifact, Disagreement, Load
+from irbench.spec import BATCH, Artifact, Disagreement, Distribution, Load
 from irbench.spi import Array, Backend
 from irbench.worker.inference import OpenSession
 
@@ -32,6 +32,10 @@ LEAST_AGREEMENT = 0.9
 It must not be missed by chance with 64 inputs: a conversion that agrees on 98 of 100 inputs falls below with a
 probability of 3e-4, one that agrees on 95 of 100 with 0.04.
 """
+
+
+_SAMPLES_ELSEWHERE = 16
+"""Inputs from each further distribution: they show a loss of another order, which needs no more of them."""
 
 
 class FailsAtSizes(IrbenchError):
@@ -65,6 +69,7 @@ def measure_agreement(
     reference: str,
     scratch: Path,
     at_other_sizes: Sequence[ExpectedAnswer] = (),
+    elsewhere: Sequence[Distribution] = (),
 ) -> Agreement:
     """Return how closely the outputs of ``converted`` follow those of ``samples.artifact``.
 
@@ -76,6 +81,7 @@ def measure_agreement(
         scratch: Where copies with bound shapes are written.
         at_other_sizes: What the graph in fp32 answers at other sizes; the converted one is asked the same, its shapes
             dynamic. Where samples are given, it only has to run there.
+        elsewhere: Other distributions of generated floats, from each of which some inputs are drawn.
 
     Raises:
         FailsAtSizes: The converted graph does not run at one of them.
@@ -88,12 +94,46 @@ def measure_agreement(
     if not any(_has_numbers(right) for right in expected):
         raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
     scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
-    classifier = samples.bundle.classifier
+    classifier = samples.bundle.classifier or all(map(are_class_scores, expected))
     errors = [compare(outputs, right, classifier, scale) for outputs, right in zip(answers, expected, strict=True)]
     further = _errors_at_other_sizes(at_other_sizes, samples, converted, backend)
     sizes, compared = tuple(other.case.sizes for other in at_other_sizes), len(further)
-    found = Agreement(samples.count, name, _worst(errors, further), _says_little(expected, scale))
-    return replace(found, sizes=sizes[:compared], runs_at=sizes[compared:])
+    return Agreement(
+        samples.count,
+        name,
+        _worst(errors, further),
+        _says_little(expected, scale),
+        sizes=sizes[:compared],
+        runs_at=sizes[compared:],
+        source="data" if samples.feeding.samples else "generated",
+        drawn=samples.feeding.drawn,
+        ranges=samples.generated_ranges,
+        is_recognised=classifier and not samples.bundle.classifier,
+        elsewhere=tuple(
+            _agreement_elsewhere(drawn, samples, (wide, narrow), (registry.reference(reference), backend), classifier)
+            for drawn in elsewhere
+        ),
+    )
+
+
+def _agreement_elsewhere(
+    drawn: Distribution,
+    samples: Samples,
+    graphs: tuple[Artifact, Artifact],
+    backends: tuple[Backend, Backend],
+    classifier: bool,
+) -> AgreementElsewhere:
+    """Return how closely two graphs agree on inputs of another distribution."""
+    drawn_so = replace(samples, feeding=replace(samples.feeding, drawn=drawn), min_count=_SAMPLES_ELSEWHERE)
+    scale = max(input_scale(inputs) for inputs in drawn_so.logical_inputs())
+    expected, answers = (
+        tuple(_answers(backend, graph, drawn_so)) for backend, graph in zip(backends, graphs, strict=True)
+    )
+    try:
+        errors = [compare(outputs, right, classifier, scale) for outputs, right in zip(answers, expected, strict=True)]
+    except ValueError:  # some answer is finite in one precision alone
+        return AgreementElsewhere(drawn, drawn_so.count, None)
+    return AgreementElsewhere(drawn, drawn_so.count, _worst(errors, ()))
 
 
 def _first_answers(

@@ -83,7 +83,15 @@ def optimize(
     lineage = Lineage(key, source, "", asked, dict(sizes), (), tools.versions, created)
     lineage = replace(lineage, data=given.feeding.source, data_sha256=given.feeding.sha256)
     path, lineage = _make(bundle, artifact, lineage, tools, report, given)
+    report(_done(bundle, lineage))
     return Optimized(_artifact(artifact, path, lineage), lineage)
+
+
+def _done(bundle: Bundle, lineage: Lineage) -> OptimizerActivity:
+    first, *steps = lineage.steps
+    changed = sum(step.modified for step in steps)
+    nodes = (first.nodes, lineage.steps[-1].nodes)
+    return OptimizerActivity("done", lineage.recipe.name, bundle.name, (len(steps), changed), nodes)
 
 
 def _graph(bundle: Bundle) -> Artifact:

@@ -60,6 +60,7 @@ def key_of(
         "values": {name: list(values) for name, values in given.feeding.values.items()},
         "data": dict(given.feeding.sha256),
         "check_sizes": dict(given.sizes),
+        "drawn": given.feeding.drawn,
         "runtimes": _versions_of_runtimes(),
         "code": _digest_of_code(),
     }

@@ -77,7 +77,8 @@ class Lineage:
         conversion = self.recipe.conversion
         if conversion is None or self.agreement is None:
             return None
-        return disagreement(self.agreement.error, conversion.precision)
+        found = disagreement(self.agreement.judged, conversion.precision)
+        return None if found is None else replace(found, samples=self.agreement.samples, source=self.agreement.source)
 
     @property
     def left_out(self) -> frozenset[str]:

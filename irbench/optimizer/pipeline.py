@@ -32,7 +32,7 @@ from irbench.optimizer.model_files import load, step_of, vendors_of, weights_bes
 from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.preparation import inlined, raised
 from irbench.optimizer.recipe import Conversion
-from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves
+from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves, other_distributions
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck
 from irbench.system.host import available_memory_bytes
 from irbench.system.memory import limit_memory
@@ -283,7 +283,12 @@ def _convert(
         vendors = sorted(vendors_of(made))
         check_file(path, shapes=not vendors)
         converted = replace(graph.artifact, path=path, sha256="")
-        agreement = measure_agreement(evaluation, converted, job.reference, scratch, at_other_sizes)
+        is_calibrated = name == "quantize_static"
+        elsewhere = other_distributions(calibration) if is_calibrated else ()
+        agreement = measure_agreement(evaluation, converted, job.reference, scratch, at_other_sizes, elsewhere)
+        if is_calibrated:
+            same = given.samples == others.samples != ()
+            agreement = replace(agreement, calibrated_on=calibration.count, is_calibrated_on_same=same)
     except (NothingToConvert, FailsAtSizes):
         raise
     except Exception as problem:  # tools and runtimes report failures in ways of their own

@@ -7,15 +7,34 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from irbench.feeds import POOL, lay_out, logical_inputs
-from irbench.spec import BATCH, Artifact, Bundle, Feeding
+from irbench.onnx.reading.element_types import numpy_dtype
+from irbench.spec import BATCH, Artifact, Bundle, Distribution, Feeding
 from irbench.spi import Array, Feed
 
-__all__ = ["CALIBRATION", "EVALUATION", "GENERATED", "CheckInputs", "Samples", "halves"]
+__all__ = [
+    "CALIBRATION",
+    "EVALUATION",
+    "GENERATED",
+    "CheckInputs",
+    "Samples",
+    "drawn_from",
+    "halves",
+    "other_distributions",
+]
 
 EVALUATION = 0
 CALIBRATION = 1 << 20
 """Where the seeds of inputs begin, above the model's own. The two kinds share no seed: no graph is judged on the inputs
 that it was calibrated on."""
+
+_SCALES: tuple[Distribution, ...] = ("uniform", "symmetric", "normal")
+"""What pixels and other measurements are usually brought to before a network; bytes are left to whom they are named by,
+because a network that was trained on another scale answers nothing useful to them."""
+_DECLARED_AS: Mapping[tuple[float, float], Distribution] = {
+    (0.0, 1.0): "uniform",
+    (-1.0, 1.0): "symmetric",
+    (0.0, 255.0): "bytes",
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +52,14 @@ class CheckInputs:
 
 GENERATED = CheckInputs(Feeding(), {})
 """Nothing was given."""
+
+
+def drawn_from(drawn: Distribution | None, given: CheckInputs | None) -> CheckInputs | None:
+    """Return inputs whose generated floats are drawn from a distribution; as they are for ``None``."""
+    if drawn is None:
+        return given
+    inputs = given or GENERATED
+    return replace(inputs, feeding=replace(inputs.feeding, drawn=drawn))
 
 
 def halves(feeding: Feeding) -> tuple[Feeding, Feeding]:
@@ -87,6 +114,13 @@ class Samples:
             yield logical_inputs(self.bundle.inputs, self.sizes, seeded, batch)
 
     @property
+    def generated_ranges(self) -> Mapping[str, tuple[float, float]]:
+        """Between what floats are declared to lie that neither data nor constants give, by input; masks are none."""
+        given = {*self.feeding.values, *(self.feeding.sha256 if self.feeding.samples else ())}
+        floats = (spec for spec in self.bundle.inputs if not spec.is_mask and _is_float(spec.tensor.dtype))
+        return {spec.tensor.name: (spec.low, spec.high) for spec in floats if spec.tensor.name not in given}
+
+    @property
     def _is_dynamic(self) -> bool:
         return any(BATCH in spec.shape for spec in self.artifact.inputs)
 
@@ -101,3 +135,19 @@ class Samples:
     def _batches(self) -> int:
         batches = math.ceil(self.min_count / self._different)
         return min(batches, len(self.feeding.samples)) if self.feeding.samples else batches
+
+
+def other_distributions(samples: Samples) -> tuple[Distribution, ...]:
+    """Return how generated floats may be distributed in use instead: the scales that images are brought to.
+
+    Args:
+        samples: Those that a graph is calibrated on; none where no float of theirs is generated.
+    """
+    ranges = {*samples.generated_ranges.values()}
+    own = _DECLARED_AS.get(next(iter(ranges)), "declared") if len(ranges) == 1 else "declared"
+    drawn = own if samples.feeding.drawn == "declared" else samples.feeding.drawn
+    return tuple(other for other in _SCALES if other != drawn) if ranges else ()
+
+
+def _is_float(element_type: str) -> bool:
+    return numpy_dtype(element_type).kind == "f" or "float" in element_type

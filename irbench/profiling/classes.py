@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from irbench.onnx.operator_classes import OperatorClass, operator_class
 from irbench.profiling.record import GraphNode, OperatorProfile
 
-__all__ = ["class_of", "class_of_kind", "main_node"]
+__all__ = ["PRODUCTS", "class_of", "class_of_kind", "main_node"]
 
-_FIRST = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
+PRODUCTS = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
 """An operator that computes such a node is one of them, whatever else was fused into it."""
 _DOMAINS = ("", "com.microsoft")
 
@@ -53,6 +53,6 @@ def main_node(nodes: Sequence[GraphNode]) -> GraphNode:
 
     def rank(node: GraphNode) -> tuple[bool, int, bool, int]:
         found = node.operator_class
-        return found in _FIRST, work[found], found is not OperatorClass.MOVEMENT, node.flops or 0
+        return found in PRODUCTS, work[found], found is not OperatorClass.MOVEMENT, node.flops or 0
 
     return max(nodes, key=rank)

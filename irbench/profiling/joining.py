@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.classes import class_of, class_of_kind, main_node
+from irbench.profiling.classes import PRODUCTS, class_of, class_of_kind, main_node
 from irbench.profiling.matching import Match, MatchedBy, match_operators
 from irbench.profiling.products import with_products
 from irbench.profiling.record import GraphNode, OperatorProfile, ProfiledCell, ProfileDocument
@@ -25,6 +25,7 @@ class JoinedOperator:
     Attributes:
         profile: What was recorded of it.
         nodes: Those nodes, of the graph that its backend runs.
+        exported: The nodes of the exported graph that these stand for, as far as they are known, else these.
         original: Names of the nodes of the exported graph that these stand for.
         operator_class: To which class of work it belongs.
         matched_by: How its nodes were found, or why there are none.
@@ -36,6 +37,7 @@ class JoinedOperator:
 
     profile: OperatorProfile
     nodes: tuple[GraphNode, ...]
+    exported: tuple[GraphNode, ...]
     original: tuple[str, ...]
     operator_class: OperatorClass
     matched_by: MatchedBy
@@ -43,9 +45,31 @@ class JoinedOperator:
     is_part: bool = False
 
     @property
-    def op_type(self) -> str:
-        """The operator type of its main node; the runtime's own where it computes no node, or a part of one."""
-        return main_node(self.nodes).op_type if self.nodes and not self.is_part else self.profile.kind
+    def op_types(self) -> tuple[str, ...]:
+        """Types of its nodes, each once; its own type where it computes no node, or a part of one."""
+        if not self.nodes or self.is_part:
+            return (self.profile.kind,)
+        return tuple(dict.fromkeys(node.op_type for node in self.nodes))
+
+    @property
+    def computed_types(self) -> tuple[str, ...]:
+        """Those types in alphabetical order, without what only moves data beside others: it is fused anywhere."""
+        return _computed_types(self.nodes) if self.nodes and not self.is_part else self.op_types
+
+    @property
+    def compared_types(self) -> tuple[str, ...]:
+        """The types by which it is a row beside other backends and levels: of a product or recurrence, that alone.
+
+        They are those of the exported nodes, unless a product is among these that is none of its own work. Some
+        backends fuse much into products and others little, so that all of their types are seldom equal.
+        """
+        if not self.nodes or self.is_part:
+            return self.op_types
+        is_product = self.operator_class in PRODUCTS
+        main = main_node(self.exported)
+        if is_product != (main.operator_class in PRODUCTS):
+            return self.computed_types
+        return (main.op_type,) if is_product else _computed_types(self.exported)
 
     @property
     def has_known_work(self) -> bool:
@@ -81,14 +105,20 @@ def joined_cells(document: ProfileDocument) -> tuple[JoinedCell, ...]:
     return tuple(_joined(cell, document) for cell in document.cells)
 
 
+def _computed_types(nodes: Sequence[GraphNode]) -> tuple[str, ...]:
+    computing = [node for node in nodes if node.operator_class is not OperatorClass.MOVEMENT]
+    return tuple(sorted({node.op_type for node in computing or nodes}))
+
+
 def _joined(cell: ProfiledCell, document: ProfileDocument) -> JoinedCell:
     nodes = document.graphs.get(cell.graph, ())
     kinds = document.kinds.get(cell.backend, {})
+    exported = {node.name: node for node in document.graphs.get(ORIGINAL, ())}
     matches = with_products(cell.operators, match_operators(cell.operators, nodes, kinds), nodes, kinds)
     owners = _owners(cell.operators, matches)
     own = [[node for node in match.nodes if owners[node] == place] for place, match in enumerate(matches)]
     found = zip(cell.operators, matches, own, strict=True)
-    return JoinedCell(cell, tuple(_operator(*each, nodes, kinds) for each in found))
+    return JoinedCell(cell, tuple(_operator(*each, nodes, exported, kinds) for each in found))
 
 
 def _owners(operators: Sequence[OperatorProfile], matches: Sequence[Match]) -> dict[int, int]:
@@ -107,6 +137,7 @@ def _operator(
     match: Match,
     owned: Sequence[int],
     nodes: Sequence[GraphNode],
+    exported: Mapping[str, GraphNode],
     kinds: Mapping[str, OperatorClass],
 ) -> JoinedOperator:
     computed = tuple(nodes[place] for place in match.nodes)
@@ -116,6 +147,7 @@ def _operator(
     return JoinedOperator(
         profile=profile,
         nodes=computed,
+        exported=tuple(exported[name] for name in names if name in exported) or computed,
         original=tuple(names),
         operator_class=class_of(profile, () if is_part else computed, kinds),
         matched_by=match.matched_by,

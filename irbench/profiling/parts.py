@@ -60,11 +60,21 @@ def class_rows(grouping: Grouping) -> tuple[PartRow, ...]:
 
 
 def operator_rows(grouping: Grouping) -> tuple[PartRow, ...]:
-    """Return a row for each operator type, the largest first; one type may belong to several classes."""
-    found = _parts(grouping, lambda operator: f"{operator.op_type} {operator.operator_class}")
+    """Return a row for all operators that compute nodes of the same types, with the runtimes' own operators in it.
+
+    The largest come first. One type may belong to several classes: a runtime's own operator without nodes does. What
+    only moves data is named among the types of an operator if it is always in it.
+    """
+    parts: dict[str, list[PartRow]] = {}
+    for operators, figures in _parts(grouping, _key_of_operator).values():
+        first = operators[0]
+        always = set(first.op_types).intersection(*(operator.op_types for operator in operators))
+        types = tuple(name for name in first.op_types if name in always)
+        own = PartRow(_key_of_operator(first), first.profile.kind, first.operator_class, types, figures=figures)
+        parts.setdefault(_key_of_types(first), []).append(own)
     return _largest_first(
-        PartRow(key, operators[0].op_type, operators[0].operator_class, (operators[0].op_type,), figures=figures)
-        for key, (operators, figures) in found.items()
+        _row_of_types(key, operators[0], figures, tuple(_largest_first(parts[key])))
+        for key, (operators, figures) in _parts(grouping, _key_of_types).items()
     )
 
 
@@ -77,6 +87,26 @@ def node_rows(grouping: Grouping) -> tuple[PartRow, ...]:
         for key, (operators, figures) in _parts(grouping, grouping.key_of_node).items()
     ]
     return tuple(sorted(rows, key=lambda row: (not row.nodes, order.get(row.key, len(order)), -row.most_ns)))
+
+
+def _key_of_types(operator: JoinedOperator) -> str:
+    return f"{' '.join(operator.compared_types)} {operator.operator_class}"
+
+
+def _key_of_operator(operator: JoinedOperator) -> str:
+    """Return the runtime's own type of an operator and the types of nodes that it computes."""
+    computed = " ".join(operator.computed_types)
+    return f"{operator.profile.kind}: {computed} {operator.operator_class}, {_key_of_types(operator)}"
+
+
+def _row_of_types(
+    key: str, operator: JoinedOperator, figures: Mapping[str, Figures], parts: tuple[PartRow, ...]
+) -> PartRow:
+    """Return the row of all operators of the same types: called as the only one in it, or as these types."""
+    types = operator.compared_types
+    if len(types) > 1 and len(parts) == 1:
+        return PartRow(key, parts[0].name, operator.operator_class, parts[0].op_types, figures=figures, parts=parts)
+    return PartRow(key, ", ".join(types), operator.operator_class, types, figures=figures, parts=parts)
 
 
 def parts_of(cell: JoinedCell, key_of: KeyOf) -> Mapping[str, Sequence[JoinedOperator]]:

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.classes import class_of_kind
+from irbench.profiling.classes import PRODUCTS, class_of_kind
 from irbench.profiling.matching import Match
 from irbench.profiling.record import GraphNode, OperatorProfile
 
 __all__ = ["with_products"]
-
-_PRODUCTS = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
 
 
 def with_products(
@@ -40,17 +38,17 @@ def with_products(
     computed = {
         node
         for operator, match in zip(operators, matches, strict=True)
-        if class_of_kind(operator.kind, kinds) in _PRODUCTS
+        if class_of_kind(operator.kind, kinds) in PRODUCTS
         for node in match.nodes
     }
     waiting: list[int] = []
     for place, (operator, match) in enumerate(zip(operators, matches, strict=True)):
         kind = class_of_kind(operator.kind, kinds)
-        if match.matched_by == "unmatched" and kind in _PRODUCTS:
+        if match.matched_by == "unmatched" and kind in PRODUCTS:
             waiting.append(place)
             continue
-        products = [node for node in match.nodes if nodes[node].operator_class in _PRODUCTS and node not in computed]
-        if not products or kind in (*_PRODUCTS, OperatorClass.OTHER):
+        products = [node for node in match.nodes if nodes[node].operator_class in PRODUCTS and node not in computed]
+        if not products or kind in (*PRODUCTS, OperatorClass.OTHER):
             continue
         takers = waiting[-len(products) :]
         if takers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from irbench.onnx.operator_classes import OperatorClass
@@ -19,13 +19,23 @@ __all__ = [
     "Excess",
     "Figures",
     "HeadlineFacts",
+    "NoSpeed",
+    "OperatorShare",
     "PartRow",
     "ProfileReport",
 ]
 
 By: TypeAlias = Literal["class", "op", "node"]
+NoSpeed: TypeAlias = Literal["nothing-counted", "unknown-operations", "counted-elsewhere", "partly-known"]
+"""Why a part has no speed: nothing that is counted is computed; its operations are unknown; they count for another
+operator that computes the same nodes; or those that are known do not speak for all of its time."""
 _SPEAKS_FOR_ALL = 0.9
 """The least share of a part's time in operators of known work, for their speed to be the part's."""
+_NOTICEABLE = 0.045
+"""The least share of the time of all operators for a part to be missed where it is left out: 5 % as tables round it."""
+_WORTH_NAMING = 0.1
+"""The least share of a class's time for an operator to be named beside it."""
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -71,12 +81,14 @@ class PartRow:
     """A class of work, an operator type, or a group of nodes, in every cell.
 
     Attributes:
-        key: Unique among the rows: the class, the operator type, or the name of the first node.
+        key: Unique among the rows: the class, the operator types with the class, or the name of the first node.
         name: What it is called: of a group of nodes, its main node; the runtime's operator type without nodes.
         operator_class: Its class of work.
         op_types: Operator types of its nodes, each once, in the order of the graph.
         nodes: Names of its nodes of the exported graph; only of groups of nodes.
         figures: By the ids of cells; cells that execute nothing of it are absent.
+        parts: Of operators that compute nodes of the same types, a row for each of the runtimes' own operators; their
+            times add up to its own.
     """
 
     key: str
@@ -85,11 +97,44 @@ class PartRow:
     op_types: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     figures: Mapping[str, Figures] = field(default_factory=dict[str, Figures])
+    parts: tuple[PartRow, ...] = ()
 
     @property
     def is_overhead(self) -> bool:
         """Whether it is the runtime's own work, and no part of the graph."""
         return self.operator_class is OperatorClass.OVERHEAD
+
+    @property
+    def is_noticeable(self) -> bool:
+        """Whether it takes so much of some cell's time that its absence would be noticed."""
+        return any(figures.share.value >= _NOTICEABLE for figures in self.figures.values())
+
+    @property
+    def below(self) -> tuple[PartRow, ...]:
+        """What stands below it beside other backends: the runtimes' own operators, where some are fused ones.
+
+        Those that compute one type of node and nothing else are one part then, if no cell has several of them.
+        """
+        plain = [part for part in self.parts if len(part.op_types) == 1 and part.op_types == self.op_types]
+        if len(self.parts) < 2 or len(plain) == len(self.parts):
+            return ()
+        cells = [cell for part in plain for cell in part.figures]
+        if plain and len(set(cells)) == len(cells):
+            figures = {cell: found for part in plain for cell, found in part.figures.items()}
+            plain = [replace(plain[0], name=plain[0].op_types[0], figures=figures)]
+        fused = [part for part in self.parts if len(part.op_types) > 1 or part.op_types != self.op_types]
+        return tuple(sorted((*plain, *fused), key=lambda part: -part.most_ns))
+
+    def no_speed(self, cell: str) -> NoSpeed | None:
+        """Return why there is no speed of it in a cell; ``None`` where there is one, and where it is not executed."""
+        figures = self.figures.get(cell)
+        if figures is None or figures.flops_per_s is not None:
+            return None
+        if self.operator_class is OperatorClass.MOVEMENT or figures.flops == 0:
+            return "nothing-counted"
+        if figures.known_ns is None:
+            return "unknown-operations"
+        return "counted-elsewhere" if figures.flops is None else "partly-known"
 
     @property
     def most_ns(self) -> float:
@@ -123,12 +168,26 @@ class Excess:
 
 
 @dataclass(frozen=True)
+class OperatorShare:
+    """An operator that is named beside its class.
+
+    Attributes:
+        name: What its row is called.
+        share: Of the time of all operators, from 0 to 1.
+    """
+
+    name: str
+    share: float
+
+
+@dataclass(frozen=True)
 class HeadlineFacts:
     """What is said of a cell in words.
 
     Attributes:
         cell: Which.
         largest: The class that takes the most time.
+        operators: Those that take the most of that class's time, the largest first.
         next_largest: The class that takes the most time besides; ``None`` where there is no other.
         excess: Where it loses the most to another cell; ``None`` where it loses nowhere, and where profiling costs too
             much to tell.
@@ -136,6 +195,7 @@ class HeadlineFacts:
 
     cell: str
     largest: OperatorClass
+    operators: tuple[OperatorShare, ...]
     next_largest: OperatorClass | None
     excess: Excess | None
 
@@ -191,7 +251,7 @@ class ProfileReport:
     Attributes:
         cells: In the order in which they were asked for.
         classes: Rows by class of work, the largest first.
-        operators: Rows by operator type, the largest first.
+        operators: Rows by the types of nodes that operators compute, the largest first.
         nodes: Rows by group of nodes, in the order of the graph; what computes no node comes behind.
         headline: Of each cell that has figures.
         comparisons: Of each backend that was profiled at two levels.
@@ -222,10 +282,32 @@ class ProfileReport:
         return self.by_latency[0] if has_intervals and all(own.high < other.low for other in others) else None
 
     def rows(self, by: By) -> tuple[PartRow, ...]:
-        """Return the rows by class of work, by operator type or by node."""
-        return {"class": self.classes, "op": self.operators, "node": self.nodes}[by]
+        """Return the rows by class of work, by operator or by node.
+
+        Of a single cell with launches, rows by operator are the runtime's own operators; of several, those that compute
+        nodes of the same types are one row.
+        """
+        is_alone = sum(cell.launches > 0 for cell in self.cells) == 1
+        operators = self.own_operators if is_alone else self.operators
+        return {"class": self.classes, "op": operators, "node": self.nodes}[by]
+
+    @property
+    def own_operators(self) -> tuple[PartRow, ...]:
+        """A row for each of the runtimes' own operators with the types of nodes that it computes."""
+        return tuple(sorted((part for row in self.operators for part in row.parts), key=lambda part: -part.most_ns))
+
+    def main_operators(self, cell: str, operator_class: OperatorClass) -> tuple[OperatorShare, ...]:
+        """Return the operators that take the most of a class's time in a cell, the largest first."""
+        rows = [row for row in self.rows("op") if row.operator_class is operator_class and cell in row.figures]
+        shares = sorted((OperatorShare(row.name, row.figures[cell].share.value) for row in rows), key=_by_share)
+        least = _WORTH_NAMING * sum(found.share for found in shares)
+        return tuple(found for found in shares[:_MOST_NAMED] if found.share >= least)
 
     def differing(self, top: int) -> tuple[PartRow, ...]:
         """Return the groups of nodes that differ most between cells, and not only by scatter; the largest first."""
         several = [row for row in self.nodes if row.nodes and len(row.figures) > 1 and row.difference_ns.is_certain]
         return tuple(sorted(several, key=lambda row: -row.difference_ns.low)[:top])
+
+
+def _by_share(found: OperatorShare) -> float:
+    return -found.share

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from irbench.profiling.class_counters import class_counters
 from irbench.profiling.comparison import comparisons
@@ -15,7 +16,7 @@ from irbench.profiling.matching import MatchedBy
 from irbench.profiling.node_groups import node_groups
 from irbench.profiling.parts import Grouping, class_rows, node_rows, operator_rows
 from irbench.profiling.record import LaunchLatencies, ProfileDocument
-from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, PartRow, ProfileReport
+from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, ProfileReport
 from irbench.stats.intervals import Looks
 
 __all__ = ["derive_report"]
@@ -35,15 +36,15 @@ def derive_report(document: ProfileDocument) -> ProfileReport:
     grouping = Grouping(cells, looks, groups, original, document.peaks)
     classes, nodes = class_rows(grouping), node_rows(grouping)
     summaries = tuple(_summary(cell, looks) for cell in cells)
-    return ProfileReport(
+    found = ProfileReport(
         cells=summaries,
         classes=classes,
         operators=operator_rows(grouping),
         nodes=nodes,
-        headline=tuple(_headline(classes, summaries, largest_losses(grouping))),
         comparisons=comparisons(grouping, document.compared, classes, nodes),
         counters=class_counters(cells, document.counters),
     )
+    return replace(found, headline=tuple(_headline(found, largest_losses(grouping))))
 
 
 def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
@@ -90,13 +91,12 @@ def _matched(joined: JoinedCell) -> Mapping[MatchedBy, float]:
     return {matched_by: time / total for matched_by, time in times.items()} if total else {}
 
 
-def _headline(
-    classes: Sequence[PartRow], cells: Sequence[CellSummary], losses: Mapping[str, Excess]
-) -> Iterator[HeadlineFacts]:
-    for cell in cells:
+def _headline(report: ProfileReport, losses: Mapping[str, Excess]) -> Iterator[HeadlineFacts]:
+    for cell in report.cells:
         if cell.sum_ns is not None and cell.sum_ns.value > 0:
-            own = [row for row in classes if cell.id in row.figures]
+            own = [row for row in report.classes if cell.id in row.figures]
             largest, *rest = sorted(own, key=lambda row: -row.figures[cell.id].time_ns.value)
             following = rest[0].operator_class if rest else None
             excess = None if cell.is_costly else losses.get(cell.id)
-            yield HeadlineFacts(cell.id, largest.operator_class, following, excess)
+            main = report.main_operators(cell.id, largest.operator_class)
+            yield HeadlineFacts(cell.id, largest.operator_class, main, following, excess)

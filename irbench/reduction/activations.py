@@ -84,7 +84,7 @@ class Activations:
             if json.loads(self._file(name, ".json").read_bytes()) is None:
                 return Uncuttable("no-tensor", name)
         for name in (*edge.inputs, *edge.constants):
-            if not self._file(name, ".npy").exists():
+            if not self.has_array(name):
                 return Uncuttable("no-array", name)
         return None
 
@@ -92,6 +92,10 @@ class Activations:
         """Return the type of a tensor that was computed."""
         element, shape = json.loads(self._file(name, ".json").read_bytes())
         return TensorType(element, tuple(shape))
+
+    def has_array(self, name: str) -> bool:
+        """Whether a value that was computed is of a type that NumPy can store."""
+        return self._file(name, ".npy").exists()
 
     def array(self, name: str) -> Array:
         """Return a tensor that was computed; strings are texts of NumPy's."""

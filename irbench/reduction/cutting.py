@@ -15,7 +15,7 @@ from irbench.onnx.reading.element_types import NAMES
 from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.onnx.rewriting.subgraph import SubgraphBoundary, TensorType, names_read, subgraph
 from irbench.reduction.activations import Activations, GraphSource
-from irbench.reduction.files import INPUTS_FILE, MODEL_FILE, save_model, size_of_weights, write_arrays
+from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, save_model, size_of_weights, write_arrays
 from irbench.reduction.outline import Boundary, GraphOutline, OutlineNode
 from irbench.reduction.report import TensorFacts
 from irbench.uncuttable import Uncuttable
@@ -56,6 +56,7 @@ class Part:
         inputs: Name, type and shape of each.
         outputs: The same of its outputs.
         size_bytes: Of the model, weights included.
+        has_expected: Whether what the reference answers lies beside them.
     """
 
     model: Path
@@ -63,6 +64,7 @@ class Part:
     inputs: tuple[TensorFacts, ...]
     outputs: tuple[TensorFacts, ...]
     size_bytes: int
+    has_expected: bool = False
 
 
 Cut: TypeAlias = Part | Uncuttable
@@ -109,11 +111,15 @@ def _written(request: CutRequest, model: onnx.ModelProto, edge: Boundary, values
     path = request.folder / MODEL_FILE
     save_model(subgraph(model, request.kept, boundary), path)
     write_arrays(request.folder / INPUTS_FILE, {name: values.array(name) for name in edge.inputs})
+    has_expected = all(map(values.has_array, edge.outputs))
+    if has_expected:
+        write_arrays(request.folder / EXPECTED_FILE, {name: values.array(name) for name in edge.outputs})
     return Part(
         model=path,
         data=request.folder / INPUTS_FILE,
         inputs=_facts(boundary.inputs),
         outputs=_facts(boundary.outputs),
+        has_expected=has_expected,
         size_bytes=sum(file.stat().st_size for file in request.folder.glob(f"{MODEL_FILE}*")),
     )
 

@@ -60,7 +60,7 @@ def ratio_verdict(speedup: Speedup, factor: float) -> Verdict:
         speedup: Of the faster backend relative to the slower one.
         factor: The least ratio that counts.
     """
-    if speedup.verdict == "preview":
+    if speedup.low is None or speedup.high is None:
         return "undecided"
     if speedup.low >= factor:
         return "shows"

@@ -32,8 +32,8 @@ Verdict: TypeAlias = Literal["shows", "absent", "small", "undecided", "other"]
 tested, and the failure says why."""
 Conclusion: TypeAlias = Literal["reduced", "unconfirmed", "whole", "stopped", "absent", "undecided", "interrupted"]
 """``reduced``: leaving out any one node was tried; ``unconfirmed``: no smaller graph that showed it did when it was
-measured again; ``whole``: no smaller graph was found; ``stopped``: the time was used up before; ``absent``: the whole
-graph does not show it; ``undecided``: whether it does could not be decided."""
+measured again; ``whole``: no smaller graph was found; ``stopped``: there was no time for more parts; ``absent``: the
+whole graph does not show it; ``undecided``: whether it does could not be decided."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,7 @@ class ReducedGraph:
         confirmation: What it showed when it was measured again as the whole graph was; ``None`` where it was not.
         without_one_node: Of the graphs with one node less, how many had each verdict: the graph is minimal only where
             all of them were ``absent`` or ``small``.
+        has_expected: Whether what the reference answers is in ``expected.npz``.
     """
 
     nodes: tuple[KeptNode, ...]
@@ -158,6 +159,7 @@ class ReducedGraph:
     evidence: Evidence
     confirmation: Verdict | None
     without_one_node: Mapping[Verdict, int] = field(default_factory=dict[Verdict, int])
+    has_expected: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,8 @@ class ReductionReport:
         environment: The machine and the versions of its software, as in a run's document.
         command: The command line; empty where there was none.
         repeat: The command line that shows the difference on the reduced graph.
-        code: Python that runs the reduced graph without irbench, by backend.
+        code: Programs that show the difference on the reduced graph, or time it, without irbench, by backend; they run
+            in ``folder``.
         folder: Where the files are; ``None`` where none were written.
         results: The folder where its runs are kept, as the user named it; ``None`` for the usual place.
     """

@@ -18,7 +18,15 @@ from irbench.stats.stopping import forecast_s
 __all__ = ["CONFIRMATION", "TRIAL", "UntilSided", "for_interval", "interval_seconds", "longest_interval_seconds"]
 
 TRIAL = Timing(
-    min_launches=2, max_launches=8, blocks=3, max_blocks=4, min_blocks=3, most_blocks=4, warm_up=0.15, budget=60.0
+    min_launches=2,
+    max_launches=8,
+    blocks=3,
+    max_blocks=4,
+    min_blocks=3,
+    most_blocks=4,
+    warm_up=0.15,
+    look_calls=0,
+    budget=60.0,
 )
 """Short launches of one part of a graph: a look after two of them tells ratios apart that differ by tens of per cent.
 What the search ends at is measured again."""
@@ -51,11 +59,14 @@ class UntilSided:
         slow: Id of the row that is expected to be slower.
         fast: Id of the other one.
         factor: By how many times.
+        until_interval_s: What it may take until there are enough launches for an interval, where that is more than the
+            budget: without one nothing can be decided.
     """
 
     slow: str
     fast: str
     factor: float
+    until_interval_s: float = 0.0
     measures_all: bool = True
 
     def following(
@@ -71,7 +82,9 @@ class UntilSided:
         if len(records) >= timing.max_launches:
             return Next(stopped_by="launches")
         ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, both, timing) + pace.closing_s
-        return Next(stopped_by="budget") if records and ended_s > timing.budget else Next(both)
+        has_interval = len(ratios) >= timing.min_launches
+        limit_s = timing.budget if has_interval else max(timing.budget, self.until_interval_s)
+        return Next(stopped_by="budget") if records and ended_s > limit_s else Next(both)
 
     def _is_sided(self, interval: Interval) -> bool:
         edge = math.log(self.factor)

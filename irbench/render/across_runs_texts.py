@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
 from irbench.across_runs.comparison import RunComparison
-from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome
+from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome, Unjudged, UnjudgedReason
 from irbench.across_runs.confirmation import Obstacle, ObstacleCode
 from irbench.across_runs.environments import Difference, DifferenceKind
-from irbench.across_runs.figures import Unit
 from irbench.across_runs.problems import Problem, ProblemCode
+from irbench.errors import ExitCode
 from irbench.plain_text import plain
-from irbench.render.figures import NOT_MEASURED, significant
+from irbench.render.changes import amount, change_and_figures, signed_amount, signed_percent
 from irbench.render.quantities import listing, plural
 from irbench.render.resume_texts import confinement_change
 from irbench.render.unsearched_texts import UNSEARCHED_TEXTS
@@ -26,23 +26,23 @@ __all__ = [
     "DIFFERENCE_TEXTS",
     "OBSTACLE_TEXTS",
     "PROBLEM_TEXTS",
-    "amount",
+    "UNJUDGED_TEXTS",
     "blocked_message",
     "change_text",
     "checked_text",
     "difference_text",
     "obstacle_text",
     "problem_text",
-    "signed_percent",
+    "unjudged_text",
 ]
 
 _LONGEST_VALUE = 60
 _FEWEST_LAUNCHES = Timing().min_launches
 _WITHOUT_INTERVAL: Mapping[Counted, str] = {
-    "launches": f"{_FEWEST_LAUNCHES} launches on both sides have an interval",
-    "pairs": f"{_FEWEST_LAUNCHES} launches of both side by side have an interval",
-    "runs": f"{FEWEST_RUNS} runs on both sides have an interval",
-    "values": f"there is one value a run, and {FEWEST_RUNS} runs on both sides have an interval",
+    "launches": f"an interval takes {_FEWEST_LAUNCHES} launches on both sides",
+    "pairs": f"an interval takes {_FEWEST_LAUNCHES} launches of both side by side",
+    "runs": f"it takes {2 * FEWEST_RUNS} runs, of which the oldest and the newest {FEWEST_RUNS} are compared",
+    "values": f"there is one value a run, and an interval takes {FEWEST_RUNS} runs on both sides",
 }
 """What it takes to decide, by what an interval is over."""
 
@@ -80,8 +80,18 @@ CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
     "not-measured": "not measured on both sides",
 }
 
-_OPEN: Mapping[ConditionOutcome, str] = {"undecided": "undecided", "not-met": "not met, but cannot be ruled out"}
-_REACHES = "the interval reaches beyond the limit"
+_REACHES = "not met, but cannot be ruled out: the interval reaches beyond the limit"
+
+_BUSY = f"the machine was busy on {{side}}, which may hide the change; {FEWEST_RUNS} runs on both sides decide"
+UNJUDGED_TEXTS: Mapping[UnjudgedReason, Callable[[Unjudged], str]] = {
+    "too-few": lambda found: "" if found.change is None else _WITHOUT_INTERVAL[found.change.counted],
+    "no-figure": lambda _found: "not measured on both sides",
+    "base-busy": lambda _found: _BUSY.format(side="the older side"),
+    "new-busy": lambda _found: _BUSY.format(side="the newer side"),
+    "row-missing": lambda _found: "no figures on the newer side",
+    "not-repeated": lambda _found: "met, but undecided when measured again",
+}
+"""Why a condition could not be judged."""
 
 OBSTACLE_TEXTS: Mapping[ObstacleCode, Callable[[Mapping[str, Any]], str]] = {
     "other-machine": lambda _facts: "this is not the machine that it was measured on",
@@ -130,39 +140,44 @@ def checked_text(name: str, checked: CheckedCondition) -> str:
 
 def _outcome(checked: CheckedCondition) -> str:
     """Return whether a condition is met, and what it takes to decide where that is open."""
-    is_open = checked.outcome in ("undecided", "not-met") and not checked.excluded
-    if not is_open or checked.change is None:
-        return CONDITION_TEXTS[checked.outcome]
-    if not checked.change.has_interval:
-        return f"{_OPEN[checked.outcome]}: {_WITHOUT_INTERVAL[checked.change.counted]}"
-    return CONDITION_TEXTS["undecided"] if checked.outcome == "undecided" else f"{_OPEN['not-met']}: {_REACHES}"
+    if checked.unjudged is not None:
+        reason = UNJUDGED_TEXTS[checked.unjudged](Unjudged("", checked.condition, checked.unjudged, checked.change))
+        return reason if checked.unjudged == "no-figure" else f"not judged: {reason}"
+    return _REACHES if checked.outcome == "not-met" and not checked.excluded else CONDITION_TEXTS[checked.outcome]
+
+
+def unjudged_text(unjudged: Iterable[Unjudged], *, regressed: bool) -> str:
+    """Return a line that says which conditions could not be judged and why; empty where all could.
+
+    Args:
+        unjudged: All of them.
+        regressed: Whether another condition is met, which decides the exit code.
+    """
+    conditions: dict[tuple[str, str], list[str]] = {}
+    for item in unjudged:
+        conditions.setdefault((UNJUDGED_TEXTS[item.reason](item), item.row), []).append(item.condition)
+    rows: dict[tuple[str, str], list[str]] = {}
+    for (reason, row), found in conditions.items():
+        rows.setdefault((reason, listing(found)), []).append(row)
+    reasons = "; ".join(f"{asked} on {listing(names)}: {reason}" for (reason, asked), names in rows.items())
+    code = "" if regressed else f", so this is no pass (exit code {ExitCode.NOT_JUDGED:d})"
+    return f"warning: not judged{code}: {reasons}." if reasons else ""
 
 
 def change_text(change: Change, *, relative: bool = True) -> str:
-    """Return ``37.1 ms → 39.4 ms, +6.1 % [+3.0 %, +8.2 %]``, the change in the figure's unit unless ``relative``."""
-    fraction = change.relative if relative else None
-    shift = fraction or change.difference
-    shown = signed_percent if fraction is not None else partial(_signed_amount, unit=change.unit)
-    values = f"{amount(change.base, change.unit)} → {amount(change.new, change.unit)}"
-    return f"{values}, {shown(shift.value)}{_interval(shift, shown, exact=change.exact)}"
+    """Return ``37.1 ms → 39.4 ms, +6.2 % [+3.0 %, +8.2 %]``, the change in the figure's unit unless ``relative``.
 
-
-def signed_percent(fraction: float) -> str:
-    """Return ``+5.2 %``; whole percents from 100 on."""
-    return f"{100 * fraction:+.1f} %" if abs(fraction) < 1 else f"{100 * fraction:+.0f} %"
-
-
-def amount(value: float | None, unit: Unit) -> str:
-    """Return a figure with its unit: ``37.1 ms``, ``310 MB``."""
-    if value is None:
-        return NOT_MEASURED
-    if unit == "bytes":
-        return f"{significant(value / 1e6)} MB"
-    return f"{significant(value)} {unit.replace('fps', 'FPS')}".rstrip()
-
-
-def _signed_amount(value: float, unit: Unit) -> str:
-    return f"{'+' if value >= 0 else ''}{amount(value, unit)}"
+    Of pairs the change is not that of two medians, so that only one of them stands beside it.
+    """
+    shift = (change.relative if relative else None) or change.difference
+    is_relative = relative and change.relative is not None
+    shown = signed_percent if is_relative else partial(signed_amount, unit=change.unit)
+    interval = _interval(shift, shown, exact=change.exact)
+    if change.counted == "pairs":
+        pairs = plural(change.new_count, "launch")
+        return f"{amount(change.new, change.unit)}, {shown(shift.value)}{interval} side by side in {pairs}"
+    base, new, by = change_and_figures(change.base, change.new, change.unit, relative=is_relative)
+    return f"{base} → {new}, {by}{interval}"
 
 
 def _counted_files(runs: Mapping[str, int]) -> str:

@@ -6,10 +6,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from irbench.bisection.report import BisectReport, Comparison, Conclusion, Criterion, Side, Step
-from irbench.render.figures import NOT_MEASURED, error_size, ratio, speedup_cell
+from irbench.render.figures import (
+    NOT_MEASURED,
+    are_ranges,
+    ends_heading,
+    error_size,
+    range_note,
+    ratio_with_ends,
+    speedup_cell,
+)
 from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.verification import Document
+from irbench.spec import Timing
 from irbench.store.folders import results_option
 
 __all__ = ["CONCLUSION_TEXTS", "CRITERION_TEXTS", "SIDE_TEXTS", "bisection_view", "step_text"]
@@ -61,34 +70,28 @@ def _table(report: BisectReport) -> TextTable:
     tried = {step.version: step for step in report.steps}
     rows = [_row(report, tried[version]) for version in report.versions if version in tried]
     first = Row((report.versions[0], "1 baseline" if report.by == "speed" else "baseline", *[NOT_MEASURED] * 3))
-    return TextTable((*_COLUMNS[report.by], Column("tries")), (first, *rows))
+    return TextTable((*_columns(report), Column("tries")), (first, *rows))
 
 
-_COLUMNS: Mapping[Criterion, tuple[Column, ...]] = {
-    "speed": (
-        Column("version", words=True),
-        Column("speedup [95 %]", words=True),
-        Column("verdict", words=True),
-        Column("it behaves", words=True),
-    ),
-    "answer": (
-        Column("version", words=True),
-        Column("outputs", words=True),
-        Column("max err"),
-        Column("it behaves", words=True),
-    ),
-}
+def _columns(report: BisectReport) -> tuple[Column, ...]:
+    version, behaves = Column("version", words=True), Column("it behaves", words=True)
+    if report.by == "answer":
+        return (version, Column("outputs", words=True), Column("max err"), behaves)
+    speedups = [step.comparison.speedup for step in report.steps]
+    heading = ends_heading("speedup", speedups, Timing.confidence)
+    return (version, Column(heading, words=True), Column("verdict", words=True), behaves)
 
 
 def _row(report: BisectReport, step: Step) -> Row:
     side = SIDE_TEXTS[step.side].format(first=report.versions[0], last=report.versions[-1])
-    return Row((step.version, *_figures(report.by, step.comparison), side, str(step.attempts)))
+    return Row((step.version, *_figures(report, step.comparison), side, str(step.attempts)))
 
 
-def _figures(by: Criterion, comparison: Comparison) -> tuple[str, str]:
-    if by == "speed":
-        speedup = comparison.speedup
-        return speedup_cell(speedup, is_baseline=False), speedup.verdict if speedup is not None else NOT_MEASURED
+def _figures(report: BisectReport, comparison: Comparison) -> tuple[str, str]:
+    if report.by == "speed":
+        speedup, marks_ranges = comparison.speedup, not are_ranges(step.comparison.speedup for step in report.steps)
+        shown = speedup_cell(speedup, is_baseline=False, marks_ranges=marks_ranges)
+        return shown, speedup.verdict if speedup is not None else NOT_MEASURED
     error = comparison.output_error
     state = NOT_MEASURED if comparison.state is None else _STATES.get(comparison.state, comparison.state)
     return state, error_size(None if error is None else error.max_rel)
@@ -98,8 +101,8 @@ def _shown(comparison: Comparison) -> str:
     """Return how a version compares: its speedup, its error, or why there is neither."""
     version, baseline = comparison.version, comparison.baseline
     if comparison.speedup is not None:
-        value, low, high = ratio(comparison.speedup.value, comparison.speedup.low, comparison.speedup.high)
-        return f"{version} is {value}x as fast as {baseline} [{low}, {high}]"
+        value, ends = ratio_with_ends(comparison.speedup.value, comparison.speedup.ends)
+        return f"{version} is {value}x as fast as {baseline}{ends}{range_note(comparison.speedup)}"
     if comparison.failure is not None:
         return f"{version} compared with {baseline}: {comparison.failure.message.rstrip('.')}"
     if comparison.output_error is not None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from irbench.reduction.files import INPUTS_FILE
 from irbench.reduction.report import ReducedGraph, ReductionReport, TensorFacts
 from irbench.render.markdown import bullets, code_block, heading, markdown_text
 from irbench.render.quantities import plural
@@ -33,7 +32,8 @@ def _parts(report: ReductionReport) -> Iterator[str]:
     yield from map(markdown_text, doubts_text(report))
     if report.reduced is not None:
         yield "## How to repeat it"
-        yield "In the folder of `reduced.onnx` and `inputs.npz`, with irbench (`pip install irbench`):"
+        expected = " `expected.npz` has what the reference answers." if report.reduced.has_expected else ""
+        yield f"In the folder of `reduced.onnx` and `inputs.npz`, with irbench (`pip install irbench`):{expected}"
         yield code_block(shlex.join(report.repeat), "sh")
         yield from _without_irbench(report.code)
         yield from _graph(report, report.reduced)
@@ -65,7 +65,7 @@ def _happens(report: ReductionReport) -> str:
 def _without_irbench(code: Mapping[str, str]) -> Iterator[str]:
     for backend, lines in code.items():
         yield markdown_text(f"{backend} without irbench:")
-        yield code_block(f'import numpy\n\ninputs = dict(numpy.load("{INPUTS_FILE}"))\n\n{lines}', "python")
+        yield code_block(lines, "python")
 
 
 def _graph(report: ReductionReport, reduced: ReducedGraph) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from irbench.cold_row import CacheState, ColdRow, ColdStop, ColdTable, cold_names
 from irbench.render.context import Context
-from irbench.render.figures import NOT_MEASURED, significant, speedup_cell
+from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, ends_text, significant, speedup_cell
 from irbench.render.footer import failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
@@ -17,6 +17,7 @@ from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, siz
 from irbench.render.warnings import whole_warnings
 from irbench.row_figures import Spans
 from irbench.row_names import distinguish, name_of
+from irbench.spec import Timing
 from irbench.stats.estimators import median
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
@@ -61,7 +62,8 @@ def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[st
 
 def _table(table: ColdTable, names: Mapping[tuple[str, CacheState], str], cells: Mapping[str, str]) -> TextTable:
     compares = len({row.id for row in table.rows}) > 1
-    span = "range" if table.preview else "95 %"
+    ready, speedups = [row.ready_ms for row in table.rows], [row.speedup for row in table.rows]
+    compared = (Column(ends_heading("speedup", speedups, Timing.confidence), words=True), Column("verdict", words=True))
     columns = [
         Column("row", words=True),
         Column("prec", words=True, drops=6),
@@ -70,8 +72,8 @@ def _table(table: ColdTable, names: Mapping[tuple[str, CacheState], str], cells:
         Column("load ms", drops=4),
         Column("compile ms", drops=1),
         Column("first ms", drops=5),
-        Column(f"ready ms [{span}]", words=True),
-        *((Column(f"speedup [{span}]", words=True), Column("verdict", words=True)) if compares else ()),
+        Column(ends_heading("ready ms", ready, Timing.confidence), words=True),
+        *(compared if compares else ()),
         Column("in memory", drops=7),
         Column("read MB", drops=8),
     ]
@@ -92,13 +94,15 @@ def _row(row: ColdRow, table: ColdTable, name: str, *, compares: bool) -> Row:
         return _reason(row, name)
     phases = row.phases_ms
     times = (phases.start, phases.import_, phases.load, phases.compile, phases.first_inference) if phases else ()
-    compared = (speedup_cell(row.speedup, is_baseline=row.id == table.baseline), _verdict(row)) if compares else ()
+    marks_ranges = not are_ranges(other.speedup for other in table.rows)
+    speedup = speedup_cell(row.speedup, is_baseline=row.id == table.baseline, marks_ranges=marks_ranges)
+    compared = (speedup, _verdict(row)) if compares else ()
     return Row(
         (
             name,
             str(row.effective.get("precision") or NOT_MEASURED),
             *map(significant, times),
-            _span(row.ready_ms),
+            _span(row.ready_ms, table),
             *compared,
             NOT_MEASURED if row.resident_share is None else f"{100 * row.resident_share:.0f} %",
             NOT_MEASURED if row.read_bytes is None else f"{row.read_bytes / 1e6:.0f}",
@@ -107,12 +111,11 @@ def _row(row: ColdRow, table: ColdTable, name: str, *, compares: bool) -> Row:
     )
 
 
-def _span(span: Spans | None) -> str:
+def _span(span: Spans | None, table: ColdTable) -> str:
     if span is None:
         return NOT_MEASURED
-    if span.low == span.high:  # a single launch has no range
-        return significant(span.value)
-    return f"{significant(span.value)} [{significant(span.low)}, {significant(span.high)}]"
+    marks_ranges = not are_ranges(row.ready_ms for row in table.rows)
+    return f"{significant(span.value)}{ends_text(span.ends, marks_ranges=marks_ranges)}"
 
 
 def _verdict(row: ColdRow) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 
 from irbench.notices import Facts, WarningCode
 from irbench.render.context import Context
-from irbench.render.quantities import listing, percent, plural, times
+from irbench.render.quantities import listing, percent, percents_apart, plural, times
 from irbench.render.text_types import WarningText
 
 __all__ = ["COMPARISON_TEXTS"]
 
 
+_TIMES_LONGER = 3
+"""What a warm-up that ended too early is suggested to be multiplied by."""
 _CACHES = {"near": "shared cache", "far": "no shared cache"}
 
 
@@ -110,9 +112,20 @@ def _unsteady(facts: Facts, context: Context) -> str:
     return f"Speed changes within launches, from earlier to later blocks: {listing(map(of, facts['rows']))}."
 
 
+def _still_warming(facts: Facts, context: Context) -> str:
+    def of(row: Facts) -> str:
+        return f"{context.name(row['cell'])} after {row['calls']:,} calls"
+
+    return f"Calls still got faster when the warm-up ended: {listing(map(of, facts['rows']))}."
+
+
+def _longer_warm_up(facts: Facts, _: Context) -> str:
+    return f"Warm up for longer: --warmup {_TIMES_LONGER * max(row['calls'] for row in facts['rows'])}."
+
+
 def _wide(facts: Facts, context: Context) -> str:
     of = "lead" if facts["is_lead"] else "time"
-    known, target = percent(facts["half_width"]), percent(facts["target"])
+    known, target = percents_apart(facts["half_width"], facts["target"])
     return f"The {of} of {context.name(facts['cell'])} is known to ±{known}; the target is ±{target}."
 
 
@@ -230,6 +243,13 @@ COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
         brief=_slow,
         remedy=_how_often,
         example={"rows": [{"cell": "ort", "slow_launches": 1, "launches": 6, "slower": 0.082}]},
+    ),
+    "still-warming-up": WarningText(
+        says="calls of a row still got faster when its warm-up ended",
+        brief=_still_warming,
+        detail=lambda *_: "Its figures are those of a process that is not warm, so it may be faster than they say.",
+        remedy=_longer_warm_up,
+        example={"rows": [{"cell": "tf-xla", "calls": 300, "launches": 4, "of": 4}]},
     ),
     "not-steady": WarningText(
         says="a row gets faster or slower within its launches",

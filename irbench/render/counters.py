@@ -17,7 +17,7 @@ from irbench.render.counter_texts import (
     not_counted,
     obstacle_text,
 )
-from irbench.render.figures import NOT_MEASURED
+from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import listing, plural
@@ -27,10 +27,7 @@ from irbench.render.timelines import timeline_table
 from irbench.row_names import distinguish, name_of
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
-__all__ = ["RANGE", "counter_views", "counting_notes", "spanned_figure"]
-
-RANGE = "range"
-"""What brackets are called that are no interval."""
+__all__ = ["counter_views", "counting_notes", "spanned_figure"]
 
 _LOSSES = {
     "frontend_bound": "at the front end",
@@ -97,14 +94,13 @@ def _loss(kind: str, shares: Mapping[str, float]) -> str:
 
 
 def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:
-    span = RANGE if _has_ranges_alone(table) else f"{100 * table.confidence:g} %"
     columns = (
         Column("figure", words=True, folds=True),
         Column("row", words=True),
         Column("import", drops=3),
         Column("compile", drops=2),
         Column("warm-up", drops=4),
-        Column(f"{PHASE_TEXTS['inference']} [{span}]", words=True),
+        Column(ends_heading(PHASE_TEXTS["inference"], _of_inferences(table), table.confidence), words=True),
     )
     lines = (*_lines(table, names), *_unavailable(table), *_without_nodes(table, names), *_failed(table, names))
     return TextTable(columns, lines)
@@ -121,8 +117,11 @@ def _lines(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
 
 def _has_ranges_alone(table: CounterTable) -> bool:
     """Whether no figure of an inference has an interval, so that the column says what the brackets are."""
-    spans = [figure for row in table.rows for figure in row.figures if figure.phase == "inference"]
-    return all(figure.confidence is None for figure in spans)
+    return are_ranges(_of_inferences(table))
+
+
+def _of_inferences(table: CounterTable) -> list[CounterFigure]:
+    return [figure for row in table.rows for figure in row.figures if figure.phase == "inference"]
 
 
 def _cells(row: CounterRow, name: str, marks_ranges: bool) -> Iterator[str]:
@@ -148,11 +147,11 @@ def spanned_figure(figure: CounterFigure, *, marks_ranges: bool) -> str:
         figure: Of one phase.
         marks_ranges: Whether a range is called so; not where the heading of its column does.
     """
-    if figure.low is None or figure.high is None or figure.low == figure.high:
+    ends = figure.ends
+    if ends is None or ends.low == ends.high:  # a count that is the same in every launch
         return _marked(figure)
-    ends = f"[{figure_value(figure.low, figure.unit)}, {figure_value(figure.high, figure.unit)}]"
-    mark = f" {RANGE}" if marks_ranges and figure.confidence is None else ""
-    return f"{_marked(figure)} {ends}{mark}"
+    span = ends_text(ends, lambda end: figure_value(end, figure.unit), marks_ranges=marks_ranges)
+    return f"{_marked(figure)}{span}"
 
 
 def _unavailable(table: CounterTable) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from irbench.diagnostics.finding import Finding
 from irbench.diagnostics.report import GOAL_NS, PeakReport, Report, quartiles_ns
 from irbench.measure.overhead import Overhead
 from irbench.plain_text import plain
+from irbench.render.counter_texts import not_counted, obstacle_text
 from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.render.figures import gigabytes
 from irbench.render.finding_texts import finding_words
@@ -120,9 +121,13 @@ def _confinement(found: ConfinementSupport) -> str:
 
 
 def _counters(counters: CounterFacts | None) -> Iterator[tuple[str, str]]:
-    if counters is not None:
-        program = "no perf" if counters.version is None else f"perf {counters.version}"
-        yield "counters", f"{program}: {listing(counters.available) if counters.available else 'none available'}"
+    if counters is None:
+        return
+    program = "no perf" if counters.version is None else f"perf {counters.version}"
+    available = f"{listing(counters.available)} available" if counters.available else "none available"
+    lacking = not_counted(tuple(counters.lacking), counters.lacking)
+    others = "".join(f"; {names} not available: {obstacle_text(obstacle)}" for names, obstacle in lacking)
+    yield "counters", f"{program}: {available}{others}"
 
 
 def _topology(machine: Machine) -> str:

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
+
+from irbench.render.quantities import plural
 
 if TYPE_CHECKING:
     from irbench.result import Speedup
+    from irbench.row_figures import Ends, WithEnds
 
-__all__ = ["NOT_MEASURED", "error_size", "gigabytes", "percent", "ratio", "seconds", "significant", "speedup_cell"]
+__all__ = [
+    "NOT_MEASURED",
+    "RANGE",
+    "are_ranges",
+    "ends_heading",
+    "ends_text",
+    "error_size",
+    "gigabytes",
+    "percent",
+    "range_note",
+    "ratio",
+    "ratio_with_ends",
+    "seconds",
+    "significant",
+    "speedup_cell",
+]
 
 NOT_MEASURED = "-"
+RANGE = "range"
+"""What the smallest and the largest of a few launches are called, which are no confidence interval."""
 _FEWEST_DIGITS = 2
 _USUAL_DIGITS = 3
 _MOST_DIGITS = 4
@@ -19,19 +40,19 @@ _LEAST, _LARGEST = 1e-9, 1e15
 """Beyond these, which no machine measures, numbers have an exponent."""
 
 
-def significant(value: float | None, relative_spread: float | None = None) -> str:
+def significant(value: float | None, relative_spread: float | None = None, *, digits: int = _USUAL_DIGITS) -> str:
     """Return a number whose last digit is of the size of its spread.
 
     Args:
         value: What to show; ``None`` was not measured.
-        relative_spread: Its uncertainty as a fraction of it; three significant digits are shown where it is unknown.
+        relative_spread: Its uncertainty as a fraction of it; ``digits`` are shown where it is unknown.
+        digits: Significant ones.
     """
     if value is None:
         return NOT_MEASURED
     if value == 0 or not _LEAST <= abs(value) <= _LARGEST:
-        return f"{value:.{_USUAL_DIGITS}g}"
+        return f"{value:.{digits}g}"
     leading = math.floor(math.log10(abs(value)))
-    digits = _USUAL_DIGITS
     if relative_spread is not None:
         supported = leading - math.floor(math.log10(abs(value) * min(max(relative_spread, 1e-9), 1.0))) + 1
         digits = min(_MOST_DIGITS, max(_FEWEST_DIGITS, supported))
@@ -53,7 +74,58 @@ def ratio(value: float, low: float, high: float) -> tuple[str, str, str]:
     return f"{value:.{decimals}f}", f"{low:.{decimals}f}", f"{high:.{decimals}f}"
 
 
-def speedup_cell(speedup: Speedup | None, *, is_baseline: bool) -> str:
+def are_ranges(figures: Iterable[WithEnds | None]) -> bool:
+    """Whether some figures of a column have ends, and none of them has a confidence interval."""
+    kinds = {found.ends.is_range for found in figures if found is not None and found.ends is not None}
+    return kinds == {True}
+
+
+def ends_heading(name: str, figures: Iterable[WithEnds | None], confidence: float) -> str:
+    """Return the heading of a column of figures, which says what the brackets in it are.
+
+    Args:
+        name: Of the figures.
+        figures: All of the column; ``None`` for a row without one.
+        confidence: Of intervals.
+    """
+    known = [found for found in figures if found is not None]
+    if all(found.ends is None for found in known):
+        return name
+    return f"{name} [{RANGE if are_ranges(known) else f'{100 * confidence:g} %'}]"
+
+
+def ends_text(ends: Ends | None, shown: Callable[[float], str] = significant, *, marks_ranges: bool = False) -> str:
+    """Return `` [1.29, 1.33]`` with a space before it; nothing where a figure has neither interval nor range.
+
+    Args:
+        ends: Of a figure.
+        shown: Writes a number.
+        marks_ranges: Whether a range is called so; not where the heading of its column does.
+    """
+    if ends is None:
+        return ""
+    return f" [{shown(ends.low)}, {shown(ends.high)}]{f' {RANGE}' if ends.is_range and marks_ranges else ''}"
+
+
+def ratio_with_ends(value: float, ends: Ends | None, *, marks_ranges: bool = False) -> tuple[str, str]:
+    """Return a ratio, and its ends in brackets with a space before them; see :func:`ends_text`."""
+    if ends is None:
+        return ratio(value, value, value)[0], ""
+    shown, low, high = ratio(value, ends.low, ends.high)
+    return shown, ends_text(ends, {ends.low: low, ends.high: high}.__getitem__, marks_ranges=marks_ranges)
+
+
+def range_note(speedup: Speedup) -> str:
+    """Return ``, the range over 3 launches`` where the brackets before it are no interval; empty where they are."""
+    if speedup.low is not None:
+        return ""
+    if speedup.ends is None:
+        return ", after only one launch"
+    launches = "few launches" if speedup.launches is None else plural(speedup.launches, "launch")
+    return f", the {RANGE} over {launches}"
+
+
+def speedup_cell(speedup: Speedup | None, *, is_baseline: bool, marks_ranges: bool = False) -> str:
     """Return ``1.31 [1.29, 1.33]``, or ``1 baseline``; without brackets where a single launch gives no range.
 
     A question mark behind the value says that nothing was held against the answers.
@@ -62,9 +134,8 @@ def speedup_cell(speedup: Speedup | None, *, is_baseline: bool) -> str:
         return "1 baseline"
     if speedup is None:
         return NOT_MEASURED
-    value, low, high = ratio(speedup.value, speedup.low, speedup.high)
-    shown = f"{value} ?" if speedup.verified is False else value
-    return shown if speedup.low == speedup.high else f"{shown} [{low}, {high}]"
+    value, ends = ratio_with_ends(speedup.value, speedup.ends, marks_ranges=marks_ranges)
+    return f"{value}{' ?' if speedup.verified is False else ''}{ends}"
 
 
 def error_size(value: float | None) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from irbench.render.figures import NOT_MEASURED, ratio
+from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, ratio_with_ends
 from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
+from irbench.spec import Timing
 from irbench.tuning.flip_map import nearest_flip
 from irbench.tuning.report import Condition, Flip, FlipOutcome, Gain, NotMeasured, Side, Unable
 
@@ -37,8 +38,6 @@ _COLUMNS = (
     Column("condition", words=True),
     Column("setting", words=True),
     Column("rival", words=True),
-    Column("setting / rival [95 %]", words=True),
-    Column("outcome", words=True),
 )
 
 
@@ -53,7 +52,10 @@ def flip_map_parts(flips: Sequence[Flip]) -> Iterator[str | TextTable]:
     """Yield the sentence that names the nearest flip, and the table of all conditions."""
     if flips:
         yield f"Flip map: {flip_map_sentence(flips)}"
-        yield TextTable(_COLUMNS, tuple(map(_row, flips)))
+        gains = [flip.gain for flip in flips]
+        heading = ends_heading("setting / rival", gains, Timing.confidence)
+        columns = (*_COLUMNS, Column(heading, words=True), Column("outcome", words=True))
+        yield TextTable(columns, tuple(_row(flip, marks_ranges=not are_ranges(gains)) for flip in flips))
 
 
 def flip_map_sentence(flips: Sequence[Flip]) -> str:
@@ -101,12 +103,11 @@ def _by(flip: Flip) -> str:
     """Return by how much the rival wins, where that was measured."""
     if flip.gain is None or flip.unable:
         return ""
-    gain = flip.gain
-    return f": {_ratio(Gain(1 / gain.value, 1 / gain.high, 1 / gain.low, gain.is_preview))}"
+    return f": {_ratio(flip.gain.inverse, marks_ranges=True)}"
 
 
-def _row(flip: Flip) -> Row:
-    compared = NOT_MEASURED if flip.gain is None else _ratio(flip.gain)
+def _row(flip: Flip, *, marks_ranges: bool) -> Row:
+    compared = NOT_MEASURED if flip.gain is None else _ratio(flip.gain, marks_ranges=marks_ranges)
     style = "bold" if flip.outcome == "flipped" else ""
     return Row(
         (condition_text(flip.condition), flip.setting.label, flip.rival.label, compared, _outcome(flip)), style=style
@@ -135,6 +136,6 @@ def _name(flip: Flip, side: Side) -> str:
     return chosen.label if flip.setting.backend == flip.rival.backend else chosen.backend
 
 
-def _ratio(gain: Gain) -> str:
-    value, low, high = ratio(gain.value, gain.low, gain.high)
-    return f"{value}x [{low}, {high}]{' preview' if gain.is_preview else ''}"
+def _ratio(gain: Gain, *, marks_ranges: bool) -> str:
+    value, ends = ratio_with_ends(gain.value, gain.ends, marks_ranges=marks_ranges)
+    return f"{value}x{ends}{' preview' if gain.is_preview else ''}"

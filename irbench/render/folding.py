@@ -7,15 +7,34 @@ import re
 from irbench.plain_text import plain
 from irbench.render.line_wrapping import cell_count, wrap
 
-__all__ = ["fold", "parts_of"]
+__all__ = ["fold", "is_prose", "parts_of", "pieces_of"]
+
+_PIECE = re.compile(
+    r"\[[^\]]*\]\S*"  # an interval
+    r"|[<>≥≤~] \S+(?: [^\W\d_]\S*)?"  # a bound with its unit
+    r"|[-+]?\d(?:[\d.,]*\d)? (?:[^\W\d_]|[%±])\S*"  # a number with its unit or its spread
+    r"|\S+"
+)
+_LONGEST_PROSE = 30
+_PROSE = re.compile(r"[(\[\"']*[^\W\d_]+(?:['-][^\W\d_]+)*[)\]\"'.,;:!?]*")
 
 
 def parts_of(text: str, folds_at: str) -> list[str]:
     """Return what belongs on one line each; separators stay at the ends of lines."""
     if not folds_at.strip():
-        return text.split()
+        return pieces_of(text)
     *parts, last = text.split(folds_at)
     return [*(part + folds_at.rstrip() for part in parts), last]
+
+
+def pieces_of(text: str) -> list[str]:
+    """Return what stays on one line: words, intervals, and numbers with their units."""
+    return _PIECE.findall(text)
+
+
+def is_prose(piece: str) -> bool:
+    """Return whether it is a word of a language, which is never broken, and no name of a file, a node or a setting."""
+    return len(piece) <= _LONGEST_PROSE and _PROSE.fullmatch(piece) is not None
 
 
 def fold(text: str, width: int, *, folds_at: str = " ", breaks_at: str = "") -> list[str]:
@@ -27,8 +46,8 @@ def fold(text: str, width: int, *, folds_at: str = " ", breaks_at: str = "") -> 
         folds_at: A space, or what stands between parts that belong on one line.
         breaks_at: What parts are broken behind that are longer than a line, as far as that suffices; may be empty.
     """
-    if not folds_at.strip():
-        return wrap(text, width)
+    if not folds_at.strip() and not breaks_at:
+        return _filled(plain(text), width)
     lines: list[str] = []
     gap = " " if folds_at.endswith(" ") else ""
     for part in parts_of(plain(text), folds_at):
@@ -36,6 +55,20 @@ def fold(text: str, width: int, *, folds_at: str = " ", breaks_at: str = "") -> 
             lines[-1] += f"{gap}{part}"
         else:
             lines += _broken(part, width, breaks_at)
+    return lines or [""]
+
+
+def _filled(text: str, width: int) -> list[str]:
+    """Return lines with as many pieces as fit; words of what is longer than a line."""
+    pieces = pieces_of(text)
+    if cell_count(text) <= width or any(cell_count(piece) > width for piece in pieces):
+        return wrap(text, width)
+    lines = pieces[:1]
+    for piece in pieces[1:]:
+        if cell_count(f"{lines[-1]} {piece}") <= width:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
     return lines
 
 

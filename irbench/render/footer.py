@@ -51,7 +51,7 @@ def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) 
     if legend:
         yield legend
     if _assumes_one_mode(result):
-        yield "few launches: intervals assume that launch speeds have a single peak"
+        yield "few launches: intervals assume a unimodal distribution of launch speeds"
     for text, cells in _marked(result, context).items():
         yield f"* {text}: {', '.join(context.name(cell) for cell in cells)}"
     yield from dict.fromkeys(note_text(note, context) for note in result.notes)
@@ -167,7 +167,7 @@ def _excluded(result: GroupResult) -> str:
         return share
     if any(speedup.all_blocks_verdict not in (speedup.verdict, None) for speedup in speedups):
         return f"{share} (verdicts change if included)"
-    if any(not speedup.low <= speedup.all_blocks_value <= speedup.high for speedup in speedups):
+    if any(speedup.moves_with_all_blocks for speedup in speedups):
         return f"{share} (speedups change if included)"
     known = all(speedup.all_blocks_verdict is not None for speedup in speedups)
     return f"{share} (same verdicts if included)" if known else share
@@ -192,6 +192,8 @@ def _legend(result: GroupResult, context: Context) -> Iterator[tuple[str, str]]:
     limits = dict.fromkeys(cell.accuracy.limit for cell in result.cells if cell.accuracy is not None)
     yield from (("accuracy", f"accuracy: {limit_text(limit)}") for limit in limits)
     yield from (("max err", text) for text in _references(result, context))
+    if result.lead is not None and result.lead.condition is not None:
+        yield "speedup", "speedup: of this machine as loaded as it was, by means over all blocks"
     if result.unverified:
         yield "speedup", "speedup ?: outputs not verified"
 

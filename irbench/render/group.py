@@ -24,7 +24,7 @@ __all__ = ["GroupView"]
 _NARROWEST = 100
 _INDENT = " "
 _SAID_BY_BUSY = ("few-clean-blocks", "many-dirty-blocks", "busy-machine")
-"""What a headline of a machine that was too busy says already."""
+"""What a headline of a busy machine says already."""
 
 
 class GroupView:
@@ -36,7 +36,7 @@ class GroupView:
         plan: What was asked for, from the run's document; says which processors were named and the confidence.
         intervals: Whether latencies and FPS are shown with their intervals over launches.
         warnings: Whether warnings are shown whole, with their remedies, and reasons of rows without figures as well;
-            otherwise a warning has one line, and a long reason is cut.
+            otherwise a warning is a short sentence, and a long reason is cut.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class GroupView:
         yield from self._warnings(width)
 
     def shortens(self, width: int) -> bool:
-        """Whether some warning has more to say than its line shows at this width."""
+        """Whether some warning has more to say than is shown at this width."""
         if self._whole_warnings:
             return False
         shown = self._shown_warnings
@@ -94,18 +94,20 @@ class GroupView:
         return not self._whole_warnings and any(map(is_long, self._result.cells))
 
     def _warnings(self, width: int) -> Iterator[Text]:
-        if self._whole_warnings:
-            for warning in whole_warnings(self._result.warnings, self._context):
-                yield from _paragraph(warning, width, "yellow", hanging="  ")
-            return
-        for line in short_warnings(self._shown_warnings, self._context, width):
-            yield Text(line, style="yellow", no_wrap=True)
+        shown = (
+            whole_warnings(self._result.warnings, self._context)
+            if self._whole_warnings
+            else short_warnings(self._shown_warnings, self._context, width)
+        )
+        for warning in shown:
+            yield from _paragraph(warning, width, "yellow", hanging="  ")
 
     @property
     def _shown_warnings(self) -> tuple[Warn, ...]:
         """The warnings that say more than the line above the table."""
         lead = self._result.lead
-        said = _SAID_BY_BUSY if lead is not None and lead.reason == "busy" else ()
+        is_said = lead is not None and (lead.reason == "busy" or lead.condition == "busy")
+        said = _SAID_BY_BUSY if is_said else ()
         return tuple(warning for warning in self._result.warnings if warning.code not in said)
 
     @property

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from irbench.notices import Facts
 from irbench.render.context import Context
-from irbench.render.figures import ratio
-from irbench.render.quantities import plural
-from irbench.render.table_title import COMPARED_BY
-from irbench.result import GroupResult, Lead, NoWinner, Winner
+from irbench.render.figures import ratio_with_ends
+from irbench.render.quantities import plural, times
+from irbench.render.table_title import compared_how
+from irbench.render.throughput_texts import order_figures
+from irbench.result import GroupResult, Lead, NoWinner, UnevenLoad, Winner
 from irbench.row import is_too_slow
+from irbench.row_figures import Ends
 from irbench.row_names import row_names
 
 __all__ = ["headline"]
@@ -24,6 +27,7 @@ _CONTRADICTED: Mapping[NoWinner, str] = {
     " machine",
     "throughput-disagrees": "{leader} has the lower median latency, {rival} the higher throughput (FPS), which"
     " includes slow calls. Compare p90, and choose by what matters to you",
+    "p50-disagrees": "{leader} leads by speedup, another row has the lower p50. Compare p90 and FPS",
     "sustained-disagrees": "{leader} leads when rows are interleaved, {rival} when each runs alone. Choose by how"
     " you deploy",
 }
@@ -73,15 +77,53 @@ def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
     """Return who is fastest and by how much, or why nobody can be called so and what to do about it."""
     names = row_names(result.cells)
     leader, rival, ahead = names[lead.cell], names[lead.rival], _ahead(result, lead)
+    where, reservation = _condition(result)
     if lead.reason is None:
-        return f"{leader} is fastest: {ahead}{_adjusted(result)}"
+        return f"{leader} is fastest{where}: {ahead}{_adjusted(result)}{reservation}"
+    order = _contradicted_order(result, lead)
+    if lead.reason == "preview" and order is not None:
+        return f"preview{where}: {_no_order(names, order)}{reservation}"
     if lead.reason == "preview":
-        return f"preview: {_preview(leader, rival, ahead, lead)}"
+        return f"preview{where}: {_preview(leader, rival, ahead, lead)}{reservation}"
+    if lead.reason == "p50-disagrees" and order is not None:
+        return f"no winner: {_no_order(names, order)}"
     if lead.reason == "busy":
         return f"no winner: {_too_busy(result, context)}"
+    if lead.reason == "uneven-load" and result.uneven_load is not None:
+        return f"no winner: {_unevenly_busy(result.uneven_load, names)}"
     if lead.reason in ("same", "undecided"):
-        return f"no winner: {_UNDECIDED[lead.reason].format(leader=leader, rival=rival)}: {ahead}{_adjusted(result)}"
+        said = _UNDECIDED[lead.reason].format(leader=leader, rival=rival)
+        return f"no winner: {said}{where}: {ahead}{_adjusted(result)}{reservation}"
     return f"no winner: {_CONTRADICTED[lead.reason].format(leader=leader, rival=rival)}"
+
+
+def _contradicted_order(result: GroupResult, lead: Lead) -> Facts | None:
+    """Return the rows of which one leads by speedup and another has the better p50 or FPS, where there are two."""
+    rows = (row for warning in result.warnings if warning.code == "orders-differ" for row in warning.facts["rows"])
+    return next((row for row in rows if row["cell"] == lead.cell), None)
+
+
+def _no_order(names: Mapping[str, str], order: Facts) -> str:
+    leader, other = names[order["cell"]], names[order["other"]]
+    ahead = f"{leader} is {times(order['lead'])} as fast by speedup, but {order_figures(order)}"
+    return f"whether {leader} or {other} is faster cannot be told: {ahead}"
+
+
+def _condition(result: GroupResult) -> tuple[str, str]:
+    """Return where it holds, and what that leaves open; two empty texts where there is no condition."""
+    if result.condition is None:
+        return "", ""
+    share = f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')} were disturbed"
+    return " on this busy machine", f"; {share}, so a quiet machine may differ"
+
+
+def _unevenly_busy(uneven: UnevenLoad, names: Mapping[str, str]) -> str:
+    more, less = f"{uneven.more_processors:.2f}", f"{uneven.less_processors:.2f}"
+    return (
+        f"other programs used {more} processors while {names[uneven.more]} ran and {less} while {names[uneven.less]}"
+        f" ran, so rows did not run under the same conditions. Find what runs more beside {names[uneven.more]}"
+        " (top lists programs), stop it, and repeat the run"
+    )
 
 
 def _too_busy(result: GroupResult, context: Context) -> str:
@@ -100,10 +142,9 @@ def _verdicts_of_busy(result: GroupResult) -> str:
 
 def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
     """Return ``1.14x its nearest rival ort [1.12, 1.16]``, without brackets where there was one launch only."""
-    value, low, high = ratio(lead.value, lead.low, lead.high)
-    span = "" if lead.low == lead.high else f" [{low}, {high}]"
-    is_usual = result.goal is None and result.objective == "latency"
-    unit = "" if is_usual else f" in {COMPARED_BY[result.objective]}"
+    ends = Ends(lead.low, lead.high, is_range=False) if isinstance(lead, Winner) else lead.ends
+    value, span = ratio_with_ends(lead.value, ends)
+    unit = f" {how}" if (how := compared_how(result)) else ""
     return f"{value}x its nearest rival {row_names(result.cells)[lead.rival]}{unit}{span}{_on_threads(result, lead)}"
 
 
@@ -117,7 +158,7 @@ def _on_threads(result: GroupResult, lead: Lead | Winner) -> str:
 def _preview(leader: str, rival: str, ahead: str, lead: Lead) -> str:
     if lead.launches == 1:
         return f"{leader} leads, {ahead}, after only one launch"
-    if lead.low <= 1:
+    if lead.ends is None or lead.ends.low <= 1:
         return (
             f"{leader} and {rival} cannot be distinguished, {ahead}, the range over {plural(lead.launches, 'launch')}"
         )

@@ -5,8 +5,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
+from irbench.across_runs.figures import Unit
 from irbench.across_runs.history import FigureHistory, LevelChange, ModelHistory, RowHistory
-from irbench.render.across_runs_texts import amount, difference_text, problem_text, signed_percent
+from irbench.render.across_runs_texts import (
+    CONDITION_TEXTS,
+    checked_text,
+    difference_text,
+    problem_text,
+    unjudged_text,
+)
+from irbench.render.changes import amount, change_and_figures, signed_percent
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
@@ -19,12 +27,12 @@ _LEAST_RANGE = 0.1
 """A range of less than this share of the median is drawn as if it were that large: noise must not look like change."""
 _COLUMNS = (
     Column("row", words=True, folds=True),
-    Column("prec", words=True, drops=3),
+    Column("prec", words=True, drops=4),
     Column("figure", words=True),
-    Column("runs", drops=2),
-    Column("first", drops=1),
+    Column("runs", drops=3),
+    Column("first", drops=2),
     Column("last"),
-    Column("trend", words=True),
+    Column("trend", words=True, drops=1),
     Column("last change", words=True, folds=True),
 )
 
@@ -36,7 +44,7 @@ def history_view(history: ModelHistory) -> PlainView:
         headline=_headline(history),
         table=TextTable(_COLUMNS, tuple(row for cell in history.rows for row in _rows(cell))),
         notes=tuple(_notes(history)),
-        warnings=tuple(dict.fromkeys(f"warning: {problem_text(problem)}" for problem in history.problems)),
+        warnings=tuple(_warnings(history)),
     )
 
 
@@ -58,9 +66,15 @@ def _headline(history: ModelHistory) -> str:
         for figure in row.figures
         if (change := _current(figure)) is not None and change.is_loss
     ]
-    if not losses:
-        return "Nothing got worse that was confirmed."
-    return f"Worse since the last confirmed change: {listing(losses)}."
+    step = f"Worse since the last confirmed change: {listing(losses)}" if losses else "No regression was confirmed"
+    creeping = [
+        f"{row.name} {figure.figure}"
+        for row in history.rows
+        for figure in row.figures
+        if any(checked.outcome == "met" for checked in figure.totals)
+    ]
+    total = f"; in total since {history.since_run} beyond the limit: {listing(creeping)}" if creeping else ""
+    return f"{step}{total}."
 
 
 def _current(figure: FigureHistory) -> LevelChange | None:
@@ -80,15 +94,22 @@ def _rows(cell: RowHistory) -> Iterator[Row]:
             amount(values[0], figure.unit),
             amount(values[-1], figure.unit),
             sparkline(values),
-            "-" if last is None else _change(last),
+            "-" if last is None else _change(last, figure.unit),
         )
         yield Row(cells, style="red" if last is not None and last.is_loss and last.confirmed else "")
 
 
-def _change(change: LevelChange) -> str:
-    """Return ``+12.0 % since 01KAJ3WQ, confirmed``."""
+def _change(change: LevelChange, unit: Unit) -> str:
+    """Return ``37.05 → 44.55: +20.2 % since 01KAJ3WQ, confirmed``: from level to level, not from first to last."""
     state = "confirmed" if change.confirmed else "to be confirmed"
-    return f"{_relative(change)} since {change.run}, {state}"
+    before, after, by = change_and_figures(change.before, change.after, unit, relative=change.relative is not None)
+    return f"{before.partition(' ')[0]} → {after.partition(' ')[0]}: {by} since {change.run}, {state}"
+
+
+def _levels(change: LevelChange, unit: Unit) -> str:
+    """Return the levels before and after and the change that follows from them."""
+    before, after, by = change_and_figures(change.before, change.after, unit, relative=change.relative is not None)
+    return f"{before} → {after}, {by}"
 
 
 def _relative(change: LevelChange) -> str:
@@ -99,7 +120,13 @@ def _notes(history: ModelHistory) -> Iterator[str]:
     for row in history.rows:
         for figure in row.figures:
             yield from (_explained(row, figure, change) for change in figure.changes)
-            yield from (f"{text} on {row.name}: {outcome}" for text, outcome in figure.conditions.items())
+            yield from (
+                f"{text} on {row.name}, last confirmed change: {CONDITION_TEXTS[outcome]}"
+                for text, outcome in figure.conditions.items()
+            )
+            yield from (
+                checked_text(f"{row.name} in total since {history.since_run}", checked) for checked in figure.totals
+            )
     if any(not change.confirmed for row in history.rows for figure in row.figures for change in figure.changes):
         yield "To be confirmed: fewer than 3 runs lie on the new level. Measure again before you act on it."
     if history.other_machines:
@@ -109,7 +136,12 @@ def _notes(history: ModelHistory) -> Iterator[str]:
 
 
 def _explained(row: RowHistory, figure: FigureHistory, change: LevelChange) -> str:
-    values = f"{amount(change.before, figure.unit)} → {amount(change.after, figure.unit)}"
     besides = "; ".join(map(difference_text, change.differences))
     since = f"with {change.run} ({change.created[:10]})"
-    return f"{row.name} {figure.figure} {values} {since}{f': {besides}' if besides else ''}"
+    return f"{row.name} {figure.figure} {_levels(change, figure.unit)} {since}{f': {besides}' if besides else ''}"
+
+
+def _warnings(history: ModelHistory) -> Iterator[str]:
+    if line := unjudged_text(history.unjudged, regressed=history.regressed):
+        yield line
+    yield from dict.fromkeys(f"warning: {problem_text(problem)}" for problem in history.problems)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from irbench.render.figures import significant
+from irbench.store.entries import OutcomeKind
 from irbench.store.leaders import BestOfTables, TableLeader
 
 __all__ = ["best_text"]
+
+
+_BUSY: Mapping[OutcomeKind, str] = {
+    "busy": "machine too busy",
+    "busy-winner": "busy machine",
+    "busy-same": "busy machine",
+}
 
 
 def best_text(found: BestOfTables) -> str:
@@ -21,7 +31,7 @@ def best_text(found: BestOfTables) -> str:
 def _leader(leader: TableLeader, found: BestOfTables) -> str:
     unit = "FPS" if found.objective == "fps" else "ms"
     doubts = (
-        "machine too busy" if leader.outcome.kind == "busy" else "",
+        _BUSY.get(leader.outcome.kind, ""),
         "not verified" if leader.outcome.unverified else "",
     )
     facts = (f"{significant(leader.figure(found.objective))} {unit}", *filter(None, doubts))

@@ -13,6 +13,9 @@ __all__ = ["cell_count", "shorten", "shorten_middle", "wrap", "wrap_message"]
 _TO_BE_TYPED = re.compile(r"(.*?: )((?:[A-Z_]+=\S* )*(?:irbench |--|python |pip |uv ).*)")
 """Words, and what is to be typed, which ends a sentence; variables of the environment may be set before it."""
 
+_SEPARATED = re.compile(r"(?<=[/_+.,:;=-])(?=[^/_+.,:;=-])")
+"""Where a long name is broken."""
+
 
 def cell_count(text: str) -> int:
     """Return how many terminal cells a plain text takes; rich would look at each character of ASCII, too."""
@@ -59,12 +62,25 @@ def wrap(text: str, width: int, *, breaks_words: bool = True) -> list[str]:
     lines: list[str] = [""]
     for word in text.split():
         # nothing comes back for a word without width, as a lone accent
-        for piece in (chop_cells(word, width) if breaks_words else ()) or [word]:
+        for piece in (_chopped(word, width) if breaks_words else ()) or [word]:
             joined = f"{lines[-1]} {piece}" if lines[-1] else piece
             if cell_count(joined) <= width or not lines[-1]:
                 lines[-1] = joined
             else:
                 lines.append(piece)
+    return lines
+
+
+def _chopped(word: str, width: int) -> list[str]:
+    """Return a word in parts of at most ``width`` terminal cells: behind what separates its parts, if it has such."""
+    if cell_count(word) <= width:
+        return [word]
+    lines: list[str] = []
+    for part in _SEPARATED.split(word):
+        if lines and cell_count(lines[-1] + part) <= width:
+            lines[-1] += part
+        else:
+            lines += chop_cells(part, width)
     return lines
 
 

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from irbench.optimizer import Lineage
 from irbench.plain_text import plain
+from irbench.render.conversion_texts import agreement_lines
 from irbench.render.disagreement import disagreement_text
 from irbench.render.figures import NOT_MEASURED, error_size
-from irbench.render.optimize import agreement_line
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Column, ListingTable, Row, TextTable
 
 __all__ = ["kept_view", "lineage_lines", "settings_text", "sizes_text"]
 
@@ -30,7 +30,7 @@ def kept_view(kept: Sequence[Lineage]) -> Group:
     ]
     rows = zip(*(cells for _, cells in columns), strict=True)
     table = TextTable(tuple(column for column, _ in columns), tuple(Row(cells) for cells in rows))
-    return Group(table, *(Text(note) for note in _notes(kept)))
+    return Group(ListingTable(table), *(Text(note) for note in _notes(kept)))
 
 
 def lineage_lines(lineage: Lineage) -> Iterator[Text]:
@@ -41,7 +41,7 @@ def lineage_lines(lineage: Lineage) -> Iterator[Text]:
     yield Text(f"fixed: {sizes_text(lineage.sizes) or 'nothing'}")
     yield Text(f"made with {', '.join(f'{name} {version}' for name, version in lineage.versions.items())}")
     if lineage.recipe.conversion is not None and lineage.agreement is not None:
-        yield Text(agreement_line(lineage.recipe.conversion.precision, lineage.agreement))
+        yield from map(Text, agreement_lines(lineage.recipe.conversion.precision, lineage.agreement))
     else:
         error = _error(lineage)
         yield Text("the original graph" if error == NOT_MEASURED else f"max err {error} compared with the original")
@@ -104,10 +104,10 @@ _COLUMNS: tuple[tuple[Column, Callable[[Lineage], str], int], ...] = (
     (Column("optimised", words=True), lambda lineage: lineage.recipe.name, 0),
     (Column("fixed", words=True), lambda lineage: sizes_text(lineage.sizes) or NOT_MEASURED, 0),
     (Column("settings", words=True, folds=True), lambda lineage: settings_text(lineage) or NOT_MEASURED, 1),
-    (Column("nodes"), lambda lineage: str(lineage.steps[-1].nodes), 0),
+    (Column("nodes", drops=1), lambda lineage: str(lineage.steps[-1].nodes), 0),
     (Column("max err"), _error, 0),
     (Column("top-1"), _top1, 1),
     (Column("made", words=True, folds=True), _when, 0),
-    (Column("with", words=True), lambda lineage: f"irbench {lineage.versions.get('irbench', '?')}", 2),
+    (Column("with", words=True, drops=2), lambda lineage: f"irbench {lineage.versions.get('irbench', '?')}", 2),
 )
 """Each with what it shows of a graph, and how many different values it takes to be shown."""

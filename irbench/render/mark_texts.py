@@ -70,8 +70,17 @@ MARKS: Mapping[MarkCode, Text] = {
         lambda facts, _: _oversubscribed(facts),
         {"streams": 4, "threads": 2, "requested_threads": 2},
     ),
+    "starved-streams": Text(
+        "some requests in flight wait so long that latencies leave them out",
+        lambda facts, _: (
+            "p50 and p90 are lower bounds:"
+            f" they account for {facts['found']:.1f} of {facts['asked']} requests in flight"
+        ),
+        {"asked": 4, "found": 2.0},
+    ),
     "other-precision": Text(
-        "the precision differs from the baseline's, and `--allow-mixed` compares them",
+        "the precision differs from the baseline's, as you named it: by a file, `--optimize`, `--precision` or"
+        " `--allow-mixed`",
         lambda facts, _: _precisions(facts),
         {"precision": "bf16", "baseline_precision": "fp32"},
     ),
@@ -81,7 +90,7 @@ MARKS: Mapping[MarkCode, Text] = {
         {"graph": "fp16", "precision": "fp32"},
     ),
     "not-ranked": Text(
-        "the precision differs from the baseline's, so the row is not compared",
+        "a runtime chose the precision by itself, and it differs from the baseline's, so the row is not compared",
         lambda facts, _: f"not ranked: {_precisions(facts)} (--allow-mixed compares them)",
         {"precision": "bf16", "baseline_precision": "fp32"},
     ),

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from irbench.measure.lock import holder_text
 from irbench.notices import Facts, Note, NoteCode, Reference
 from irbench.render.context import Context
+from irbench.render.conversion_texts import distribution_text
 from irbench.render.device_texts import ENERGY_NOTES
-from irbench.render.figures import ratio
+from irbench.render.figures import error_size, ratio
 from irbench.render.quantities import listing, plural
 from irbench.render.text_types import Text, said
 
@@ -40,7 +41,7 @@ def _native(facts: Facts, _: Context) -> str:
     both = ",".join((*facts.get("measured", ["fp32"]), "native"))
     return (
         f"not measured: {facts['backend']}'s default precision here, {facts['precision']} (compare them with"
-        f" --precision {both} --allow-mixed)"
+        f" --precision {both})"
     )
 
 
@@ -53,6 +54,18 @@ def _not_profiled(facts: Facts, _: Context) -> str:
 
 def _static(facts: Facts, _: Context) -> str:
     return f"{facts['chosen']} instead of {facts['asked']}: {facts['backend']} computes no dynamic int8 in integers"
+
+
+def _generated(facts: Facts, _: Context) -> str:
+    drawn = distribution_text(facts["drawn"], {name: tuple(ends) for name, ends in facts["ranges"].items()})
+    names = listing(list(facts["ranges"]))
+    worst = ""
+    if facts["worst"] is not None:
+        worst = f", {error_size(facts['worst_max_rel'])} where they are {distribution_text(facts['worst'], {})}"
+    return (
+        f"{facts['model']}+{facts['variant']} was calibrated on generated values of {names} ({drawn}): max err"
+        f" {error_size(facts['max_rel'])} on such inputs{worst}. Calibrate on real inputs: --data"
+    )
 
 
 def _lowered(facts: Facts, context: Context) -> str:
@@ -95,12 +108,12 @@ def _partly_unchecked(facts: Facts, _: Context) -> str:
 
 def _refused_graph(facts: Facts, _: Context) -> str:
     if facts["refused"] == "dynamic":
-        return f"bound shapes kept in {facts['backend']}: it fails with dynamic ones ({facts['reason']})"
-    return f"dynamic shapes kept: binding them fails in {facts['backend']} ({facts['reason']})"
+        return f"{facts['backend']} runs with fixed shapes: it fails with dynamic ones ({facts['reason']})"
+    return f"dynamic shapes kept: {facts['backend']} fails with fixed ones ({facts['reason']})"
 
 
 def _unbound(facts: Facts, _: Context) -> str:
-    return f"dynamic shapes kept: {facts['variant']} fails with bound ones ({facts['reason']})"
+    return f"dynamic shapes kept: {facts['variant']} fails with fixed ones ({facts['reason']})"
 
 
 def _meanwhile(facts: Facts, _: Context) -> str:
@@ -148,6 +161,20 @@ NOTES: Mapping[NoteCode, Text] = {
         "`--optimize int8` leaves the method of quantisation open, and this backend leaves only one",
         _static,
         {"backend": "openvino", "asked": "basic-int8", "chosen": "basic-int8-static"},
+    ),
+    "calibrated-on-generated": Text(
+        "static int8 clips what lies outside the ranges of its calibration, which saw no real input"
+        " ([what it costs](optimizing.md#what-it-costs))",
+        _generated,
+        {
+            "model": "net",
+            "variant": "basic-int8-static",
+            "ranges": {"image": [0.0, 1.0]},
+            "drawn": "declared",
+            "max_rel": 0.02,
+            "worst": "normal",
+            "worst_max_rel": 0.54,
+        },
     ),
     "ir-version-lowered": Text(
         "the file names a newer IR version than the runtime reads, and uses nothing that is new in it",

@@ -50,6 +50,8 @@ def advice(
         output: Where it was copied, if anywhere.
         inputs: The options for data and constants that the user gave, for a run on the same inputs.
     """
+    from irbench.optimizer import calibration_note
+
     lineage = made.lineage
     name, asked = bundle.name, lineage.recipe
     if asked.layout == "nchw" and not lineage.nchw_inputs:
@@ -57,6 +59,9 @@ def advice(
         yield f"warning: {note_text(layout, Context())}"
     yield from (f"warning: {name}: {text}" for text in _shortcomings(lineage))
     yield from _sizes_to_bind(bundle, lineage)
+    generated = calibration_note(name, lineage)
+    if generated is not None:
+        yield f"warning: {note_text(generated, Context())}"
     if lineage.agreement is not None and lineage.agreement.degenerate:
         yield (
             f"warning: {name}+{asked.name}: the comparison with fp32 says little, because fp32 answers these inputs"
@@ -151,8 +156,9 @@ def _can_be_named(lineage: Lineage) -> bool:
     """Whether ``irbench run --optimize`` makes this graph of its name alone, but for the sizes."""
     from irbench.optimizer import variant
 
-    if lineage.data_sha256 and lineage.recipe.conversion is not None:  # its name alone does not tell the data
-        return False
+    is_drawn_otherwise = lineage.agreement is not None and lineage.agreement.drawn != "declared"
+    if lineage.recipe.conversion is not None and (lineage.data_sha256 or is_drawn_otherwise):
+        return False  # its name alone does not tell the inputs
     try:
         return variant(lineage.recipe.name) == lineage.recipe
     except IrbenchError:

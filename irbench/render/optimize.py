@@ -9,13 +9,12 @@ from itertools import pairwise
 from rich.console import Group
 from rich.text import Text
 
-from irbench.graph_record import Agreement, GraphStep, Obstacle, OptimizerActivity
+from irbench.graph_record import GraphStep, Obstacle, OptimizerActivity
 from irbench.plain_text import plain
 from irbench.render.figures import NOT_MEASURED, error_size
-from irbench.render.quantities import plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
 
-__all__ = ["agreement_line", "in_words", "obstacle_text", "sizes_line", "steps_view"]
+__all__ = ["in_words", "obstacle_text", "sizes_line", "steps_view"]
 
 _COLUMNS = (
     Column("pass", words=True, folds=True, folds_at="_"),
@@ -33,6 +32,8 @@ _ACTIVITIES = {
     "pass": "{name}",
     "check": "comparing the result with the original graph",
     "convert": "converting to {name}",
+    "done": "optimised as {name}: {nodes[0]} to {nodes[1]} nodes, changed by {steps[1]} of {steps[0]} steps"
+    " (irbench optimize lists them)",
 }
 
 
@@ -60,18 +61,6 @@ def sizes_line(sizes: Mapping[str, int], by_default: Collection[str]) -> str:
     return f"fixed: {', '.join(bound)}"
 
 
-def agreement_line(precision: str, agreement: Agreement) -> str:
-    """Return what a conversion costs: ``int8 compared with fp32 on 64 inputs, computed by ort: max err 0.04, ...``."""
-    error = agreement.error
-    sizes = f" and at {plural(len(agreement.sizes), 'other size')}" if agreement.sizes else ""
-    runs = f", runs at {plural(len(agreement.runs_at), 'other size')}" if agreement.runs_at else ""
-    top1 = f", top-1 agreement {error.top1_agreement * 100:.3g} %" if error.top1_agreement is not None else ""
-    return (
-        f"{precision} compared with fp32 on {agreement.samples} inputs{sizes}{runs}, computed by {agreement.by}: "
-        f"max abs {error_size(error.max_abs)}, max err {error_size(error.max_rel)}, cosine {error.cosine:.5f}{top1}"
-    )
-
-
 def obstacle_text(obstacle: Obstacle) -> str:
     """Return why a pass could do nothing: ``needs opset 17``."""
     if obstacle.code == "opset-too-low":
@@ -83,9 +72,22 @@ def obstacle_text(obstacle: Obstacle) -> str:
     return f"opset {obstacle.opset} cannot be raised: {obstacle.reason.rstrip('.!')}"
 
 
-def in_words(say: Callable[[str], None]) -> Callable[[OptimizerActivity], None]:
-    """Return a function that says what an optimisation does now: ``resnet50: fold_shapes``."""
-    return lambda activity: say(f"{activity.model}: {_ACTIVITIES[activity.code].format(name=activity.name)}")
+def in_words(say: Callable[[str], None], status: Callable[[str], None]) -> Callable[[OptimizerActivity], None]:
+    """Return a function that tells what an optimisation does.
+
+    Args:
+        say: Receives a line at the end of each graph: ``resnet50: optimised as basic: 122 to 107 nodes, ...``.
+        status: Receives each step on the way, ``resnet50: fold_shapes``, and nothing at the end.
+    """
+
+    def tell(activity: OptimizerActivity) -> None:
+        text = _ACTIVITIES[activity.code].format(name=activity.name, nodes=activity.nodes, steps=activity.steps)
+        is_done = activity.code == "done"
+        status("" if is_done else f"{activity.model}: {text}")
+        if is_done:
+            say(f"{activity.model}: {text}")
+
+    return tell
 
 
 def _rows(steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Iterator[Row]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
@@ -12,19 +13,34 @@ from rich.text import Text
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import By, CellSummary, PartRow, ProfileReport
-from irbench.render.line_wrapping import wrap
+from irbench.render.line_wrapping import wrap, wrap_message
 from irbench.render.markdown import bullets, heading, markdown_text
 from irbench.render.profile_counters import COUNTERS_HEADING, counter_lines, counter_table
 from irbench.render.profile_differences import class_change_table, difference_table, node_change_table
+from irbench.render.profile_forms import Fitted, Form, fitting
 from irbench.render.profile_gpu import gpu_headlines, gpu_notes, gpu_table
-from irbench.render.profile_tables import fitting, largest_first, part_table, speed_table
-from irbench.render.profile_texts import below_tables, fused_nodes_lines, headline_lines, profile_title
-from irbench.render.table import TextTable
+from irbench.render.profile_names import PartNames
+from irbench.render.profile_tables import (
+    largest_first,
+    longest_forms,
+    part_forms,
+    parts_with_speed,
+    speed_forms,
+)
+from irbench.render.profile_texts import (
+    below_tables,
+    fused_nodes_lines,
+    headline_lines,
+    no_speed_lines,
+    profile_title,
+)
 
 __all__ = ["ProfileView"]
 
 _WIDEST = 1000
 _USUAL = 100
+_MOST_NAMED = 3
+"""So many nodes are named below the classes of work."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +52,18 @@ class ProfileView:
         report: Its figures.
         by: What rows of the first table are.
         top: How many rows a table of operators or nodes has at most.
+        call: What shows it again, to be typed; empty where nothing does.
     """
 
     document: ProfileDocument
     report: ProfileReport
     by: By
     top: int
+    call: str = ""
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
-        tables = [part for part in self._parts(_WIDEST) if isinstance(part, TextTable)]
+        tables = [part.table for part in self._parts(_WIDEST) if isinstance(part, Fitted)]
         widest = max((Measurement.get(console, options, table).maximum for table in tables), default=0)
         width = min(options.max_width, max(_USUAL, widest))
         return Measurement(width, width)
@@ -65,24 +83,40 @@ class ProfileView:
             if isinstance(part, str):
                 yield from _paragraph(part, width, "")
                 continue
-            yield from part.as_lines(width)
-            hidden.update(dict.fromkeys(part.left_out(width)))
+            yield from part.table.as_lines(width)
+            hidden.update(dict.fromkeys((*part.hidden, *part.table.left_out(width))))
         yield Text("")
         if hidden:
             yield from _paragraph(f"hidden, the terminal is too narrow: {', '.join(hidden)}", width, "dim")
         for sentence in self._below():
             yield from _paragraph(sentence, width, "dim")
+        for command in self._next():
+            # a command is there to be copied: the terminal breaks it without a line break in what is copied
+            lines = wrap_message(command, width)
+            yield from (Text(line, style="dim", no_wrap=True, overflow="ignore") for line in lines)
 
     def as_markdown(self) -> str:
         """Return a heading, the sentences and the tables, as Markdown."""
-        parts = (markdown_text(part) if isinstance(part, str) else part.as_markdown() for part in self._parts(_WIDEST))
+        parts = (
+            markdown_text(part) if isinstance(part, str) else part.table.as_markdown() for part in self._parts(_WIDEST)
+        )
         title = heading(profile_title(self.document), 3)
-        whole = (title, bullets(self._above()), *parts, bullets(self._below()))
+        whole = (title, bullets(self._above()), *parts, bullets((*self._below(), *self._next())))
         return "\n\n".join(part for part in whole if part) + "\n"
 
     @property
     def _measured(self) -> tuple[CellSummary, ...]:
         return tuple(cell for cell in self.report.cells if cell.launches)
+
+    @cached_property
+    def _names(self) -> PartNames:
+        return PartNames(self.report)
+
+    @property
+    def _longest(self) -> Sequence[PartRow]:
+        """The nodes that take longest, beside a table in which none are named."""
+        rows = largest_first(self.report, self._measured, "node") if self.by == "class" else ()
+        return [row for row in rows if not row.is_overhead][:_MOST_NAMED]
 
     @property
     def _differing(self) -> tuple[PartRow, ...]:
@@ -93,42 +127,56 @@ class ProfileView:
         yield from gpu_headlines(self.report.cells)
 
     def _below(self) -> Iterator[str]:
-        listed = largest_first(self.report, self._measured, "node")[: self.top] if self.by == "node" else ()
+        nodes = largest_first(self.report, self._measured, "node")[: self.top] if self.by == "node" else self._longest
         yield from gpu_notes(self.document, self.report.cells)
         yield from below_tables(self.document, self.report)
-        yield from fused_nodes_lines((*listed, *self._differing))
+        if self.by == "class":
+            yield from no_speed_lines(self.report, parts_with_speed(self.report, self._measured, self.by))
+        yield from fused_nodes_lines((*nodes, *self._differing))
         yield from counter_lines(self.document, self.report)
 
-    def _parts(self, width: int) -> Iterator[TextTable | str]:
+    def _next(self) -> Iterator[str]:
+        """Yield the commands that show more of where the time goes."""
+        if self.call and self.by == "class":
+            yield f"Operators: {self.call} --by op"
+        if self.call and self.by != "node":
+            yield f"Nodes: {self.call} --by node"
+
+    def _parts(self, width: int) -> Iterator[Fitted | str]:
         """Yield the tables, and what is to be said above some of them."""
-        cells = self._measured
-        yield from fitting(cells, lambda some: part_table(self.report, some, self.by, self.top), width)
-        yield from fitting([cell for cell in cells if cell.gpu is not None], gpu_table, width)
-        for speeds in fitting(cells, lambda some: speed_table(self.report, some, self.by, self.top), width):
-            if speeds.rows:
-                yield speeds
+        cells, names = self._measured, self._names
+        yield from fitting(cells, part_forms(self.report, names, self.by, self.top), width)
+        if self._longest:
+            yield "The nodes that take longest:"
+            yield from fitting(cells, longest_forms(names, self._longest), width)
+        yield from fitting([cell for cell in cells if cell.gpu is not None], [Form(gpu_table)], width)
+        if parts_with_speed(self.report, cells, self.by):
+            yield from fitting(cells, speed_forms(self.report, names, self.by, self.top), width)
+        yield from self._changes()
+        differing = self._differing
+        if differing:
+            yield "The nodes that differ most between backends:"
+            yield from fitting(cells, [Form(lambda some: difference_table(differing, names, some))], width)
+        yield from self._counters(width)
+
+    def _changes(self) -> Iterator[Fitted | str]:
         labels = {cell.id: cell.label for cell in self.report.cells}
         for comparison in self.report.comparisons:
             names = labels[comparison.before], labels[comparison.after]
             yield f"What changed from {names[0]} to {names[1]}:"
-            yield class_change_table(comparison)
+            yield Fitted(class_change_table(comparison))
             nodes = (change for change in comparison.nodes if change.operator_class is not OperatorClass.OVERHEAD)
             changed = [change for change in nodes if change.change_ns.is_certain][: self.top]
             if changed:
                 yield "The nodes that changed most:"
-                yield node_change_table(changed)
-        differing = self._differing
-        if differing:
-            yield "The nodes that differ most between backends:"
-            yield from fitting(cells, lambda some: difference_table(differing, some), width)
-        yield from self._counters(width)
+                yield Fitted(node_change_table(changed, self._names))
 
-    def _counters(self, width: int) -> Iterator[TextTable | str]:
+    def _counters(self, width: int) -> Iterator[Fitted | str]:
         counters, counted = self.document.counters, {row.cell for row in self.report.counters}
         if counters is not None and counted:
             yield COUNTERS_HEADING
             cells = [cell for cell in self.report.cells if cell.id in counted]
-            yield from fitting(cells, lambda some: counter_table(counters, self.report, some), width)
+            yield from fitting(cells, [Form(lambda some: counter_table(counters, self.report, some))], width)
 
 
 def _paragraph(text: str, width: int, style: str) -> Iterator[Text]:

@@ -11,8 +11,8 @@ from irbench.profiling.counter_record import CountedPart, ProfileCounters
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import CellSummary, ProfileReport
 from irbench.render.counter_texts import COUNTER_STOP_TEXTS, figure_text, nodes_missing_text, not_counted, obstacle_text
-from irbench.render.counters import RANGE, counting_notes, spanned_figure
-from irbench.render.figures import NOT_MEASURED
+from irbench.render.counters import counting_notes, spanned_figure
+from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading
 from irbench.render.profile_texts import class_name
 from irbench.render.quantities import listing, percent, plural
 from irbench.render.reduction import uncuttable_text
@@ -39,12 +39,11 @@ def counter_table(counters: ProfileCounters, report: ProfileReport, cells: Seque
     names = dict.fromkeys(figure.name for row in rows for figure in row.figures)
     ordered = sorted(names, key=lambda name: name not in counters.events)  # shares and ratios below the counts
     subjects = _subjects(rows, report)
-    has_ranges_alone = all(figure.confidence is None for row in rows for figure in row.figures)
-    found = {name: _figures(rows, cells, name, marks_ranges=not has_ranges_alone) for name in ordered}
+    figures = [figure for row in rows for figure in row.figures]
+    found = {name: _figures(rows, cells, name, marks_ranges=not are_ranges(figures)) for name in ordered}
     lines = [line for name in ordered for line in _lines(figure_text(name), subjects, found[name])]
     counted = _counted_times(counters, report, cells)
-    ends = RANGE if has_ranges_alone else percent(counters.confidence, 0)
-    columns = _columns([f"{cell.label} [{ends}]" for cell in cells])
+    columns = _columns([ends_heading(cell.label, figures, counters.confidence) for cell in cells])
     return TextTable(columns, (*lines, *_lines(_TIME, list(counted), counted), *_unavailable(counters)))
 
 

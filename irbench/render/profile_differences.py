@@ -6,28 +6,28 @@ from collections.abc import Callable, Sequence
 
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.report import CellSummary, Change, Comparison, PartRow
-from irbench.render.figures import NOT_MEASURED
-from irbench.render.profile_tables import node_name, short_name
+from irbench.render.figures import NOT_MEASURED, RANGE
+from irbench.render.profile_names import PartNames
 from irbench.render.profile_texts import class_name, milliseconds
 from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["class_change_table", "difference_table", "node_change_table"]
 
-_INTERVAL = Column("interval", words=True)
-_CHANGED = (Column("before"), Column("after"), Column("change"), _INTERVAL)
+_CHANGED = (Column("before"), Column("after"), Column("change"), Column("interval", words=True))
+_NAME = Column("ms", words=True, folds=True, least=20, breaks_at="/", longest=20)
 _MOST_KINDS = 3
 
 
-def difference_table(rows: Sequence[PartRow], cells: Sequence[CellSummary]) -> TextTable:
+def difference_table(rows: Sequence[PartRow], names: PartNames, cells: Sequence[CellSummary]) -> TextTable:
     """Return the groups of nodes that differ most between backends."""
     columns = (
-        Column("ms", words=True, folds=True, least=20),
-        Column("class", words=True, drops=1),
+        _NAME,
+        Column("class", words=True, drops=2),
         *(Column(cell.label) for cell in cells),
         Column("differ"),
-        _INTERVAL,
+        Column("interval", words=True, drops=1),
     )
-    return TextTable(columns, tuple(_difference_row(row, cells) for row in rows))
+    return TextTable(columns, tuple(_difference_row(row, names, cells) for row in rows))
 
 
 def class_change_table(comparison: Comparison) -> TextTable:
@@ -37,23 +37,23 @@ def class_change_table(comparison: Comparison) -> TextTable:
     return TextTable((Column("ms", words=True), *_CHANGED), tuple(rows))
 
 
-def node_change_table(changes: Sequence[Change]) -> TextTable:
+def node_change_table(changes: Sequence[Change], names: PartNames) -> TextTable:
     """Return the groups of nodes that changed most between two levels, with the operators that compute them."""
     columns = (
-        Column("ms", words=True, folds=True, least=20),
+        _NAME,
         *_CHANGED,
         Column("computed by", words=True, folds=True, least=14),
     )
-    rows = (Row((short_name(change.name), *_change_of(change), _kinds(change))) for change in changes)
+    rows = (Row((names.of_node(change.name), *_change_of(change), _kinds(change))) for change in changes)
     return TextTable(columns, tuple(rows))
 
 
-def _difference_row(row: PartRow, cells: Sequence[CellSummary]) -> Row:
+def _difference_row(row: PartRow, names: PartNames, cells: Sequence[CellSummary]) -> Row:
     times = (row.figures[cell.id].time_ns if cell.id in row.figures else None for cell in cells)
     difference = row.difference_ns
     return Row(
         (
-            node_name(row),
+            names.of(row),
             class_name(row.operator_class),
             *map(_estimated, times),
             milliseconds(difference.value),
@@ -80,7 +80,7 @@ def _signed(value_ns: float) -> str:
 def _ends(found: Estimate, in_words: Callable[[float], str]) -> str:
     if found.low == found.high:
         return ""
-    return f"[{in_words(found.low)}, {in_words(found.high)}]{'' if found.confidence else ' preview'}"
+    return f"[{in_words(found.low)}, {in_words(found.high)}]{'' if found.confidence else f' {RANGE}'}"
 
 
 def _kinds(change: Change) -> str:

@@ -3,84 +3,121 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Literal, TypeAlias
 
 from irbench.profiling.estimates import Estimate
-from irbench.profiling.report import By, CellSummary, Figures, PartRow, ProfileReport
+from irbench.profiling.report import By, CellSummary, PartRow, ProfileReport
 from irbench.render.figures import NOT_MEASURED, significant
-from irbench.render.line_wrapping import shorten_middle
-from irbench.render.profile_texts import class_name, milliseconds
+from irbench.render.profile_forms import Form
+from irbench.render.profile_names import PartNames
+from irbench.render.profile_texts import milliseconds
 from irbench.render.quantities import percent
 from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["fitting", "largest_first", "node_name", "part_table", "short_name", "speed_table"]
+__all__ = [
+    "largest_first",
+    "longest_forms",
+    "part_forms",
+    "parts_with_speed",
+    "speed_forms",
+]
+
+_ShareForm: TypeAlias = Literal["interval", "plain", "none"]
 
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
-_LONGEST_NAME = 40
 _LAST = "all others"
+_SHARE, _OF_PEAK = "%", "of peak"
+_BELOW = "· "
+"""What the name of a runtime's own operator begins with, below the row that it is a part of."""
+_SMALL = 0.01
+"""The least share of the time for such an operator to have a row of its own."""
 _LONGEST_SUM = len("between operators")
+_LONGEST_WORD = 20
+"""Names of nodes are broken behind a slash where there is no room for longer ones."""
 _SLOWEST = 1e9
-"""Operations per second below which a part has no row: its speed is that of memory."""
+"""Operations per second below which a part that takes little time has no row: its speed is that of memory."""
 
 
-def fitting(
-    cells: Sequence[CellSummary], table_of: Callable[[Sequence[CellSummary]], TextTable], width: int
-) -> Iterator[TextTable]:
-    """Yield a table of all cells, or several where there is no room for all columns side by side.
+def part_forms(report: ProfileReport, names: PartNames, by: By, top: int) -> tuple[Form, ...]:
+    """Return the forms of the table with a row for each part, and of what the parts add up to.
 
-    Args:
-        cells: That have columns.
-        table_of: Makes the table of some of them.
-        width: In terminal cells.
-    """
-    group: list[CellSummary] = []
-    for cell in cells:
-        if group and table_of([*group, cell]).narrowest > width:
-            yield table_of(group)
-            group = []
-        group.append(cell)
-    if group:
-        yield table_of(group)
-
-
-def part_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top: int) -> TextTable:
-    """Return a row for each part with time and share in each backend, then what the parts add up to.
-
-    Among nodes, the runtime's own work is one row behind them, however many operators it has.
+    Operators of several backends have rows for each runtime's own below them, where some of these are fused. Among
+    nodes, the runtime's own work is one row behind them, however many operators it has.
 
     Args:
         report: All figures.
-        cells: Those that have columns.
+        names: Of the rows.
         by: What parts are.
         top: How many rows of operators or nodes are shown; classes are shown all.
     """
-    all_parts = largest_first(report, cells, by)
-    parts = [row for row in all_parts if not row.is_overhead] if by == "node" else all_parts
-    shown = len(parts) if by == "class" else top
-    rows = [_part_row(row, cells) for row in parts[:shown]]
-    rows += [_rest_row(parts[shown:], cells)] if parts[shown:] else []
-    if len(parts) < len(all_parts):
-        rows += [_part_row(row, cells) for row in largest_first(report, cells, "class") if row.is_overhead]
-    return TextTable(_columns(cells, _PART_HEADINGS[by]), (*rows, *_sum_rows(cells)))
+
+    def rows(cells: Sequence[CellSummary], draw: _Drawing) -> Iterator[Row]:
+        all_parts = largest_first(report, cells, by)
+        parts = [row for row in all_parts if not row.is_overhead] if by == "node" else all_parts
+        shown = len(parts) if by == "class" else top
+        for part in parts[:shown]:
+            yield draw.row(names.of(part), part)
+            yield from _rows_below(part, names, cells, draw)
+        if parts[shown:]:
+            yield draw.rest(parts[shown:])
+        if len(parts) < len(all_parts):
+            overhead = (row for row in largest_first(report, cells, "class") if row.is_overhead)
+            yield from (draw.row(names.of(row), row) for row in overhead)
+        yield from draw.sums()
+
+    return _forms(_PART_HEADINGS[by], rows)
 
 
-def speed_table(report: ProfileReport, cells: Sequence[CellSummary], by: By, top: int) -> TextTable:
-    """Return the operations of each part and the speed that each backend achieves; without rows where none is known.
+def longest_forms(names: PartNames, parts: Sequence[PartRow]) -> tuple[Form, ...]:
+    """Return the forms of a table of some parts, without what all parts add up to."""
 
-    Beside speeds stands their share of the machine's peak, of backends that some is known of.
+    def rows(_: Sequence[CellSummary], draw: _Drawing) -> Iterator[Row]:
+        yield from (draw.row(names.of(part), part) for part in parts)
+
+    return _forms(_PART_HEADINGS["node"], rows)
+
+
+def speed_forms(report: ProfileReport, names: PartNames, by: By, top: int) -> tuple[Form, ...]:
+    """Return the forms of the table with the operations of each part and the speed that each backend achieves.
+
+    Every class that takes a noticeable share of the time has a row; of operators and nodes those have one whose speed
+    some backend tells. Beside speeds stands their share of the
+    machine's peak, of backends that some is known of.
 
     Args:
         report: All figures.
-        cells: Those that have columns.
+        names: Of the rows.
         by: What parts are.
         top: How many rows there are at most.
     """
-    columns: tuple[Column, ...] = (Column("GFLOP/s", words=True, folds=True, least=_LONGEST_SUM), Column("GFLOP"))
-    parts = [row for row in largest_first(report, cells, by) if any(_speed(row, cell) >= _SLOWEST for cell in cells)]
-    peaked = {cell.id for cell in cells for row in parts[:top] if _peak_share(row, cell) is not None}
-    for cell in cells:
-        columns += (Column(cell.label), *([Column("of peak")] if cell.id in peaked else []))
-    return TextTable(columns, tuple(_speed_row(row, cells, peaked) for row in parts[:top]))
+
+    def table(cells: Sequence[CellSummary], *, has_peak: bool) -> TextTable:
+        parts = parts_with_speed(report, cells, by)[:top]
+        peaked = {cell.id for cell in cells for row in parts if has_peak and _peak_share(row, cell) is not None}
+        columns: tuple[Column, ...] = (_first_column("GFLOP/s"), Column("GFLOP"))
+        for cell in cells:
+            columns += (Column(cell.label), *([Column(_OF_PEAK)] if cell.id in peaked else []))
+        return TextTable(columns, tuple(_speed_row(row, names, cells, peaked) for row in parts))
+
+    without = (_OF_PEAK,) if _has_peaks(report, by) else ()
+    return (
+        Form(lambda cells: table(cells, has_peak=True)),
+        Form(lambda cells: table(cells, has_peak=False), without),
+    )
+
+
+def parts_with_speed(report: ProfileReport, cells: Sequence[CellSummary], by: By) -> list[PartRow]:
+    """Return the parts of the table of speeds: classes that take noticeable time, and others whose speed matters."""
+    parts = [row for row in largest_first(report, cells, by) if not row.is_overhead]
+    fastest = {row.key: max(_speed(row, cell) for cell in cells) for row in parts}
+    if not any(fastest.values()):
+        return []
+    return [
+        row
+        for row in parts
+        if fastest[row.key] >= _SLOWEST or (row.is_noticeable and (by == "class" or fastest[row.key]))
+    ]
 
 
 def largest_first(report: ProfileReport, cells: Sequence[CellSummary], by: By) -> list[PartRow]:
@@ -89,11 +126,11 @@ def largest_first(report: ProfileReport, cells: Sequence[CellSummary], by: By) -
     return sorted(parts, key=lambda row: -max(_time(row, cell) for cell in cells))
 
 
-def _speed_row(row: PartRow, cells: Sequence[CellSummary], peaked: Collection[str]) -> Row:
-    texts = [_part_name(row), _giga(max(figures.flops or 0 for figures in row.figures.values()))]
+def _speed_row(row: PartRow, names: PartNames, cells: Sequence[CellSummary], peaked: Collection[str]) -> Row:
+    texts = [names.of(row), _giga(max(figures.flops or 0 for figures in row.figures.values()))]
     for cell in cells:
         speed, of_peak = _speed(row, cell), _peak_share(row, cell)
-        texts.append(significant(speed / 1e9 if speed else None))
+        texts.append(_giga_per_second(speed))
         if cell.id in peaked:
             texts.append(NOT_MEASURED if of_peak is None else percent(of_peak, 0))
     return Row(tuple(texts))
@@ -107,7 +144,19 @@ def _peak_share(row: PartRow, cell: CellSummary) -> float | None:
 def _giga(flops: int) -> str:
     """Return thousands of millions, with at most three digits after the point."""
     value = flops / 1e9
+    if not flops:
+        return NOT_MEASURED
     return "<0.001" if value < 0.001 else f"{value:.3f}" if value < 1 else significant(value)
+
+
+def _giga_per_second(speed: float) -> str:
+    if not speed:
+        return NOT_MEASURED
+    return "<0.001" if speed < 1e6 else significant(speed / 1e9)
+
+
+def _has_peaks(report: ProfileReport, by: By) -> bool:
+    return any(found.peak_share is not None for row in report.rows(by) for found in row.figures.values())
 
 
 def _speed(row: PartRow, cell: CellSummary) -> float:
@@ -115,50 +164,95 @@ def _speed(row: PartRow, cell: CellSummary) -> float:
     return (figures.flops_per_s or 0.0) if figures is not None else 0.0
 
 
-def _columns(cells: Sequence[CellSummary], heading: str) -> tuple[Column, ...]:
-    first = Column(heading, words=True, folds=True, least=_LONGEST_SUM)
-    return (first, *(column for cell in cells for column in (Column(cell.label), Column("%"))))
+class _Drawing:
+    """Draws rows with one or two cells for each backend: the time, and its share.
+
+    Args:
+        cells: Those that have columns.
+        share: What is shown of shares.
+    """
+
+    def __init__(self, cells: Sequence[CellSummary], share: _ShareForm) -> None:
+        self._cells = cells
+        self._share = share
+
+    def columns(self, heading: str) -> tuple[Column, ...]:
+        shares = [] if self._share == "none" else [Column(_SHARE)]
+        return (_first_column(heading), *(column for cell in self._cells for column in (Column(cell.label), *shares)))
+
+    def row(self, name: str, row: PartRow) -> Row:
+        figures = (row.figures.get(cell.id) for cell in self._cells)
+        return self._row(
+            name,
+            (
+                (NOT_MEASURED, "")
+                if found is None
+                else (milliseconds(found.time_ns.value), _share(found.share, has_interval=self._share == "interval"))
+                for found in figures
+            ),
+        )
+
+    def rest(self, rows: Sequence[PartRow], prefix: str = "") -> Row:
+        name = _LAST if not prefix and len(rows) > 1 else f"{prefix}{len(rows)} other{'s' if len(rows) > 1 else ''}"
+        sums = (milliseconds(sum(_time(row, cell) for row in rows)) for cell in self._cells)
+        return self._row(name, ((text, "") for text in sums), style="dim")
+
+    def sums(self) -> Iterator[Row]:
+        """Yield what the parts add up to: the operators, what lies between them, and the latency."""
+        cells = self._cells
+        figures = (
+            ("sum of operators", [cell.sum_ns for cell in cells]),
+            ("between operators", [cell.between_ns for cell in cells]),
+            ("latency, profiled", [cell.latency_ns for cell in cells]),
+            ("latency, plain", [cell.plain_ns for cell in cells]),
+        )
+        for name, estimates in figures:
+            style = "bold" if name == "sum of operators" else ""
+            yield self._row(name, ((_estimated(found), "") for found in estimates), style=style)
+        yield self._row("cost of profiling", ((_slowdown(cell.slowdown), "") for cell in cells))
+
+    def _row(self, name: str, figures: Iterable[tuple[str, str]], style: str = "") -> Row:
+        shown = 1 if self._share == "none" else 2
+        return Row((name, *(text for pair in figures for text in pair[:shown])), style=style)
 
 
-def _part_row(row: PartRow, cells: Sequence[CellSummary]) -> Row:
-    return Row((_part_name(row), *(text for cell in cells for text in _figures(row.figures.get(cell.id)))))
+def _forms(heading: str, rows: Callable[[Sequence[CellSummary], _Drawing], Iterator[Row]]) -> tuple[Form, ...]:
+    """Return a table with shares and their intervals, with shares alone, and without either."""
+
+    def form(share: _ShareForm, hidden: tuple[str, ...]) -> Form:
+        def table(cells: Sequence[CellSummary]) -> TextTable:
+            draw = _Drawing(cells, share)
+            return TextTable(draw.columns(heading), tuple(rows(cells, draw)))
+
+        return Form(table, hidden)
+
+    return form("interval", ()), form("plain", ("±",)), form("none", (_SHARE,))
 
 
-def _part_name(row: PartRow) -> str:
-    if row.key == str(row.operator_class):
-        return class_name(row.operator_class)
-    return node_name(row) if row.nodes else row.name
+def _rows_below(row: PartRow, names: PartNames, cells: Sequence[CellSummary], draw: _Drawing) -> Iterator[Row]:
+    """Yield the runtimes' own operators of a row of several backends; those that take little time as one."""
+    own = [part for part in row.below if any(cell.id in part.figures for cell in cells)]
+    large = [part for part in own if any(found.share.value >= _SMALL for found in part.figures.values())]
+    small = [part for part in own if part not in large]
+    if len(small) == 1:
+        large, small = own, []
+    yield from (draw.row(f"{_BELOW}{names.of(part)}", part) for part in large)
+    if small and large:
+        yield draw.rest(small, _BELOW)
 
 
-def node_name(row: PartRow) -> str:
-    """Return what a group of nodes is called: its main node, and how many others there are."""
-    more = len(row.nodes) - 1
-    name = short_name(row.name)
-    return f"{name} +{more}" if more > 0 else name
+def _first_column(heading: str) -> Column:
+    return Column(heading, words=True, folds=True, least=_LONGEST_SUM, breaks_at="/", longest=_LONGEST_WORD)
 
 
-def short_name(name: str) -> str:
-    """Return the last scopes of a name, as many as are short enough to stand in one line; other forms hold all."""
-    if len(name) <= _LONGEST_NAME:
-        return name
-    *scopes, last = name.split("/")
-    while scopes and len(f"{scopes[-1]}/{last}") < _LONGEST_NAME - 1:
-        last = f"{scopes.pop()}/{last}"
-    return shorten_middle(f"…/{last}" if scopes else last, _LONGEST_NAME, _LONGEST_NAME // 2)
-
-
-def _figures(figures: Figures | None) -> tuple[str, str]:
-    return (NOT_MEASURED, "") if figures is None else (milliseconds(figures.time_ns.value), _share(figures.share))
-
-
-def _share(share: Estimate) -> str:
+def _share(share: Estimate, *, has_interval: bool) -> str:
     """Return ``71 ±1``: whole points, the half width rounded up; without it where a single launch gives none.
 
     Where that would leave 0 to 100, it is ``9 [0, 21]``.
     """
     points, half_width = 100 * share.value, 100 * share.half_width
     value = f"{points:.0f}" if points >= 0.95 or points == 0 else f"{points:.1f}"
-    if share.low == share.high:
+    if share.low == share.high or not has_interval:
         return value
     if points - half_width >= 0 and points + half_width <= 100:
         return f"{value} ±{_points(half_width)}"
@@ -167,27 +261,6 @@ def _share(share: Estimate) -> str:
 
 def _points(half_width: float) -> str:
     return f"{math.ceil(half_width)}" if half_width > 0.95 else f"{math.ceil(10 * half_width) / 10:.1f}"
-
-
-def _rest_row(rows: Sequence[PartRow], cells: Sequence[CellSummary]) -> Row:
-    cells_of_row = [_LAST if len(rows) > 1 else "1 other"]
-    for cell in cells:
-        cells_of_row += [milliseconds(sum(_time(row, cell) for row in rows)), ""]
-    return Row(tuple(cells_of_row), style="dim")
-
-
-def _sum_rows(cells: Sequence[CellSummary]) -> Iterator[Row]:
-    """Yield what the parts add up to: the operators, what lies between them, and the latency."""
-    figures = (
-        ("sum of operators", [cell.sum_ns for cell in cells]),
-        ("between operators", [cell.between_ns for cell in cells]),
-        ("latency, profiled", [cell.latency_ns for cell in cells]),
-        ("latency, plain", [cell.plain_ns for cell in cells]),
-    )
-    for name, estimates in figures:
-        texts = (text for found in estimates for text in (_estimated(found), ""))
-        yield Row((name, *texts), style="bold" if name == "sum of operators" else "")
-    yield Row(("cost of profiling", *(text for cell in cells for text in (_slowdown(cell.slowdown), ""))))
 
 
 def _estimated(found: Estimate | None) -> str:

@@ -9,24 +9,36 @@ from irbench.profiling.disturbances import disturbance_warnings
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
-from irbench.profiling.report import CellSummary, Excess, Figures, HeadlineFacts, PartRow, ProfileReport
+from irbench.profiling.report import (
+    CellSummary,
+    Excess,
+    Figures,
+    HeadlineFacts,
+    NoSpeed,
+    OperatorShare,
+    PartRow,
+    ProfileReport,
+)
 from irbench.render.context import Context
-from irbench.render.figures import ratio, significant
+from irbench.render.figures import ratio_with_ends, significant
 from irbench.render.note_texts import note_text
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, percent, plural
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
 from irbench.render.texts import warning_words
+from irbench.row_figures import Ends
 from irbench.spec import Timing
 
 __all__ = [
     "MATCHED_TEXTS",
+    "NO_SPEED_TEXTS",
     "PROFILE_STOPPED_TEXTS",
     "below_tables",
     "class_name",
     "fused_nodes_lines",
     "headline_lines",
     "milliseconds",
+    "no_speed_lines",
     "profile_title",
 ]
 
@@ -39,6 +51,12 @@ MATCHED_TEXTS: Mapping[MatchedBy, str] = {
     "overhead": "the runtime's own work",
     "unmatched": "in operators whose nodes are unknown",
 }
+NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {
+    "nothing-counted": "nothing is computed there that counts as an operation",
+    "unknown-operations": "the nodes are unknown, or no formula counts their operations",
+    "counted-elsewhere": "the operations count for another operator of the same nodes",
+    "partly-known": "operators whose operations are known take less than nine tenths of the time",
+}
 PROFILE_STOPPED_TEXTS: Mapping[ProfileStop, str] = {
     "launches": "",
     "budget": "The budget ended it: a larger --budget has more launches.",
@@ -48,6 +66,7 @@ PROFILE_STOPPED_TEXTS: Mapping[ProfileStop, str] = {
 }
 _SHORT_MS = 0.1
 _DOUBTFUL: tuple[MatchedBy, ...] = ("position", "signature", "unmatched")
+_NEARLY_ALL = 0.995
 _LEAST_SHARE = 0.01
 """The least share of the time that is worth a word on how it was joined."""
 
@@ -99,12 +118,20 @@ def _where(facts: HeadlineFacts, rows: Mapping[OperatorClass, PartRow], *, has_s
     largest = rows[facts.largest].figures[facts.cell]
     speed = largest.flops_per_s if has_speed else None
     rate = f" at {significant(speed / 1e9)} GFLOP/s{_of_peak(largest)}" if speed else ""
-    where = OPERATOR_CLASS_TEXTS[facts.largest].phrase
+    where = f"{OPERATOR_CLASS_TEXTS[facts.largest].phrase}{_named(facts.operators, largest.share.value)}"
     said = f"{percent(largest.share.value, 0)} of its operators' time in {where}{rate}"
     if facts.next_largest is None:
         return said
     share = rows[facts.next_largest].figures[facts.cell].share.value
     return f"{said}, {percent(share, 0)} in {OPERATOR_CLASS_TEXTS[facts.next_largest].phrase}"
+
+
+def _named(operators: Sequence[OperatorShare], whole: float) -> str:
+    """Return the operators that take the most of a class; without a share where one of them is all of it."""
+    if len(operators) == 1 and operators[0].share >= _NEARLY_ALL * whole:
+        return f" ({operators[0].name})"
+    named = ", ".join(f"{found.name} {percent(found.share, 0)}" for found in operators)
+    return f" ({named})" if named else ""
 
 
 def _of_peak(figures: Figures) -> str:
@@ -163,6 +190,22 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]
 
 
+def no_speed_lines(report: ProfileReport, classes: Sequence[PartRow]) -> Iterator[str]:
+    """Yield why the table of speeds has none of some classes, and of which backends where it has those of others."""
+    measured = [cell for cell in report.cells if cell.launches]
+    found: dict[NoSpeed, list[str]] = {}
+    for row in classes:
+        whys: dict[str, NoSpeed | None] = {
+            cell.label: row.no_speed(cell.id) for cell in measured if cell.id in row.figures
+        }
+        reasons: dict[NoSpeed, None] = {why: None for why in whys.values() if why is not None}
+        for why in reasons:
+            labels = [label for label, other in whys.items() if other == why]
+            of = f" ({listing(labels)})" if len(labels) < len(whys) else ""
+            found.setdefault(why, []).append(f"{class_name(row.operator_class)}{of}")
+    yield from (f"No GFLOP/s of {listing(parts)}: {NO_SPEED_TEXTS[why]}." for why, parts in found.items())
+
+
 def fused_nodes_lines(rows: Iterable[PartRow]) -> Iterator[str]:
     """Yield what ``+8`` behind the name of a node means, where a row has it."""
     others = sorted({len(row.nodes) - 1 for row in rows if len(row.nodes) > 1})
@@ -194,8 +237,9 @@ def _slowdown(cell: CellSummary) -> str:
     """Return by how much profiling lengthens calls, with its interval."""
     found = cell.slowdown
     assert found is not None
-    value, low, high = ratio(found.value, found.low, found.high)
-    return f"{cell.label} {value}x" if found.low == found.high else f"{cell.label} {value}x [{low}, {high}]"
+    ends = None if found.low == found.high else Ends(found.low, found.high, is_range=found.confidence is None)
+    value, shown = ratio_with_ends(found.value, ends, marks_ranges=True)
+    return f"{cell.label} {value}x{shown}"
 
 
 def _joined(cell: CellSummary) -> str:

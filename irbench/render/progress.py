@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irbench.activity import Activity, ActivityCode, Outlook
-from irbench.render.quantities import percent, plural
+from irbench.render.quantities import percent, percents_apart, plural
 
 __all__ = ["activity_text", "outlook_text"]
 
@@ -43,12 +43,13 @@ def outlook_text(outlook: Outlook | None) -> str:
     lead = "" if outlook.lead is None else f"{outlook.row} leads by {percent(outlook.lead)}"
     if outlook.target is None:  # the range of two or three launches says too little of the next ones
         return f"{lead and f'{lead} so far, '}intervals after {outlook.intervals_from} launches of each row"
+    known, target = percents_apart(outlook.half_width, outlook.target)
     if outlook.half_width > _WIDEST:
         begun = f"{lead} so far," if lead else f"{outlook.row}:"
         state = f"{begun} the interval is still wider than ±{percent(_WIDEST, 0)}"
     else:
-        state = f"{lead or outlook.row} ±{percent(outlook.half_width)}"
+        state = f"{lead or outlook.row} ±{known}"
     if outlook.rows_left == 0:
         return f"{state}: decided"
     left = f", {plural(outlook.rows_left, 'row')} left" if outlook.rows_left is not None else ""
-    return f"{state}, target ±{percent(outlook.target)}{left}"
+    return f"{state}, target ±{target}{left}"

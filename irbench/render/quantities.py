@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-__all__ = ["binary_size", "cpu_list", "listing", "percent", "plural", "size_text", "times"]
+__all__ = ["apart", "binary_size", "cpu_list", "listing", "percent", "percents_apart", "plural", "size_text", "times"]
 
+_MOST_DIGITS = 8
 _STEPS = ("B", "KiB", "MiB", "GiB")
 
 
 def percent(fraction: float, digits: int = 1) -> str:
     """Return ``0.018`` as ``1.8 %``."""
     return f"{100 * fraction:.{digits}f} %"
+
+
+def apart(value: float, bound: float, write: Callable[[float, int], str], digits: int) -> tuple[str, str]:
+    """Return a figure and what it is compared with, with as many more digits as it takes to read that they differ.
+
+    Args:
+        value: The figure.
+        bound: What it is compared with.
+        write: Writes a number with so many digits.
+        digits: So many where they suffice.
+    """
+    wanted = (found for found in range(digits, _MOST_DIGITS) if write(value, found) != write(bound, found))
+    most = digits if value == bound else next(wanted, digits)
+    return write(value, most), write(bound, most)
+
+
+def percents_apart(value: float, bound: float) -> tuple[str, str]:
+    """Return two fractions as percentages: ``("1.44 %", "1.40 %")`` where tenths are equal."""
+    return apart(value, bound, percent, 1)
 
 
 def times(ratio: float) -> str:

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
 
 from irbench.across_runs.cell_keys import CellKey, key_names
-from irbench.across_runs.receipt import Claim, ClaimKind, Receipt
+from irbench.across_runs.receipt import (
+    Claim,
+    ClaimKind,
+    NotClaimed,
+    Receipt,
+    Reservations,
+    Unclaimed,
+)
 from irbench.across_runs.replay import CheckedClaim, ClaimReason, ReplayOutcome, ReplayResult
 from irbench.render.across_runs_texts import obstacle_text
-from irbench.render.figures import NOT_MEASURED, ratio, significant
+from irbench.render.context import Context
+from irbench.render.figures import NOT_MEASURED, ends_text, ratio_with_ends, significant
+from irbench.render.mark_texts import mark_text
 from irbench.render.plain_view import PlainView
+from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.texts import by_cost, warning_words
+from irbench.result import Condition, NoWinner
+from irbench.row_figures import Ends
 
-__all__ = ["CLAIM_TEXTS", "REASON_TEXTS", "REPLAY_TEXTS", "receipt_view", "replay_view"]
+__all__ = [
+    "CLAIM_CONDITION_TEXTS",
+    "CLAIM_TEXTS",
+    "NO_WINNER_TEXTS",
+    "REASON_TEXTS",
+    "REPLAY_TEXTS",
+    "UNCLAIMED_TEXTS",
+    "receipt_view",
+    "replay_view",
+]
 
 CLAIM_TEXTS: Mapping[ClaimKind, str] = {
     "winner": "{row} is the fastest, before {other}",
@@ -29,22 +54,59 @@ REASON_TEXTS: Mapping[ClaimReason, str] = {
     "same": "same verdict, and the intervals agree",
     "other-verdict": "another verdict, and the intervals do not agree",
     "other-size": "same verdict, but the intervals do not agree",
+    "other-condition": "the intervals do not agree, but only one of both was measured on a busy machine",
+    "other-load": "the intervals do not agree, but both were measured on a busy machine, each beside its own load",
     "not-decided": "the intervals agree, but the verdict is another or open",
     "not-measured": "not measured this time",
 }
+CLAIM_CONDITION_TEXTS: Mapping[Condition, str] = {
+    "busy": "this holds on the machine as busy as it was, and a quiet one may differ",
+}
+NO_WINNER_TEXTS: Mapping[NoWinner, str] = {
+    "preview": "too few launches",
+    "same": "the first two rows are the same",
+    "undecided": "the first two rows cannot be distinguished",
+    "busy": "the machine was too busy",
+    "uneven-load": "other programs were busier beside one row than beside another",
+    "all-blocks-disagree": "another row leads once disturbed blocks count",
+    "throughput-disagrees": "another row has the higher throughput (FPS)",
+    "sustained-disagrees": "another row leads where each runs alone",
+    "p50-disagrees": "another row has the lower p50",
+}
+"""Why a run called no row the fastest."""
+UNCLAIMED_TEXTS: Mapping[Unclaimed, str] = {
+    "undecided": "undecided",
+    "preview": "too few launches",
+    "mismatch": "wrong outputs",
+    "failed": "failed",
+    "not-applicable": "not applicable",
+    "interrupted": "interrupted",
+    "not-measured": "not measured",
+}
+_WITHOUT_RESERVATIONS = "An older irbench wrote this receipt: it does not say what spoke against its claims."
 _STYLES: Mapping[ReplayOutcome, str] = {"refuted": "red", "confirmed": "green"}
 
 
 def receipt_view(receipt: Receipt) -> PlainView:
     """Return what a receipt claims."""
-    columns = (Column("claim", words=True, folds=True), Column("verdict", words=True), Column("value [interval]"))
+    columns = (
+        Column("claim", words=True, folds=True),
+        Column("verdict", words=True),
+        Column("value [interval]"),
+        Column("launches", drops=1),
+    )
     names = _names(receipt)
-    rows = (Row((_claim(claim, names), claim.verdict, _claimed(claim))) for claim in receipt.claims)
+    made = [_Made(_claim(claim, names), claim.condition, claim.reservations) for claim in receipt.claims]
+    rows = (
+        Row((_claim(claim, names), claim.verdict, _claimed(claim), _launches(claim.reservations)))
+        for claim in receipt.claims
+    )
     return PlainView(
         title=f"receipt of run {receipt.run_id} · {receipt.created} · machine {receipt.machine}",
         headline="",
         table=TextTable(columns, tuple(rows)),
-        notes=(f"sha256 {receipt.sha256}",),
+        notes=(*_reserved(made), *_marks(made, names), *_open(receipt.not_claimed, names), f"sha256 {receipt.sha256}"),
+        warnings=tuple(_warnings(made, names)),
     )
 
 
@@ -57,12 +119,98 @@ def replay_view(result: ReplayResult) -> PlainView:
         Column("outcome", words=True),
     )
     names = _names(result.receipt)
+    made = [_Made(_claim(claim, names), claim.condition, claim.reservations) for claim in result.receipt.claims]
+    again = [_Made(_claim(checked.claim, names), checked.condition, checked.reservations) for checked in result.claims]
+    notes = (
+        *_replay_notes(result, names),
+        *(f"The run of the receipt: {line}" for line in _reserved(made)),
+        *(f"The second run: {line}" for line in _reserved([item for item in again if item.reservations is not None])),
+        *_marks((*made, *again), names),
+        *_open(result.receipt.not_claimed, names),
+    )
     return PlainView(
         title=f"replay of run {result.receipt.run_id} · {result.receipt.created}",
         headline=_headline(result),
         table=TextTable(columns, tuple(_row(checked, names) for checked in result.claims)),
-        notes=tuple(_replay_notes(result, names)),
+        notes=notes,
+        warnings=(
+            *(f"{line} (the run of the receipt)" for line in _warnings(made, names)),
+            *(f"{line} (the second run)" for line in _warnings(again, names)),
+        ),
     )
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A statement with what restricts it.
+
+    Attributes:
+        text: In words.
+        condition: What it holds under.
+        reservations: What speaks against it; ``None`` where that is unknown.
+    """
+
+    text: str
+    condition: Condition | None
+    reservations: Reservations | None
+
+
+def _reserved(made: Iterable[_Made]) -> Iterator[str]:
+    """Yield how disturbed the measurement was and why it has no winner: once for all claims of which that is true."""
+    found: dict[str, list[str]] = {}
+    for item in made:
+        found.setdefault(_reservation(item), []).append(item.text)
+    for line, claims in found.items():
+        yield line if len(found) == 1 else f"{listing(claims)}: {line}"
+
+
+def _reservation(made: _Made) -> str:
+    against = made.reservations
+    if against is None:
+        return _WITHOUT_RESERVATIONS
+    disturbed = "an unknown number" if against.blocks_disturbed is None else str(against.blocks_disturbed)
+    share = f"{disturbed} of {plural(against.blocks_measured, 'block')} were disturbed"
+    condition = "" if made.condition is None else f": {CLAIM_CONDITION_TEXTS[made.condition]}"
+    reason = against.no_winner
+    winner = "" if reason is None else f" The run called no row the fastest: {NO_WINNER_TEXTS[reason]}."
+    return f"{share}{condition}.{winner}"
+
+
+def _open(not_claimed: Iterable[NotClaimed], names: Mapping[CellKey, str]) -> Iterator[str]:
+    found = [f"{names[item.row]} ({UNCLAIMED_TEXTS[item.reason]})" for item in not_claimed]
+    if found:
+        yield f"Nothing is claimed of {listing(found)}."
+
+
+def _warnings(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:
+    """Yield each warning once, in the order of what it costs."""
+    found = {
+        msgspec.json.encode(warning, order="sorted"): (warning, against.rows)
+        for against in (item.reservations for item in made)
+        if against is not None
+        for warning in against.warnings
+    }
+    rows = {id(warning): keys for warning, keys in found.values()}
+    for warning in by_cost([warning for warning, _ in found.values()]):
+        called = {cell: names.get(key, cell) for cell, key in rows[id(warning)].items()}
+        words = warning_words(warning, Context(called))
+        yield f"warning: {words.brief} [{words.code}]"
+
+
+def _marks(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:
+    """Yield what is said of a claim's rows beside their figures, each once."""
+    known = [item.reservations for item in made if item.reservations is not None]
+    yield from dict.fromkeys(
+        f"{names.get(against.rows[cell], cell)}: {mark_text(mark)}."
+        for against in known
+        for cell, marks in against.marks.items()
+        if cell in against.rows
+        for mark in marks
+    )
+
+
+def _launches(against: Reservations | None) -> str:
+    return NOT_MEASURED if against is None else str(against.launches)
 
 
 def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterator[str]:
@@ -102,13 +250,16 @@ def _claimed(claim: Claim) -> str:
     return _span(claim.kind, claim.value, claim.low, claim.high)
 
 
-def _span(kind: ClaimKind, value: float, low: float, high: float) -> str:
+def _span(kind: ClaimKind, value: float, low: float | None, high: float | None) -> str:
+    ends = None if low is None or high is None else Ends(low, high, is_range=False)
     if kind == "latency":
-        return f"{significant(value)} ms [{significant(low)}, {significant(high)}]"
-    shown, *ends = ratio(value, low, high)
-    return f"{shown}x [{', '.join(ends)}]"
+        return f"{significant(value)} ms{ends_text(ends)}"
+    shown, span = ratio_with_ends(value, ends)
+    return f"{shown}x{span}"
 
 
 def _names(receipt: Receipt) -> Mapping[CellKey, str]:
     keys = {key for claim in receipt.claims for key in (claim.row, claim.other) if key is not None}
+    keys |= {item.row for item in receipt.not_claimed}
+    keys |= {key for claim in receipt.claims if claim.reservations for key in claim.reservations.rows.values()}
     return key_names(keys)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE
 from irbench.reduction.report import (
     BackendFacts,
     Candidate,
@@ -18,12 +19,24 @@ from irbench.reduction.report import (
     ReductionReport,
     Verdict,
 )
+from irbench.reduction.schedule import CONFIRMATION
 from irbench.render.code_block import CodeBlock
-from irbench.render.figures import NOT_MEASURED, error_size, ratio, significant
+from irbench.render.figures import (
+    NOT_MEASURED,
+    are_ranges,
+    ends_heading,
+    error_size,
+    range_note,
+    ratio_with_ends,
+    significant,
+    speedup_cell,
+)
 from irbench.render.quantities import plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.verification import Document
+from irbench.row_figures import Speedup
+from irbench.spec import Timing
 from irbench.store.folders import results_option
 from irbench.uncuttable import Uncuttable, UncuttableReason
 
@@ -52,7 +65,7 @@ REDUCTION_TEXTS: Mapping[Conclusion, str] = {
     "reduced": "{kept} of {nodes} {show} that {what}; {minimal}",
     "unconfirmed": "{kept} of {nodes} seemed to show that {what}, and did not when measured again in full",
     "whole": "no smaller part of its {nodes} was found to show that {what}",
-    "stopped": "{kept} of {nodes} {show} that {what}; --budget was used up before more could be left out",
+    "stopped": "{kept} of {nodes} {show} that {what}; --budget has no time left to try smaller parts",
     "absent": "the whole graph does not show that {what}",
     "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may help",
     "interrupted": "interrupted: {kept} of {nodes} show that {what}",
@@ -87,8 +100,8 @@ def shown_text(evidence: Evidence) -> str:
     """Return what the backends did with a graph; empty where that cannot be told in a line."""
     first, *rest = evidence.backends
     if evidence.speedup is not None and rest:
-        value, low, high = ratio(evidence.speedup.value, evidence.speedup.low, evidence.speedup.high)
-        return f"{rest[0].label} is {value}x as fast as {first.label} [{low}, {high}]"
+        value, ends = ratio_with_ends(evidence.speedup.value, evidence.speedup.ends)
+        return f"{rest[0].label} is {value}x as fast as {first.label}{ends}{range_note(evidence.speedup)}"
     failure = next((facts.failure for facts in evidence.backends if facts.failure is not None), None)
     if failure is not None:
         return failure.message.rstrip(".")
@@ -120,9 +133,14 @@ def _parts(report: ReductionReport) -> Iterator[str | ListingTable | CodeBlock]:
         yield f"The reduced graph: {nodes_text(report.reduced.nodes)}"
     yield from doubts_text(report)
     if report.folder is not None:
-        yield f"Written to {report.folder}: reduced.onnx, inputs.npz, report.md. Repeat it there:"
+        yield f"Written to {report.folder}: {', '.join(_files(report))}. Repeat it there:"
         yield CodeBlock(shlex.join(report.repeat), "sh")
     yield from _runs(report)
+
+
+def _files(report: ReductionReport) -> tuple[str, ...]:
+    has_expected = report.reduced is not None and report.reduced.has_expected
+    return (MODEL_FILE, INPUTS_FILE, *((EXPECTED_FILE,) if has_expected else ()), "report.md")
 
 
 def _tried_text(candidates: Sequence[Candidate]) -> str:
@@ -134,20 +152,18 @@ def _tried_text(candidates: Sequence[Candidate]) -> str:
 
 def conclusion_text(report: ReductionReport) -> str:
     """Return what came out, in a sentence without an end."""
+    what = difference_text(report.expected)
     if report.conclusion == "interrupted" and report.reduced is None:
         return "interrupted before a smaller graph was found"
     if report.conclusion == "stopped" and report.reduced is None:
-        return f"--budget was used up before a smaller graph showed that {difference_text(report.expected)}"
+        return f"no smaller part was found to show that {what}: --budget has no time left to try more"
     if report.conclusion == "undecided" and _has_no_interval(report.full):
-        return (
-            f"--budget was used up before it could be decided whether {difference_text(report.expected)}:"
-            " give a larger --budget"
-        )
+        return f"whether {what} is not decided: {_launches_text(report.full)}; give a larger --budget"
     found = report.reduced
     return REDUCTION_TEXTS[report.conclusion].format(
         kept=0 if found is None else len(found.nodes),
         nodes=plural(report.nodes, "node"),
-        what=difference_text(report.expected),
+        what=what,
         show="may show" if found is not None and found.confirmation == "undecided" else "show",
         minimal="" if found is None else _minimal_text(found.without_one_node),
     )
@@ -156,6 +172,13 @@ def conclusion_text(report: ReductionReport) -> str:
 def _has_no_interval(evidence: Evidence | None) -> bool:
     """Whether a measurement ended before there were enough launches for an interval."""
     return evidence is not None and evidence.speedup is not None and evidence.speedup.verdict == "preview"
+
+
+def _launches_text(evidence: Evidence | None) -> str:
+    """Return how many launches of a graph there was time for, and how many an interval takes."""
+    found = None if evidence is None else evidence.speedup
+    launches = "too few launches" if found is None or found.launches is None else plural(found.launches, "launch")
+    return f"--budget had time for {launches} of the whole graph, and an interval takes {CONFIRMATION.min_launches}"
 
 
 def _minimal_text(without_one_node: Mapping[Verdict, int]) -> str:
@@ -168,17 +191,19 @@ def _minimal_text(without_one_node: Mapping[Verdict, int]) -> str:
 def evidence_table(report: ReductionReport) -> Iterator[ListingTable]:
     """Yield the table of what the backends do with the whole graph, and with the smallest one."""
     graphs = [("whole", report.full), ("reduced", report.reduced.evidence if report.reduced is not None else None)]
+    shown = [(name, evidence) for name, evidence in graphs if evidence is not None]
+    speedups = [evidence.speedup for _, evidence in shown]
     rows = [
-        _row(name if facts is evidence.backends[0] else "", facts, evidence, report.expected.criterion)
-        for name, evidence in graphs
-        if evidence is not None
+        _row(name if facts is evidence.backends[0] else "", facts, evidence, report.expected.criterion, speedups)
+        for name, evidence in shown
         for facts in evidence.backends
     ]
     if rows:
-        yield ListingTable(TextTable(_columns(report.expected.criterion), tuple(rows)), elsewhere="see --format md")
+        columns = _columns(report.expected.criterion, speedups)
+        yield ListingTable(TextTable(columns, tuple(rows)), elsewhere="see --format md")
 
 
-def _columns(criterion: Criterion) -> tuple[Column, ...]:
+def _columns(criterion: Criterion, speedups: Sequence[Speedup | None]) -> tuple[Column, ...]:
     common = (
         Column("graph", words=True),
         Column("backend", words=True),
@@ -187,10 +212,15 @@ def _columns(criterion: Criterion) -> tuple[Column, ...]:
         Column("outputs", words=True),
         Column("max err", drops=3),
     )
-    return (*common, Column("p50 ms"), Column("speedup [95 %]", words=True)) if criterion == "slower" else common
+    if criterion != "slower":
+        return common
+    heading = ends_heading("speedup", speedups, Timing.confidence)
+    return (*common, Column("p50 ms"), Column(heading, words=True))
 
 
-def _row(graph: str, facts: BackendFacts, evidence: Evidence, criterion: Criterion) -> Row:
+def _row(
+    graph: str, facts: BackendFacts, evidence: Evidence, criterion: Criterion, speedups: Sequence[Speedup | None]
+) -> Row:
     cells = (
         graph,
         facts.label,
@@ -201,16 +231,9 @@ def _row(graph: str, facts: BackendFacts, evidence: Evidence, criterion: Criteri
     )
     if criterion != "slower":
         return Row(cells)
-    return Row((*cells, significant(facts.p50_ms), _speedup(facts, evidence)))
-
-
-def _speedup(facts: BackendFacts, evidence: Evidence) -> str:
-    if facts is evidence.backends[0]:
-        return "1 baseline"
-    if evidence.speedup is None:
-        return NOT_MEASURED
-    value, low, high = ratio(evidence.speedup.value, evidence.speedup.low, evidence.speedup.high)
-    return f"{value} [{low}, {high}]"
+    is_baseline = facts is evidence.backends[0]
+    speedup = speedup_cell(evidence.speedup, is_baseline=is_baseline, marks_ranges=not are_ranges(speedups))
+    return Row((*cells, significant(facts.p50_ms), speedup))
 
 
 def nodes_text(nodes: Sequence[KeptNode]) -> str:
@@ -226,6 +249,7 @@ def nodes_text(nodes: Sequence[KeptNode]) -> str:
 
 def doubts_text(report: ReductionReport) -> Iterator[str]:
     """Yield what speaks against the smallest graph: calls that are too short, or no second time that it showed it."""
+    yield from _ranges_text(report)
     slow_ms = None if report.reduced is None else report.reduced.evidence.backends[0].p50_ms
     if slow_ms is not None and slow_ms < _SHORT_CALL_MS:
         yield (
@@ -242,6 +266,17 @@ def doubts_text(report: ReductionReport) -> Iterator[str]:
             f"{plural(report.not_confirmed, 'other part')} showed it at first, and not when measured as the whole"
             " graph was."
         )
+
+
+def _ranges_text(report: ReductionReport) -> Iterator[str]:
+    """Yield how many launches a graph had whose speedup in the table has no interval."""
+    reduced = None if report.reduced is None else report.reduced.evidence
+    for graph, evidence in (("whole", report.full), ("reduced", reduced)):
+        found = None if evidence is None else evidence.speedup
+        if found is not None and found.low is None and found.launches is not None:
+            ends = "" if found.ends is None else ": brackets are the range over them"
+            launches = plural(found.launches, "launch")
+            yield f"The {graph} graph had {launches}, too few for a confidence interval{ends}."
 
 
 def _runs(report: ReductionReport) -> Iterator[str]:

@@ -15,6 +15,7 @@ __all__ = [
     "searching_on_text",
     "searching_text",
     "short_budget_text",
+    "until_interval_text",
     "whole_text",
 ]
 
@@ -48,6 +49,19 @@ def short_budget_text(budget_s: float, least_s: float, enough_s: float) -> str:
     return (
         f"--budget {budget_s:.0f}s is too short: measuring the whole graph takes at least about {least_s:.0f} s;"
         f" give about --budget {math.ceil(enough_s)}s"
+    )
+
+
+def until_interval_text(share_s: float, most_s: float) -> str:
+    """Return how long measuring the whole graph may take until it has an interval, without which nothing is decided.
+
+    Args:
+        share_s: Its share of the budget.
+        most_s: The budget.
+    """
+    return (
+        f"the whole graph is measured for {share_s:.0f} s, or for up to {most_s:.0f} s where it has too few launches"
+        " for an interval by then"
     )
 
 

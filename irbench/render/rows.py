@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irbench.render.columns import BACKEND, FIGURES, PRECISION, VERDICT, Figure
-from irbench.render.figures import NOT_MEASURED, significant, speedup_cell
+from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, ends_text, significant, speedup_cell
 from irbench.render.footer import reason
 from irbench.render.table import Column, Row, TextTable
 from irbench.result import CellResult, GroupResult
@@ -39,12 +39,15 @@ def _figures(result: GroupResult, confidence: float) -> tuple[Figure, ...]:
 
 
 def _with_speedup(result: GroupResult, confidence: float, figures: Sequence[Figure]) -> Iterator[Figure]:
+    speedups = [cell.speedup for cell in result.cells]
+    marks_ranges = not are_ranges(speedups)
     for figure in figures:
         if figure.column is VERDICT and len(result.cells) > 1:
-            span = "range" if result.preview else f"{confidence * 100:g} %"
             yield Figure(
-                Column(f"speedup [{span}]", words=True),
-                lambda cell: speedup_cell(cell.speedup, is_baseline=cell.id == result.baseline),
+                Column(ends_heading("speedup", speedups, confidence), words=True),
+                lambda cell: speedup_cell(
+                    cell.speedup, is_baseline=cell.id == result.baseline, marks_ranges=marks_ranges
+                ),
             )
         yield figure
 
@@ -70,7 +73,7 @@ def _with_interval(figure: Figure, cell: CellResult) -> str:
     span = figure.spans(cell)
     if span is None:
         return figure.text(cell)
-    return f"{significant(span.value)} [{significant(span.low)}, {significant(span.high)}]"
+    return f"{significant(span.value)}{ends_text(span.ends, marks_ranges=True)}"
 
 
 def _name(cell: CellResult, result: GroupResult) -> str:

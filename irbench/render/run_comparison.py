@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
-from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome
+from irbench.across_runs.conditions import Unjudged
+from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome, has_regressed
 from irbench.render.across_runs_texts import (
     checked_text,
     difference_text,
     obstacle_text,
     problem_text,
-    signed_percent,
+    unjudged_text,
 )
-from irbench.render.figures import NOT_MEASURED, significant
+from irbench.render.changes import change_and_figures, signed_percent
+from irbench.render.figures import NOT_MEASURED
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
@@ -36,20 +38,31 @@ CONFIRMATION_TEXTS: dict[ConfirmationOutcome, str] = {
 _COUNTED: dict[Counted, str] = {"launches": "launches", "runs": "runs", "values": "values", "pairs": "pairs"}
 
 
-def comparison_view(found: RunComparison, confirmation: Confirmation | None = None) -> PlainView:
-    """Return a comparison as a person reads it."""
+def comparison_view(
+    found: RunComparison, confirmation: Confirmation | None = None, unjudged: Sequence[Unjudged] | None = None
+) -> PlainView:
+    """Return a comparison as a person reads it.
+
+    Args:
+        found: What was found.
+        confirmation: What a second measurement said.
+        unjudged: The conditions that could not be judged; those of ``found`` where it is not given.
+    """
+    open_ = found.unjudged if unjudged is None else unjudged
     return PlainView(
         title=_title(found),
-        headline=_headline(found, confirmation),
+        headline=_headline(found, confirmation, open_),
         table=_table(found),
         notes=tuple(_notes(found, confirmation)),
-        warnings=tuple(_warnings(found)),
+        warnings=tuple(_warnings(found, unjudged_text(open_, regressed=has_regressed(found, confirmation)))),
     )
 
 
-def comparison_markdown(found: RunComparison, confirmation: Confirmation | None = None) -> str:
-    """Return a comparison as GitHub-flavoured Markdown."""
-    return comparison_view(found, confirmation).as_markdown() + "\n"
+def comparison_markdown(
+    found: RunComparison, confirmation: Confirmation | None = None, unjudged: Sequence[Unjudged] | None = None
+) -> str:
+    """Return a comparison as GitHub-flavoured Markdown; takes what :func:`comparison_view` does."""
+    return comparison_view(found, confirmation, unjudged).as_markdown() + "\n"
 
 
 def _title(found: RunComparison) -> str:
@@ -65,31 +78,42 @@ def _side(side: ComparedSide) -> str:
     return side.name if side.name == runs else f"{side.name} ({runs})"
 
 
-def _headline(found: RunComparison, confirmation: Confirmation | None) -> str:
+def _headline(found: RunComparison, confirmation: Confirmation | None, unjudged: Sequence[Unjudged]) -> str:
     if not found.rows:
         return "No row was measured on both sides."
     counts = Counter(row.verdict for row in found.rows)
     verdicts = listing(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     parts = [f"{plural(len(found.rows), 'row')}: {verdicts}"]
     if found.asked:
-        parts.append(_regressions(found))
+        parts.append(_regressions(found, unjudged))
     if confirmation is not None:
         parts.append(f"measured again: {CONFIRMATION_TEXTS[confirmation.outcome]}")
     return f"{'; '.join(parts)}."
 
 
-def _regressions(found: RunComparison) -> str:
+def _regressions(found: RunComparison, unjudged: Sequence[Unjudged]) -> str:
     """Return which rows regressed, or that none was found, and in how many it may have been missed."""
     regressed = [row.name for row in found.regressions]
     unsure = sum(row.may_be_regression for row in found.rows)
     if regressed:
         others = f", and not excluded in {plural(unsure, 'other row')}" if unsure else ""
         return f"regression: {listing(regressed)}{others}"
+    if unjudged:
+        conditions = list(dict.fromkeys(item.condition for item in unjudged))
+        were = "was" if len(conditions) == 1 else "were"
+        rows = len(found.rows) + sum(row.is_missed for row in found.unmatched)
+        share = _share(len({item.row for item in unjudged}), rows)
+        return f"no regression found, but {listing(conditions)} {were} not judged in {share}"
     if not unsure:
         return f"no regression: every interval excludes {listing(found.asked)}"
-    share = "any row" if unsure == len(found.rows) else f"{unsure} of {plural(len(found.rows), 'row')}"
     is_open = "is" if len(found.asked) == 1 else "are"
-    return f"no regression found, but {listing(found.asked)} {is_open} not excluded in {share}"
+    return (
+        f"no regression found, but {listing(found.asked)} {is_open} not excluded in {_share(unsure, len(found.rows))}"
+    )
+
+
+def _share(rows: int, of_all: int) -> str:
+    return "any row" if rows == of_all else f"{rows} of {plural(of_all, 'row')}"
 
 
 def _table(found: RunComparison) -> TextTable:
@@ -110,12 +134,13 @@ def _row(row: ComparedRow) -> Row:
     time = row.time
     shift = time.relative or time.difference
     interval = f"[{signed_percent(shift.low)}, {signed_percent(shift.high)}]" if shift.confidence else NOT_MEASURED
+    base, new, change = change_and_figures(time.base, time.new, "", relative=time.relative is not None)
     cells = (
         row.name,
         row.key.precision,
-        significant(time.base),
-        significant(time.new),
-        signed_percent(shift.value),
+        base,
+        new,
+        change,
         interval,
         row.verdict,
         _counted(time),
@@ -149,7 +174,7 @@ def _times(rows: Sequence[ComparedRow]) -> str:
     over = "launches" if not any(by_run) else "runs" if all(by_run) else "launches or runs, as counted"
     latency = "the latency of a batch " if any(per_sample) else ""
     return (
-        f"base ms, new ms: {time}{some}, the median over {over};"
+        f"base ms, new ms: {time}{some}, the median over {over}; change: from one to the other;"
         f" p50 ms in irbench show is {latency}over the calls of the included blocks, and may differ."
     )
 
@@ -179,7 +204,9 @@ def _meaning(found: RunComparison) -> Iterator[str]:
         )
 
 
-def _warnings(found: RunComparison) -> Iterator[str]:
+def _warnings(found: RunComparison, unjudged: str) -> Iterator[str]:
+    if unjudged:
+        yield unjudged
     if found.base.runs == found.new.runs:
         yield "warning: BASE and NEW are the same run, which has no difference from itself."
     yield from (f"warning: {difference_text(difference)}" for difference in found.blocking)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irbench.diagnostics.resolution import FOUND
 from irbench.diagnostics.self_comparison import SelfComparison
-from irbench.render.figures import ratio
+from irbench.render.figures import ratio_with_ends
 from irbench.render.quantities import percent, plural
 from irbench.result import Speedup
 
@@ -35,8 +35,8 @@ def _outcome(compared: SelfComparison) -> str:
 
 
 def _decided(compared: SelfComparison, found: Speedup) -> str:
-    value, low, high = ratio(found.value, found.low, found.high)
-    itself = f"{compared.table.cells[0].backend} against itself is {value}x [{low}, {high}]"
+    value, ends = ratio_with_ends(found.value, found.ends)
+    itself = f"{compared.table.cells[0].backend} against itself is {value}x{ends}"
     band = f"±{100 * compared.timing.within:g} %"
     if compared.outcome == "failed":
         return (

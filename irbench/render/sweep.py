@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from irbench.render.changes import digits_for_changes
 from irbench.render.figures import significant
 from irbench.render.leaders import best_text
 from irbench.render.outcomes import outcomes_text
@@ -181,20 +183,29 @@ def _outcome(shown: TableOverview) -> str:
 def _points(curve: CurveOverview) -> TextTable:
     """Return a row for each batch and row of a curve, with what the step from the batch before gained."""
     columns = (Column("batch"), Column("row", words=True), Column("FPS"), Column("gain"), Column("GB"))
+    digits = {name: _digits(curve.points, name) for name in _names(curve.points)}
     rows = [
-        Row((str(point.batch), name, *_figures(curve.points[: number + 1], name)))
+        Row((str(point.batch), name, *_figures(curve.points[: number + 1], name, digits[name])))
         for number, point in enumerate(curve.points)
         for name in _names(curve.points)
     ]
     return TextTable(columns, tuple(rows))
 
 
-def _figures(points: Sequence[CurvePoint], name: str) -> tuple[str, str, str]:
+def _digits(points: Sequence[CurvePoint], name: str) -> int:
+    """Return how many digits the FPS of a row take so that each gain follows from what is shown of them."""
+    rows = [point.row(name) for point in points]
+    fps = [None if row is None else row.fps for row in rows]
+    steps = [(before, after) for before, after in pairwise(fps) if before and after]
+    return digits_for_changes(steps, lambda before, after: percent(after / before - 1, 0))
+
+
+def _figures(points: Sequence[CurvePoint], name: str, digits: int) -> tuple[str, str, str]:
     row, gained = points[-1].row(name), gain(points, name)
     if row is None or row.fps is None:
         return (_NONE, _NONE, _NONE)
     memory = _NONE if row.peak_bytes is None else f"{row.peak_bytes / 1e9:.2f}"
-    return (significant(row.fps), _NONE if gained is None else percent(gained, 0), memory)
+    return (significant(row.fps, digits=digits), _NONE if gained is None else percent(gained, 0), memory)
 
 
 def _conclusions(curve: CurveOverview) -> Iterator[str]:

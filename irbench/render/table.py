@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
@@ -15,7 +16,7 @@ from rich.text import Text
 
 from irbench.plain_text import plain
 from irbench.render.csv_text import csv_cells
-from irbench.render.folding import fold, parts_of
+from irbench.render.folding import fold, is_prose, parts_of, pieces_of
 from irbench.render.line_wrapping import cell_count, wrap
 from irbench.render.markdown import markdown_cell
 
@@ -41,6 +42,8 @@ class Column:
         folds_at: What cells are folded behind: a space, or what stands between parts that belong on one line.
         breaks_at: What parts are broken behind that are longer than a line; may be empty.
         longest: Words of more cells may be broken where the table is too wide.
+        shortens_to: Cells are cut to so many characters where the table is too wide, before anything else gives way,
+            because their beginnings say as much; 0 never.
     """
 
     heading: str
@@ -51,6 +54,7 @@ class Column:
     folds_at: str = " "
     breaks_at: str = ""
     longest: int = _LONGEST_WORD
+    shortens_to: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,9 @@ class TextTable:
 
     def left_out(self, width: int) -> tuple[str, ...]:
         """Return the headings of the columns that have no room in ``width`` cells."""
+        shortened = self._shortened()
+        if shortened is not None:  # which a table does that is too wide, so that more columns have room
+            return shortened.left_out(width)
         shown, _ = self._fit(width)
         return tuple(column.heading for index, column in enumerate(self.columns) if index not in shown)
 
@@ -130,11 +137,31 @@ class TextTable:
         rows = (replace(row, cells=tuple(row.cells[at] for at in shown if at < len(row.cells))) for row in self.rows)
         return TextTable(columns, tuple(rows))
 
+    def _shortened(self) -> TextTable | None:
+        """Return the table with the beginnings of cells that are enough; ``None`` where no column has such."""
+        longest = [column.shortens_to or None for column in self.columns]
+        if not any(longest):
+            return None
+        return TextTable(
+            tuple(replace(column, shortens_to=0) for column in self.columns),
+            tuple(
+                replace(row, cells=tuple(cell[:most] for cell, most in zip(row.cells, longest, strict=False)))
+                for row in self.rows
+            ),
+        )
+
     @property
     def narrowest(self) -> int:
-        """The width below which it cannot be shown, however much is folded and left out."""
-        kept = [index for index, column in enumerate(self.columns) if not column.drops]
-        return self._width(kept, self._folded)
+        """The width below which columns fold that otherwise do not, however much is folded and left out."""
+        return self._needed(self._folded)
+
+    def fits(self, width: int) -> bool:
+        """Return whether no line is wider, however much is folded and left out."""
+        shortened = self._shortened()
+        return self._needed(self._whole_prose) <= width if shortened is None else shortened.fits(width)
+
+    def _needed(self, widths: Sequence[int]) -> int:
+        return self._width([index for index, column in enumerate(self.columns) if not column.drops], widths)
 
     def as_markdown(self) -> str:
         """Return a GitHub-flavoured Markdown table with every column."""
@@ -159,9 +186,13 @@ class TextTable:
 
     def _lines(self, width: int) -> Iterator[tuple[str, str]]:
         """Yield each line and its style."""
+        shortened = self._shortened()
+        if shortened is not None and self._width(range(len(self.columns)), self._natural) > width:
+            yield from ((line.plain, str(line.style)) for line in shortened.as_lines(width))
+            return
         shown, widths = self._fit(width)
-        yield self._padded(tuple(column.heading for column in self.columns), shown, widths).rstrip(), "bold"
-        for row in self.rows:
+        headings = Row(tuple(column.heading for column in self.columns), style="bold")
+        for row in (headings, *self.rows):
             drawn = self._sentence_row(row, shown, widths, width) if row.sentence else self._row(row, shown, widths)
             yield from ((text.rstrip(), row.style) for text in drawn)
 
@@ -182,7 +213,12 @@ class TextTable:
         for index in sorted(shown, key=lambda index: -self.columns[index].drops):
             if self.columns[index].drops and self._width(shown, self._folded) > width:
                 shown.remove(index)
-        return tuple(shown), self._narrowed(self._natural, self._folded, shown, width)
+        widths = self._natural
+        for limits in (self._folded, self._whole_pieces, self._whole_prose):
+            widths = self._narrowed(self._natural, limits, shown, width)
+            if self._width(shown, widths) <= width:
+                break
+        return tuple(shown), widths
 
     def _narrowed(
         self, widths: Sequence[int], limits: Sequence[int], shown: Sequence[int], width: int
@@ -204,23 +240,53 @@ class TextTable:
             for index, (column, natural) in enumerate(zip(self.columns, self._natural, strict=True))
         )
 
+    @cached_property
+    def _whole_pieces(self) -> tuple[int, ...]:
+        """The least widths where columns fold that otherwise do not: words, intervals and quantities stay whole."""
+        return tuple(
+            folded if column.folds_at.strip() else min(folded, max(map(cell_count, self._pieces(index)), default=0))
+            for index, (column, folded) in enumerate(zip(self.columns, self._folded, strict=True))
+        )
+
+    @cached_property
+    def _whole_prose(self) -> tuple[int, ...]:
+        """The least widths where names are broken, too, and only words of a language stay whole."""
+        return tuple(
+            least if column.folds_at.strip() else min(least, max(_NARROWEST_COLUMN, *self._unbroken(index)))
+            for index, (column, least) in enumerate(zip(self.columns, self._whole_pieces, strict=True))
+        )
+
+    def _pieces(self, index: int) -> Iterator[str]:
+        return (piece for cell in self._cells(index) for piece in pieces_of(plain(cell)))
+
+    def _unbroken(self, index: int) -> Iterator[int]:
+        """Yield the widths of words of a language, and of a column's figures."""
+        _, *cells = self._cells(index)
+        figures = [] if self.columns[index].words else cells
+        yield from (cell_count(piece) for piece in self._pieces(index) if is_prose(piece))
+        yield from (cell_count(piece) for cell in figures for piece in pieces_of(plain(cell)))
+        yield 0
+
     def _longest_word(self, index: int) -> int:
-        cells = (row.cells[index] for row in self.rows if index < len(row.cells))
-        at = self.columns[index].folds_at
-        words = (word for cell in (self.columns[index].heading, *cells) for word in parts_of(plain(cell), at))
+        words = (word for cell in self._cells(index) for word in parts_of(plain(cell), self.columns[index].folds_at))
         return min(self.columns[index].longest, max(map(cell_count, words), default=0))
 
+    def _cells(self, index: int) -> Iterator[str]:
+        """Yield the heading of a column and its cells."""
+        yield self.columns[index].heading
+        yield from (row.cells[index] for row in self.rows if index < len(row.cells))
+
     def _row(self, row: Row, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
-        if all(natural <= width for natural, width in zip(self._natural, widths, strict=True)):
-            yield self._padded(row.cells, shown, widths)
-            return
-        folded = [self._fold(index, cell, widths[index]) for index, cell in enumerate(row.cells)]
-        for level in range(max(len(folded[index]) for index in shown)):
-            cells = tuple(lines[level] if level < len(lines) else "" for lines in folded)
-            yield self._padded(cells, shown, widths)
+        """Yield the lines of cells, each folded to the width of its column."""
+        folded = [self._fold(index, row.cells[index], widths[index]) for index in shown]
+        for level in range(max(map(len, folded))):
+            cells = (lines[level] if level < len(lines) else "" for lines in folded)
+            yield self._padded(tuple(cells), shown, widths)
 
     def _fold(self, index: int, cell: str, width: int) -> list[str]:
         column = self.columns[index]
+        if cell_count(plain(cell)) <= width:
+            return [cell]
         return fold(cell, width, folds_at=column.folds_at, breaks_at=column.breaks_at)
 
     def _sentence_row(self, row: Row, shown: Sequence[int], widths: Sequence[int], width: int) -> Iterator[str]:
@@ -229,12 +295,14 @@ class TextTable:
         while len(before) > 1 and width - self._width(before, widths) - len(_GAP) < _NARROWEST_SENTENCE:
             before.pop()
         indent = self._width(before, widths) + len(_GAP)
-        first, *rest = wrap(row.sentence, max(_NARROWEST_SENTENCE, width - indent))
-        yield self._padded(row.cells, before, widths) + _GAP + first
-        yield from (" " * indent + line for line in rest)
+        sentence = wrap(row.sentence, max(_NARROWEST_SENTENCE, width - indent))
+        for cells, line in zip_longest(self._row(row, before, widths), sentence, fillvalue=""):
+            yield f"{cells or ' ' * (indent - len(_GAP))}{_GAP}{line}"
 
     def _padded(self, cells: Sequence[str], shown: Sequence[int], widths: Sequence[int]) -> str:
-        return _GAP.join(_pad(plain(cells[index]), widths[index], left=self.columns[index].words) for index in shown)
+        """Return one line of the cells of the shown columns."""
+        columns = zip(cells, shown, strict=True)
+        return _GAP.join(_pad(plain(cell), widths[index], left=self.columns[index].words) for cell, index in columns)
 
 
 @dataclass(frozen=True)
@@ -265,12 +333,11 @@ class ListingTable:
             yield Text()
             yield other
         left_out = first.left_out(width)
-        needed = max(part.narrowest for part in (first, *others))
         more = f"; {self.elsewhere}" if self.elsewhere else ""
         if left_out:
             yield Text(f"hidden, the terminal is too narrow: {', '.join(left_out)}{more}", style="dim")
-        if needed > width:
-            yield Text(f"cut at column {width}: the table needs {needed} columns{more}", style="dim")
+        if not all(part.fits(width) for part in (first, *others)):
+            yield Text(f"lines are wider than the terminal, which has {width} columns{more}", style="dim")
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width of the table; called by rich."""

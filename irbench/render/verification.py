@@ -62,7 +62,8 @@ class Document:
         """Yield the parts with an empty line between them; called by rich."""
         lines: list[RenderableType] = []
         for part in self.parts:
-            lines += ["", *(_paragraph(part, options.max_width) if isinstance(part, str) else (part,))]
+            shown = ListingTable(part) if isinstance(part, TextTable) else part
+            lines += ["", *(_paragraph(shown, options.max_width) if isinstance(shown, str) else (shown,))]
         yield Group(*lines[1:])
 
 

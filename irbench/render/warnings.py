@@ -1,4 +1,4 @@
-"""The warnings below a table: one line each, or in full."""
+"""The warnings below a table: a short sentence each, or in full."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from irbench.notices import Warn
 from irbench.plain_text import plain
 from irbench.render.context import Context
-from irbench.render.line_wrapping import cell_count, shorten
+from irbench.render.line_wrapping import cell_count
 from irbench.render.texts import WarningWords, by_cost, warning_words
 
 __all__ = ["is_shortened", "short_warnings", "whole_warnings"]
@@ -20,17 +20,14 @@ def whole_warnings(warnings: Iterable[Warn], context: Context) -> Iterator[str]:
 
 
 def short_warnings(warnings: Iterable[Warn], context: Context, width: int) -> Iterator[str]:
-    """Yield a line of at most ``width`` terminal cells for each warning: all of it where it fits."""
+    """Yield what is wrong for each warning, and what else there is to say where all fits into ``width`` cells."""
     for words in _words(warnings, context):
         whole = plain(f"warning: {words.whole} [{words.code}]")
-        if cell_count(whole) <= width:
-            yield whole
-        else:
-            yield shorten(f"warning: {words.brief}", f" [{words.code}]", width)
+        yield whole if cell_count(whole) <= width else plain(f"warning: {words.brief} [{words.code}]")
 
 
 def is_shortened(warnings: Iterable[Warn], context: Context, width: int) -> bool:
-    """Whether some warning has more to say than fits on its line."""
+    """Whether some warning has more to say than is shown."""
     return list(whole_warnings(warnings, context)) != list(short_warnings(warnings, context, width))
 
 

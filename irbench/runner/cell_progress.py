@@ -66,4 +66,5 @@ class CellProgress:
             repeat_error=self.repeat_error,
             paced=self.paced,
             private_memory_bytes=private,
+            warm_up=self.speed.warm_up,
         )

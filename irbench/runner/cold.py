@@ -232,7 +232,7 @@ class _Measurement:
             verified_against=None if expected is None else expected.source,
         )
         asked = self._group.baseline
-        return derive_cold_table(table, asked, self._timing, allow_mixed=self._request.allow_mixed)
+        return derive_cold_table(table, asked, self._timing, allow_mixed=self._request.compares_all_precisions)
 
 
 def _row(candidate: _Candidate, cache: CacheState) -> ColdRow:

@@ -214,6 +214,7 @@ class Comparison:
             peak_bytes=sum(known) if known and len(known) == len(peaks) else None,
             first=self._calls,
             new=frozenset(planned.cells) - first.keys(),
+            warm_ups={cell: own.warm_up for cell, own in first.items() if own.warm_up is not None},
         )
 
     def _room(self, number: int) -> Room:
@@ -244,7 +245,7 @@ class Comparison:
         return Admission(
             absent=self._planned.absent,
             mismatches={cell: failure for cell, failure in judged.items() if failure is not None},
-            allow_mixed=self._context.request.allow_mixed,
+            allow_mixed=self._context.request.compares_all_precisions,
         )
 
     def _commit(self, stopped_by: StoppedBy) -> GroupResult:

@@ -13,11 +13,11 @@ from irbench.activity import Activity
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
-from irbench.measure.machine import cpu_pressure, snapshot
+from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_of_turn_ns, glance, snapshot
 from irbench.record import BlockEvidence, LaunchRecord, Sustained
 from irbench.row_names import cell_names
 from irbench.runner.answers import fallback
-from irbench.runner.block import block_evidence
+from irbench.runner.block import block_evidence, timed_cells
 from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.cell_progress import CellProgress
 from irbench.runner.forecast import Forecast
@@ -36,8 +36,10 @@ from irbench.stats import (
     processors_in_use,
     settle_calls,
 )
+from irbench.stats.warm_up import calls_of_later_launches
 from irbench.system import host
 from irbench.worker.cell import CellTask
+from irbench.worker.warming import Asked
 
 __all__ = ["Launch"]
 
@@ -113,7 +115,12 @@ class Launch:
     def _starts(self) -> Starts:
         """Return what this launch took until now, and what later ones will: their cells may start side by side."""
         now_s = self._watch.elapsed_s
-        return Starts(now_s, _SIDE_BY_SIDE * now_s if self._turn.new and self._together() else now_s)
+        warmed = [own.warmed for own in self._progress.values() if own.warmed is not None]
+        # a first warm-up looks farther than later ones do
+        later_s = now_s - sum(
+            max(0.0, own.phases_ns.get("warm_up", 0) / 1e9 - own.repeat_s) for own in warmed if own.repeat_s is not None
+        )
+        return Starts(now_s, _SIDE_BY_SIDE * later_s if self._turn.new and self._together() else later_s)
 
     @property
     def _forecast(self) -> Forecast:
@@ -197,7 +204,9 @@ class Launch:
         self._check.first(cell, progress.prepared.outputs)
         if cell in self._workers.cells:
             progress.prepared = replace(progress.prepared, outputs=())
-            progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", self._most_warm_up_s())
+            asked = self._warm_up_of(cell)
+            patience_s = self._patience_s(self._timing.warm_up + asked.look_s)
+            progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", asked, deadline_s=patience_s)
 
     def _try_other_form(self, cell: Cell) -> None:
         """Raise where a cell that cannot run its graph can run the other form of it."""
@@ -205,10 +214,19 @@ class Launch:
         if other is not None and self._workers.can_prepare(self._task(other)):
             raise GraphRefused(cell.id, self._workers.failures[cell.id].message)
 
-    def _most_warm_up_s(self) -> float:
-        """Return how long a cell's warm-up may take before it makes do with fewer calls."""
-        room = self._turn.room
-        return max(self._timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / len(self._turn.cells))
+    def _warm_up_of(self, cell: Cell) -> Asked:
+        """Return how a cell is warmed up: its first launch looks for when calls get no faster, and later ones know."""
+        timing, room, cells = self._timing, self._turn.room, len(self._turn.cells)
+        most_s = max(timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / cells)
+        if cell.id in self._turn.new:
+            share_s = timing.look_share * room.left_s / cells if timing.look_calls else 0.0
+            return Asked(most_s, look_s=max(0.0, min(timing.look, share_s)))
+        known = self._turn.warm_ups.get(cell.id)
+        if known is None or not timing.look_calls:
+            return Asked(most_s)
+        if known.ended_unsteady:
+            return Asked(most_s, look_s=most_s)
+        return Asked(most_s, calls=calls_of_later_launches(known.steady_after or 0))
 
     def _measure_blocks(self, tempo: Tempo) -> tuple[BlockEvidence, ...]:
         blocks: list[BlockEvidence] = []
@@ -217,11 +235,12 @@ class Launch:
         while self._workers.cells and self._goes_on(blocks):
             number = len(blocks)
             first = self._turn.first + tempo.blocks_that_count(number) * tempo.stride
-            order = block_order(number, tuple(cell.id for cell in self._workers.cells), order, self._random)
+            timed = timed_cells(self._workers.cells, self._progress, self._plan.group.objective, self._timing)
+            order = block_order(number, timed, order, self._random)
             self._say(Activity("block", block=number + 1, clean_blocks=self._timing.blocks))
             for cell in order:
                 if cell not in self._workers.failures:
-                    self._round(cell, number, tempo.samples[cell], first)
+                    self._round(cell, number, tempo.samples[cell], first, before)
             after = snapshot(self._plan.cpus)
             blocks.append(block_evidence(number, order, (before, after), self._link))
             before = after
@@ -237,12 +256,15 @@ class Launch:
         late = self._watch.elapsed_s + longest_s + self._forecast.after_blocks_s > self._turn.room.until_s
         return not late and needs_more_blocks(taken, len(self._clean(blocks)), timing)
 
-    def _round(self, cell: str, block: int, samples: int, first: int) -> None:
+    def _round(self, cell: str, block: int, samples: int, first: int, seen: MachineSnapshot) -> None:
         patience_s = self._patience_s(self._forecast.round_s(cell, samples))
         asked = (block, samples, self._settle_calls(cell), first)
+        before = glance(seen.members, self._plan.cpus)
         round_ = self._workers.ask(cell, "measure", "take_round", *asked, deadline_s=patience_s)
+        foreign_ns = foreign_cpu_of_turn_ns(before, glance(seen.members, self._plan.cpus))
         if round_ is not None:
-            self._progress[cell].rounds.append(replace(round_, block=block))
+            evidence = replace(round_.evidence, foreign_cpu_ns=foreign_ns)
+            self._progress[cell].rounds.append(replace(round_, block=block, evidence=evidence))
 
     def _settle_calls(self, cell: str) -> int:
         return settle_calls(self._progress[cell].speed.completion_ns, self._timing, self._random)

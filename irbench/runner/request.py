@@ -12,6 +12,7 @@ from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.asked_inputs import AskedInputs
 from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
+from irbench.stats.row_precision import compares_all
 
 __all__ = ["Preset", "RunRequest", "Sweep"]
 
@@ -42,7 +43,7 @@ class RunRequest:
         shapes: Shapes given for inputs, and sizes of dynamic dimensions, by name.
         sweep: Shapes that one session meets; ``None`` for one shape.
         baseline: A row's name, optionally with settings, ``ort@streams=1,model=net``; ``None`` lets the plan choose.
-        allow_mixed: Whether cells of different effective precision may be compared.
+        allow_mixed: Whether cells are compared whose runtimes chose different precisions by themselves.
         seed: Of inputs and random orders.
         timing: The protocol's numbers.
         budget_s: For the whole run; ``None`` gives each group ``timing.budget``.
@@ -113,6 +114,11 @@ class RunRequest:
     def measures_rows_alone(self) -> bool:
         """Whether cells are measured one after the other and not side by side, so that a table may have any number."""
         return self.cold or self.soak is not None
+
+    @property
+    def compares_all_precisions(self) -> bool:
+        """Whether rows are compared whatever precisions their runtimes chose by themselves."""
+        return compares_all(self.precisions, allow_mixed=self.allow_mixed)
 
     def with_budget_for(self, weight: int, weights: int, elapsed_s: float = 0.0) -> RunRequest:
         """Return the request with the time of one table: its share of the whole run's budget, if it has one.

@@ -111,7 +111,8 @@ def _choices(turn: Turn, forecast: Forecast, feeds: int) -> Iterator[dict[str, i
     streams = {cell.id: cell.load.concurrency for cell in turn.cells if cell.id in speeds}
     completion_ns = {cell: speeds[cell].completion_ns for cell in streams}
     usual, fewest = (
-        samples_per_round(completion_ns, streams, numbers) for numbers in (timing, replace(timing, min_calls=1))
+        samples_per_round(completion_ns, streams, numbers)
+        for numbers in (timing, replace(timing, min_calls=1, calls_per_stream=1))
     )
     if feeds == 1 or not usual:
         yield from (usual, fewest)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from irbench.record import WarmUp
 from irbench.runner.reference import Expected
 from irbench.spec import Artifact, Cell, Group, Timing
 from irbench.stats import Room, Scatter
@@ -51,6 +52,7 @@ class Turn:
         scatters: Of the pairs that are compared, as far as launches have shown them.
         peak_bytes: What the cells together may need in memory while they compile; ``None`` where that is unknown, as
             before a cell was launched once.
+        warm_ups: How each cell was warmed up in its first launch, by cell id; without those that are new.
         first: Calls of the blocks that count in earlier launches: samples that take turns go on from there.
     """
 
@@ -62,3 +64,4 @@ class Turn:
     peak_bytes: int | None = None
     first: int = 0
     new: frozenset[str] = frozenset()
+    warm_ups: Mapping[str, WarmUp] = field(default_factory=dict[str, WarmUp])

@@ -3,7 +3,7 @@
 from irbench.spec.accuracy import Accuracy, AccuracyLimit, Bound
 from irbench.spec.cells import AGAIN, Cell, Goal, Group, Io, Load, Objective, Precision, Workload, objective_of
 from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
-from irbench.spec.feeding import Feeding, Number
+from irbench.spec.feeding import DISTRIBUTIONS, Distribution, Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement, GraphFiles
 from irbench.spec.programs import Program
 from irbench.spec.python_environments import PythonEnvironment
@@ -18,13 +18,14 @@ from irbench.spec.tensors import (
     TensorSpec,
     is_named_as_mask,
 )
-from irbench.spec.timing import Timing
+from irbench.spec.timing import Timing, WarmUpLength
 from irbench.spec.work import InferenceWork, Roof
 
 __all__ = [
     "AGAIN",
     "BATCH",
     "BATCH_IN_FILE",
+    "DISTRIBUTIONS",
     "RANDOM_DRAWS",
     "Accuracy",
     "AccuracyLimit",
@@ -33,6 +34,7 @@ __all__ = [
     "Bundle",
     "Cell",
     "Disagreement",
+    "Distribution",
     "Feeding",
     "Goal",
     "GraphFiles",
@@ -52,6 +54,7 @@ __all__ = [
     "SoakPlan",
     "TensorSpec",
     "Timing",
+    "WarmUpLength",
     "Workload",
     "is_named_as_mask",
     "names_in",

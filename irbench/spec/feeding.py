@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-__all__ = ["LOOP_STEPS", "Feeding", "Number", "number_of_text"]
+__all__ = ["DISTRIBUTIONS", "LOOP_STEPS", "Distribution", "Feeding", "Number", "number_of_text"]
 
 LOOP_STEPS = 8
 """Steps of a decode loop that are compared with the reference's own, at least."""
+
+Distribution: TypeAlias = Literal["declared", "uniform", "symmetric", "normal", "bytes"]
+"""What generated floats are drawn from: uniform in the range that the model declares of an input, in [0, 1), [-1, 1) or
+[0, 255), or normal with mean 0 and deviation 1, as of standardised images. Integers and masks stay as declared."""
+
+DISTRIBUTIONS: tuple[Distribution, ...] = tuple(name for name in get_args(Distribution) if name != "declared")
+"""Those that can be asked for."""
 
 Number: TypeAlias = int | float | bool | str
 """A constant of one element: a number, or a text; an input of numbers takes the number that a text spells."""
@@ -45,6 +52,7 @@ class Feeding:
         sha256: Digests of the samples' values, in hexadecimal, by logical input name.
         rows: How many entries along the batch axis the data have, of which calls are made; 0 where each sample is one.
         rows_per_call: How many of them make a call; 0 where ``rows`` is 0.
+        drawn: What generated floats are drawn from.
     """
 
     seed: int = 0
@@ -55,6 +63,7 @@ class Feeding:
     sha256: Mapping[str, str] = field(default_factory=dict[str, str])
     rows: int = 0
     rows_per_call: int = 0
+    drawn: Distribution = "declared"
 
     @property
     def count(self) -> int:

@@ -22,12 +22,16 @@ class Disagreement:
         value: What was measured.
         limit: The least agreement, or the largest difference, that passes.
         words: Those of a document of format 1.
+        samples: On how many inputs that was measured; ``None`` in records of an older irbench.
+        source: Whether these were generated, or samples of data; empty in records of an older irbench.
     """
 
     measure: Literal["top1-agreement", "max-rel", "stored-words"]
     value: float | None = None
     limit: float | None = None
     words: str = ""
+    samples: int | None = None
+    source: Literal["", "generated", "data"] = ""
 
 
 @dataclass(frozen=True)

@@ -100,8 +100,16 @@ def refuse_unknown_names(shapes: Mapping[str, tuple[int, ...]], bundles: Sequenc
             listed = f" Dynamic dimensions: {', '.join(called[name] for name in dimensions)}." if dimensions else ""
             raise IrbenchError(
                 f"No model has an input or a dynamic dimension called {name!r}.",
-                hint=f"{did_you_mean(name, (*inputs, *dimensions, *aliases))}Inputs: {', '.join(inputs)}.{listed}",
+                hint=f"{did_you_mean(name, (*inputs, *dimensions, *aliases))}{_inputs_text(bundles)}{listed}",
             )
+
+
+def _inputs_text(bundles: Sequence[Bundle]) -> str:
+    """Return the inputs of a model, or of each of several: ``Inputs: x of first; tokens, mask of second.``."""
+    named = [(", ".join(sorted(spec.tensor.name for spec in bundle.inputs)), bundle.name) for bundle in bundles]
+    if len(named) == 1:
+        return f"Inputs: {named[0][0]}."
+    return f"Inputs: {'; '.join(f'{inputs} of {model}' for inputs, model in named)}."
 
 
 def with_name_in_file(name: str, aliases: Mapping[str, str]) -> str:

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Timing"]
+__all__ = ["Timing", "WarmUpLength"]
+
+
+@dataclass(frozen=True)
+class WarmUpLength:
+    """How long every launch of a row warms up, as a user gives it: one of both.
+
+    Attributes:
+        seconds: For this time.
+        calls: For so many calls.
+    """
+
+    seconds: float | None = None
+    calls: int | None = None
+
+    def __str__(self) -> str:
+        """Return it as the command line takes it."""
+        return f"{self.seconds:g}s" if self.calls is None else str(self.calls)
 
 
 @dataclass(frozen=True)
@@ -35,7 +52,16 @@ class Timing:
         tail: Whether each cell also runs alone in each launch for its tail percentiles.
         tail_calls: Calls of each cell in such a run; with fewer no tail percentile is given.
         warm_up: How long a cell runs before its first block, and for ``min_calls`` calls at least where there is time.
+        warm_up_calls: For how many calls it does so at least, however long they take.
+        look_calls: For how many calls the first launch of a cell warms up, to see after how many they get no faster;
+            0 does not look.
+        look: How long that may take.
+        look_share: How much of the time that is left it may take for all cells together.
         min_calls: Timed samples that a round has at least, where there is time for them.
+        calls_per_stream: Timed samples that a round has at least for each inference in flight, in groups with streams,
+            where there is time for them.
+        behind: A row that the first block of a launch shows to take more than so many times what the best one of the
+            launch takes is timed in no further block of it; 0 times every row in every block.
         round_seconds: How long a round at least lasts, in groups without streams.
         stream_round_seconds: How long it at least lasts where a cell of the group keeps several inferences in flight.
         settle: How long a cell runs untimed at the start of each round, after it was thawed; at most twice that.
@@ -70,7 +96,13 @@ class Timing:
     tail: bool = False
     tail_calls: int = 1000
     warm_up: float = 0.3
+    warm_up_calls: int = 0
+    look_calls: int = 300
+    look: float = 10.0
+    look_share: float = 0.15
     min_calls: int = 3
+    calls_per_stream: int = 4
+    behind: float = 0.0
     round_seconds: float = 0.025
     stream_round_seconds: float = 0.05
     settle: float = 0.005

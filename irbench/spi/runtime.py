@@ -242,6 +242,9 @@ class UsageWriter(Protocol):
     def usage(self, model: UsedModel, load: Load, device: str, /) -> str:
         """Return Python that compiles a model as a load asks for, and calls it.
 
+        With one stream its last line is one call: it reads ``inputs``, arrays by input name, and what it answers is in
+        ``outputs``, a sequence or a mapping in the order of the model's outputs.
+
         Args:
             model: What is compiled.
             load: How it is driven; what several processes share is the caller's.

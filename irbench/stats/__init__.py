@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irbench.stats.blocks import processors_in_use
+    from irbench.stats.objective import round_cost_ns
     from irbench.stats.observed import clean_blocks
     from irbench.stats.planning import (
         GUESSED_START_S,
         LaunchCost,
         Room,
+        behind,
         block_order,
         calls_per_sample,
         expected_seconds,
@@ -43,6 +45,7 @@ __all__ = [
     "Pace",
     "Room",
     "Scatter",
+    "behind",
     "block_order",
     "calls_per_sample",
     "clean_blocks",
@@ -61,6 +64,7 @@ __all__ = [
     "outlook",
     "parts_of",
     "processors_in_use",
+    "round_cost_ns",
     "same_mix",
     "samples_per_round",
     "scatters",
@@ -76,6 +80,7 @@ _MODULES = {
     "Pace": "stopping",
     "Room": "planning",
     "Scatter": "scatter",
+    "behind": "planning",
     "block_order": "planning",
     "calls_per_sample": "planning",
     "clean_blocks": "observed",
@@ -95,6 +100,7 @@ _MODULES = {
     "outlook": "stopping",
     "parts_of": "planning",
     "processors_in_use": "blocks",
+    "round_cost_ns": "objective",
     "same_mix": "turns",
     "samples_per_round": "planning",
     "scatters": "stopping",

@@ -15,9 +15,10 @@ from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdPhasesMs, 
 from irbench.notices import Mark
 from irbench.row_figures import Spans, Speedup
 from irbench.spec import Timing
-from irbench.stats.compare import direction_confidence, holm_intervals, verdict
+from irbench.stats.compare import direction_confidence, excludes_zero, holm_intervals, verdict
 from irbench.stats.estimators import median
 from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
+from irbench.stats.row_precision import RowPrecision
 
 __all__ = ["cold_speedups", "derive_cold_table", "with_figures"]
 
@@ -31,7 +32,7 @@ def derive_cold_table(table: ColdTable, asked: str | None, timing: Timing, *, al
         table: With launches; what figures it has are ignored.
         asked: The id of the cell that was asked to be the baseline; another is taken where it has no figures.
         timing: Confidence, and the band that is called the same.
-        allow_mixed: Whether rows of different effective precision are compared.
+        allow_mixed: Whether rows are compared whose runtimes chose different precisions by themselves.
     """
     figured = [with_figures(row, timing.confidence) for row in table.rows]
     baseline = _baseline(figured, asked)
@@ -57,7 +58,7 @@ def with_figures(row: ColdRow, confidence: float) -> ColdRow:
     reads = [launch.read_bytes for launch in row.launches if launch.read_bytes is not None]
     return replace(
         row,
-        ready_ms=Spans(span.value, span.low, span.high),
+        ready_ms=Spans(span.value, **span.ends()),
         ready_confidence=span.confidence,
         phases_ms=ColdPhasesMs(*(_median_ms(row.launches, phase) for phase in COLD_PHASES)),
         resident_share=median(shares) if shares else None,
@@ -95,11 +96,13 @@ def _baseline(rows: Sequence[ColdRow], asked: str | None) -> ColdRow | None:
 
 
 def _is_compared(row: ColdRow, baseline: ColdRow, allow_mixed: bool) -> bool:
-    return row.state == "ok" and row.ready_ms is not None and (allow_mixed or _precision(row) == _precision(baseline))
+    own, others = _precision(row), _precision(baseline)
+    return row.state == "ok" and row.ready_ms is not None and (allow_mixed or own.is_comparable(others))
 
 
-def _precision(row: ColdRow) -> str:
-    return str(row.effective.get("precision", row.requested.precision))
+def _precision(row: ColdRow) -> RowPrecision:
+    # a table of cold starts has one model, so that no other file can be named for a row
+    return RowPrecision(row.requested.precision, "", str(row.effective.get("precision", row.requested.precision)))
 
 
 def _marked(speedup: Speedup | None, row: ColdRow, baseline: ColdRow | None, table: ColdTable) -> Speedup | None:
@@ -107,9 +110,10 @@ def _marked(speedup: Speedup | None, row: ColdRow, baseline: ColdRow | None, tab
     if speedup is None or baseline is None:
         return speedup
     speedup = replace(speedup, verified=table.verified_against is not None)
-    if _precision(row) == _precision(baseline):
+    own, others = _precision(row).computed, _precision(baseline).computed
+    if own == others:
         return speedup
-    facts = {"precision": _precision(row), "baseline_precision": _precision(baseline)}
+    facts = {"precision": own, "baseline_precision": others}
     return replace(speedup, reason=Mark("other-precision", facts))
 
 
@@ -141,12 +145,12 @@ def _speedup(interval: Interval, ratios: Sequence[float], timing: Timing) -> Spe
     value = math.exp(interval.value)
     return Speedup(
         value=value,
-        low=math.exp(interval.low),
-        high=math.exp(interval.high),
+        **interval.ends(math.exp),
         verdict=verdict(interval, timing),
-        excludes_one=interval.low > 0 or interval.high < 0,
+        excludes_one=excludes_zero(interval),
         all_blocks_value=value,
         launches=interval.count,
-        confidence=None if interval.confidence is None else timing.confidence,
+        confidence=interval.confidence,
+        table_confidence=None if interval.confidence is None else timing.confidence,
         direction_confidence=direction_confidence(ratios, timing),
     )

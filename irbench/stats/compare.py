@@ -11,7 +11,15 @@ from irbench.spec import Timing
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import Observed, log_ratio_of_launch
 
-__all__ = ["direction_confidence", "holm_intervals", "launch_ratios", "speedups", "verdict", "within_band"]
+__all__ = [
+    "direction_confidence",
+    "excludes_zero",
+    "holm_intervals",
+    "launch_ratios",
+    "speedups",
+    "verdict",
+    "within_band",
+]
 
 _LEVELS = (0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 
@@ -59,11 +67,7 @@ def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dic
     left = dict(ratios)
     while left:
         tried = {name: _nested(values, len(left), timing) for name, values in left.items()}
-        clear = [
-            name
-            for name, interval in tried.items()
-            if interval.confidence is not None and (interval.low > 0 or interval.high < 0)
-        ]
+        clear = [name for name, interval in tried.items() if excludes_zero(interval)]
         if not clear:
             return {**found, **tried}
         clearest = max(clear, key=lambda name: abs(tried[name].value) - tried[name].half_width)
@@ -79,7 +83,7 @@ def _nested(values: Sequence[float], claims: int, timing: Timing) -> Interval:
     strict confidence may lie deeper at some look, because they saved their misses for it.
     """
     misses = [(1 - timing.confidence) / count for count in range(1, claims + 1)]
-    intervals = [interval_at(values, looks_of(timing), 1 - miss) for miss in misses]
+    intervals = [interval_at(values, looks_of(timing), round(1 - miss, 12)) for miss in misses]
     return replace(
         intervals[-1],
         low=min(interval.low for interval in intervals),
@@ -96,6 +100,11 @@ def direction_confidence(values: Sequence[float], timing: Timing) -> float | Non
             break
         highest = confidence
     return highest
+
+
+def excludes_zero(interval: Interval) -> bool:
+    """Whether there is an interval, and it leaves 0 out."""
+    return interval.confidence is not None and (interval.low > 0 or interval.high < 0)
 
 
 def verdict(faster: Interval, timing: Timing) -> Verdict:
@@ -130,14 +139,14 @@ def _over_all_blocks(
 def _speedup(faster: Interval, ratios: Sequence[float], everything: Interval, timing: Timing) -> Speedup:
     return Speedup(
         value=math.exp(faster.value),
-        low=math.exp(faster.low),
-        high=math.exp(faster.high),
+        **faster.ends(math.exp),
         verdict=verdict(faster, timing),
-        excludes_one=faster.low > 0 or faster.high < 0,
+        excludes_one=excludes_zero(faster),
         all_blocks_value=math.exp(everything.value),
         all_blocks_verdict=verdict(everything, timing),
         launches=faster.count,
-        confidence=None if faster.confidence is None else timing.confidence,
+        confidence=faster.confidence,
+        table_confidence=None if faster.confidence is None else timing.confidence,
         direction_confidence=direction_confidence(ratios, timing),
         assumes_one_mode=faster.assumes_one_mode,
     )

@@ -8,15 +8,19 @@ from typing import Any
 
 from irbench.notices import Warn
 from irbench.stats.dependence import dependence_warnings
-from irbench.stats.doubts import log_ratio_by_launch, mostly_disturbed
-from irbench.stats.figures import frames_by_launch, sustained_by_launch
+from irbench.stats.doubts import log_ratio_by_launch
+from irbench.stats.figures import frames_by_launch, rounds_that_count, sustained_by_launch
 from irbench.stats.machine_warnings import machine_warnings
 from irbench.stats.modes import mode_warnings
+from irbench.stats.observed import mostly_disturbed
+from irbench.stats.orders import as_facts, order_conflicts
 from irbench.stats.paced import paced_rate_by_launch, reversed_pairs
 from irbench.stats.race import aim_of
 from irbench.stats.scatter import scatter_of
 from irbench.stats.scene import Scene
+from irbench.stats.starvation import in_flight
 from irbench.stats.stopping import launches_to_reach
+from irbench.stats.warm_up_warnings import warm_up_warnings
 
 __all__ = ["find_warnings"]
 
@@ -31,8 +35,15 @@ def find_warnings(scene: Scene) -> tuple[Warn, ...]:
 
     Where most blocks were disturbed that is said, and nothing is made of what the disturbance did to the figures.
     """
-    first = (*_baseline_replaced(scene), *_too_few_launches(scene), *machine_warnings(scene))
-    if mostly_disturbed(scene):
+    first = (
+        *_baseline_replaced(scene),
+        *_starved_streams(scene),
+        *_too_few_launches(scene),
+        *machine_warnings(scene),
+        *warm_up_warnings(scene),
+        *_orders_differ(scene),
+    )
+    if mostly_disturbed(scene.launches) and scene.launches[0].reduction != "quiet-launches":
         return first
     return (
         *first,
@@ -46,10 +57,30 @@ def find_warnings(scene: Scene) -> tuple[Warn, ...]:
     )
 
 
+def _orders_differ(scene: Scene) -> Iterator[Warn]:
+    rows = [as_facts(found) for found in order_conflicts(scene)]
+    if rows:
+        launches, is_preview = scene.fewest_launches, scene.fewest_launches < scene.timing.min_launches
+        yield Warn("orders-differ", {"rows": rows, "launches": launches, "preview": is_preview})
+
+
 def _baseline_replaced(scene: Scene) -> Iterator[Warn]:
     asked, used = scene.group.baseline, scene.standing.baseline
     if scene.records and used is not None and used != asked:
         yield Warn("baseline-replaced", {"asked": asked, "used": used})
+
+
+def _starved_streams(scene: Scene) -> Iterator[Warn]:
+    rows: list[dict[str, Any]] = []
+    for cell in scene.group.cells:
+        rounds = rounds_that_count(scene.records, scene.launches, cell.id)
+        found = in_flight(rounds, cell)
+        if found is not None and found.some_starve:
+            oldest_ms = None if found.oldest_ns is None else found.oldest_ns / 1e6
+            facts = {"asked": found.asked, "found": found.found, "open_share": found.open_share}
+            rows.append({"cell": cell.id, **facts, "oldest_ms": oldest_ms})
+    if rows:
+        yield Warn("starved-streams", {"rows": rows})
 
 
 def _too_few_launches(scene: Scene) -> Iterator[Warn]:
@@ -99,7 +130,7 @@ def _excluded_blocks_matter(scene: Scene) -> Iterator[Warn]:
         speedup = scene.rows[cell].speedup
         if speedup is None:
             continue
-        moves = not speedup.low <= speedup.all_blocks_value <= speedup.high
+        moves = speedup.moves_with_all_blocks
         if moves or speedup.all_blocks_verdict != speedup.verdict:
             verdicts = {"verdict": speedup.verdict, "all_blocks_verdict": speedup.all_blocks_verdict}
             rows.append({"cell": cell, "moves": moves, "all_blocks_value": speedup.all_blocks_value, **verdicts})
@@ -149,9 +180,10 @@ def _contradicting(scene: Scene, figure: Callable[[str], Mapping[int, float]], b
     for cell in scene.rivals if baseline is not None else ():
         row = scene.rows[cell]
         ratio = log_ratio_by_launch(figure(cell), figure(baseline), scene) if baseline is not None else None
-        if row.speedup is None or ratio is None or ratio.confidence is None:
+        ends = None if row.speedup is None else row.speedup.ends
+        if row.speedup is None or ends is None or ratio is None or ratio.confidence is None:
             continue
-        above = ratio.low > math.log(row.speedup.high) + math.log1p(beyond)
-        if above or ratio.high < math.log(row.speedup.low) - math.log1p(beyond):
+        above = ratio.low > math.log(ends.high) + math.log1p(beyond)
+        if above or ratio.high < math.log(ends.low) - math.log1p(beyond):
             found.append({"cell": cell, "ratio": math.exp(ratio.value), "speedup": row.speedup.value})
     return found

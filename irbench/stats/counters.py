@@ -74,8 +74,7 @@ def _over_launches(
     return replace(
         figure,
         value=span.value,
-        low=span.low,
-        high=span.high,
+        **span.ends(),
         confidence=span.confidence,
         launches=len(values),
         running_share=min((_running_share(figure.name, counts) for counts in counted), default=1.0),

@@ -10,29 +10,33 @@ from irbench.result import NoWinner
 from irbench.stats.compare import launch_ratios
 from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.intervals import Interval, interval_at, looks_of
+from irbench.stats.observed import is_as_loaded, mostly_disturbed
 from irbench.stats.scene import Scene
 from irbench.stats.winner import LeadEstimate
 
-__all__ = ["doubt", "log_ratio_by_launch", "mostly_disturbed"]
-
-_MOSTLY = 0.5
+__all__ = ["doubt", "log_ratio_by_launch"]
 
 
 def doubt(scene: Scene, finding: LeadEstimate) -> NoWinner | None:
     """Return what forbids to call the leader the fastest; ``None`` where nothing does.
 
-    A machine that disturbed most blocks says nothing of the cells. A leader by the median that its rival beats in
-    throughput, over all blocks, or running alone, in the median over launches by more than counts as the same, is not
-    the fastest for everybody.
+    A machine that disturbed most blocks says nothing of the cells where it is not known in whose turns. Where it is,
+    the claim is of the machine as loaded as it was, and holds unless cells met unequal loads. A leader by the median
+    that its rival beats in throughput, over all blocks, or running alone, in the median over launches by more than
+    counts as the same, is not the fastest for everybody.
     """
-    if mostly_disturbed(scene):
+    if finding.reason == "preview":
+        return None  # what is missing first are launches
+    if is_as_loaded(scene.launches):
+        return None if scene.uneven_load is None else "uneven-load"
+    if mostly_disturbed(scene.launches) and scene.launches[0].reduction == "usual":
         return "busy"
     leader, rival = finding.leader, finding.rival
     if finding.reason is not None or leader is None or rival is None:
         return None
     edge = -math.log1p(scene.timing.within)
     everything = launch_ratios(scene.launches, rival, leader, all_blocks=True)
-    if everything and statistics.median(everything) < edge:
+    if scene.launches[0].reduction == "usual" and everything and statistics.median(everything) < edge:
         return "all-blocks-disagree"
     if scene.group.goal is not None and scene.group.objective != "fps":
         return None  # a row that is best in what was asked for need not be so in throughput
@@ -43,12 +47,6 @@ def doubt(scene: Scene, finding: LeadEstimate) -> NoWinner | None:
     alone = log_ratio_by_launch(_alone(scene, leader), _alone(scene, rival), scene)
     disagrees = alone is not None and alone.confidence is not None and alone.value < edge
     return "sustained-disagrees" if disagrees else None
-
-
-def mostly_disturbed(scene: Scene) -> bool:
-    """Whether something outside disturbed more than half of all blocks, counted or not."""
-    blocks = sum(len(launch.blocks) for launch in scene.launches)
-    return sum(len(launch.dirty) for launch in scene.launches) > _MOSTLY * blocks
 
 
 def log_ratio_by_launch(own: Mapping[int, float], other: Mapping[int, float], scene: Scene) -> Interval | None:

@@ -97,7 +97,7 @@ def energy_above_idle_span(uses: Sequence[LaunchEnergyUse], timing: Timing) -> S
     if not above:
         return None
     interval = interval_at(above, looks_of(timing), timing.confidence)
-    return Spans(interval.value, interval.low, interval.high)
+    return Spans(interval.value, **interval.ends())
 
 
 def _use(run: Sustained, idle: EnergyReading | None) -> LaunchEnergyUse | None:

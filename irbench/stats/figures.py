@@ -105,7 +105,7 @@ def positive_span(values: Sequence[float], timing: Timing, all_blocks_value: flo
     """Return the interval over launches of a figure that is above 0, made on its logarithm so that its ends are too."""
     logs = [math.log(max(value, _SMALLEST)) for value in values]
     interval = interval_at(logs, looks_of(timing), timing.confidence)
-    return Spans(math.exp(interval.value), math.exp(interval.low), math.exp(interval.high), all_blocks_value)
+    return Spans(math.exp(interval.value), all_blocks_value=all_blocks_value, **interval.ends(math.exp))
 
 
 def latency_ms(rounds: Rounds, tails: Sequence[NDArray[np.int64]], timing: Timing) -> LatencyMs:

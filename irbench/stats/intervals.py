@@ -25,9 +25,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypedDict
 
 from irbench.spec import Timing
 
@@ -64,6 +65,15 @@ class Bound:
     stretch: float = 0.0
 
 
+class EndFields(TypedDict):
+    """The fields of a row's figure that say between which values it lies: :class:`irbench.row_figures.WithEnds`."""
+
+    low: float | None
+    high: float | None
+    range_low: float | None
+    range_high: float | None
+
+
 @dataclass(frozen=True)
 class Interval:
     """A median with an interval around it, in the unit of the values.
@@ -89,6 +99,19 @@ class Interval:
     def half_width(self) -> float:
         """Half the distance between the ends."""
         return (self.high - self.low) / 2
+
+    def ends(self, unit: Callable[[float], float] = float) -> EndFields:
+        """Return its ends as rows have them: those of an interval, or of a range; neither with a single value.
+
+        Args:
+            unit: Makes the figure's unit of the values', in the same order.
+        """
+        low, high = unit(self.low), unit(self.high)
+        if self.confidence is not None:
+            return EndFields(low=low, high=high, range_low=None, range_high=None)
+        if self.count < 2:
+            return EndFields(low=None, high=None, range_low=None, range_high=None)
+        return EndFields(low=None, high=None, range_low=low, range_high=high)
 
     @property
     def assumes_one_mode(self) -> bool:

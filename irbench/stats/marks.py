@@ -13,6 +13,7 @@ from irbench.spec import Cell
 from irbench.stats.effective import changing
 from irbench.stats.paced import late_mark
 from irbench.stats.standing import Standing, first_launch
+from irbench.stats.starvation import in_flight
 
 __all__ = ["marks_of"]
 
@@ -28,6 +29,7 @@ def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) ->
     return (
         *_oversubscribed(cell, records),
         *late_mark(records, cell.id),
+        *_starved(cell, records),
         *_over_launches(cell, records),
         *_unlike(cell, standing),
         *_mixed(cell, standing),
@@ -49,6 +51,13 @@ def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mar
     if known and cell.load.streams > min(known):
         facts = {"streams": cell.load.streams, "threads": known[0], "requested_threads": cell.load.threads}
         yield Mark("oversubscribed", facts)
+
+
+def _starved(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:
+    own = [(measured, round_) for record in records for measured in record.cells for round_ in measured.rounds]
+    found = in_flight([pair for pair in own if pair[0].cell == cell.id], cell)
+    if found is not None and found.some_starve:
+        yield Mark("starved-streams", {"asked": found.asked, "found": found.found})
 
 
 def _over_launches(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from irbench.record import BlockEvidence, CellLaunch, LaunchRecord, Round
 from irbench.spec import Group, Timing
@@ -12,7 +15,25 @@ from irbench.stats.blocks import dirty_blocks
 from irbench.stats.estimators import hodges_lehmann
 from irbench.stats.objective import round_cost_ns
 
-__all__ = ["Blocks", "Observed", "clean_blocks", "log_level", "log_ratio_of_launch", "observe", "sort_blocks"]
+__all__ = [
+    "Blocks",
+    "Observed",
+    "Reduction",
+    "clean_blocks",
+    "is_as_loaded",
+    "log_level",
+    "log_ratio_of_launch",
+    "mostly_disturbed",
+    "observe",
+    "sort_blocks",
+]
+
+Reduction: TypeAlias = Literal["usual", "quiet-launches", "as-loaded"]
+"""How the launches of a table are reduced. ``usual``: by the blocks that count. Where most blocks were disturbed,
+``quiet-launches``: by the undisturbed blocks of those launches that have enough, if these are enough launches; or
+``as-loaded``: by the mean over all blocks, which says how rows do on the machine as loaded as it was."""
+
+_MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
@@ -36,9 +57,11 @@ class Observed(Blocks):
 
     Attributes:
         log_ns: Natural logarithm of what is compared, in nanoseconds, by cell id, then by block.
+        reduction: How blocks become a figure of the launch, and which launches and blocks count.
     """
 
     log_ns: Mapping[str, Mapping[int, float]]
+    reduction: Reduction = field(default="usual", kw_only=True)
 
     @property
     def too_few_clean(self) -> bool:
@@ -46,35 +69,109 @@ class Observed(Blocks):
         return bool(self.dirty & self.counted)
 
 
-def observe(group: Group, records: Sequence[LaunchRecord], timing: Timing) -> tuple[Observed, ...]:
+def observe(
+    group: Group, records: Sequence[LaunchRecord], timing: Timing, reduction: Reduction | None = None
+) -> tuple[Observed, ...]:
     """Return each launch reduced.
 
     Args:
         group: Says what cells are compared by.
         records: The group's launches.
         timing: Says which blocks are dirty, and how many clean ones are enough (``min_blocks``).
+        reduction: How; unless given, as what the kernel reported of all launches together allows, never their times.
     """
+    found = tuple(sort_blocks(record, timing) for record in records)
+    if reduction is None:
+        reduction = _reduction(records, found, timing)
     batches = {cell.id: cell.load.batch for cell in group.cells}
-    cost_ns = round_cost_ns(group.objective)
+    cost_ns = round_cost_ns(group.objective, adds_up=reduction == "as-loaded")
 
     def log_cost(cell: CellLaunch, round_: Round) -> float:
         return math.log(cost_ns(cell, round_, batches.get(cell.cell, 1)))
 
-    return tuple(_observe_one(record, timing, log_cost) for record in records)
+    return tuple(
+        _observe_one(record, _counted(blocks, reduction, timing), log_cost, reduction)
+        for record, blocks in zip(records, found, strict=True)
+    )
+
+
+def mostly_disturbed(launches: Sequence[Blocks]) -> bool:
+    """Whether something outside disturbed more than half of all blocks, counted or not."""
+    return sum(len(launch.dirty) for launch in launches) > _MOSTLY * sum(len(launch.blocks) for launch in launches)
+
+
+def is_as_loaded(launches: Sequence[Observed]) -> bool:
+    """Whether the figures are those of the machine as loaded as it was."""
+    return any(launch.reduction == "as-loaded" for launch in launches)
+
+
+def _reduction(records: Sequence[LaunchRecord], found: Sequence[Blocks], timing: Timing) -> Reduction:
+    if not mostly_disturbed(found):
+        return "usual"
+    quiet = [record for record, blocks in zip(records, found, strict=True) if _has_enough(blocks, timing)]
+    wanted, enough = (_launched_often(launched, timing.min_launches) for launched in (records, quiet))
+    if wanted and wanted == enough:
+        return "quiet-launches"
+    return "as-loaded" if _knows_whose_turn(records) else "usual"
+
+
+def _launched_often(records: Iterable[LaunchRecord], least: int) -> set[str]:
+    """Return the cells that are in so many launches at least."""
+    counts = Counter(cell.cell for record in records for cell in record.cells)
+    return {cell for cell, count in counts.items() if count >= least}
+
+
+def _has_enough(blocks: Blocks, timing: Timing) -> bool:
+    return len(blocks.blocks - blocks.dirty) >= timing.min_blocks
+
+
+def _knows_whose_turn(records: Sequence[LaunchRecord]) -> bool:
+    """Whether it is known how much of the load fell into the turns of each cell, and the load is not the cells' own.
+
+    A quota that a cell has used up throttles the one after it.
+    """
+    rounds = [round_ for record in records for cell in record.cells for round_ in cell.rounds]
+    blocks = [block for record in records for block in record.blocks]
+    throttled = sum(block.throttled_ns > 0 for block in blocks)
+    known = all(round_.evidence.foreign_cpu_ns is not None for round_ in rounds)
+    return known and throttled <= _MOSTLY * len(blocks)
+
+
+def _counted(blocks: Blocks, reduction: Reduction, timing: Timing) -> Blocks:
+    if reduction == "as-loaded":
+        return replace(blocks, counted=blocks.blocks)
+    if reduction == "quiet-launches" and not _has_enough(blocks, timing):
+        return replace(blocks, counted=frozenset())
+    return blocks
 
 
 def log_ratio_of_launch(observed: Observed, cell: str, other: str, *, all_blocks: bool = False) -> float | None:
-    """Return the Hodges-Lehmann estimate over blocks of ln(cell) - ln(other); ``None`` without a common block."""
+    """Return what a launch says of ln(cell) - ln(other); ``None`` without a common block.
+
+    It is the Hodges-Lehmann estimate over blocks; as loaded, the difference of the logarithms of two means.
+    """
     own, others = observed.log_ns.get(cell, {}), observed.log_ns.get(other, {})
-    common = own.keys() & others.keys() & (observed.blocks if all_blocks else observed.counted)
-    return hodges_lehmann([own[block] - others[block] for block in sorted(common)]) if common else None
+    common = sorted(own.keys() & others.keys() & (observed.blocks if all_blocks else observed.counted))
+    if not common:
+        return None
+    if observed.reduction == "as-loaded":
+        return _log_mean([own[block] for block in common]) - _log_mean([others[block] for block in common])
+    return hodges_lehmann([own[block] - others[block] for block in common])
 
 
 def log_level(observed: Observed, cell: str) -> float | None:
-    """Return the Hodges-Lehmann estimate over blocks of a cell's own ln(ns); ``None`` where it did not measure."""
+    """Return what a launch says of a cell's own ln(ns), as its ratios; ``None`` where it did not measure."""
     own = observed.log_ns.get(cell, {})
-    counted = sorted(own.keys() & observed.counted)
-    return hodges_lehmann([own[block] for block in counted]) if counted else None
+    counted = [own[block] for block in sorted(own.keys() & observed.counted)]
+    if not counted:
+        return None
+    return _log_mean(counted) if observed.reduction == "as-loaded" else hodges_lehmann(counted)
+
+
+def _log_mean(logs: Sequence[float]) -> float:
+    """Return the logarithm of the mean of what these are the logarithms of."""
+    most = max(logs)
+    return most + math.log(statistics.fmean(math.exp(value - most) for value in logs))
 
 
 def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
@@ -102,14 +199,18 @@ def clean_blocks(
     return frozenset(round_.block for round_ in counted) - dirty_blocks(counted, own, timing, processors)
 
 
-def _observe_one(record: LaunchRecord, timing: Timing, log_cost: Callable[[CellLaunch, Round], float]) -> Observed:
-    found = sort_blocks(record, timing)
+def _observe_one(
+    record: LaunchRecord, found: Blocks, log_cost: Callable[[CellLaunch, Round], float], reduction: Reduction
+) -> Observed:
+    # a launch of which nothing counts measured no cell, and another one is wanted for it
+    cells = record.cells if found.counted or not found.blocks else ()
     return Observed(
         blocks=found.blocks,
         dirty=found.dirty,
         counted=found.counted,
         log_ns={
             cell.cell: {round_.block: log_cost(cell, round_) for round_ in cell.rounds if round_.block in found.blocks}
-            for cell in record.cells
+            for cell in cells
         },
+        reduction=reduction,
     )

@@ -14,6 +14,7 @@ __all__ = [
     "GUESSED_START_S",
     "LaunchCost",
     "Room",
+    "behind",
     "block_order",
     "calls_per_sample",
     "expected_seconds",
@@ -35,7 +36,6 @@ _SHORT_CALL_NS = 20_000
 _SHORTEST_SAMPLE_NS = 50_000
 _FARTHEST = 4.0
 """Cells whose calls differ more than this take their own numbers of samples; a common one makes slow rounds long."""
-_COMPLETIONS_PER_STREAM = 4
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def samples_per_round(completion_ns: Mapping[str, float], streams: Mapping[str, 
     whole bursts leave no remainder in completions per window.
 
     At least ``timing.min_calls``, and enough that a round lasts ``timing.round_seconds``. In a group with streams
-    ``timing.stream_round_seconds`` and four times as many as streams. All cells take as many as the fastest
-    needs, unless their calls differ more than fourfold.
+    ``timing.stream_round_seconds``, and ``timing.calls_per_stream`` for each stream. All cells take as many as the
+    fastest needs, unless their calls differ more than fourfold.
 
     Args:
         completion_ns: Time per completed call seen in the warm-up, in nanoseconds, by cell id.
@@ -107,10 +107,10 @@ def samples_per_round(completion_ns: Mapping[str, float], streams: Mapping[str, 
     with_streams = any(streams[cell] > 1 for cell in completion_ns)
     round_ns = 1e9 * (timing.stream_round_seconds if with_streams else timing.round_seconds)
     needed = {
-        cell: _odd(
+        cell: math.ceil(
             max(
                 timing.min_calls,
-                _COMPLETIONS_PER_STREAM * streams[cell] if with_streams else 0,
+                timing.calls_per_stream * streams[cell] if with_streams else 0,
                 round_ns / (call_ns * (calls_per_sample(call_ns) if streams[cell] == 1 else 1)),
             )
         )
@@ -155,6 +155,17 @@ def block_order(
     order = list(cells)
     generator.shuffle(order)
     return tuple(order)
+
+
+def behind(costs: Mapping[str, float], timing: Timing) -> frozenset[str]:
+    """Return the cells that take no further block of a launch: far behind the best, where the protocol says how far.
+
+    Args:
+        costs: What each cell's first round took, by what cells are compared by.
+        timing: The protocol's numbers.
+    """
+    limit = timing.behind * min(costs.values(), default=0.0)
+    return frozenset(cell for cell, cost in costs.items() if timing.behind and cost > limit)
 
 
 def launch_size(timing: Timing, cost: LaunchCost, room: Room, scatters: Sequence[Scatter]) -> Timing:
@@ -264,10 +275,6 @@ def parts_of(cells: int, most: int) -> int:
     return max(1, math.ceil((cells - 1) / (most - 1)))
 
 
-def _odd(count: float) -> int:
-    return math.ceil(count) | 1
-
-
 def whole_streams(samples: int, streams: int) -> int:
-    """Return the next multiple of the streams; without streams any number will do."""
-    return samples if streams == 1 else math.ceil(samples / streams) * streams
+    """Return the next multiple of the streams; without streams the next odd number."""
+    return samples | 1 if streams == 1 else math.ceil(samples / streams) * streams

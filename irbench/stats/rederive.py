@@ -18,11 +18,12 @@ from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.counters import derive_counter_table
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.stats.observed import Observed, observe
+from irbench.stats.row_precision import compares_all
 from irbench.stats.soak import derive_soak_table
 from irbench.stats.standing import Admission
 from irbench.stats.summary import summarise
 
-__all__ = ["observed_launches", "planned_timing", "rederive", "stored_admission", "stored_group"]
+__all__ = ["observed_launches", "planned_mixing", "planned_timing", "rederive", "stored_admission", "stored_group"]
 
 _Kind = TypeVar("_Kind")
 
@@ -40,7 +41,7 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
         IrbenchError: The document does not say what its tables were made from.
     """
     groups = enumerate(document.groups)
-    timing, mixed = planned_timing(document.plan), bool(document.plan.get("allow_mixed"))
+    timing, mixed = planned_timing(document.plan), planned_mixing(document.plan)
     return replace(
         document,
         groups=tuple(
@@ -114,7 +115,12 @@ def observed_launches(
     """
     alike = tuple(other.id for other in table.cells if (other.mode, other.batch) == (row.mode, row.batch))
     group = replace(_group(table, Basis(alike, row.id, timing.budget, 0, 0)), goal=None)
-    return observe(group, records, timing)
+    return observe(group, records, timing, "usual")
+
+
+def planned_mixing(plan: Mapping[str, Any]) -> bool:
+    """Whether a stored plan compares rows whatever precisions their runtimes chose; see :func:`compares_all`."""
+    return compares_all(plan.get("precisions"), allow_mixed=bool(plan.get("allow_mixed")))
 
 
 def stored_group(table: GroupResult) -> Group:
@@ -133,7 +139,7 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
         _group(table, basis),
         records,
         replace(timing, budget=basis.budget_s),
-        stored_admission(table, records, allow_mixed=bool(document.plan.get("allow_mixed"))),
+        stored_admission(table, records, allow_mixed=planned_mixing(document.plan)),
         stopped_by=table.stopped_by,
         seconds=table.seconds,
         remarks=table.warnings[: len(table.warnings) - basis.derived_warnings],

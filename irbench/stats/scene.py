@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irbench.record import BlockEvidence, CellLaunch, LaunchRecord
-from irbench.result import CellResult, StoppedBy
+from irbench.result import CellResult, StoppedBy, UnevenLoad
 from irbench.spec import Group, Timing
 from irbench.stats.observed import Observed
 from irbench.stats.standing import Standing
@@ -27,6 +27,8 @@ class Scene:
         timing: The protocol's numbers.
         stopped_by: Why it ended.
         seconds: Wall time it took.
+        uneven_load: Where other programs were busier in the turns of one cell than is fair; ``None`` where they were
+            not, or where the figures are not those of a busy machine.
     """
 
     group: Group
@@ -37,6 +39,7 @@ class Scene:
     timing: Timing
     stopped_by: StoppedBy
     seconds: float
+    uneven_load: UnevenLoad | None = None
 
     @property
     def blocks(self) -> tuple[BlockEvidence, ...]:

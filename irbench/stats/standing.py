@@ -10,6 +10,7 @@ from irbench.record import CellLaunch, Failure, LaunchRecord
 from irbench.result import State
 from irbench.spec import Cell, Disagreement, Group, Scalar
 from irbench.stats.effective import changing
+from irbench.stats.row_precision import RowPrecision
 
 __all__ = ["Admission", "Standing", "decide_standing", "first_launch"]
 
@@ -23,7 +24,7 @@ class Admission:
             reads no graph, at ``accuracy`` their answers are not as good as was asked for, and at any other one the
             graph could not be made.
         mismatches: Cells whose outputs are wrong, with the judgement.
-        allow_mixed: Whether cells of different effective precision are compared, which marks them.
+        allow_mixed: Whether cells are compared whose runtimes chose different precisions by themselves.
     """
 
     absent: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
@@ -91,7 +92,7 @@ def decide_standing(group: Group, records: Sequence[LaunchRecord], admission: Ad
     """Decide every cell's part after these launches.
 
     The baseline is the group's own where it is ``ok``, otherwise the next cell in the group's order that is.
-    Only cells that compute in the baseline's precision are compared, unless mixing is allowed.
+    A cell in another precision is compared where :meth:`.RowPrecision.is_comparable` says so, or mixing is allowed.
     """
     judged = {cell.id: _state(cell, records, admission) for cell in group.cells}
     states: dict[str, State] = {cell: state for cell, (state, _) in judged.items()}
@@ -102,12 +103,12 @@ def decide_standing(group: Group, records: Sequence[LaunchRecord], admission: Ad
     return Standing(
         states=states,
         failures={cell: failure for cell, (_, failure) in judged.items() if failure is not None},
-        precisions=precisions,
+        precisions={cell: precision.computed for cell, precision in precisions.items()},
         baseline=baseline,
         compared=tuple(
             cell
             for cell in healthy
-            if baseline is not None and (admission.allow_mixed or precisions[cell] == precisions[baseline])
+            if baseline is not None and (admission.allow_mixed or precisions[cell].is_comparable(precisions[baseline]))
         ),
         disagreements={cell: held.disagreement for cell, held in artifacts.items() if held.disagreement is not None},
         in_parts=_in_parts(records),
@@ -159,7 +160,8 @@ def _changed_precision(precisions: Sequence[Scalar]) -> Failure:
     )
 
 
-def _precision(cell: Cell, records: Sequence[LaunchRecord]) -> str:
+def _precision(cell: Cell, records: Sequence[LaunchRecord]) -> RowPrecision:
     launch = first_launch(records, cell.id)
     read_back = launch.effective.get("precision") if launch is not None else None
-    return cell.load.precision if read_back is None else str(read_back)
+    held = cell.artifact.precision if cell.artifact is not None else ""
+    return RowPrecision(cell.load.precision, held, cell.load.precision if read_back is None else str(read_back))

@@ -15,6 +15,7 @@ from irbench.record import LaunchRecord
 from irbench.result import (
     Basis,
     CellResult,
+    Condition,
     GroupResult,
     Lead,
     Requested,
@@ -50,10 +51,12 @@ from irbench.stats.figures import (
 from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.marks import marks_of
 from irbench.stats.notes import find_notes
-from irbench.stats.observed import Observed, observe
+from irbench.stats.observed import Observed, is_as_loaded, observe
+from irbench.stats.orders import order_conflicts, order_doubt
 from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
 from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
+from irbench.stats.uneven_load import uneven_load
 from irbench.stats.winner import LeadEstimate, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs
 
@@ -88,10 +91,13 @@ def summarise(
     rows = {cell.id: _row(cell, group, records, standing) for cell in group.cells}
     rows = {cell: _filled(row, records, launches, timing) for cell, row in rows.items()}
     rows = _compared(rows, records, launches, standing, timing)
+    uneven = uneven_load(group, records, launches, timing) if is_as_loaded(launches) else None
+    if uneven is not None:
+        rows = {cell: _without_verdict(row) for cell, row in rows.items()}
     finding = find_winner(launches, standing.candidates, timing, standing.link)
     ranking = _ranking(rows, launches, standing, finding)
     rows = {cell: rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))}
-    table = _table(Scene(group, records, launches, standing, rows, timing, stopped_by, seconds), finding)
+    table = _table(Scene(group, records, launches, standing, rows, timing, stopped_by, seconds, uneven), finding)
     return _with_references(replace(table, warnings=(*remarks, *table.warnings)), references or {}, group.baseline)
 
 
@@ -99,9 +105,10 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     """Return all that follows from the samples."""
     group, launches, timing = scene.group, scene.launches, scene.timing
     warnings, notes = find_warnings(scene), find_notes(scene)
-    lead = finding.as_lead(doubt(scene, finding))
+    condition: Condition | None = "busy" if is_as_loaded(launches) else None
+    lead = finding.as_lead(doubt(scene, finding) or order_doubt(finding, order_conflicts(scene)), condition)
     count = len(scene.records)
-    blocks = [len(launch.counted) for launch in launches]
+    blocks = [len(launch.counted) for launch in launches if launch.counted]
     return GroupResult(
         model=group.main.bundle.name,
         batch=group.main.batch,
@@ -128,6 +135,8 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
             derived_notes=len(notes),
         ),
         lead=lead,
+        condition=condition,
+        uneven_load=scene.uneven_load,
         goal=group.goal,
         given_inputs=given_inputs(group.main.feeding),
     )
@@ -142,9 +151,9 @@ def _with_references(table: GroupResult, references: Mapping[str, Reference], ba
 
 
 def _winner(lead: Lead | None) -> Winner | None:
-    if lead is None or lead.reason is not None:
+    if lead is None or lead.reason is not None or lead.low is None or lead.high is None:
         return None
-    return Winner(lead.cell, lead.rival, lead.value, lead.low, lead.high)
+    return Winner(lead.cell, lead.rival, lead.value, lead.low, lead.high, lead.condition)
 
 
 def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: Standing) -> CellResult:
@@ -260,6 +269,14 @@ def _with_reservations(
     """Return a speedup with why it is marked, and whether the answers behind it were checked."""
     verified = all(_is_verified(records, either) for either in (cell, baseline))
     return replace(speedup, reason=standing.mixed(cell), verified=verified)
+
+
+def _without_verdict(row: CellResult) -> CellResult:
+    """Return a row whose interval, being of unequal conditions, decides nothing."""
+    found = row.speedup
+    if found is None or found.verdict == "preview":
+        return row
+    return replace(row, speedup=replace(found, verdict="undecided", all_blocks_verdict="undecided"))
 
 
 def _is_verified(records: Sequence[LaunchRecord], cell: str) -> bool:

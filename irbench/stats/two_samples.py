@@ -1,9 +1,10 @@
 r"""How much two independent samples differ: the launches of two runs, which share nothing that could be paired.
 
-The estimate is that of Hodges and Lehmann, the median of all differences between a value of one sample and a value of
-the other. Its interval inverts the rank-sum test of Wilcoxon, Mann and Whitney, whose distribution is counted exactly:
-with m and n values, sorted differences D(1) <= ... <= D(mn) and U the number of differences below 0 where there is no
-shift, the interval from D(k) to D(mn + 1 - k) misses the shift with probability 2 P(U < k).
+The estimate is the difference of the two medians, which follows from the figures that are shown of each sample. The
+interval inverts the rank-sum test of Wilcoxon, Mann and Whitney, whose distribution is counted exactly: with m and n
+values, sorted differences D(1) <= ... <= D(mn) and U the number of differences below 0 where there is no shift, the
+interval from D(k) to D(mn + 1 - k) misses the shift with probability 2 P(U < k). Where the samples scatter so unevenly
+that the difference of the medians lies outside, the interval is widened to it, and holds with no less than before.
 
 It assumes that values are independent and that both samples scatter alike around their middle; nothing is assumed of
 the form of that scatter. Values that occur twice make it wider than it needs to be. With 4 and 4 values the widest
@@ -33,8 +34,9 @@ class Shift:
     """How far one sample lies above another, in the unit of the values.
 
     Attributes:
-        value: The median of all differences.
-        low: Lower end of the interval; the smallest difference where there are too few values for the confidence.
+        value: The difference of the medians.
+        low: Lower end of the interval, at most ``value``; the smallest difference where there are too few values for
+            the confidence.
         high: Upper end.
         confidence: That the interval holds the shift; ``None`` where there are too few values for it.
     """
@@ -43,6 +45,10 @@ class Shift:
     low: float
     high: float
     confidence: float | None
+
+    def around(self, value: float) -> Shift:
+        """Return the shift with another estimate, its interval widened to it where it lies outside."""
+        return Shift(value, min(self.low, value), max(self.high, value), self.confidence)
 
 
 def shift_between(base: Sequence[float], new: Sequence[float], confidence: float) -> Shift:
@@ -59,12 +65,8 @@ def shift_between(base: Sequence[float], new: Sequence[float], confidence: float
     differences = sorted(after - before for before in base for after in new)
     rank = _rank(len(base), len(new), round(1 - confidence, 12))
     place = max(rank, 1)
-    return Shift(
-        value=statistics.median(differences),
-        low=differences[place - 1],
-        high=differences[-place],
-        confidence=confidence if rank else None,
-    )
+    value = statistics.median(new) - statistics.median(base)
+    return Shift(value, differences[place - 1], differences[-place], confidence if rank else None).around(value)
 
 
 def reachable_confidence(base: int, new: int) -> float:

@@ -31,7 +31,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irbench.result import Lead, NoWinner
+from irbench.result import Condition, Lead, NoWinner
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios, within_band
 from irbench.stats.intervals import Interval, interval_at, looks_of
@@ -94,19 +94,19 @@ class LeadEstimate:
     rivals: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
     reason: NoWinner | None = None
 
-    def as_lead(self, reason: NoWinner | None = None) -> Lead | None:
-        """Return it for the document, with a reason from outside the comparison where there is one."""
+    def as_lead(self, reason: NoWinner | None = None, condition: Condition | None = None) -> Lead | None:
+        """Return it for the document, with a reason and a condition from outside the comparison where there are."""
         if self.leader is None or self.rival is None or self.ratio is None:
             return None
         return Lead(
             cell=self.leader,
             rival=self.rival,
             value=math.exp(self.ratio.value),
-            low=math.exp(self.ratio.low),
-            high=math.exp(self.ratio.high),
+            **self.ratio.ends(math.exp),
             launches=self.ratio.count,
             reason=reason or self.reason,
             assumes_one_mode=self.ratio.assumes_one_mode,
+            condition=condition,
         )
 
 

@@ -14,6 +14,7 @@ from irbench.errors import IrbenchError
 from irbench.result import SCHEMA_VERSION, GroupResult, RunDocument
 from irbench.store.format_1 import upgrade
 from irbench.store.json_bounds import require_bounded
+from irbench.store.older_ranges import with_ranges
 from irbench.store.ulid import is_ulid, seconds_of
 from irbench.system.document_damage import damage_text
 
@@ -49,7 +50,7 @@ def decode_document(data: bytes, name: str) -> RunDocument:
                 f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
                 hint="Update irbench: pip install --upgrade irbench",
             )
-        document = _decoded(data, version)
+        document = with_ranges(_decoded(data, version))
         _require_sense(document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
@@ -111,6 +112,9 @@ def _require_table(group: GroupResult) -> None:
     for what, found in (("winner", group.winner), ("leader", group.lead)):
         if found is not None and not rows.issuperset((found.cell, found.rival)):
             raise ValueError(f"the {what} of {group.model} is none of its rows")
+    uneven = group.uneven_load
+    if uneven is not None and not rows.issuperset((uneven.more, uneven.less)):
+        raise ValueError(f"other programs ran beside what is none of the rows of {group.model}")
 
 
 def representable(value: Any) -> Any:

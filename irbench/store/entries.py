@@ -12,13 +12,17 @@ __all__ = ["Outcome", "OutcomeKind", "RunEntry"]
 
 OutcomeKind: TypeAlias = Literal[
     "winner",
+    "busy-winner",
     "preview",
     "same",
+    "busy-same",
     "undecided",
     "busy",
+    "uneven-load",
     "all-blocks-disagree",
     "throughput-disagrees",
     "sustained-disagrees",
+    "p50-disagrees",
     "only",
     "cold-start",
     "grows",
@@ -30,6 +34,7 @@ OutcomeKind: TypeAlias = Literal[
     "not-measured",
 ]
 """Somebody won, or why nobody did, as in :data:`irbench.result.NoWinner`; ``only`` is a single row with figures.
+``busy-winner`` and ``busy-same`` are of a machine as loaded as it was, and may not hold for a quiet one.
 ``cold-start`` names the row that answers first with a cold cache; a soak finds that memory ``grows``, is ``steady``, or
 is ``growth-undecided``."""
 

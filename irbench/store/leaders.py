@@ -16,7 +16,16 @@ from irbench.store.outcomes import outcome_of
 
 __all__ = ["BestOfTables", "TableLeader", "best_of_run", "best_of_tables", "has_leader"]
 
-_WITH_LEADER: tuple[OutcomeKind, ...] = ("winner", "preview", "same", "undecided", "busy", "only")
+_WITH_LEADER: tuple[OutcomeKind, ...] = (
+    "winner",
+    "busy-winner",
+    "preview",
+    "same",
+    "busy-same",
+    "undecided",
+    "busy",
+    "only",
+)
 """Other tables have no row that could stand for them: none has figures, or figures contradict each other."""
 
 

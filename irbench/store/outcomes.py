@@ -16,6 +16,7 @@ from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
 __all__ = ["entry_of", "outcome_of"]
 
+_ON_BUSY_MACHINE: Mapping[OutcomeKind, OutcomeKind] = {"winner": "busy-winner", "same": "busy-same"}
 _GRAVEST: tuple[OutcomeKind, ...] = ("mismatch", "failed", "interrupted")
 
 
@@ -111,6 +112,8 @@ def outcome_of(group: GroupResult) -> Outcome:
     lead = group.lead or group.winner  # a document from before leads were stored has winners alone
     if lead is not None:
         result: OutcomeKind = "winner" if group.winner is not None else _why_not(group)
+        if group.condition == "busy":
+            result = _ON_BUSY_MACHINE.get(result, result)
         found = Outcome(result, names[lead.cell], names[lead.rival], lead.value, unverified=group.unverified)
         return _with_figures(found, group, next(cell for cell in group.cells if cell.id == lead.cell))
     for cell in group.cells:

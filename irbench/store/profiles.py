@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from irbench.errors import IrbenchError
 from irbench.store.files import explained, make_folder, prove_writable
-from irbench.store.folders import LOGS, profiles_folder
+from irbench.store.folders import LOGS, profiles_folder, results_option
 from irbench.system.file_states import is_file, is_folder
 from irbench.system.files import write_atomically
 
-__all__ = ["PROFILE_FILE", "ProfileWriter", "begin_profile", "find_profile", "profile_ids"]
+__all__ = ["PROFILE_FILE", "ProfileWriter", "begin_profile", "find_profile", "profile_argument", "profile_ids"]
 
 PROFILE_FILE = "profile.json"
 """What makes a folder a profile."""
@@ -96,6 +97,14 @@ def find_profile(root: Path, name: str) -> Path:
         raise IrbenchError(f"{len(found)} profiles begin with {name}.", hint="Give more of the id.")
     newest = ", ".join(_id_of(path) for path in stored[:-4:-1])
     raise IrbenchError(f"There is no profile {name!r}.", hint=f"Name a file, latest, or an id. The newest: {newest}.")
+
+
+def profile_argument(path: Path) -> str:
+    """Return what names a profile's file in a command: its id and where it is stored, or the file elsewhere."""
+    root = path.parent.parent.parent.parent
+    if path.name != PROFILE_FILE or path.parent.parent.parent != profiles_folder(root):
+        return quote(str(path))
+    return f"{path.parent.name}{results_option(root)}"
 
 
 def _stored(root: Path) -> list[Path]:

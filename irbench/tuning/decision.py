@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from irbench.result import NoWinner
+from irbench.stats.compare import within_band
+from irbench.stats.intervals import Interval
 from irbench.stats.winner import LeadEstimate
-from irbench.tuning.report import Conclusion, FrontPoint, ReferenceKind
+from irbench.tuning.report import Conclusion, FrontPoint, ReferenceKind, Reservation
 
-__all__ = ["Decision", "decide", "pareto_front"]
+__all__ = ["Decision", "PairEvidence", "decide", "pareto_front"]
+
+_FAR, _FAR_IN_DOUBT = 0.05, 0.1
+"""A lead beyond this share is recommended until it is confirmed even if its interval includes 1; the second where
+something speaks against it."""
+
+
+@dataclass(frozen=True)
+class PairEvidence:
+    """What is known of the leader's lead over one reference besides its interval.
+
+    Attributes:
+        doubt: What outside the interval speaks against this lead; ``None`` where nothing does. That of another pair
+            says nothing of it.
+        other_figures: ln of the same lead by figures that a disturbance changes differently: over all blocks, and by
+            throughput.
+    """
+
+    doubt: NoWinner | None = None
+    other_figures: tuple[Interval, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -19,41 +42,110 @@ class Decision:
         conclusion: Why.
         row: The id of its row; ``None`` where nothing could be measured.
         leader: The id of the row that was the best.
+        is_confirmed: Whether more launches are not expected to change it.
+        reservations: What keeps it from being confirmed.
     """
 
     conclusion: Conclusion
     row: str | None
     leader: str | None
+    is_confirmed: bool = False
+    reservations: tuple[Reservation, ...] = ()
 
 
 def decide(
-    found: LeadEstimate, able: Sequence[str], references: Mapping[str, ReferenceKind], *, is_doubtful: bool = False
+    found: LeadEstimate,
+    able: Sequence[str],
+    references: Mapping[str, ReferenceKind],
+    evidence: Mapping[str, PairEvidence],
+    within: float,
 ) -> Decision:
-    """Return what is recommended: the leader, if it is surely better than every reference.
+    """Return what is recommended: the leader, if it is better than every reference; else the best of these.
 
-    With too few launches for intervals it is recommended as a preview where it was better in every launch. Otherwise
-    the best of the references is: a setting that is not known to gain is not worth its trouble.
+    Each reference is judged for itself. The leader is confirmed where every interval excludes 1 and nothing speaks
+    against any of these leads. Otherwise it is still recommended until it is confirmed, if each lead either excludes 1
+    or is large, by every figure; so a busy machine does not turn a clear gain into the default. Where a reference may
+    be as good, that is recommended: a setting that is not known to gain is not worth its trouble.
 
     Args:
         found: The best row of the confirmation against each other row.
         able: Ids of the rows that may be recommended.
         references: What the user has without tuning, by the id of its row.
-        is_doubtful: Whether something outside the interval speaks against the leader: a busy machine, for example.
+        evidence: What else is known of the leader against each reference, by the id of its row; nothing of one that
+            is not there.
+        within: Half-width of the band around 1 that is called the same.
     """
     if found.leader is None:
         return _without_leader(able, references)
     if found.leader in references:
-        return Decision("reference", found.leader, found.leader)
+        return _reference_leads(found.leader, found.rivals, references, within)
     behind = {row: interval for row, interval in found.rivals.items() if row in references}
     if not behind:
-        return Decision("unopposed", found.leader, found.leader)
+        return Decision("unopposed", found.leader, found.leader, *_unopposed(found))
+    known = {row: evidence.get(row, PairEvidence()) for row in behind}
+    reservations = tuple(_reservations(behind, known))
+    if not reservations:
+        return Decision("better", found.leader, found.leader, is_confirmed=True)
     nearest = min(behind, key=lambda row: behind[row].value)
-    if is_doubtful:
-        return Decision("doubtful", nearest, found.leader)
-    if any(interval.low <= 0 for interval in behind.values()):
-        return Decision("undecided", nearest, found.leader)
-    is_sure = all(interval.confidence is not None for interval in behind.values())
-    return Decision("better" if is_sure else "preview", found.leader, found.leader)
+    if _is_same(behind[nearest], known[nearest], within):
+        return Decision("same", nearest, found.leader, is_confirmed=True)
+    conclusion = _conclusion(reservations)
+    is_ahead = all(_is_ahead(interval, known[row], within) for row, interval in behind.items())
+    return Decision(conclusion, found.leader if is_ahead else nearest, found.leader, reservations=reservations)
+
+
+def _reservations(behind: Mapping[str, Interval], evidence: Mapping[str, PairEvidence]) -> Iterator[Reservation]:
+    """Yield what keeps the lead over each reference from being confirmed."""
+    for row, interval in behind.items():
+        doubt = evidence[row].doubt
+        if interval.confidence is None:
+            yield Reservation("few-launches", row)
+        elif interval.low <= 0:
+            yield Reservation("interval-includes-1", row)
+        if doubt is not None:
+            yield Reservation(doubt, row)
+
+
+def _conclusion(reservations: Sequence[Reservation]) -> Conclusion:
+    reasons = {reservation.reason for reservation in reservations}
+    if "interval-includes-1" in reasons:
+        return "undecided"
+    return "preview" if reasons == {"few-launches"} else "doubtful"
+
+
+def _is_ahead(interval: Interval, evidence: PairEvidence, within: float) -> bool:
+    """Whether a lead is beyond what counts as the same, by every figure: surely so, or by far."""
+    figures = (interval, *evidence.other_figures)
+    if evidence.doubt is None:
+        return interval.low > 0 or all(figure.value > math.log1p(_FAR) for figure in figures)
+    is_sure = interval.low > math.log1p(within) and all(figure.low > 0 for figure in figures)
+    return is_sure or all(figure.value > math.log1p(_FAR_IN_DOUBT) for figure in figures)
+
+
+def _is_same(interval: Interval, evidence: PairEvidence, within: float) -> bool:
+    is_known = interval.confidence is not None and evidence.doubt is None
+    return is_known and within_band(interval.low, interval.high, within)
+
+
+def _reference_leads(
+    leader: str, rivals: Mapping[str, Interval], references: Mapping[str, ReferenceKind], within: float
+) -> Decision:
+    """Return a reference as what is recommended; confirmed where no setting can be better by more than counts."""
+    edge = -math.log1p(within)
+    open_ones = {row: interval for row, interval in rivals.items() if row not in references}
+    few = (row for row, interval in open_ones.items() if interval.confidence is None)
+    wide = (row for row, interval in open_ones.items() if interval.confidence is not None and interval.low < edge)
+    reservations = (
+        *(Reservation("few-launches", row) for row in few),
+        *(Reservation("interval-includes-1", row) for row in wide),
+    )
+    return Decision("reference", leader, leader, is_confirmed=not reservations, reservations=reservations)
+
+
+def _unopposed(found: LeadEstimate) -> tuple[bool, tuple[Reservation, ...]]:
+    """Return whether a leader without any reference is confirmed, and what keeps it from being so."""
+    few = tuple(Reservation("few-launches", row) for row, rival in found.rivals.items() if rival.confidence is None)
+    return not few, few
 
 
 def _without_leader(able: Sequence[str], references: Mapping[str, ReferenceKind]) -> Decision:
@@ -61,7 +153,7 @@ def _without_leader(able: Sequence[str], references: Mapping[str, ReferenceKind]
     if not able:
         return Decision("nothing", None, None)
     row = next((row for row in able if row in references), able[0])
-    return Decision("reference" if row in references else "unopposed", row, row)
+    return Decision("reference" if row in references else "unopposed", row, row, is_confirmed=True)
 
 
 def pareto_front(points: Iterable[FrontPoint], within: float) -> tuple[FrontPoint, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from irbench.result import DOUBTS, CellResult, GroupResult
+from irbench.result import CellResult, GroupResult
 from irbench.row import is_too_slow
 from irbench.row_figures import Speedup, Verdict
 from irbench.spec import Precision, Timing
@@ -132,7 +132,7 @@ def flip_of(condition: Condition, pair: Pair, table: GroupResult, run: str) -> F
     setting, rival = by_id[pair.setting.row], by_id[pair.rival.row]
     unable = (*_unable("setting", setting), *_unable("rival", rival))
     gain = None if setting.speedup is None else _gain(setting.speedup)
-    is_doubtful = table.lead is not None and table.lead.reason in DOUBTS
+    is_doubtful = table.lead is not None and table.lead.is_doubtful
     flip = Flip(condition, pair.setting, pair.rival, "undecided", gain, unable, run=run, is_doubtful=is_doubtful)
     if unable:
         return _by_elimination(flip)
@@ -225,4 +225,5 @@ def _by_elimination(flip: Flip) -> Flip:
 
 
 def _gain(speedup: Speedup) -> Gain:
-    return Gain(speedup.value, speedup.low, speedup.high, is_preview=speedup.verdict == "preview")
+    is_preview = speedup.verdict == "preview"
+    return Gain(speedup.value, speedup.low, speedup.high, is_preview, speedup.range_low, speedup.range_high)

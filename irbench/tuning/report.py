@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from irbench.notices import Facts
+from irbench.result import NoWinner
+from irbench.row_figures import WithEnds
 from irbench.spec import AccuracyLimit, Objective, Precision
 
 __all__ = [
@@ -20,18 +23,26 @@ __all__ = [
     "Gain",
     "NotMeasured",
     "ReferenceKind",
+    "Reservation",
+    "ReservationReason",
     "RowFigures",
     "Side",
     "TunedSetting",
+    "TuningNote",
+    "TuningNoteCode",
     "TuningReport",
     "Unable",
 ]
 
-Conclusion = Literal["better", "preview", "reference", "undecided", "doubtful", "unopposed", "nothing", "interrupted"]
-"""``better``: a setting is better than every reference; ``preview``: in every launch, which are too few to be sure;
-``reference``: the best is one of them; ``undecided``: a setting looks better, and the confirmation cannot tell;
-``doubtful``: it does, but the machine was too busy, for example; ``unopposed``: no reference can be compared with it;
-``nothing``: no setting answers as was asked for."""
+Conclusion = Literal[
+    "better", "same", "preview", "reference", "undecided", "doubtful", "unopposed", "nothing", "interrupted"
+]
+"""``better``: a setting is better than every reference; ``same``: the best does not differ from one of them by as much
+as counts; ``preview``: too few launches to be sure; ``reference``: the best is one of them; ``undecided``: a setting
+looks better, and an interval includes 1; ``doubtful``: it does, but the machine was too busy, for example;
+``unopposed``: no reference can be compared with it; ``nothing``: no setting answers as was asked for."""
+ReservationReason = Literal[NoWinner, "few-launches", "interval-includes-1"]
+"""``few-launches``: too few for an interval; any other one is what speaks against a lead in every table."""
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
 
@@ -82,21 +93,35 @@ class TunedSetting:
 
 
 @dataclass(frozen=True)
-class Gain:
+class Gain(WithEnds):
     """How many times as good as another setting the leader is, in what was asked for.
 
     Attributes:
         value: The estimate.
-        low: Lower end of the confidence interval, adjusted for having chosen the best; the smallest launch in a
-            preview.
-        high: Upper end.
+        low: Lower end of the confidence interval, adjusted for having chosen the best; null in a preview.
+        high: Upper end; null likewise.
         is_preview: Whether there were too few launches for an interval.
+        range_low: The smallest launch in a preview of several launches; null otherwise.
+        range_high: The largest launch; null likewise.
     """
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     is_preview: bool
+    range_low: float | None = None
+    range_high: float | None = None
+
+    @property
+    def inverse(self) -> Gain:
+        """How many times as good the other setting is."""
+
+        def turned(end: float | None) -> float | None:
+            return None if end is None else 1 / end
+
+        ends = (turned(end) for end in (self.high, self.low, self.range_high, self.range_low))
+        low, high, range_low, range_high = ends
+        return Gain(1 / self.value, low, high, self.is_preview, range_low, range_high)
 
 
 @dataclass(frozen=True)
@@ -116,6 +141,36 @@ class Alternative:
     gain: Gain | None = None
     failure: str | None = None
     is_too_slow: bool = False
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """What keeps a recommendation from being confirmed.
+
+    Attributes:
+        reason: What.
+        row: The id of the row whose comparison with the leader it speaks of.
+    """
+
+    reason: ReservationReason
+    row: str
+
+
+TuningNoteCode = Literal["few-settings-tried"]
+
+
+@dataclass(frozen=True)
+class TuningNote:
+    """Something that a reader must know of a search besides its figures.
+
+    Attributes:
+        code: What. ``few-settings-tried``: a better one may be among those that were not.
+        facts: ``few-settings-tried`` has ``tried``, ``settings``, ``enough``, how many are worth trying, and
+            ``budget_s``, in which so many are expected to be tried.
+    """
+
+    code: TuningNoteCode
+    facts: Facts = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -230,7 +285,12 @@ class TuningReport:
         objective: What settings were compared by.
         max_latency_ms: The largest p90 latency that was allowed; null without a limit.
         conclusion: Whether a setting is better than every reference.
-        setting: The recommended one; null where nothing could be measured.
+        setting: The recommended one; null where nothing could be measured. ``command`` and ``code`` are for it.
+        is_confirmed: Whether the recommendation is confirmed; one that is not holds until then.
+        reservations: What keeps it from being confirmed.
+        deciding_budget_s: The budget that is expected to confirm or refute it, in seconds; null where it is confirmed,
+            and where time alone would not decide.
+        notes: What else must be known of the search.
         leader: The setting that was the best in the confirmation, also where it is not recommended; null without one.
         alternatives: The other rows of the confirmation, against the leader.
         figures: What the rows of the confirmation measured, by the id of a row.
@@ -273,3 +333,7 @@ class TuningReport:
     random_inputs: int = 0
     figures: Mapping[str, RowFigures] = field(default_factory=dict[str, RowFigures])
     results: str | None = None
+    is_confirmed: bool = False
+    reservations: tuple[Reservation, ...] = ()
+    deciding_budget_s: float | None = None
+    notes: tuple[TuningNote, ...] = ()

@@ -14,41 +14,73 @@ from irbench.stats.compare import launch_ratios
 from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.observed import Observed, log_level, observe
 from irbench.stats.standing import Admission, Standing, decide_standing
-from irbench.stats.stopping import Next, Pace, forecast_s
+from irbench.stats.stopping import Next, Pace
+from irbench.tuning.costs import ConfirmationPlan, LaunchCosts, launch_s
 from irbench.tuning.search import Known, finalists, propose
 from irbench.tuning.space import SearchSpace
 
-__all__ = ["SEARCH", "SearchSchedule"]
+__all__ = ["ENOUGH_TRIED", "SEARCH", "SearchSchedule", "confirmation_timing"]
 
-SEARCH = Timing(blocks=3, max_blocks=4, min_blocks=3, most_blocks=4)
-"""Short launches: they tell settings apart that differ by several per cent; the best are measured again afterwards."""
+SEARCH = Timing(
+    blocks=2, max_blocks=2, min_blocks=2, most_blocks=2, burn_in_blocks=0,
+    warm_up=0.1, look_calls=0, min_calls=1, calls_per_stream=1, behind=1.1,
+)  # fmt: skip
+"""Short launches, with as few calls as there can be: batches that are large are not called as often as small ones. They
+tell settings apart that differ by several per cent; the best are measured again afterwards."""
 
-_CALLS_OF_A_LAUNCH = 25
-"""About how often the slowest setting is called in a launch: while it warms up, in its blocks, and in their burn-in."""
-_LONGEST_SHARE = 0.1
-"""Of the time of a search, what one setting may take at most in a launch."""
+_CALLS_OF_A_SETTING = 250
+"""Settings are tried of which so many calls fit into the budget: about 4 times those of its probe and confirmation."""
+_LEAST_SEARCH = 0.4
+"""Of the budget, what a search may take however long the confirmation is expected to last."""
+_PLANNED = 2
+"""For how many of the best settings a search leaves the time to confirm them."""
 _ENOUGH = 0.25
 """A search ends where going on is expected to gain less than this share of what counts as the same."""
-_FEWEST_LAUNCHES = 4
+ENOUGH_TRIED = 40
+"""So many settings are tried where there is time: what going on may gain is not known before."""
 _UNABLE = ("mismatch", "failed", "not-applicable")
+
+
+def confirmation_timing(timing: Timing) -> Timing:
+    """Return the protocol of a confirmation: that of a run, but large batches may have two blocks in a launch.
+
+    An interval is over launches, and those scatter more than blocks do: twice the launches are worth more than twice
+    the blocks.
+    """
+    return replace(timing, min_blocks=2)
 
 
 class SearchSchedule:
     """Launches the settings that are the most promising after each launch, with the baseline, until time is up.
 
+    Time is up when no launch fits any more before the confirmation, which is planned from what launches took. The
+    first launch has the default of every backend, too, so that it is known what these take.
+
     Args:
         space: What may be chosen.
-        seconds: How long the search may take.
+        confirmation: What must still fit.
+        seconds: How long the search and the confirmation may take together.
         seed: Of its random choices.
+        defaults: Ids of the rows that the first launch has besides.
     """
 
     measures_all = False
 
-    def __init__(self, space: SearchSpace, seconds: float, seed: int) -> None:
+    def __init__(
+        self,
+        space: SearchSpace,
+        confirmation: ConfirmationPlan,
+        seconds: float,
+        seed: int,
+        defaults: Sequence[str] = (),
+    ) -> None:
         self._space = space
+        self._confirmation = confirmation
         self._seconds = seconds
         self._random = np.random.default_rng(seed)
+        self._defaults = defaults
         self._known = Known({}, {}, space.batches)
+        self._taken = LaunchCosts(confirmation.cells, ())
 
     def following(
         self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace, /
@@ -57,29 +89,61 @@ class SearchSchedule:
         launches = observe(group, records, timing)
         standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
         baseline = standing.baseline or group.baseline
-        by_latency = observe(replace(group, goal=Goal("latency")), records, timing)
-        self._known = Known(
-            costs=self._costs(launches, standing, baseline),
-            latencies=self._latencies(by_latency, standing),
-            batches=self._space.batches,
-            patience_ms=1e3 * _LONGEST_SHARE * self._seconds / _CALLS_OF_A_LAUNCH,
-            max_latency_ms=group.goal.max_latency_ms if group.goal is not None else None,
-            excluded=self._excluded(standing),
-            first=self._space.smallest,
-        )
-        proposal = propose(self._space.settings, self._known, timing.most_cells - 1, self._random)
+        self._learn(group, records, timing, launches, standing)
+        able = [] if baseline in standing.failures else [baseline]
+        beside = able if records else list(dict.fromkeys((*able, *self._defaults)))[: timing.most_cells - 1]
+        proposal = propose(self._space.settings, self._known, timing.most_cells - len(beside), self._random)
         if not proposal.places:
             return Next(stopped_by="searched" if standing.healthy else "failures")
-        if len(records) >= _FEWEST_LAUNCHES and proposal.gain < _ENOUGH * timing.within:
+        tried = len({*self._known.costs, *self._known.excluded})
+        if tried >= min(ENOUGH_TRIED, len(self._space.cells)) and proposal.gain < _ENOUGH * timing.within:
             return Next(stopped_by="searched")
-        able = [] if baseline in standing.failures else [baseline]
-        cells = tuple(dict.fromkeys((*able, *(self._space.ids[place] for place in proposal.places))))
-        ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, cells, timing) + pace.closing_s
-        return Next(stopped_by="budget") if records and ended_s > self._seconds else Next(cells)
+        if not records:
+            return Next((*beside, *(self._space.ids[place] for place in proposal.places)))
+        cells = self._fitting(beside, [self._space.ids[place] for place in proposal.places], timing, pace)
+        return Next(cells) if cells else Next(stopped_by="budget")
 
     def best(self, count: int) -> tuple[str, ...]:
         """Return the ids of the settings that are expected to be the best, as far as is known, the best first."""
         return tuple(self._space.ids[place] for place in finalists(self._space.settings, self._known, count))
+
+    def affordable(self, count: int, left_s: float) -> tuple[str, ...]:
+        """Return the ids of the best settings that can be confirmed in the time that is left, at most so many."""
+        return self._confirmation.affordable(self.best(count), self._taken, left_s)
+
+    def _learn(
+        self,
+        group: Group,
+        records: Sequence[LaunchRecord],
+        timing: Timing,
+        launches: Sequence[Observed],
+        standing: Standing,
+    ) -> None:
+        by_latency = observe(replace(group, goal=Goal("latency")), records, timing)
+        self._taken = LaunchCosts(self._confirmation.cells, records)
+        self._known = Known(
+            costs=self._costs(launches, standing, standing.baseline or group.baseline),
+            latencies=self._latencies(by_latency, standing),
+            batches=self._space.batches,
+            patience_ms=1e3 * self._seconds / _CALLS_OF_A_SETTING,
+            max_latency_ms=group.goal.max_latency_ms if group.goal is not None else None,
+            excluded=self._excluded(standing),
+            first=self._space.smallest,
+        )
+
+    def _fitting(self, beside: Sequence[str], settings: Sequence[str], timing: Timing, pace: Pace) -> tuple[str, ...]:
+        """Return the cells of the next launch: as many settings as fit before the confirmation; none where none do."""
+        left_s = self._until_s() - pace.elapsed_s - pace.closing_s
+        for count in range(len(settings), 0, -1):
+            cells = tuple(dict.fromkeys((*beside, *settings[:count])))
+            if launch_s(self._taken.of(cells), timing, verifies=True) <= left_s:
+                return cells
+        return ()
+
+    def _until_s(self) -> float:
+        """Return when the search must have ended, in seconds from its beginning."""
+        needed_s = self._confirmation.needed_s(self.best(_PLANNED), self._taken)
+        return max(self._seconds - needed_s, _LEAST_SEARCH * self._seconds)
 
     def _costs(self, launches: Sequence[Observed], standing: Standing, baseline: str) -> dict[int, tuple[float, ...]]:
         places = self._space.places

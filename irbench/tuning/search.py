@@ -84,8 +84,8 @@ def propose(settings: Settings, known: Known, count: int, generator: np.random.G
     best = min((float(belief.mean[place]) for place in known.costs if place in able), default=math.inf)
     gain = float(np.maximum(0.0, best - drawn.min(axis=1)).mean())
     chosen = (by_chance[place] for place in drawn.argmin(axis=1))
-    promising = sorted(able, key=lambda place: belief.mean[place])
-    return Proposal(tuple(dict.fromkeys((*chosen, *promising)))[:count], gain)
+    little_known = (place for place in by_chance if len(known.costs.get(place, ())) < _ENOUGH_LAUNCHES)
+    return Proposal(tuple(dict.fromkeys((*chosen, *little_known)))[:count], gain)
 
 
 def finalists(settings: Settings, known: Known, count: int) -> tuple[int, ...]:

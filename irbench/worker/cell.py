@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,13 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from irbench.feeds import lay_out, logical_inputs
-from irbench.measure.clock import Stopwatch
 from irbench.measure.descendants import descendant_folders, with_descendants
-from irbench.measure.drive import Driver, Window, make_driver, make_turning_driver
+from irbench.measure.drive import Driver, make_driver, make_turning_driver
 from irbench.measure.evidence import Counters, PeakMemory, evidence_between, private_memory_bytes, read_counters
 from irbench.measure.phases import PhaseLog
 from irbench.measure.turns import Turns
-from irbench.record import Round
+from irbench.record import Round, WarmUp
 from irbench.spec import Artifact, Cell, Io, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample
@@ -27,6 +25,7 @@ from irbench.worker.inference import infer
 from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.own_code import backend_of
 from irbench.worker.temporary_files import own_temporary_files
+from irbench.worker.warming import Asked, Warming
 
 if TYPE_CHECKING:
     from irbench.worker.commands import CommandSession
@@ -74,6 +73,8 @@ class Warmed:
         phases_ns: Duration of every phase so far.
         peak_memory_bytes: Resident peak of every phase so far.
         private_memory_bytes: Memory at the end of every phase so far that no other process shares.
+        warm_up: After how many calls it was steady; ``None`` where that is not known.
+        repeat_s: How long the warm-up of a later launch takes, in seconds; ``None`` for as long as this one.
     """
 
     call_ns: float
@@ -82,6 +83,8 @@ class Warmed:
     phases_ns: Mapping[str, int]
     peak_memory_bytes: Mapping[str, int]
     private_memory_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
+    warm_up: WarmUp | None = None
+    repeat_s: float | None = None
 
 
 class CellHost:
@@ -141,19 +144,17 @@ class CellHost:
         """Return the session that this host holds."""
         return self._backend.compile(artifact, self._task.cell.load, self._task.cell.device, self._phases)
 
-    def warm_up(self, most_s: float = math.inf) -> Warmed:
-        """Call for the protocol's time, and choose the length of a sample.
-
-        Args:
-            most_s: Where the fewest calls that a warm-up has would take longer, judged by the first one, each slot
-                is called once.
-        """
+    def warm_up(self, asked: Asked | None = None) -> Warmed:
+        """Call for the protocol's time, and for as long as a launch asks for; choose the length of a sample."""
+        asked = asked or Asked()
+        assert self._driver is not None
         if self._other_feeds:
             self._meet_shape()
         first_s = self._phases.durations_ns["first_inference"] / 1e9
-        calls = self._fewest if self._fewest * first_s <= most_s * len(self._slots) else len(self._slots)
+        calls = self._fewest if self._fewest * first_s <= asked.most_s * len(self._slots) else len(self._slots)
         with self._phases("warm_up"):
-            window = self._call_for(self._task.timing.warm_up, calls)
+            warming = Warming(self._driver, len(self._slots), self._task.timing, asked)
+            window = warming.run(calls)
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
         if self._task.cell.load.concurrency == 1 and not self._is_command:
             self._calls_per_sample = calls_per_sample(call_ns)
@@ -169,6 +170,8 @@ class CellHost:
             phases_ns=self._phases.durations_ns,
             peak_memory_bytes=self._phases.peaks_bytes,
             private_memory_bytes=self._phases.private_bytes,
+            warm_up=warming.record(),
+            repeat_s=warming.repeat_s(),
         )
 
     def _meet_shape(self) -> tuple[Array, ...]:
@@ -198,7 +201,7 @@ class CellHost:
         before = self._read_counters()
         window = self._driver.drive(samples, settle_calls, first)
         evidence = evidence_between(before, self._read_counters())
-        return Round(block, window.issue_ns, window.completion_ns, evidence)
+        return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns)
 
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:
         """Return what each slot answers now to the inputs of its first answer."""
@@ -272,17 +275,6 @@ class CellHost:
     def _read_counters(self) -> Counters:
         own = read_counters()
         return with_descendants(own) if self._is_command else own
-
-    def _call_for(self, seconds: float, fewest: int) -> Window:
-        """Call for about so long, as often as ``fewest`` at least, and return the last calls."""
-        assert self._driver is not None
-        watch = Stopwatch()
-        window = self._driver.drive(fewest)
-        left_s = seconds - watch.elapsed_s
-        if left_s <= 0:
-            return window
-        samples = math.ceil(left_s * 1e9 / median_completion_ns(window, len(self._slots)))
-        return self._driver.drive(max(fewest, samples))
 
 
 def _answer_all(slots: Sequence[Slot], feeds: Sequence[Feed]) -> Iterator[tuple[Array, ...]]:

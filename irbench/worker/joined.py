@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from irbench.errors import ExitCode
 from irbench.measure.ledger import CommonWindow, Window, joined_window
-from irbench.record import Evidence, Round, Sustained
+from irbench.record import Evidence, Round, Sustained, WarmUp
 from irbench.spi import Array
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.instance import Share
@@ -42,7 +42,17 @@ def joined_warmed(warmed: Sequence[Warmed]) -> Warmed:
         phases_ns=_longest([own.phases_ns for own in warmed]),
         peak_memory_bytes=_summed([own.peak_memory_bytes for own in warmed]),
         private_memory_bytes=_summed([own.private_memory_bytes for own in warmed]),
+        warm_up=_joined_warm_up([own.warm_up for own in warmed if own.warm_up is not None]),
+        repeat_s=max((own.repeat_s for own in warmed if own.repeat_s is not None), default=None),
     )
+
+
+def _joined_warm_up(found: Sequence[WarmUp]) -> WarmUp | None:
+    """Return the warm-up of the process that was steady last, with the calls of the one that made fewest."""
+    if not found:
+        return None
+    last = max(found, key=lambda own: (own.ended_unsteady, own.steady_after or 0))
+    return replace(last, calls=min(own.calls for own in found))
 
 
 def joined_answers(answers: Sequence[tuple[tuple[Array, ...], ...]]) -> tuple[tuple[Array, ...], ...]:
@@ -86,7 +96,8 @@ def joined_shares(shares: Sequence[Share], window: CommonWindow) -> Window:
 
 def as_round(block: int, window: Window, shares: Sequence[Share]) -> Round:
     """Return a common window as a round of the cell."""
-    return Round(block, window.issue_ns, window.completion_ns, _joined_evidence([share.evidence for share in shares]))
+    evidence = _joined_evidence([share.evidence for share in shares])
+    return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns)
 
 
 def as_sustained(cell: str, window: Window) -> Sustained:

@@ -39,7 +39,6 @@ __all__ = [
 ]
 
 _CHECK_DEADLINE_S = 300.0
-_ONNX = ("onnx",)
 _SHAPES = ("onnx", "onnx.shape_inference", "irbench.onnx.contributed")
 
 
@@ -47,22 +46,27 @@ def examine_file(path: Path) -> tuple[Signature, int]:
     """Return what :func:`irbench.onnx.reading.check.examine` does; raises as it and :func:`read_file` do."""
     from irbench.onnx.reading.signature import Signature
 
-    target, imports, returns = "irbench.onnx.reading.check:examine", (*_ONNX, "onnx.checker"), tuple[Signature, int]
+    target, imports, returns = "irbench.onnx.reading.check:examine", (*_SHAPES, "onnx.checker"), tuple[Signature, int]
     found: tuple[Signature, int] = read_file(
         target, path, returns=returns, imports=imports, deadline_s=_CHECK_DEADLINE_S
     )
     return found
 
 
-def read_signature(path: Path) -> Signature:
+def read_signature(path: Path, every_output: bool = True) -> Signature:
     """Return inputs, outputs and operator set of a file.
+
+    Args:
+        path: The file.
+        every_output: Whether an output of unknown rank is refused, or left out.
 
     Raises:
         IrbenchError: As :func:`read_file`, or irbench cannot feed such a graph.
     """
     from irbench.onnx.reading.signature import Signature
 
-    found: Signature = read_file("irbench.onnx.reading.signature:read", path, returns=Signature, imports=_ONNX)
+    target = "irbench.onnx.reading.signature:read"
+    found: Signature = read_file(target, path, every_output, returns=Signature, imports=_SHAPES)
     return found
 
 

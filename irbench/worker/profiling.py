@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.errors import IrbenchError
-from irbench.measure.drive import Window, time_calls, time_stages
+from irbench.measure.drive import time_calls, time_stages
 from irbench.measure.turns import turning_slot
 from irbench.onnx.reading.counterparts import FrameworkOperator, onnx_counterparts
 from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.spec import Artifact, Io, Scalar
 from irbench.spi import InferenceProfile, OperatorTime, ProfiledSession, ProfilingBackend, Session
-from irbench.worker.cell import CellTask, plain_scalar
-from irbench.worker.completions import median_completion_ns
+from irbench.worker.cell import CellTask, Warmed, plain_scalar
 from irbench.worker.run import RunHost
 from irbench.worker.temporary_files import own_temporary_files
+from irbench.worker.warming import Asked
 
 __all__ = ["MOST_CALLS", "PlainHost", "ProfileHost", "ProfiledRun", "with_onnx_names"]
 
@@ -87,6 +87,12 @@ class ProfileHost(PlainHost):
             )
         own_temporary_files()
 
+    def warm_up(self, asked: Asked | None = None) -> Warmed:
+        """Call for the protocol's time, but not as often as would harm the profile."""
+        warmed = super().warm_up(replace(asked or Asked(), look_s=0.0, calls=0, most_calls=MOST_CALLS))
+        self._call_ns = warmed.call_ns
+        return warmed
+
     def profile(self, inferences: int) -> ProfiledRun:
         """Profile at least so many inferences, after :meth:`warm_up`; only once.
 
@@ -130,15 +136,6 @@ class ProfileHost(PlainHost):
             )
         self._profiled = backend.compile_profiled(artifact, cell.load, cell.device, self._phases)
         return self._profiled
-
-    def _call_for(self, seconds: float, fewest: int) -> Window:
-        """Call for about so long, but not as often as would harm the profile."""
-        assert self._driver is not None
-        pilot = self._driver.drive(fewest)
-        wanted = math.ceil(seconds * 1e9 / median_completion_ns(pilot, len(self._slots)))
-        window = self._driver.drive(max(fewest, min(MOST_CALLS, wanted)))
-        self._call_ns = median_completion_ns(window, len(self._slots))
-        return window
 
     def _with_onnx_names(self, profiles: tuple[InferenceProfile, ...]) -> tuple[InferenceProfile, ...]:
         """Return profiles of another form of the model with the names of the ONNX nodes, where there is that form."""

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from fresh_projects import exported, make_project, ran, write
+from front_door import irbench
+from small_bundles import put
 
 from irbench import bundles
 from irbench.errors import IrbenchError
@@ -100,3 +102,10 @@ def test_a_version_that_is_named_by_its_folder_is_used_and_told(project: Path):
     scale, said = ran(str(place))
     assert scale == 2
     assert said.endswith("irbench export plain.fakenet")
+
+
+def test_a_run_without_a_model_says_first_which_one_it_takes() -> None:
+    put("first")
+    put("second", key="b" * 64)
+    called = irbench("run", "--dry-run", "--backends", "fake-a")
+    assert called.err.splitlines()[0] == "no model was named: taking second, the model exported last"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from compared_runs import EVEN, MACHINE, store, times
 from front_door import Called, irbench
 
 import irbench as api
+from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome
+from irbench.api.compare import ComparedRuns
 from irbench.errors import IrbenchError
 from irbench.stats.rederive import rederive
 from irbench.store import RunWriter, Store, default_root
@@ -63,6 +66,12 @@ def slower_copy(folder: str, name: str, factor: float, **environment: object) ->
     launched = writer.commit(replace(whole, environment=writer.document.environment))
     writer.commit(rederive(launched, store_.launches(writer.folder)))
     return writer
+
+
+def undisturbed(writer: RunWriter) -> None:
+    """Have a stored run say that nothing disturbed it, whatever else this machine does."""
+    groups = (replace(group, blocks_disturbed=0) for group in writer.document.groups)
+    writer.commit(replace(writer.document, groups=tuple(groups)))
 
 
 def test_two_runs_are_compared_by_name_and_nothing_fails_unless_it_is_asked_for():
@@ -144,6 +153,91 @@ def test_nothing_in_common_is_no_success_strict_or_not():
     assert [found.code, compared("before", "after", "--strict").code] == [2, 2]
 
 
+UNEVEN = (0.0470, 0.0472, 0.0470, 0.0530), (0.0524, 0.0472, 0.0526, 0.0526)
+"""Launches at one of two speeds: the typical difference between two of them is not that of the medians."""
+
+
+@pytest.mark.parametrize("form", ["table", "md"])
+def test_every_percentage_is_that_of_the_two_figures_beside_it(form: str):
+    root = default_root()
+    for name, levels in zip(("before", "after"), UNEVEN, strict=True):
+        store(root, {"ort": levels}, plan={"name": name})
+    called = compared("before", "after", "--fail-on", "p50>5%", "--fail-on", "fps<-5%", "--format", form)
+    said = " ".join(called.out.split())
+    number = r"([\d.]+)"
+    told = re.findall(rf"{number} (?:ms|FPS) → {number} (?:ms|FPS), ([+-][\d.]+) %", said)
+    told += re.findall(rf"fp32 \|? ?{number} \|? ?{number} \|? ?([+-][\d.]+) %", said)
+    assert len(told) == 3
+    for base, new, change in told:
+        assert f"{100 * (float(new) / float(base) - 1):+.1f}" == change
+    assert "+11." in said
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "condition", "said"),
+    [
+        ({"ort": EVEN[:3]}, {"ort": times(1.01)[:3]}, "p50>5%", "p50>5% on ort: an interval takes 4 launches on both"),
+        ({"ort": EVEN[:3]}, {"ort": times(1.3)[:3]}, "p50>5%", "p50>5% on ort: an interval takes 4 launches on both"),
+        ({"ort": EVEN, "tf": EVEN}, {"ort": EVEN}, "p50>5%", "p50>5% on tf: no figures on the newer side"),
+        ({"ort": EVEN}, {"ort": EVEN}, "p99>5%", "p99>5% on ort: not measured on both sides"),
+    ],
+    ids=["few launches", "few launches, far beyond the limit", "a row is missing", "a figure is missing"],
+)
+def test_a_condition_that_could_not_be_judged_is_no_pass(
+    base: dict[str, tuple[float, ...]], new: dict[str, tuple[float, ...]], condition: str, said: str, tmp_path: Path
+):
+    store(default_root(), base, plan={"name": "before"})
+    store(default_root(), new, plan={"name": "after"})
+    called = compared("before", "after", "--fail-on", condition)
+    assert called.code == 6
+    assert f"warning: not judged, so this is no pass (exit code 6): {said}" in " ".join(called.out.split())
+    written = compared("before", "after", "--fail-on", condition, "--format", "json", "-o", tmp_path / "found.json")
+    assert (written.code, said in written.err) == (6, True)
+    assert len(json.loads((tmp_path / "found.json").read_text())["unjudged"]) == 1
+    assert compared("before", "after").code == 0
+    assert compared("before", "after", "--fail-on", "size>0%", "--strict").code == 6
+
+
+def test_a_row_that_only_the_newer_side_has_is_nothing_to_judge():
+    store(default_root(), {"ort": EVEN}, plan={"name": "before"})
+    store(default_root(), {"ort": EVEN, "tf": EVEN}, plan={"name": "after"})
+    assert compared("before", "after", "--fail-on", "p50>5%").code == 0
+
+
+def test_times_of_a_busy_machine_are_no_pass_unless_runs_are_counted(tmp_path: Path):
+    for folder, name in (("base", "before"), ("new", "after")):
+        for number in range(4):
+            writer = store(default_root(), {"ort": EVEN}, plan={"name": f"{name} {number}"}, busy=True)
+            shutil.copytree(writer.folder, tmp_path / folder / writer.folder.name)
+    called = compared("before 0", "after 0", "--fail-on", "p50>5%", "--fail-on", "peak_memory>5%")
+    assert called.code == 6
+    assert "(exit code 6): p50>5% on ort: the machine was busy on the older side" in " ".join(called.out.split())
+    assert compared(tmp_path / "base", tmp_path / "new", "--fail-on", "p50>5%").code == 0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"), [("confirmed", 1), ("not-possible", 1), ("not-confirmed", 0), ("undecided", 6)]
+)
+def test_a_regression_that_a_second_measurement_leaves_open_is_no_pass(outcome: ConfirmationOutcome, code: int):
+    store(default_root(), {"ort": EVEN}, plan={"name": "before"})
+    store(default_root(), {"ort": times(1.1)}, plan={"name": "after"})
+    found = api.compare("before", "after", fail_on="p50>5%", progress=None)
+    again = ComparedRuns(found.comparison, Confirmation(outcome, "new", "01C"))
+    assert again.exit_code() == code
+    said = "(exit code 6): p50>5% on ort: met, but undecided when measured again"
+    assert (said in " ".join(str(again).split())) is (code == 6)
+
+
+def test_load_hides_losses_where_it_was_before_and_gains_where_it_is_now():
+    store(default_root(), {"ort": EVEN}, plan={"name": "quiet"})
+    store(default_root(), {"ort": EVEN}, plan={"name": "busy"}, busy=True)
+    store(default_root(), {"ort": times(1.5)}, plan={"name": "busy and slower"}, busy=True)
+    assert compared("quiet", "busy", "--fail-on", "p50>5%").code == 0
+    assert compared("quiet", "busy", "--fail-on", "p50<-5%").code == 6
+    assert compared("busy", "quiet", "--fail-on", "fps<-5%").code == 6
+    assert compared("quiet", "busy and slower", "--fail-on", "p50>5%").code == 1
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("known_backends")
 def test_a_slower_setting_is_confirmed_by_measuring_it_again(model: Path):
@@ -160,7 +254,8 @@ def test_a_slower_setting_is_confirmed_by_measuring_it_again(model: Path):
 @pytest.mark.ci
 @pytest.mark.usefixtures("known_backends")
 def test_a_regression_that_is_not_found_again_is_no_alarm(model: Path):
-    folder = measured(model, "before", 1000)
+    folder = measured(model, "measured", 1000)
+    undisturbed(slower_copy(folder, "before", 1.0))
     slower_copy(folder, "after", 1.5)
     assert compared("before", "after", "--fail-on", "p50>5%").code == 1
     called = compared("before", "after", "--fail-on", "p50>5%", "--confirm")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import models
+import numpy as np
 import onnx
 import onnx.parser
 import onnxruntime
@@ -29,11 +30,22 @@ def test_what_a_conversion_costs_is_the_last_line_before_its_path(model: Path, t
     made = tmp_path / "int8.onnx"
     called = irbench("optimize", model, "--level", "none", "--precision", "int8", "-o", made)
     assert called.code == 0, called.err
-    title, _, _, step, cost, _ = called.out.splitlines()
+    title, _, _, step, cost, elsewhere, _ = called.out.splitlines()
     assert title.startswith("mlp  none-int8: 6 to ")
     assert step.split()[0] == "quantize_static"
-    assert cost.startswith("  int8 compared with fp32 on 64 inputs and at 2 other sizes, computed by ort: max abs ")
-    assert "warning" not in called.err
+    assert cost.startswith(
+        "  int8 compared with fp32 on 64 generated inputs (uniform in [0, 1), calibrated on 64 others) and at 2 other"
+        " sizes, computed by ort: max abs "
+    )
+    assert ", top-1 agreement " in cost  # its outputs are probabilities
+    assert elsewhere.startswith("  on 16 generated inputs, ")
+    assert ", the worst of 2 other distributions: max err " in elsewhere
+    (warning,) = [line for line in called.err.splitlines() if line.startswith("warning: ")]
+    assert warning.startswith(
+        "warning: mlp+none-int8 was calibrated on generated values of pixels (uniform in [0, 1)):"
+    )
+    assert warning.endswith("Calibrate on real inputs: --data")
+    assert "fold_shapes" not in called.err
     assert onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"]).get_inputs()[0].name == "pixels"
     assert runtime.core().read_model(made).inputs[0].get_any_name() == "pixels"
 
@@ -48,7 +60,34 @@ def test_programs_get_the_figures(model: Path, precision: str) -> None:
     assert graph["recipe"]["conversion"]["precision"] == precision
     assert graph["agreement"]["samples"] == 64
     assert 0 < graph["agreement"]["error"]["max_rel"] < 0.1
-    assert graph["agreement"]["error"]["top1_agreement"] is None  # nobody says that the model is a classifier
+    assert graph["agreement"]["is_recognised"]  # nobody says that the model is a classifier, its outputs look so
+    assert 0 < graph["agreement"]["error"]["top1_agreement"] <= 1
+    assert [other["drawn"] for other in graph["agreement"]["elsewhere"]] == (
+        ["symmetric", "normal"] if precision == "int8" else []
+    )
+
+
+@pytest.mark.ci
+def test_inputs_of_another_distribution_calibrate_and_judge(model: Path) -> None:
+    called = irbench("optimize", model, "--precision", "int8", "--distribution", "normal", *SMALL)
+    assert called.code == 0, called.err
+    (graph,) = called.document["optimized"]
+    agreement = graph["agreement"]
+    assert (agreement["drawn"], agreement["calibrated_on"]) == ("normal", 16)
+    assert [other["drawn"] for other in agreement["elsewhere"]] == ["uniform", "symmetric"]
+    assert agreement["error"]["max_rel"] < 0.2  # its ranges are those of such inputs
+    assert "measure it as a file: add -o FILE" in called.err  # a run would calibrate it on others
+
+
+@pytest.mark.ci
+def test_what_was_calibrated_on_samples_is_not_warned_of(model: Path, tmp_path: Path) -> None:
+    data = tmp_path / "pixels.npy"
+    np.save(data, np.random.default_rng(3).normal(size=(8, 3, 8, 8)).astype(np.float32))
+    called = irbench("optimize", model, "--precision", "int8", "--data", data, "--level", "none")
+    assert called.code == 0, called.err
+    assert "of data (calibrated on " in called.out
+    assert "other distributions" not in called.out
+    assert "warning" not in called.err
 
 
 @pytest.mark.parametrize(
@@ -133,6 +172,11 @@ def test_a_run_compares_a_converted_graph_with_its_original_and_marks_the_differ
     )
     assert called.code == 0, called.err
     (group,) = called.document["groups"]
+    assert "fold_shapes" not in called.err
+    done = [line for line in called.err.splitlines() if line.startswith("mlp: optimised as ")]
+    assert [line.partition(":")[2].split(":")[0] for line in done] == [" optimised as none-int8-static"]
+    (note,) = [note for note in group["notes"] if note["code"] == "calibrated-on-generated"]
+    assert (note["facts"]["variant"], note["facts"]["ranges"]) == ("none-int8-static", {"pixels": [0.0, 1.0]})
     cells = {cell["label"]: cell for cell in group["cells"]}
     assert set(cells) == {"ort", "ort+none-int8-static", "openvino", "openvino+none-int8-static"}
     for label, cell in cells.items():
@@ -141,6 +185,22 @@ def test_a_run_compares_a_converted_graph_with_its_original_and_marks_the_differ
         mixed = [mark["facts"]["precision"] for mark in cell["marks"] if mark["code"] == "other-precision"]
         assert mixed == (["int8"] if "int8" in label else [])
         assert cell["speedup"] is not None or label == "ort"
+
+
+@pytest.mark.ci
+def test_two_files_that_are_named_are_compared_and_marked_whatever_precisions_they_hold(
+    model: Path, tmp_path: Path
+) -> None:
+    quantised = tmp_path / "int8.onnx"
+    assert irbench("optimize", model, "--precision", "int8", "-o", quantised, "--calibrate", "8").code == 0
+    called = irbench("run", model, quantised, "--backends", "ort", "--format", "json", *FASTEST)
+    assert called.code == 0, called.err
+    (group,) = called.document["groups"]
+    fp32, int8 = group["cells"]
+    assert (fp32["effective"]["precision"], int8["effective"]["precision"]) == ("fp32", "int8")
+    assert int8["speedup"]["reason"]["facts"] == {"precision": "int8", "baseline_precision": "fp32"}
+    assert [mark["code"] for mark in int8["marks"]] == ["other-precision"]
+    assert int8["output_error"]["max_rel"] > 0  # its answers were compared with those of the first file
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import models
+import numpy as np
 import onnx
 import pytest
 from front_door import irbench, irbench_here
@@ -60,6 +61,43 @@ def test_a_document_goes_to_a_file(model: Path, tmp_path: Path) -> None:
     called = irbench("cost", model, "--batch", 1, "--format", "json", "-o", tmp_path / "cost.json")
     assert (called.code, called.out) == (0, "")
     assert json.loads((tmp_path / "cost.json").read_text())["name"] == "mlp"
+
+
+def test_a_graph_whose_outputs_have_no_shapes_costs_what_it_does_with_them(model: Path) -> None:
+    """The standard requires a type of an output, and no shape."""
+    known = irbench("cost", model, "--batch", 2, "--format", "json").document["total"]
+    changed = onnx.load(model)
+    for output in changed.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    del changed.graph.value_info[:]
+    onnx.save(changed, model)
+    called = irbench("cost", model, "--batch", 2, "--format", "json")
+    assert called.code == 0, called.err
+    assert called.document["total"] == known
+
+
+def test_packed_weights_count_as_the_numbers_that_they_stand_for(tmp_path: Path) -> None:
+    packed = graph(
+        "(float[2,64] x) => (float[2,16] y) "
+        "{ y = com.microsoft.MatMulNBits <K = 64, N = 16, bits = 4, block_size = 32> (x, w, s) }",
+        w=np.ones((16, 2, 16), np.uint8), s=ones(16, 2),
+    )  # fmt: skip
+    onnx.save(packed, tmp_path / "packed.onnx")
+    total = irbench("cost", tmp_path / "packed.onnx", "--format", "json").document["total"]
+    assert total["parameters"] == 16 * 64 + 32
+    assert total["weight_bytes"] == 16 * 64 // 2 + 4 * 32
+    assert api.inspect(tmp_path / "packed.onnx").to_dict()["parameters"] == 16 * 64 + 32
+
+
+def test_one_query_meets_as_many_keys_as_a_shared_buffer_holds(tmp_path: Path) -> None:
+    shared = graph(
+        "(float[1,1,32] q, float[1,1,16] k, float[1,1,16] v, float[1,2,length,8] pk, float[1,2,length,8] pv, "
+        "int32[1] l, int32 t) => (float[1,1,32] y, float[1,2,length,8] ok, float[1,2,length,8] ov) { y, ok, ov = "
+        "com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2> (q, k, v, pk, pv, l, t) }"
+    )
+    onnx.save(shared, tmp_path / "shared.onnx")
+    document = irbench("cost", tmp_path / "shared.onnx", "--shape", "length=128", "--format", "json").document
+    assert document["total"]["macs"] == 4 * 128 * (8 + 8)
 
 
 def test_what_cannot_be_counted_is_named(model: Path) -> None:

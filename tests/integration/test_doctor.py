@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fake_perf
 import models
 import pytest
 from front_door import irbench
@@ -32,6 +33,25 @@ def test_whatever_is_found_is_no_failure(tmp_path: Path) -> None:
     assert called.code == 0, called.err
     assert called.out == ""
     assert '"aa": null' in (tmp_path / "machine.json").read_text()
+
+
+@pytest.mark.ci
+def test_counters_that_the_machine_does_not_have_are_described_and_no_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = {**fake_perf.SOFTWARE, **dict.fromkeys(fake_perf.HARDWARE, "<not supported>")}
+    fake_perf.install(tmp_path, {"events": events}, monkeypatch)
+    found = irbench("doctor", "--format", "json").document
+    assert found["counters"]["available"] == ["software"]
+    assert "cache" in found["counters"]["unavailable"]
+    assert "counters-missing" not in [item["code"] for item in found["findings"]]
+
+
+@pytest.mark.ci
+def test_a_perf_that_is_not_installed_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_perf.uninstall(tmp_path / "empty", monkeypatch)
+    found = irbench("doctor", "--format", "json").document
+    assert "counters-missing" in [item["code"] for item in found["findings"]]
 
 
 @pytest.mark.ci

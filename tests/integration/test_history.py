@@ -30,6 +30,62 @@ def test_a_confirmed_loss_is_shown_and_fails_where_it_is_asked_for():
     assert api.history("tiny", fail_on="p50>5%").regressed
 
 
+def a_creep(root: Path) -> None:
+    """Store eight runs, eight that are 5 % slower and three that are 5 % slower again."""
+    for level, count in ((1.0, 8), (1.05, 8), (1.1025, 3)):
+        for number in range(count):
+            store(root, {"ort": times(level * (1 + 0.0005 * number))})
+
+
+@pytest.mark.ci
+def test_a_loss_in_two_steps_fails_though_neither_step_does(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    a_creep(default_root())
+    called = irbench("history", "tiny", "--fail-on", "p50>8%")
+    assert called.code == 1
+    oldest = api.history("tiny").history.since_run
+    said = " ".join(called.out.split())
+    assert f"in total since {oldest} beyond the limit: ort p50" in said
+    assert "p50>8% on ort, last confirmed change: not met" in said
+    assert f"p50>8% on ort in total since {oldest}: 10.0" in said
+    assert irbench("history", "tiny", "--fail-on", "p50>12%").code == 0
+
+
+@pytest.mark.ci
+def test_the_total_is_taken_since_a_run_that_is_named():
+    root = default_root()
+    for number in range(16):
+        released = {"name": "v1.0"} if number == 4 else {}
+        store(root, {"ort": times(1.3 if number < 4 else 1 + 0.001 * (number % 4))}, plan=released)
+    assert irbench("history", "tiny", "--fail-on", "fps>20%").code == 1
+    called = irbench("history", "tiny", "--since-run", "v1.0", "--fail-on", "p50>5%", "--format", "json")
+    assert called.code == 0
+    assert called.document["since_run"] == called.document["runs"][4]
+    refused = irbench("history", "tiny", "--since-run", "v1.0", "--limit", "3")
+    assert (refused.code, "--since-run" in refused.err) == (2, True)
+    assert api.history("tiny", since_run="v1.0").history.since_run == called.document["since_run"]
+
+
+def test_a_history_that_is_too_short_to_be_judged_is_no_pass():
+    root = default_root()
+    for _ in range(7):
+        store(root, {"ort": EVEN})
+    called = irbench("history", "tiny", "--fail-on", "p50>5%")
+    assert called.code == 6
+    said = " ".join(called.out.split())
+    assert "not judged, so this is no pass (exit code 6): p50>5% on ort: it takes 8 runs" in said
+    store(root, {"ort": EVEN})
+    assert irbench("history", "tiny", "--fail-on", "p50>5%").code == 0
+
+
+def test_rows_that_the_newest_run_was_not_to_measure_are_not_judged():
+    root = default_root()
+    store(root, {"ort": EVEN, "tf": EVEN})
+    for _ in range(8):
+        store(root, {"ort": EVEN})
+    assert irbench("history", "tiny", "--fail-on", "p50>5%").code == 0
+
+
 @pytest.mark.ci
 def test_it_is_also_json_and_markdown():
     a_loss(default_root())

@@ -125,7 +125,7 @@ def test_a_damaged_bundle_is_one_line_and_what_makes_it_again(
     place: Path, own_home: Path, damage: Callable[[Path], None], said: str, hint: str
 ) -> None:
     damage(place)
-    problem, remedy = refusal(irbench("run", "--backends", "fake-a"))
+    problem, remedy = refusal(irbench("run", "net", "--backends", "fake-a"))
     assert said in problem
     assert hint in remedy
     assert not (own_home / "results").exists()
@@ -205,7 +205,7 @@ def test_a_bundle_whose_weights_lie_beside_its_graph_is_measured(monkeypatch: py
 
 
 def run() -> Called:
-    return irbench("run", "--backends", "ort", "--format", "json", *FASTEST)
+    return irbench("run", "net", "--backends", "ort", "--format", "json", *FASTEST)
 
 
 def test_a_bundle_whose_weights_lie_elsewhere_is_refused_before_anything_opens_them(tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import os
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import models
+import profiles
 import pytest
 from front_door import Called, irbench
 from made_peaks import peaks
@@ -19,6 +21,8 @@ import irbench as public
 from irbench import bundles
 from irbench.across_runs.environments import fingerprint
 from irbench.errors import IrbenchError
+from irbench.profiling.document import encode_profile
+from irbench.profiling.record import ProfileDocument
 from irbench.roofline import BandwidthSamples
 from irbench.runner import profiling
 from irbench.runner.progress import Progress
@@ -123,6 +127,93 @@ def test_reorders_that_a_runtime_added_are_data_movement(two: tuple[dict[str, An
     assert movement["fake-b"].time_ms > movement["fake-a"].time_ms
     reorders = [row for row in found.rows("op") if row.name == "Reorder"]
     assert [row.label for row in reorders] == ["fake-b"]
+
+
+def shown_file(profile: ProfileDocument, folder: Path, *arguments: object) -> str:
+    """Return what ``irbench profile --show FILE`` prints."""
+    file = folder / "shown.json"
+    file.write_bytes(encode_profile(profile))
+    called = irbench("profile", "--show", file, *arguments)
+    assert called.code == 0, called.err
+    return called.out
+
+
+def columns(table: str, name: str) -> list[str]:
+    """Return the cells of a row behind its name."""
+    (line,) = (line for line in table.splitlines() if line.startswith(f"{name}  "))
+    return line.removeprefix(name).split()
+
+
+def test_an_operator_is_called_as_its_runtime_calls_it_with_the_nodes_that_it_stands_for(tmp_path: Path) -> None:
+    table = shown_file(profiles.fused_gelu(), tmp_path, "--by", "op").partition("GFLOP/s ")[0]
+    assert columns(table, "BiasGelu (Add, Div, Erf, Mul)")[0] == "5.60"
+    assert columns(table, "Add")[0] == "5.10"
+    assert columns(table, "sum of operators") == ["30.7"]
+
+
+def test_operators_of_several_backends_are_joined_by_their_nodes_and_the_fused_ones_stand_below(tmp_path: Path) -> None:
+    table = shown_file(profiles.fused_gelu(has_other=True), tmp_path, "--by", "op").partition("GFLOP/s ")[0]
+    assert columns(table, "MatMul")[::2] == ["20.0", "22.0"]
+    assert columns(table, "· MatMul")[0] == "20.0"
+    assert columns(table, "· FullyConnected (MatMul, Add, Div, Erf, Mul)")[:2] == ["-", "22.0"]
+    assert columns(table, "Add")[::2] == ["5.10", "4.00"]
+    assert columns(table, "BiasGelu (Add, Div, Erf, Mul)")[0] == "5.60"
+
+
+@pytest.mark.parametrize("has_other", [False, True])
+def test_rows_of_operators_have_the_runtimes_names_and_add_up_to_all(has_other: bool, tmp_path: Path) -> None:
+    profile = profiles.fused_gelu(has_other=has_other)
+    rows = list(csv.DictReader(io.StringIO(shown_file(profile, tmp_path, "--by", "op", "--format", "csv"))))
+    own = {row["name"]: row for row in rows if row["label"] == "ort"}
+    assert (own["BiasGelu"]["op_types"], own["Add"]["op_types"]) == ("Add Div Erf Mul", "Add")
+    assert sum(float(row["time_ms"]) for row in own.values()) == pytest.approx(30.7)
+    if has_other:
+        (product,) = (row for row in rows if row["name"] == "FullyConnected")
+        assert product["key"] == own["MatMul"]["key"]
+
+
+def test_the_first_screen_names_operators_and_nodes_and_what_to_type_next(
+    two: tuple[dict[str, Any], Path], tmp_path: Path
+) -> None:
+    table = shown_file(profiles.sines(), tmp_path)
+    assert "91 % of its operators' time in elementwise operators (Sin 84 %)" in " ".join(table.split())
+    _, _, nodes = table.partition("The nodes that take longest:")
+    assert columns(nodes, "…/positional_block_0/value/Sin")[:2] == ["28.0", "28"]
+    assert f"irbench profile --show {tmp_path / 'shown.json'} --by node\n" in table
+    document, results = two
+    (command,) = (line for line in shown(results).splitlines() if line.endswith(" --by op"))
+    assert f"--show {document['profile_id']} --results {results} --by op" in command
+    assert "ms by operator" in irbench(*shlex.split(command.removeprefix("Operators: "))[1:]).out
+    assert "irbench profile --show" not in shown(results, "--by", "node")
+
+
+def test_shortened_names_of_nodes_stay_different_in_every_table(tmp_path: Path) -> None:
+    tables = shown_file(profiles.alike_names(), tmp_path, "--by", "node").split("GFLOP/s ")
+    for table in (tables[0], *tables[1].split("The nodes that differ most")):
+        names = [line.partition("  ")[0] for line in table.splitlines() if "/Tensordot/MatMul" in line]
+        assert names == [f"…/transformer_layer_{number}/…/Tensordot/MatMul" for number in range(3)]
+
+
+def test_every_class_that_takes_noticeable_time_has_its_speed_or_why_it_has_none(tmp_path: Path) -> None:
+    speeds = shown_file(profiles.sines(), tmp_path).partition("GFLOP/s ")[2]
+    assert columns(speeds, "elementwise") == ["<0.001", "0.00882"]
+    several = shown_file(profiles.example(), tmp_path)
+    assert columns(several.partition("GFLOP/s ")[2], "data movement") == ["-", "-", "-"]
+    assert "No GFLOP/s of data movement: nothing is computed there that counts" in several
+
+
+@pytest.mark.parametrize(("width", "hidden"), [(80, "±"), (60, "%")])
+def test_four_backends_stand_in_one_table_with_fewer_columns(
+    width: int, hidden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for by, heading in (("class", "ms  "), ("op", "ms by operator"), ("node", "ms by node")):
+        lines = shown_file(profiles.four_backends(), tmp_path, "--by", by).splitlines()
+        (first,) = (line for line in lines if line.startswith("sum of operators"))
+        assert first.count("20.0") == 4
+        assert any(line.startswith(heading) and line.split()[-1] in ("tf-xla", "%") for line in lines)
+        assert f"hidden, the terminal is too narrow: {hidden}" in " ".join(lines)
+        assert max(len(line) for line in lines if "irbench profile --show" not in line) <= width
 
 
 def test_rows_are_a_frame_too(two: tuple[dict[str, Any], Path]) -> None:

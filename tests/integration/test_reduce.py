@@ -64,6 +64,9 @@ def test_the_command_of_the_report_repeats_it_on_the_values_of_the_whole_graph(
     with np.load(folder / "inputs.npz") as inputs:
         assert {name: inputs[name].shape for name in inputs.files} == {"h": (2, 4)}
         assert (inputs["h"] <= 0).all(), "the input of Tanh is what Neg makes of generated values"
+        with np.load(folder / "expected.npz") as expected:
+            assert np.allclose(expected["y"], np.tanh(inputs["h"]), atol=1e-6)
+    assert "expected.npz" in str(found)
     monkeypatch.chdir(folder)
     again = irbench(*found.report.repeat[1:], "--quick", "--budget", "0.01s", "--format", "json")
     assert again.code == 1, again.err

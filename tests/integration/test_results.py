@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from documents import ENVIRONMENT, example
+from documents import ENVIRONMENT, cell, example, group, speedup
 from front_door import irbench
-from stored_runs import FAILED, PREVIEW, listed, measured, names, older_and_newer, refused, results
+from stored_runs import FAILED, PREVIEW, listed, measured, measured_model, names, older_and_newer, refused, results
 
 from irbench.store import Store
 from irbench.system.locks import waiting_for
@@ -28,6 +28,33 @@ def test_a_listing_tells_winners_previews_and_failures_apart(root: Path) -> None
     assert {entry["outcomes"][0]["kind"] for entry in listed(root)} == {"preview", "winner", "failed"}
     table = irbench("results", "--results", root).out
     assert [run for run in (*said, *runs) if run not in table] == [], table
+
+
+def test_a_narrow_listing_has_the_model_the_outcome_and_an_id_that_names_the_run(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (measured_model(Store(root), model).document.run_id for model in ("resnet50", "bert_mini"))
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = irbench("results", "--results", root).out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert [word for word in ("run", "models", "outcome") if word not in lines[0].split()] == []
+    shown = [line.split()[0] for line in lines if " openvino 1.14x" in line]
+    assert [first.startswith(shown[1]), second.startswith(shown[0])] == [True, True]
+    assert f"run {first} of " in irbench("show", shown[1], "--results", root).err
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_run_of_long_settings_is_shown_without_a_line_that_is_cut(
+    root: Path, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = [f"openvino+extended 2x{streams} PERFORMANCE_HINT=THROUGHPUT" for streams in (1, 2, 4)]
+    rows = [cell("openvino", id=label, label=label, batch=16, speedup=speedup(1.31, 1.29, 1.33)) for label in labels]
+    measured(root, group(*rows, cell("ort")))
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = irbench("show", "--results", root).out
+    assert max(map(len, text.splitlines())) <= columns
+    assert text.count("[1.29, 1.33]") == 3
+    assert text.count("faster") == 3
 
 
 def test_latest_is_the_newest_run_with_a_figure_and_says_what_it_passed_over(root: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import models
@@ -10,6 +11,7 @@ import pytest
 from front_door import Called, irbench
 
 import irbench as api
+from irbench.runner import block
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
@@ -79,11 +81,53 @@ def test_the_confirmation_is_a_plan_with_its_rows(tuned: Called, results: Path, 
     assert expanded.code == 0, expanded.err
 
 
+@pytest.fixture
+def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let other programs use a processor during every block."""
+    monkeypatch.setattr(block, "foreign_cpu_ns", lambda before, after: after.at_ns - before.at_ns)
+
+
+NINE_TIMES = (
+    "--batch", "1,4", "--streams", "1", "--vary", "fake-b.call_us=133,134", "--set", "fake-a.call_us=300",
+)  # fmt: skip
+"""Two tuned settings that hardly differ, at 9 times the throughput of the defaults."""
+
+
+@pytest.mark.usefixtures("busy_machine")
+@pytest.mark.parametrize("limit", [(), ("--max-latency", "0.5ms")], ids=["any latency", "with a limit"])
+def test_on_a_busy_machine_the_tuned_setting_is_handed_out_and_not_the_default(
+    model: Path, tmp_path: Path, limit: tuple[str, ...]
+):
+    document = tune(model, *NINE_TIMES, *limit, "--results", tmp_path).document
+    setting = document["setting"]
+    assert (setting["backend"], setting["batch"]) == ("fake-b", 4)
+    assert setting["options"]["call_us"] in ("133", "134")
+    assert f"fake-b.call_us={setting['options']['call_us']}" in document["command"]
+    assert (document["conclusion"], document["is_confirmed"]) == ("doubtful", False)
+    assert {each["reason"] for each in document["reservations"]} == {"busy"}
+    assert document["deciding_budget_s"] is None
+
+
+@pytest.mark.usefixtures("busy_machine")
+def test_on_a_busy_machine_the_text_names_the_tuned_setting_everywhere(model: Path, tmp_path: Path):
+    called = irbench(
+        "tune", model, "--backends", "fake-a,fake-b", *SMALL[:-2], *NINE_TIMES, "--results", tmp_path,
+    )  # fmt: skip
+    said = re.search(r"Recommended \(until confirmed\): (.*)", called.out)
+    assert said is not None, called.out
+    name = said.group(1).strip()
+    assert name.startswith("fake-b call_us=13")
+    assert f"Measure {name} again:" in called.out
+    (line,) = [line for line in called.out.splitlines() if "irbench run " in line]
+    assert "--backends fake-b --batch 4" in line
+    assert "the most FPS (any batch of 1, 4)" in called.err
+
+
 @pytest.mark.slow
 def test_a_default_that_nothing_beats_is_recommended(model: Path):
     report = tune(model, "--batch", "1", "--streams", "1", "--set", "fake-b.call_us=900").document
     assert report["setting"]["backend"] == "fake-a"
-    assert report["conclusion"] in ("reference", "undecided", "doubtful")
+    assert report["conclusion"] in ("reference", "same", "undecided", "doubtful")
     assert report["setting"]["threads"] is None
 
 

@@ -15,7 +15,7 @@ from irbench.spec import Timing
 from irbench.stats.change_points import change_points
 from irbench.stats.intervals import interval_at, looks_of
 
-__all__ = ["Alarms", "alarms", "as_table", "history_alarms"]
+__all__ = ["Alarms", "alarms", "as_table", "history_alarms", "total_alarms"]
 
 _LAUNCH_SD = 0.008
 _TIMING = Timing()
@@ -70,6 +70,23 @@ def history_alarms(runs: int, length: int, correlation: float) -> float:
     return float(np.mean([bool(change_points(_correlated(random, length, correlation))) for _ in range(runs)]))
 
 
+def total_alarms(runs: int, length: int, correlation: float) -> float:
+    """Return the share of histories without a change whose total change is called a loss, however small.
+
+    Args:
+        runs: How many are simulated.
+        length: How many runs each has, at least twice ``FEWEST_RUNS``.
+        correlation: Between the levels of consecutive runs.
+    """
+    random, condition = np.random.default_rng(_SEED), read_condition("time>0%")
+    alarms_found = 0
+    for _ in range(runs):
+        values = [math.exp(_LAUNCH_SD * value) for value in _correlated(random, length, correlation)]
+        total = change_of_values(_TIME, values[:FEWEST_RUNS], values[-FEWEST_RUNS:], "runs", _TIMING.confidence)
+        alarms_found += outcome_of(condition, total) == "met"
+    return alarms_found / runs
+
+
 def as_table(runs: int) -> str:
     """Return all of it as Markdown."""
     heads = ("drift between runs", "launches", "called faster or slower", *_LIMITS, "and again, NEW alone")
@@ -79,9 +96,10 @@ def as_table(runs: int) -> str:
             found = alarms(runs, launches, drift)
             shares = (found.called, *found.limits, found.repeated, found.paired, found.runwise)
             rows.append([f"{100 * drift:g} %", str(launches), *(f"{share:.3f}" for share in shares)])
-    history = [["runs", "independent", "correlated 0.5"], ["---:"] * 3]
+    history = [["runs", "independent", "correlated 0.5", "in total", "in total, correlated 0.5"], ["---:"] * 5]
     for length in (10, 20, 40):
-        shares = tuple(history_alarms(max(50, runs // 20), length, correlation) for correlation in (0.0, 0.5))
+        steps = tuple(history_alarms(max(50, runs // 20), length, correlation) for correlation in (0.0, 0.5))
+        shares = (*steps, *(total_alarms(runs, length, correlation) for correlation in (0.0, 0.5)))
         history.append([str(length), *(f"{share:.3f}" for share in shares)])
     return f"{_markdown(rows)}\n\n{_markdown(history)}"
 

@@ -21,7 +21,7 @@ from irbench.render.mark_texts import MARKS, mark_text
 from irbench.render.note_texts import NOTES, note_text
 from irbench.render.table_title import title
 from irbench.render.texts import WARNINGS, warning_words
-from irbench.result import CellResult, GroupResult, Lead, NoWinner, RunDocument, State, StoppedBy, Verdict
+from irbench.result import CellResult, GroupResult, Lead, NoWinner, RunDocument, State, StoppedBy, UnevenLoad, Verdict
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reading-results.md").read_text()
@@ -52,13 +52,13 @@ LEADS = [
     Lead("A/fp32", "B/fp32", 1.14, 1.12, 1.16, 6),
     Lead("A/fp32", "B/fp32", 1.01, 1.0, 1.01, 6, "same"),
     Lead("A/fp32", "B/fp32", 1.02, 0.99, 1.05, 6, "undecided"),
-    Lead("A/fp32", "B/fp32", 1.14, 1.09, 1.21, 3, "preview"),
-    Lead("A/fp32", "B/fp32", 1.02, 0.95, 1.10, 3, "preview"),
-    Lead("A/fp32", "B/fp32", 1.14, 1.14, 1.14, 1, "preview"),
+    Lead("A/fp32", "B/fp32", 1.14, None, None, 3, "preview", range_low=1.09, range_high=1.21),
+    Lead("A/fp32", "B/fp32", 1.02, None, None, 3, "preview", range_low=0.95, range_high=1.10),
+    Lead("A/fp32", "B/fp32", 1.14, None, None, 1, "preview"),
     *(
         Lead("A/fp32", "B/fp32", 1.14, 1.12, 1.16, 6, reason)
         for reason in get_args(NoWinner)
-        if reason not in ("same", "undecided", "preview")
+        if reason not in ("same", "undecided", "preview", "uneven-load")
     ),
 ]
 """One for each sentence above a table."""
@@ -122,6 +122,25 @@ def test_every_headline_is_explained_in_the_words_that_are_printed(lead: Lead):
     assert f"| `{headline(table, Context())}` |" in TEXT
 
 
+UNEVEN = UnevenLoad("A/fp32", "B/fp32", 0.95, 0.1)
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        *(lead for lead in LEADS[:4]),
+        Lead("A/fp32", "B/fp32", 1.14, 1.12, 1.16, 6, "uneven-load"),
+    ],
+    ids=lambda lead: str(lead.reason),
+)
+def test_every_headline_of_a_busy_machine_is_explained_in_the_words_that_are_printed(lead: Lead):
+    rows = [cell("A", speedup=speedup(1.2, 1.1, 1.3)), cell("B", speedup=speedup(1.1, 1.05, 1.2)), cell("C")]
+    table = group(*rows, lead=lead, blocks_disturbed=31, blocks_excluded=0, condition="busy", uneven_load=UNEVEN)
+    if lead.reason == "same":
+        table = replace(table, cells=(rows[0], replace(rows[1], speedup=None), rows[2]))
+    assert f"| `{headline(table, Context())}` |" in TEXT
+
+
 def test_a_headline_with_streams_and_other_threads_is_explained():
     rows = (cell("A", threads=4), cell("B", threads=2), cell("C", streams=4))
     lead = Lead("A/fp32", "B/fp32", 1.42, 1.38, 1.45, 6)
@@ -141,7 +160,7 @@ def test_where_nobody_is_compared_the_headline_is_explained(rows: tuple[CellResu
         ({"blocks_measured": 0}, "no launch finished"),
         ({}, "(same verdicts if included)"),
         ({"verified_against": Reference("export", "TensorFlow")}, "max err: against TensorFlow at export"),
-        ({"lead": replace(LEADS[0], assumes_one_mode=True)}, "few launches: intervals assume that launch speeds"),
+        ({"lead": replace(LEADS[0], assumes_one_mode=True)}, "few launches: intervals assume a unimodal"),
     ],
 )
 def test_what_stands_below_the_rows_is_explained(changes: dict[str, Any], said: str):

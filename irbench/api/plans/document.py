@@ -83,6 +83,7 @@ Threads: TypeAlias = Annotated[int | str, _reads(values.threads, Positive | Lite
 Cpus: TypeAlias = Annotated[str, _reads(lambda value: cpu_list(values.cpus(value)), str)]
 Duration: TypeAlias = Annotated[float, _reads(values.duration_s, float | str)]
 Pace: TypeAlias = Annotated[float, _reads(values.pace_s, float | str)]
+WarmUp: TypeAlias = Annotated[str, _reads(lambda value: str(values.warm_up(value)), int | str)]
 Step: TypeAlias = Annotated[float, _reads(timeline_s, float | str)]
 Counters: TypeAlias = Annotated[tuple[str, ...], _reads(parse_counters, str | list[str])]
 LeastAccuracy: TypeAlias = Annotated[float, _reads(accuracy_limits.min_accuracy, float | str)]
@@ -139,7 +140,7 @@ class SettingsDocument(_Document):
     value: Listed[Constants] | None = None
     """Constants for inputs, by name: { sr = 16000 }."""
     set: Listed[Properties] | None = None
-    """Options of backends: { ort = { "session.dynamic_block_base" = 4 } }."""
+    """Options of backends: { ort = { "dynamic_block_base" = 4 } }."""
     vary: Variants | None = None
     """Options of backends with several values, a row for each: { ort = { "intra_op.allow_spinning" = [0, 1] } }."""
     rows: tuple[Name, ...] | None = None
@@ -159,7 +160,7 @@ class SettingsDocument(_Document):
     objective: Objective | None = None
     """What rows are compared by: latency, fps, or cost, the processor time per sample."""
     min_accuracy: LeastAccuracy | None = None
-    """The least share of samples whose largest class is that of the reference, "99%"; rows below are not measured."""
+    """The minimum share of samples whose top-1 class is that of the reference, "99%"; rows below are not measured."""
     metric: Name | None = None
     """A measure of your own, with its limit: "file.py:fn>=0.9"; rows that miss it are not measured."""
     max_latency: Duration | None = None
@@ -176,12 +177,14 @@ class SettingsDocument(_Document):
     """10 to 20 launches, intervals down to 0.5 %."""
     tail: Flag = False
     """Also measure p99."""
+    warmup: WarmUp | None = None
+    """How long every launch of a row warms up: "2s", or 500 for calls; by default until calls get no faster."""
     sustain: Duration | None = None
     """Also run each row alone for this long in every launch: "3s"."""
     energy: Flag = False
     """Also measure joules per inference, of each row alone."""
     require_full: Flag = False
-    """Refuse rows of which some node runs on another device than was asked for."""
+    """Refuse a row if any of its nodes runs on another device than the one requested."""
     pace: Pace | None = None
     """Also measure latency where calls come at a fixed interval: "10ms"."""
     cold: Flag = False

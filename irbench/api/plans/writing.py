@@ -146,6 +146,7 @@ def _others(options: RunOptions) -> dict[str, Any]:
         "quick": options.quick,
         "thorough": options.thorough,
         "tail": options.tail,
+        "warmup": None if options.warmup is None else str(options.warmup),
         "sustain": options.sustain,
         "energy": options.energy,
         "require-full": options.require_full,

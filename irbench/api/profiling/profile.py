@@ -39,7 +39,7 @@ from irbench.runner.progress import Listener
 from irbench.runner.signals import signals_deferred
 from irbench.store import default_root
 from irbench.store.files import read_bytes
-from irbench.store.profiles import PROFILE_FILE, begin_profile, find_profile
+from irbench.store.profiles import PROFILE_FILE, begin_profile, find_profile, profile_argument
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
@@ -62,11 +62,17 @@ class Profile(Displayable):
     Attributes:
         document: All that was recorded, as its file holds it.
         folder: Where it is stored; ``None`` where it was read from another file.
+
+    Args:
+        document: As above.
+        folder: As above.
+        file: Its file; ``None`` where it has none that could be shown again.
     """
 
-    def __init__(self, document: ProfileDocument, folder: Path | None = None) -> None:
+    def __init__(self, document: ProfileDocument, folder: Path | None = None, file: Path | None = None) -> None:
         self.document = document
         self.folder = folder
+        self._call = "" if file is None else f"irbench profile --show {profile_argument(file)}"
 
     @cached_property
     def report(self) -> ProfileReport:
@@ -159,7 +165,7 @@ class Profile(Displayable):
         require_rows(by, By)
         from irbench.render.profile import ProfileView
 
-        return ProfileView(self.document, self.report, by, top)
+        return ProfileView(self.document, self.report, by, top, self._call)
 
     def __repr__(self) -> str:
         """Return the profile's id, its model and its backends."""
@@ -221,7 +227,7 @@ def load_profile(name: str | PathLike[str] = "latest", *, results: str | PathLik
         IrbenchError: There is no such profile, or it is damaged.
     """
     path = find_profile(results_folder(results), str(name))
-    return Profile(decode_profile(read_bytes(path, follow=path.name != PROFILE_FILE), str(path)), path.parent)
+    return Profile(decode_profile(read_bytes(path, follow=path.name != PROFILE_FILE), str(path)), path.parent, path)
 
 
 def _has_uncounted_cell(counters: ProfileCounters | None) -> bool:
@@ -250,7 +256,7 @@ def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:
     require_models(asked.models, everything=False, imports=asked.imports)
     name = ", ".join(Path(model).name for model in asked.models)
     with measuring(f"profile {name}", insist=asked.no_lock), scratch_folder() as folder:
-        request, groups = planned(request, asked, folder, reporter.say)
+        request, groups = planned(request, asked, folder, reporter.say, reporter.status)
         table = with_capable_backends(groups[0], were_named=bool(asked.backends))
         if not table.can_run:
             failure = next(iter(table.absent.values()))
@@ -264,7 +270,7 @@ def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:
     if listener.error is not None:
         listener.error.add_note(f"Finished launches are stored: irbench.load_profile({found.profile_id!r})")
         raise listener.error
-    return Profile(found, writer.folder)
+    return Profile(found, writer.folder, writer.folder / PROFILE_FILE)
 
 
 def _measured(task: ProfileTask, begun: ProfileDocument, listen: Listener, keep: Keep) -> ProfileDocument:

@@ -65,7 +65,7 @@ class Reduction(Displayable):
 
     @property
     def folder(self) -> Path | None:
-        """The folder of ``reduced.onnx``, ``inputs.npz`` and ``report.md``; ``None`` where nothing was written."""
+        """The folder of ``reduced.onnx``, its inputs and ``report.md``; ``None`` where nothing was written."""
         return None if self.report.folder is None else Path(self.report.folder)
 
     @property
@@ -118,7 +118,8 @@ def reduce(
         expect: The difference: ``"ort slower than openvino by 1.5x"``, ``"openvino wrong"`` or ``"ort fails"``.
         expect_wrong: The backend whose outputs are wrong, in place of ``expect``.
         expect_failure: The backend that fails, in place of ``expect``.
-        output: The folder for ``reduced.onnx``, ``inputs.npz`` and ``report.md``; ``MODEL-reduced`` by default.
+        output: The folder for ``reduced.onnx``, ``inputs.npz``, ``expected.npz`` and ``report.md``;
+            ``MODEL-reduced`` by default.
         budget: For the whole search: ``"10m"``, the default, or seconds.
         min_share: Of the time that the slower backend loses on the whole graph, what a part must lose at least:
             ``"1%"``, the default, or 0.01.
@@ -203,7 +204,7 @@ def _judge(options: ReduceOptions, reporter: Reporter) -> Iterator[Judge]:
         yield AnswerJudge(expected, run, reporter.say)
         return
     with measuring(f"reduce {Path(options.model).name}", insist=run.no_lock) as lock:
-        yield SpeedJudge(expected, run, options.min_share, lock, reporter)
+        yield SpeedJudge(expected, run, options.min_share, lock, reporter, options.budget_s)
 
 
 def _write_report(report: ReductionReport) -> None:

@@ -22,6 +22,7 @@ from irbench.reduction.files import MODEL_FILE
 from irbench.reduction.outline import GraphOutline
 from irbench.reduction.report import Conclusion, Evidence, KeptNode, ReducedGraph, ReductionReport, Verdict
 from irbench.reduction.schedule import interval_seconds, longest_interval_seconds
+from irbench.reduction.scripts import script
 from irbench.reduction.search import Nodes, smallest
 from irbench.render.reduction_progress import (
     confirming_text,
@@ -56,6 +57,7 @@ class Reducer:
         self._scratch = scratch
         self._say = say
         self._watch = Stopwatch()
+        self._usage: dict[str, str] = {}
         self._report = ReductionReport(
             model=options.model,
             expected=expected_difference(options.expectation),
@@ -91,8 +93,8 @@ class Reducer:
         folder = self._folder("whole")
         whole = self._judge.whole(self._for_whole_s(), folder)
         decision = self._judge.decide(whole.evidence)
-        code = dict(code_without_irbench(whole.loads))
-        self._report = replace(self._report, full=whole.evidence, code=code)
+        self._usage = dict(code_without_irbench(whole.loads))
+        self._report = replace(self._report, full=whole.evidence)
         self._say(whole_text(self._report, decision.verdict))
         failure = decision.failure
         if decision.verdict == "other":
@@ -174,9 +176,16 @@ class Reducer:
             evidence=shown.evidence,
             confirmation=confirmation,
             without_one_node=trials.without_one(shown.nodes),
+            has_expected=part.has_expected,
         )
         repeat, folder = repeat_command(self._options), str(part.model.parent)
-        return self._finished(replace(report, reduced=reduced, repeat=repeat, folder=folder))
+        code = {backend: self._script(backend, usage, part, shown) for backend, usage in self._usage.items()}
+        return self._finished(replace(report, reduced=reduced, repeat=repeat, folder=folder, code=code))
+
+    def _script(self, backend: str, usage: str, part: Part, shown: Shown) -> str:
+        times_ms = {facts.label: facts.p50_ms for facts in shown.evidence.backends}
+        outputs = part.outputs if part.has_expected else ()
+        return script(usage, self._report.expected.criterion, outputs, times_ms.get(backend))
 
     def _placed(self, shown: Shown) -> Part:
         """Copy a part to the folder of the user's, whatever signals arrive, and return it there.

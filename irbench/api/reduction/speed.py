@@ -19,6 +19,7 @@ from irbench.reduction.decision import Decision, SpeedRule, lost_ms
 from irbench.reduction.expectation import SlowerThan
 from irbench.reduction.report import Evidence
 from irbench.reduction.schedule import CONFIRMATION, TRIAL, UntilSided, for_interval
+from irbench.render.reduction_progress import until_interval_text
 from irbench.result import GroupResult
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -36,23 +37,35 @@ class SpeedJudge:
         min_share: Of the time that the whole graph loses, what a part must lose at least.
         lock: Our place among those who measure on this machine.
         reporter: Receives progress.
+        most_s: What the whole graph may take until it has an interval, whatever its share of the time is.
     """
 
     def __init__(
-        self, expected: SlowerThan, run: RunOptions, min_share: float, lock: MeasurementLock, reporter: Reporter
+        self,
+        expected: SlowerThan,
+        run: RunOptions,
+        min_share: float,
+        lock: MeasurementLock,
+        reporter: Reporter,
+        most_s: float = 0.0,
     ) -> None:
         self._rule = SpeedRule(expected)
         self._run = run
         self._min_share = min_share
         self._lock = lock
         self._reporter = reporter
+        self._most_s = most_s
 
     def whole(self, budget_s: float, scratch: Path, /) -> WholeGraph:
         """Measure the whole graph; see :class:`Judge`."""
         request, group = self._planned(self._run, CONFIRMATION, budget_s, scratch, self._reporter)
         cells = self._cells(group)
         source = graph_source(cells[0].artifact, group.group.workload_of(cells[0]))
-        evidence = self._measured(request, group, scratch, RunDestination(self._run.results), self._reporter)
+        share_s = min(CONFIRMATION.budget, budget_s)
+        if self._most_s > share_s:
+            self._reporter.say(until_interval_text(share_s, self._most_s))
+        place = RunDestination(self._run.results)
+        evidence = self._measured(request, group, scratch, place, self._reporter, until_interval_s=self._most_s)
         return WholeGraph(evidence, source, {cell.address: cell.load for cell in cells})
 
     def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
@@ -88,7 +101,7 @@ class SpeedJudge:
             budget_s=min(timing.budget, budget_s),
             is_part_of="reduce",
         )
-        request, groups = planned(request, run, scratch, reporter.say)
+        request, groups = planned(request, run, scratch, reporter.say, reporter.status)
         (group,) = groups
         slow = self._cells(group)[0]
         return request, replace(group, group=replace(group.group, baseline=slow.id))
@@ -104,10 +117,16 @@ class SpeedJudge:
         return slow, fast
 
     def _measured(
-        self, request: RunRequest, group: PlannedGroup, scratch: Path, place: RunDestination, reporter: Reporter
+        self,
+        request: RunRequest,
+        group: PlannedGroup,
+        scratch: Path,
+        place: RunDestination,
+        reporter: Reporter,
+        until_interval_s: float = 0.0,
     ) -> Evidence:
         slow, fast = self._cells(group)
-        schedule = UntilSided(slow.id, fast.id, self._rule.expected.factor)
+        schedule = UntilSided(slow.id, fast.id, self._rule.expected.factor, until_interval_s)
         stored = measure_planned(request, (group,), scratch, place, self._lock, reporter, schedule)
         (table,) = stored.document.groups
         if table.stopped_by == "interrupt":

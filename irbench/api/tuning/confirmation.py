@@ -10,18 +10,20 @@ from irbench.api.measurement import StoredRun
 from irbench.api.tuning.rows import TuningRows
 from irbench.api.tuning.settings import setting_of
 from irbench.record import LaunchRecord
-from irbench.result import DOUBTS, CellResult, GroupResult
+from irbench.result import CellResult, GroupResult
 from irbench.row import is_too_slow
 from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.spec import Cell, Group
 from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.observed import observe
-from irbench.stats.rederive import planned_timing, stored_admission
-from irbench.stats.standing import Standing, decide_standing
+from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission
+from irbench.stats.scene import Scene
+from irbench.stats.standing import decide_standing
 from irbench.stats.winner import LeadEstimate, find_winner
 from irbench.store.reading import read_launches
 from irbench.tuning.decision import Decision, decide, pareto_front
+from irbench.tuning.evidence import deciding_budget_s, pair_evidence
 from irbench.tuning.report import Alternative, FrontPoint, Gain, ReferenceKind, RowFigures, TunedSetting
 
 __all__ = ["Confirmed", "Finalists", "figures_of", "front_of"]
@@ -62,22 +64,24 @@ class Confirmed:
         decision: Which row is recommended.
         settings: The rows, by id.
         alternatives: Every row but the leader, against it.
+        deciding_budget_s: See :func:`irbench.tuning.evidence.deciding_budget_s`.
     """
 
     decision: Decision
     settings: Mapping[str, TunedSetting]
     alternatives: tuple[Alternative, ...]
+    deciding_budget_s: float | None = None
 
     @classmethod
-    def of(cls, finalists: Finalists, stored: StoredRun) -> Confirmed:
-        """Return what follows from a stored confirmation."""
+    def of(cls, finalists: Finalists, stored: StoredRun, before_s: float) -> Confirmed:
+        """Return what follows from a stored confirmation, before which so many seconds of the budget were spent."""
         group = finalists.planned.group
         table = stored.document.groups[0]
         records = tuple(read_launches(stored.folder, stored.document))
-        standing, found = _lead(group, table, stored, records)
-        able = [row for row in standing.candidates if row not in standing.too_slow]
-        is_doubtful = table.lead is not None and table.lead.reason in DOUBTS
-        decision = decide(found, able, finalists.references, is_doubtful=is_doubtful)
+        scene, found = _lead(group, table, stored, records)
+        able = [row for row in scene.standing.candidates if row not in scene.standing.too_slow]
+        evidence = pair_evidence(scene, found, finalists.references)
+        decision = decide(found, able, finalists.references, evidence, scene.timing.within)
         names = cell_names(group)
         settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
         others = (row for row in table.cells if row.id != decision.leader)
@@ -85,6 +89,7 @@ class Confirmed:
             decision,
             settings,
             tuple(_alternative(row, settings[row.id], found, finalists.references.get(row.id)) for row in others),
+            deciding_budget_s(scene, found, decision.reservations, before_s),
         )
 
 
@@ -123,14 +128,16 @@ def _points(search: Mapping[str, Cell], table: GroupResult, *, confirmed: bool) 
 
 def _lead(
     group: Group, table: GroupResult, stored: StoredRun, records: Sequence[LaunchRecord]
-) -> tuple[Standing, LeadEstimate]:
-    """Return every row's part, and the best of those that may be chosen against each other, as the table has them."""
+) -> tuple[Scene, LeadEstimate]:
+    """Return the table as measured, and the best row that may be chosen against each other, as the table has it."""
     plan = stored.document.plan
     timing = planned_timing(plan)
     launches = observe(group, records, timing)
-    admission = stored_admission(table, records, allow_mixed=bool(plan.get("allow_mixed")))
+    admission = stored_admission(table, records, allow_mixed=planned_mixing(plan))
     standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
-    return standing, find_winner(launches, standing.candidates, timing, standing.link)
+    rows = {row.id: row for row in table.cells}
+    scene = Scene(group, records, launches, standing, rows, timing, table.stopped_by, table.seconds)
+    return scene, find_winner(launches, standing.candidates, timing, standing.link)
 
 
 def _alternative(
@@ -144,5 +151,5 @@ def _alternative(
             failure=None if row.failure is None else row.failure.message,
             is_too_slow=is_too_slow(row),
         )
-    value, low, high = map(math.exp, (behind.value, behind.low, behind.high))
-    return Alternative(setting, kind, Gain(value, low, high, is_preview=behind.confidence is None))
+    gain = Gain(math.exp(behind.value), is_preview=behind.confidence is None, **behind.ends(math.exp))
+    return Alternative(setting, kind, gain)

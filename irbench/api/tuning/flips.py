@@ -64,7 +64,6 @@ def with_flips(
         options.run,
         objective=options.objective,
         max_latency=options.max_latency_s,
-        allow_mixed=rows.request.allow_mixed,
     )
     asked = _Asked(run, rows.has_batches, _SHARE * options.budget_s)
     found = _FlipMap(asked, means, report, _needed_s(confirmation))

@@ -38,8 +38,10 @@ from irbench.runner.request import RunRequest
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.spec import Objective
 from irbench.system import host
+from irbench.tuning.costs import ConfirmationPlan
+from irbench.tuning.evidence import search_notes
 from irbench.tuning.report import TunedSetting, TuningReport
-from irbench.tuning.schedule import SEARCH, SearchSchedule
+from irbench.tuning.schedule import SEARCH, SearchSchedule, confirmation_timing
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -50,9 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["Tuning", "tune", "tune_with"]
 
 _CONFIRMED = 3
-"""How many settings of a search are confirmed."""
-_SEARCH_SHARE = 0.6
-"""Of the budget, what the search may take; the confirmation has the rest, and what the search leaves."""
+"""How many settings of a search are confirmed, where there is time for them."""
 
 
 class Tuning(Displayable):
@@ -179,11 +179,13 @@ class _Tuner:
 
     def tuned(self) -> Tuning:
         """Search, confirm, and return what was found."""
-        schedule = SearchSchedule(self._rows.space, _SEARCH_SHARE * self._options.budget_s, self._options.run.seed)
+        schedule = self._schedule()
         search = self._search(schedule)
         if search.is_interrupted:
             return self._tuning(replace(self._report(search), conclusion="interrupted"), search)
-        finalists = Finalists.of(self._rows, schedule.best(_CONFIRMED))
+        before_s = self._watch.elapsed_s
+        best = schedule.affordable(_CONFIRMED, self._options.budget_s - before_s)
+        finalists = Finalists.of(self._rows, best)
         confirmation = self._confirm(finalists, search)
         report = replace(
             self._report(search, confirmation),
@@ -192,28 +194,39 @@ class _Tuner:
         )
         if confirmation.is_interrupted:
             return self._tuning(replace(report, conclusion="interrupted"), search, confirmation)
-        report = self._concluded(report, Confirmed.of(finalists, confirmation))
+        report = self._concluded(report, Confirmed.of(finalists, confirmation, before_s))
         return self._tuning(self._with_flips(report, confirmation), search, confirmation)
+
+    def _schedule(self) -> SearchSchedule:
+        rows, options = self._rows, self._options
+        plan = ConfirmationPlan(self._cells, rows.references, confirmation_timing(rows.request.timing))
+        defaults = [cell.id for cell in rows.defaults]
+        return SearchSchedule(rows.space, plan, options.budget_s, options.run.seed, defaults)
 
     def _search(self, schedule: SearchSchedule) -> StoredRun:
         rows, options = self._rows, self._options
-        first = rows.defaults[0].id
-        kept = with_rows(rows.planned, {*rows.space.ids, first})
+        defaults = [cell.id for cell in rows.defaults]
+        kept = with_rows(rows.planned, {*rows.space.ids, *defaults})
         timing = replace(SEARCH, within=rows.request.timing.within, deadline=rows.request.timing.deadline)
         request = replace(
             rows.request,
             timing=timing,
-            budget_s=_SEARCH_SHARE * options.budget_s,
+            budget_s=options.budget_s,
             is_part_of=SEARCH_RUN,
             name=f"{options.run.name} search".strip() if options.run.name else "",
         )
-        self._reporter.say(searching_text(len(rows.space.cells), options.budget_s))
-        return self._measured(request, replace(kept, group=replace(kept.group, baseline=first)), schedule)
+        batches = tuple(dict.fromkeys(rows.space.batches))
+        limit_ms = _milliseconds(options.max_latency_s)
+        self._reporter.say(
+            searching_text(len(rows.space.cells), batches, options.objective, limit_ms, options.budget_s)
+        )
+        return self._measured(request, replace(kept, group=replace(kept.group, baseline=defaults[0])), schedule)
 
     def _confirm(self, finalists: Finalists, search: StoredRun) -> StoredRun:
         left_s = max(1.0, self._options.budget_s - self._watch.elapsed_s)
         request = replace(
             self._rows.request,
+            timing=confirmation_timing(self._rows.request.timing),
             rows=tuple(cell.id for cell in finalists.planned.group.cells),
             budget_s=left_s,
             baseline=None,
@@ -235,6 +248,9 @@ class _Tuner:
             report,
             conclusion=decision.conclusion,
             setting=setting,
+            is_confirmed=decision.is_confirmed,
+            reservations=decision.reservations,
+            deciding_budget_s=confirmed.deciding_budget_s,
             leader=None if decision.leader is None else settings[decision.leader],
             alternatives=confirmed.alternatives,
             command=() if setting is None else command_of(setting, self._options.run),
@@ -245,21 +261,25 @@ class _Tuner:
         """Return what is known whatever comes out."""
         options, space = self._options, self._rows.space
         tables = [(stored.document.groups[0], stored is not search) for stored in (search, confirmation) if stored]
-        launched = {row.id for row in tables[0][0].cells if row.state not in ("not-measured", "interrupted")}
+        found = tables[0][0]
+        launched = {row.id for row in found.cells if row.state not in ("not-measured", "interrupted")}
+        tried = len(launched & set(space.ids))
+        rest_s = self._watch.elapsed_s - found.seconds
         return TuningReport(
             model=options.model,
             objective=options.objective,
-            max_latency_ms=None if options.max_latency_s is None else 1e3 * options.max_latency_s,
+            max_latency_ms=_milliseconds(options.max_latency_s),
             conclusion="nothing",
             front=front_of(self._cells, tables, self._rows.request.timing.within),
             settings=len(space.cells),
-            measured=len(launched & set(space.ids)),
+            measured=tried,
             seconds=self._watch.elapsed_s,
             search_run=search.document.run_id,
             results=None if options.run.results is None else str(options.run.results),
             accuracy_limit=self._rows.request.accuracy,
             excluded=excluded(self._rows),
             random_inputs=random_inputs(self._rows.planned),
+            notes=search_notes(tried, len(space.cells), found.stopped_by, found.seconds, rest_s),
         )
 
     def _tuning(self, report: TuningReport, search: StoredRun, confirmation: StoredRun | None = None) -> Tuning:
@@ -277,6 +297,10 @@ class _Tuner:
         request = request.with_budget_for(1, 1)
         reporter = replace(self._reporter, say=lambda _line: None) if quietly else self._reporter
         return measure_planned(request, (planned,), self._scratch, place, self._lock, reporter, schedule)
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else 1e3 * seconds
 
 
 _OWN_NAMES = {"objective": "objective", "max_latency": "max_latency_s", "budget": "budget_s", "flip_map": "flip_map"}

@@ -12,7 +12,7 @@ from irbench.api.options import RunOptions
 from irbench.api.tuning.options import TuneOptions
 from irbench.api.varied_options import AS_IT_IS, alternatives
 from irbench.errors import IrbenchError
-from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.optimizer import UNOPTIMIZED
 from irbench.runner.cells import is_at_level
 from irbench.spec import Cell
 from irbench.tuning.space import usual_values
@@ -106,7 +106,6 @@ def simplest(run: RunOptions, tried: SearchedValues) -> RunOptions:
 
 def every_combination(options: TuneOptions, run: RunOptions, tried: SearchedValues) -> RunOptions:
     """Return options that ask for every combination of what is tried, and for each backend without any option."""
-    converts = any(variant(level).conversion for level in tried.optimize)
     return replace(
         run,
         batch=tried.batch,
@@ -116,7 +115,6 @@ def every_combination(options: TuneOptions, run: RunOptions, tried: SearchedValu
         optimize=tuple(dict.fromkeys((UNOPTIMIZED, *tried.optimize))),
         objective=options.objective,
         max_latency=options.max_latency_s,
-        allow_mixed=len(run.precision or ()) > 1 or converts,
         vary={**_tunable(run), **run.vary},
     )
 

@@ -67,6 +67,7 @@ _SECTIONS = {
 @measuring.THOROUGH
 @measuring.TAIL
 @measuring.PACE
+@measuring.WARM_UP
 @measuring.SUSTAIN
 @measuring.COLD
 @measuring.strict("a verdict or the winner is undecided")

@@ -42,7 +42,7 @@ Examples:
     type=PERCENT,
     cls=PlainDefault,
     show_default="3%, or the tolerance of the precision",
-    help="Smallest change that counts; for answers the largest relative error that does not.",
+    help="Smallest change that counts; with --by answer, the largest relative error that does not count.",
 )
 @measuring.backend("the one of the runtime")
 @measuring.IMPORTS

@@ -30,7 +30,8 @@ Examples:
     "--fail-on",
     type=CONDITION,
     multiple=True,
-    help="Exit with 1 if a row changed by more: p50>5%, fps<-3%, peak_memory>50MB, size>0%. May be repeated.",
+    help="Exit with 1 if a row changed by more: p50>5%, fps<-3%, peak_memory>50MB, size>0%; with 6 if that cannot be"
+    " judged. May be repeated.",
 )
 @measuring.WITHIN
 @click.option(
@@ -64,10 +65,14 @@ def command(
 
     Sides of different machines are refused. Other versions, models and settings are listed, because they may be what
     is compared.
+
+    The exit code is 1 if a condition of --fail-on is met, 6 if one could not be judged (too few launches, a row or
+    figure that NEW lacks, a busy machine), and 0 if all were judged and none is met.
     """
     from irbench.api.compare import WITHIN, CompareOptions, compare_with
     from irbench.api.progress import displayed
     from irbench.cli.output.console import print_data, to_text
+    from irbench.cli.output.gates import say_unjudged
 
     if base is None:
         raise IrbenchError("BASE is missing.", hint="Name the run to compare with: irbench compare BASE [NEW]")
@@ -76,4 +81,5 @@ def command(
         found = compare_with(asked, reporter)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
     print_data(text, output)
+    say_unjudged(found.unjudged, regressed=found.regressed, is_shown=form == "table" and output is None)
     return int(found.exit_code(strict=strict))

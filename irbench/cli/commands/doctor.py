@@ -40,8 +40,8 @@ Examples:
 @click.option(
     "--peak",
     is_flag=True,
-    help="Also measure what the machine attains at most: matrix products per precision, and bandwidth of caches and"
-    " memory. Takes five to fifteen minutes, longest on a busy machine, and is kept.",
+    help="Also measure the peak performance of this machine: matrix products per precision, and bandwidth of caches"
+    " and memory. This takes five to fifteen minutes, longest on a busy machine; the result is kept.",
 )
 @click.option(
     "--backend",

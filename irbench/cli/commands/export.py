@@ -91,7 +91,7 @@ Examples:
     "Run the model with this shape of an input, or size of a dynamic dimension (sequence=64), and make it the default;"
     " may be repeated."
 )
-@measuring.data("Samples, as irbench run takes them, to compare with the original on as well.")
+@measuring.data("Samples, as irbench run takes them, on which outputs are compared with the original's as well.")
 @measuring.value("Constant for an input in that comparison; may be repeated.")
 @click.option(
     "--force",
@@ -122,11 +122,11 @@ def command(
     MODEL is a name from `irbench models`, a .keras file, a SavedModel folder, package.module:function
     or path/to/file.py:function; the function takes nothing and returns a Keras model.
 
-    A model is run once to compare outputs. Dynamic dimensions have a size of 128 (sequences), 224 (images) or 16 then,
-    or that of --shape; they stay dynamic.
+    Each export is run once, and its outputs are compared with the original's on generated inputs and on the samples in
+    --data. An export whose outputs differ is not kept.
 
-    Outputs are compared with the original's on generated inputs, and on the samples in --data; what differs is not
-    kept.
+    For this comparison, dynamic dimensions have the size given with --shape, or else 128 (sequences), 224 (images) or
+    16. They stay dynamic in the export.
     """
     from irbench.api.export import require_exportable
     from irbench.exporter import ExportOptions

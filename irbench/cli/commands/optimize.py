@@ -12,7 +12,8 @@ import click
 from irbench.cli.options import measuring
 from irbench.cli.options.completion import LEVEL, MODEL
 from irbench.cli.options.types import COUNT, PASSES, PlainDefault
-from irbench.cli.output.stderr import say, say_in_width, say_on_terminal
+from irbench.cli.output.stderr import say, say_in_width
+from irbench.spec import DISTRIBUTIONS
 
 if TYPE_CHECKING:
     from irbench.api.optimize import OptimizedModel
@@ -73,6 +74,14 @@ Examples:
 @measuring.shape("Fix the shape of an input, or a dynamic dimension (length=128), first; may be repeated.")
 @measuring.data("Samples to check and calibrate on, as irbench run takes them; generated inputs by default.")
 @measuring.VALUE
+@click.option(
+    "--distribution",
+    type=click.Choice(DISTRIBUTIONS),
+    cls=PlainDefault,
+    show_default="the range that the model declares",
+    help="What generated floats are drawn from: uniform in [0, 1), symmetric in [-1, 1), normal with deviation 1, or"
+    " bytes in [0, 255).",
+)
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
     "-o",
@@ -96,16 +105,18 @@ def command(
     then `irbench run q.onnx`.
 
     --precision converts the result and compares it with the fp32 graph on 64 inputs that were not used for
-    calibration. Fixed shapes let more be computed in advance. With --data every other sample calibrates, and the result
-    is compared on the others.
+    calibration. Fixed shapes let more be computed in advance. With --data, every other sample is used for calibration,
+    and the result is compared on the rest.
     """
     from irbench.api.optimize import OptimizeOptions, optimize_with
+    from irbench.api.progress import displayed
     from irbench.cli.output.console import check_writable
 
     if output is not None:
         check_writable(output)
     asked = OptimizeOptions(output=output, **options)
-    made = optimize_with(tuple(dict.fromkeys(models)), asked, say, say_on_terminal)
+    with displayed() as reporter:
+        made = optimize_with(tuple(dict.fromkeys(models)), asked, reporter.say, reporter.status)
     _print(made, form)
     if output is not None:
         say(f"copied to {output}")

@@ -54,9 +54,11 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
     type=OneOf(["class", "op", "node"]),
     default="class",
     show_default=True,
-    help="What the rows of the first table are: classes of work, operator types, or nodes.",
+    help="What the rows of the first table are: classes of work, operators, or nodes.",
 )
-@click.option("--top", type=COUNT, metavar="N", default=20, show_default=True, help="Rows of a table of nodes.")
+@click.option(
+    "--top", type=COUNT, metavar="N", default=20, show_default=True, help="Rows of a table of operators or nodes."
+)
 @click.option(
     "--show",
     type=PROFILE,
@@ -203,5 +205,5 @@ def _as_text(found: Profile, form: ProfileFormat, by: By, top: int, *, to_file: 
     from irbench.cli.output.console import to_text
 
     if form == "table":
-        return to_text(found.view(by, top), to_file=to_file)
+        return to_text(found.view(by, top), to_file=to_file, crop=False)
     return found.to_text(form, by=by, top=top)

@@ -47,7 +47,7 @@ def _expectation(text: str) -> Expectation:
     metavar="DIR",
     cls=PlainDefault,
     show_default="MODEL-reduced",
-    help="Folder for reduced.onnx, inputs.npz and report.md.",
+    help="Folder for reduced.onnx, inputs.npz, expected.npz and report.md.",
 )
 @click.option(
     "--budget", "budget_s", type=DURATION, cls=PlainDefault, show_default="10m", help="Time limit for the whole search."

@@ -125,7 +125,7 @@ def _list(
     if not found:
         say(f"No stored run in {root} matches." if listing.entries else f"No runs are stored in {root}.")
     if found or form != "table":
-        print_data(_as_text(found, form, to_file=output is not None), output)
+        print_data(_as_text(found, listing.entries, form, to_file=output is not None), output)
     if form == "table":
         say_which_are_unfinished(found, named)
 
@@ -135,7 +135,7 @@ def _warn(problems: Sequence[str]) -> None:
         say(f"warning: {problem}")
 
 
-def _as_text(found: Sequence[RunEntry], form: str, *, to_file: bool) -> str:
+def _as_text(found: Sequence[RunEntry], stored: Sequence[RunEntry], form: str, *, to_file: bool) -> str:
     from msgspec import to_builtins
 
     if form == "json":
@@ -145,7 +145,7 @@ def _as_text(found: Sequence[RunEntry], form: str, *, to_file: bool) -> str:
     from irbench.measure.clock import utc_now
     from irbench.render.run_listing import run_table
 
-    table = run_table(found, utc_now())
+    table = run_table(found, utc_now(), stored)
     if form == "csv":
         return table.as_csv()
     if form == "md":

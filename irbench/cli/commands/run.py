@@ -63,8 +63,8 @@ _SECTIONS = {
 @click.option(
     "--shapes",
     type=SWEEP,
-    help="Shapes that one session meets, of an input or a dimension (length=128,64): one table for each, with fixed and"
-    " with dynamic shapes, and the cost of a new shape.",
+    help="Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each, with"
+    " fixed and with dynamic shapes, and the cost of a new shape.",
 )
 @measuring.STREAMS
 @measuring.INSTANCES
@@ -106,6 +106,7 @@ _SECTIONS = {
 @measuring.THOROUGH
 @measuring.TAIL
 @measuring.PACE
+@measuring.WARM_UP
 @measuring.SUSTAIN
 @devices.ENERGY
 @measuring.COLD

@@ -35,7 +35,7 @@ Examples:
     metavar="BYTES",
     cls=PlainDefault,
     show_default="1000",
-    help="Growth per call that matters: below it memory is steady, above it it grows.",
+    help="Growth per call that matters. Memory counts as steady below it, and as growing above it.",
 )
 @measuring.backends("to call")
 @measuring.batch("Batch sizes; one table for each.")

@@ -114,9 +114,10 @@ def command(
 ) -> int:
     """Search for the setting with which a model runs best, and confirm that it gains.
 
-    Settings are launched side by side, the most promising again and again, for a part of the time. The best are then
-    measured under the full protocol beside each backend as it runs without any option and as its vendor advises. A
-    setting is recommended only if it is faster than all of these, with confidence; otherwise the fastest of them is.
+    Settings are launched side by side, the most promising again and again, in the time that the confirmation leaves.
+    The best are then measured under the full protocol beside each backend as it runs without any option and as its
+    vendor advises. A setting is recommended if it is faster than all of these, and is called confirmed if that is
+    certain; otherwise the fastest of them is recommended.
     """
     from irbench.api.options import RunOptions
     from irbench.api.progress import displayed

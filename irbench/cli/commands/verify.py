@@ -54,10 +54,10 @@ def command(
     """Run a model on every backend and compare the outputs with those expected; nothing is timed.
 
     MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export` takes.
-    The expected outputs are those of the data sets in --data, matched by order. Without them they are the outputs of
-    the original model, stored by the export, or those of ONNX Runtime with optimisations off or ONNX's evaluator,
-    on seeded inputs or on the samples in --data, each of them. Of a decode loop (--feedback) 8 steps are compared.
-    Backends compute in fp32 where they can; the tolerance is that of the precision they report.
+    The expected outputs are those of the data sets in --data, matched by order. Without data sets, they are the outputs
+    of the original model that the export stored, or else those of ONNX Runtime with optimisations off, or of ONNX's
+    evaluator. Inputs are generated from a seed, or are all samples in --data. Of a decode loop (--feedback), 8 steps
+    are compared. Backends compute in fp32 where they can; the tolerance is that of the precision they report.
 
     --suite onnx runs every case of ONNX's backend test suite and compares as ONNX's own runner does: each element
     within 1e-3 relative. A scoreboard shows what passed, was wrong, is unsupported or crashed. With --between it lists

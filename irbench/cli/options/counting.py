@@ -27,5 +27,5 @@ COUNTERS = click.option(
 TIMELINE = click.option(
     "--timeline",
     type=Parsed("100ms", partial(with_unit, timeline_s)),
-    help="With --counters: also show them in steps of this long.",
+    help="With --counters: also show counts over time, in steps of this length.",
 )

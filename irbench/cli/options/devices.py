@@ -14,5 +14,5 @@ ENERGY = click.option(
 REQUIRE_FULL = click.option(
     "--require-full",
     is_flag=True,
-    help="Refuse rows of which some node runs on another device than was asked for.",
+    help="Refuse a row if any of its nodes runs on another device than the one requested.",
 )

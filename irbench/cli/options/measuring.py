@@ -49,6 +49,7 @@ __all__ = [
     "THREADS",
     "VALUE",
     "VARY",
+    "WARM_UP",
     "WITHIN",
     "backend",
     "backends",
@@ -150,7 +151,7 @@ FEEDBACK = repeated(
     "--feedback",
     kind=types.FEEDBACK,
     collect=types.as_feedback,
-    help_text="Give an output to an input in the next call: a decode loop; may be repeated.",
+    help_text="Feed an output to an input of the next call, as in a decode loop; may be repeated.",
 )
 SHAPE = shape(
     "Shape of an input, or size of a dynamic dimension: length=128; may be repeated. --batch overrides its batch."
@@ -200,13 +201,13 @@ SET = repeated(
 MIN_ACCURACY = click.option(
     "--min-accuracy",
     type=types.ACCURACY,
-    help="The least share of samples whose largest class is that of the reference; what is below is not measured.",
+    help="Minimum share of samples whose top-1 class is that of the reference; rows below it are not measured.",
 )
 METRIC = click.option(
     "--metric",
     type=types.METRIC,
-    help="Your own measure of the outputs, with the least (>=) or largest (<=) value: fn(inputs, outputs) or fn(inputs,"
-    " outputs, expected); what misses it is not measured.",
+    help="Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or fn(inputs,"
+    " outputs, expected); rows that miss it are not measured.",
 )
 VARY = repeated(
     "--vary",
@@ -219,7 +220,7 @@ ROWS = click.option(
     type=types.ROWS,
     cls=PlainDefault,
     show_default="all combinations",
-    help="Measure only the rows with these ids, which irbench show --format json has.",
+    help="Measure only the rows with these ids, as irbench show --format json prints them.",
 )
 IO = click.option(
     "--io",
@@ -229,7 +230,11 @@ IO = click.option(
     help="What is timed: copy includes copying inputs and outputs, bound does not.",
 )
 SEED = seed("Seed for inputs and for the measurement order.")
-ALLOW_MIXED = click.option("--allow-mixed", is_flag=True, help="Compare rows of different precision, and mark them.")
+ALLOW_MIXED = click.option(
+    "--allow-mixed",
+    is_flag=True,
+    help="Also compare rows whose precision a runtime changed by itself, and mark them.",
+)
 WITHIN = click.option(
     "--within",
     type=types.PERCENT,
@@ -256,7 +261,14 @@ PACE = click.option(
     type=types.PACE,
     cls=PlainDefault,
     show_default="off",
-    help="Also measure latency where calls come at a fixed interval, with idle gaps between calls.",
+    help="Also measure latency when calls arrive at a fixed interval, with idle gaps between them.",
+)
+WARM_UP = click.option(
+    "--warmup",
+    type=types.WARM_UP,
+    cls=PlainDefault,
+    show_default="until calls get no faster",
+    help="How long each row warms up in every launch: a time (2s), or a number of calls (500).",
 )
 SUSTAIN = click.option(
     "--sustain",

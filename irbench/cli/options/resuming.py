@@ -19,8 +19,8 @@ RESUME = click.option(
     is_flag=False,
     flag_value=NEWEST,
     metavar="[RUN]",
-    help="Continue a run that ended early after its last launch, with the settings that it was begun with: RUN, or the"
-    " newest one.",
+    help="Continue a run that ended early, after its last stored launch and with its own settings: RUN, or the newest"
+    " run that ended early.",
 )
 ALLOW_OWN_CODE = click.option(
     "--allow-own-code", is_flag=True, help="With --resume: run the commands and functions that the run's plan names."

@@ -45,6 +45,7 @@ __all__ = [
     "THREAD_COUNTS",
     "VALUE",
     "VARIED",
+    "WARM_UP",
     "Parsed",
     "PlainDefault",
     "as_cells",
@@ -153,6 +154,7 @@ THREADS = Parsed("4|native", values.threads)
 THREAD_COUNTS = Parsed("1,4|native", values.thread_counts)
 DURATION = Parsed("90s|5m", _duration_s)
 LATENCY = Parsed("50ms", partial(with_unit, _duration_s))
+WARM_UP = Parsed("2s|500", values.warm_up)
 PACE = Parsed("10ms", partial(with_unit, values.pace_s))
 PERCENT = Parsed("1%", values.fraction)
 ACCURACY = Parsed("99%", accuracy_limits.min_accuracy)

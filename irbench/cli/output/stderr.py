@@ -14,7 +14,7 @@ import click
 from irbench.plain_text import plain_lines
 from irbench.system.home_warning import HomeWarning
 
-__all__ = ["home_warnings_shown", "plugin_warnings_shown", "say", "say_in_width", "say_on_terminal"]
+__all__ = ["home_warnings_shown", "plugin_warnings_shown", "say", "say_in_width"]
 
 _USUAL_COLUMNS = 80
 _WARNING = "warning: "
@@ -46,12 +46,6 @@ def say_in_width(text: str, indent: str = "") -> None:
 
 def _write(text: str) -> None:
     click.echo(plain_lines(text), err=True)
-
-
-def say_on_terminal(text: str) -> None:
-    """Write lines on what is done now, for whoever waits for it; programs that read stderr get none of them."""
-    if sys.stderr.isatty():
-        say(text)
 
 
 def _columns() -> int:

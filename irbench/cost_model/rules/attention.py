@@ -11,8 +11,12 @@ from typing import NamedTuple
 from irbench.cost_model.rules.normalisation import SOFTMAX
 from irbench.cost_model.tensors import NodeView, UnknownShape
 from irbench.cost_model.work import Rules, Work
+from irbench.onnx.contributed.attention import SHARED_BUFFER
 
 __all__ = ["ATTENTION"]
+
+_TOTAL_LENGTH = 6
+"""Which input of ``GroupQueryAttention`` is ``total_sequence_length``."""
 
 _SOFTCAP = 3
 """Divide, tanh, multiply."""
@@ -69,13 +73,26 @@ def _projecting(node: NodeView, mask: int, past: int) -> Work:
     heads = int(node.attribute("num_heads", 0))
     if not heads:
         raise UnknownShape
-    keys = length + (node.input_shape(past)[-2] if node.has_input(past) else 0)
     attended = _attend(
-        _Heads(batch * length, keys, heads, query // heads, value // heads),
+        _Heads(batch * length, _projected_keys(node, length, past), heads, query // heads, value // heads),
         masked=node.has_input(mask) or bool(node.attribute("unidirectional", 0)),
     )
     biases = batch * length * columns if node.has_input(2) else 0
     return Work(prod(shape) * columns + attended.macs, biases + attended.others)
+
+
+def _projected_keys(node: NodeView, length: int, past: int) -> int:
+    """Return how many keys there are; of a buffer for past and present ones an input says how many are past ones."""
+    if not node.has_input(past):
+        return length
+    stored = node.input_shape(past)[-2]
+    if not node.attribute(SHARED_BUFFER, 0):
+        return length + stored
+    try:
+        (kept,) = node.integers(past + 2)
+    except UnknownShape:
+        return stored
+    return kept + length
 
 
 def _quantised(node: NodeView) -> Work:
@@ -101,18 +118,32 @@ def _multi_head(node: NodeView) -> Work:
 
 
 def _grouped_queries(node: NodeView) -> Work:
-    """Count causal attention whose heads of queries share keys and values; a window limits how many a query meets."""
+    """Count causal attention whose heads of queries share keys and values; a window limits how many a query meets.
+
+    ``total_sequence_length`` says how many keys there are, those of the cache included: docs/ContribOperators.md of
+    ONNX Runtime.
+    """
     batch, length, width = node.input_shape(0)
     heads, shared = int(node.attribute("num_heads", 0)), int(node.attribute("kv_num_heads", 0))
     if not heads or not shared:
         raise UnknownShape
     size = width // heads if node.has_input(1) else width // (heads + 2 * shared)
-    keys = length + (node.input_shape(3)[-2] if node.has_input(3) else 0)
+    keys = _cached_keys(node, length)
     limit = int(node.attribute("local_window_size", -1))
     shape = _Heads(batch * length, min(keys, limit) if limit > 0 else keys, heads, size, size)
     attended = _attend(shape, masked=True, softcap=float(node.attribute("softcap", 0.0)) != 0)
     rotated = 3 * batch * length * size * (heads + shared) if node.attribute("do_rotary", 0) else 0
     return Work(attended.macs, attended.others + rotated)
+
+
+def _cached_keys(node: NodeView, length: int) -> int:
+    """Return how many keys there are; a buffer for past and present keys is taken as full where nobody says more."""
+    try:
+        (total,) = node.integers(_TOTAL_LENGTH)
+    except UnknownShape:
+        past = node.input_shape(3)[-2] if node.has_input(3) else 0
+        return past if node.attribute(SHARED_BUFFER, 0) else length + past
+    return total
 
 
 ATTENTION: Rules = {

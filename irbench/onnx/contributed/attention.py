@@ -2,11 +2,51 @@
 
 from __future__ import annotations
 
-from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRules, UnknownInputType, plus, times
+from typing import TYPE_CHECKING
 
-__all__ = ["ATTENTION"]
+from irbench.onnx.contributed.context import (
+    Dimension,
+    NodeTypes,
+    ShapeRules,
+    UnknownInputType,
+    dimension_of,
+    plus,
+    times,
+)
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["ATTENTION", "SHARED_BUFFER", "mark_shared_buffers"]
 
 _MS = "com.microsoft"
+
+SHARED_BUFFER = "past_present_share_buffer"
+"""Attribute of a node whose past and present keys lie in one buffer, which keeps its length; ``GroupQueryAttention``
+has none that says so: :func:`mark_shared_buffers`."""
+
+
+def mark_shared_buffers(graph: onnx.GraphProto) -> None:
+    """Set the attribute of grouped queries whose past and present keys have the same length in what the file states.
+
+    Args:
+        graph: With the shapes of inputs and outputs as they stand in the file.
+    """
+    from onnx import helper
+
+    lengths = {value.name: _stated_length(value) for value in (*graph.input, *graph.output)}
+    for node in graph.node:
+        if (node.domain, node.op_type) != (_MS, "GroupQueryAttention") or len(node.input) < 4 or len(node.output) < 2:
+            continue
+        past, present = lengths.get(node.input[3]), lengths.get(node.output[1])
+        if past is not None and past == present and past != 0:
+            node.attribute.append(helper.make_attribute(SHARED_BUFFER, 1))
+
+
+def _stated_length(value: onnx.ValueInfoProto) -> Dimension:
+    """Return the length of keys of shape (batch, heads, length, size) that a file states; ``None`` without any."""
+    sizes = value.type.tensor_type.shape.dim
+    return dimension_of(sizes[2]) if len(sizes) == 4 else None
 
 
 def _projecting(node: NodeTypes, past: int, dtype_of: int) -> None:
@@ -19,7 +59,10 @@ def _projecting(node: NodeTypes, past: int, dtype_of: int) -> None:
     value = sizes[2] if sizes else columns // 3
     dtype = node.dtype(dtype_of)
     node.set_output(0, dtype, [batch, length, value])
-    keys = plus(length, node.shape(past)[-2]) if node.has_input(past) else length
+    keys = length
+    if node.has_input(past):
+        stored = node.shape(past)[-2]
+        keys = stored if node.attribute(SHARED_BUFFER, 0) else plus(length, stored)
     node.set_output(1, dtype, [2, batch, heads, keys, value // heads])
 
 
@@ -70,9 +113,23 @@ def _grouped_queries(node: NodeTypes) -> None:
         raise UnknownInputType
     size = width // heads if node.has_input(1) else width // (heads + 2 * shared)
     node.set_output(0, node.dtype(0), [batch, length, heads * size])
-    keys = plus(length, node.shape(3)[-2]) if node.has_input(3) else length
+    keys = _present_length(node, length)
     for place in (1, 2):
         node.set_output(place, node.dtype(0), [batch, shared, keys, size])
+
+
+def _present_length(node: NodeTypes, length: Dimension) -> Dimension:
+    """Return the longer of the cache and of ``total_sequence_length``, as ONNX Runtime does where it knows both.
+
+    The source is ``BaseGroupQueryAttentionTypeAndShapeInference`` in its ``bert_defs.cc``.
+    """
+    past = node.shape(3)[-2] if node.has_input(3) else 0
+    if past and node.attribute(SHARED_BUFFER, 0):
+        return past
+    total = node.integer(6)
+    if total is None or not isinstance(past, int):
+        return plus(length, past)
+    return max(past, total)
 
 
 ATTENTION: ShapeRules = {

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Dimension", "NodeTypes", "ShapeRule", "ShapeRules", "Sizes", "UnknownInputType", "plus", "times"]
+__all__ = [
+    "Dimension",
+    "NodeTypes",
+    "ShapeRule",
+    "ShapeRules",
+    "Sizes",
+    "UnknownInputType",
+    "dimension_of",
+    "plus",
+    "times",
+]
 
 Dimension: TypeAlias = int | str | None
 """A size, a name, or neither."""
@@ -42,7 +53,7 @@ class NodeTypes:
         tensor = self._type(place).tensor_type
         if not tensor.HasField("shape"):
             raise UnknownInputType
-        return [_dimension(dimension) for dimension in tensor.shape.dim]
+        return [dimension_of(dimension) for dimension in tensor.shape.dim]
 
     def dtype(self, place: int) -> int:
         """Return the element type of an input; raises as :meth:`shape` does."""
@@ -57,6 +68,22 @@ class NodeTypes:
             return default
         value = helper.get_attribute_value(found)
         return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+    def integer(self, place: int) -> int | None:
+        """Return an input that is a constant integer, or follows from shapes; ``None`` where it is neither."""
+        from onnx import numpy_helper
+
+        if not self.has_input(place):
+            return None
+        constant = self._context.get_input_data(place)
+        if constant is not None and prod(constant.dims) == 1:
+            try:
+                return int(numpy_helper.to_array(constant).item())
+            except ValueError:  # its content was left out
+                return None
+        computed = self._context.get_symbolic_input(place)
+        sizes = [] if computed is None else [dimension_of(size) for size in computed.dim]
+        return sizes[0] if len(sizes) == 1 and isinstance(sizes[0], int) else None
 
     def inputs(self) -> int:
         """Return how many inputs there are."""
@@ -94,7 +121,8 @@ def times(first: Dimension, second: Dimension) -> Dimension:
     return first * second if isinstance(first, int) and isinstance(second, int) else None
 
 
-def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> Dimension:
+def dimension_of(dimension: onnx.TensorShapeProto.Dimension) -> Dimension:
+    """Return the size of an axis, or its name; ``None`` without either."""
     if dimension.HasField("dim_value"):
         return int(dimension.dim_value)
     return str(dimension.dim_param) or None

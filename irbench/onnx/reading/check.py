@@ -12,6 +12,7 @@ from irbench.onnx.reading import external_data, signature
 from irbench.onnx.reading.own_domain import shorten_own_domain, spells_own_domain
 from irbench.onnx.reading.protobuf import DAMAGED, mapped
 from irbench.onnx.reading.signature import Signature
+from irbench.onnx.reading.weightless import read_outline
 
 if TYPE_CHECKING:
     import onnx
@@ -69,16 +70,21 @@ def check_file(path: Path, shapes: bool) -> None:
 def _checkable(path: Path) -> onnx.ModelProto | None:
     """Return a form of the model that the checker understands; ``None`` where it understands the file.
 
-    It looks for the operators of ONNX's own domain under its short name only, and refuses weights with several hard
-    links, which package caches and our own copies have.
+    It looks for the operators of ONNX's own domain under its short name only, wants a shape of each output, which
+    runtimes do not, and refuses weights with several hard links, which package caches and our own copies have.
     """
     with mapped(path) as data:
         outside = next(external_data.external_tensors(data), None) is not None
-    if not outside and not spells_own_domain(path):
+    shapeless = any(map(signature.lacks_shape, read_outline(path).graph.output))
+    if not (outside or shapeless or spells_own_domain(path)):
         return None
     import onnx
 
     model = onnx.load(path, load_external_data=False)
+    if shapeless:
+        outputs = signature.with_inferred_shapes(path, model.graph.output)
+        del model.graph.output[:]
+        model.graph.output.extend(outputs)
     shorten_own_domain(model)
     if outside:
         _replace_external(model.graph)

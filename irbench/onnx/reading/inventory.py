@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from irbench.errors import IrbenchError
+from irbench.onnx.packed_weights import packs, unpacked_elements
 from irbench.onnx.reading.element_types import NAMES, bits_of, is_parameter_type
 from irbench.onnx.reading.node_labels import node_label
 from irbench.onnx.reading.protobuf import (
@@ -75,12 +76,14 @@ class WeightEntry:
         dtype: ``float32``, ``bfloat16``, ``int4`` and so on.
         shape: Its sizes.
         external: Whether its values lie in a file of their own.
+        unpacked: How many numbers it stands for where several are packed into an element; ``None`` elsewhere.
     """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     external: bool = False
+    unpacked: int | None = None
 
     @property
     def elements(self) -> int:
@@ -96,6 +99,11 @@ class WeightEntry:
     def is_parameter(self) -> bool:
         """Whether it is one of the numbers that training would find, and not a size, an axis or a mask."""
         return is_parameter_type(self.dtype)
+
+    @property
+    def parameters(self) -> int:
+        """How many such numbers it stands for."""
+        return (self.elements if self.unpacked is None else self.unpacked) * self.is_parameter
 
 
 @dataclass(frozen=True)
@@ -126,8 +134,8 @@ class Inventory:
 
     @property
     def parameters(self) -> int:
-        """Elements of all weights that training would find."""
-        return sum(weight.elements for weight in self.weights if weight.is_parameter)
+        """How many numbers there are that training would find, those that are packed into bytes included."""
+        return sum(weight.parameters for weight in self.weights)
 
     @property
     def weights_bytes(self) -> Mapping[str, int]:
@@ -160,7 +168,7 @@ def take_inventory(path: Path) -> Inventory:
             ir_version=walk.ir_version,
             opsets=walk.opsets,
             nodes=tuple(walk.nodes),
-            weights=tuple(walk.weights),
+            weights=tuple(map(walk.unpacked, walk.weights)),
             others=frozenset(walk.others),
         )
 
@@ -191,6 +199,19 @@ class _Walk:
         self.nodes: list[NodeEntry] = []
         self.weights: list[WeightEntry] = []
         self.others: set[str] = set()
+        self._packed: dict[str, tuple[str, int, Mapping[str, int]]] = {}  # the operator, the place, its attributes
+
+    def unpacked(self, weight: WeightEntry) -> WeightEntry:
+        """Return a weight with the numbers that it stands for where a node takes them packed."""
+        if weight.name not in self._packed:
+            return weight
+        op_type, place, attributes = self._packed[weight.name]
+
+        def attribute(name: str, default: int) -> int:
+            return attributes.get(name, default)
+
+        numbers = unpacked_elements(op_type, place, weight.dtype, weight.elements, attribute)
+        return weight if numbers == weight.elements else replace(weight, unpacked=numbers)
 
     def model(self) -> None:
         for field_ in fields(self._data):
@@ -242,6 +263,9 @@ class _Walk:
         self.nodes.append(NodeEntry(name, op_type, domain, inputs, outputs, inner))
         for attribute in attributes:
             self._attribute(attribute, is_cast=op_type == "Cast")
+        if packs(domain, op_type):
+            numbers = dict(map(self._integer, attributes))
+            self._packed |= {tensor: (op_type, place, numbers) for place, tensor in enumerate(inputs) if tensor}
 
     def _attribute(self, attribute: Field, *, is_cast: bool) -> None:
         name = ""
@@ -254,6 +278,12 @@ class _Walk:
                 self._tensor(field_)
             elif field_.number in (Attribute.GRAPH, Attribute.GRAPHS):
                 self._graph(field_, inner=True)
+
+    def _integer(self, attribute: Field) -> tuple[str, int]:
+        """Return an attribute's name and the integer that it holds; 0 where it holds something else."""
+        found = {field_.number: field_ for field_ in self._inside(attribute)}
+        name = text(self._data, found[Attribute.NAME]) if Attribute.NAME in found else ""
+        return name, found[Attribute.INTEGER].value if Attribute.INTEGER in found else 0
 
     def _tensor(self, tensor: Field) -> None:
         sizes: list[int] = []

@@ -14,12 +14,12 @@ from irbench.errors import IrbenchError
 from irbench.onnx.reading.dimension_names import DimensionNames, is_chosen, with_batch
 from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Malformed, Model, Tensor, fields, mapped, text
-from irbench.spec import TensorSpec
+from irbench.spec import TensorSpec, names_in
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Signature", "read"]
+__all__ = ["Signature", "lacks_shape", "read", "with_inferred_shapes"]
 
 _MAX_AXIS = 2**31 - 1
 _MAX_RANK = 32
@@ -48,8 +48,15 @@ class Signature:
     batch_in_file: str = ""
 
 
-def read(path: Path) -> Signature:
+def read(path: Path, every_output: bool = True) -> Signature:
     """Read the signature of an ONNX file.
+
+    The standard lets an output leave out its shape: it is inferred then. ONNX's own code does that; call this in a
+    worker where the file is of unknown origin.
+
+    Args:
+        path: The file.
+        every_output: Whether an output is refused whose rank is unknown also then; otherwise it is left out.
 
     Raises:
         IrbenchError: The file is missing, is no ONNX model, or has an input or output that is no tensor of
@@ -60,13 +67,15 @@ def read(path: Path) -> Signature:
         if graph is None or not opsets or min(opsets.values()) < 1:
             raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED)
         found = _outside(data, graph)
-    inputs, outputs = found.inputs, found.outputs
+    inputs, outputs = found.inputs, with_inferred_shapes(path, found.outputs)
+    if not every_output:
+        outputs = [value for value in outputs if not lacks_shape(value)]
     if any(isinstance(value.name, bytes) for value in (*inputs, *outputs)):
         raise IrbenchError(f"An input or output of {path} has a name that is not valid UTF-8.", hint=DAMAGED)
     inputs = [value for value in inputs if value.name not in found.weights]
     names = DimensionNames(_chosen_names((*inputs, *outputs)))
     fed, made = ([_spec(value, names, path) for value in values] for values in (inputs, outputs))
-    _require_usable(fed, made, path)
+    _require_usable(fed, found.outputs, path)
     batch = names.batch_names(fed)
     chosen = next(iter(batch & set(_chosen_names(inputs))), "")
     return Signature(
@@ -120,7 +129,35 @@ def _opsets_and_graph(data: memoryview) -> tuple[dict[str, int], Field | None]:
     return opsets, graph
 
 
-def _require_usable(fed: Sequence[TensorSpec], made: Sequence[TensorSpec], path: Path) -> None:
+def with_inferred_shapes(path: Path, outputs: Sequence[onnx.ValueInfoProto]) -> list[onnx.ValueInfoProto]:
+    """Return the outputs of a file with the types that follow for those without a shape, as far as ONNX finds them."""
+    if not any(map(lacks_shape, outputs)):
+        return list(outputs)
+    from onnx import checker, shape_inference
+
+    from irbench.onnx.reading.value_shapes import inferred_at
+    from irbench.onnx.reading.weightless import read_outline
+
+    try:
+        inferred = inferred_at(read_outline(path), ()).graph
+    except (shape_inference.InferenceError, checker.ValidationError, RuntimeError, UnicodeDecodeError):
+        return list(outputs)  # the caller says which output lacks what
+    described = {value.name: value for value in inferred.output}
+    named = set(_chosen_names(inferred.input))
+    for value in described.values():
+        for dimension in value.type.tensor_type.shape.dim:
+            if dimension.HasField("dim_param") and not named.issuperset(names_in(dimension.dim_param)):
+                dimension.ClearField("dim_param")  # numbered by ONNX, and dynamic for all that is known
+    return [described.get(value.name, value) if lacks_shape(value) else value for value in outputs]
+
+
+def lacks_shape(value: onnx.ValueInfoProto) -> bool:
+    """Return whether nothing is said of a tensor's rank; other types have none."""
+    kind = value.type.WhichOneof("value")
+    return kind is None or (kind == "tensor_type" and not value.type.tensor_type.HasField("shape"))
+
+
+def _require_usable(fed: Sequence[TensorSpec], made: Sequence[onnx.ValueInfoProto], path: Path) -> None:
     """Refuse a graph that cannot be fed, answers nothing, or contradicts itself."""
     if not fed:
         raise IrbenchError(

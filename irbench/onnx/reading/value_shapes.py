@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.onnx.contributed import contributed_schemas
+from irbench.onnx.contributed.attention import mark_shared_buffers
 from irbench.onnx.reading.size_propagation import has_bodies, known_sizes, propagate_sizes
 from irbench.onnx.reading.small_values import SmallValues
 from irbench.onnx.reading.weightless import read_outline
@@ -117,6 +118,7 @@ def _bound(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelPr
 
     bound = onnx.ModelProto()
     bound.CopyFrom(model)
+    mark_shared_buffers(bound.graph)
     sizes = {spec.name: spec.shape for spec in inputs}
     for value in bound.graph.input:
         for dimension, size in zip(value.type.tensor_type.shape.dim, sizes.get(value.name, ()), strict=False):

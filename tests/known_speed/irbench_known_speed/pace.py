@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import time
+from pathlib import Path
 
 from irbench_known_speed.script import Script
 
@@ -24,16 +25,19 @@ class Pace:
         self._factor = math.exp(random.gauss(0.0, script.launch_sd))
         self._numbers = itertools.count(1)  # one step of it is atomic, whatever thread takes it
 
-    @property
-    def now_ns(self) -> int:
-        """The real clock, in nanoseconds."""
-        return time.perf_counter_ns()
+    def begin(self) -> int:
+        """Return when a call begins, for :meth:`last`: by the real clock, or by that of the thread's own work."""
+        if self._script.beacon:
+            Path(self._script.beacon).touch()
+        return time.thread_time_ns() if self._script.wait == "work" else time.perf_counter_ns()
 
     def last(self, since_ns: int) -> None:
         """Return when the call that began at ``since_ns`` is over."""
-        elapsed_s = (since_ns - self._started_ns) / 1e9
+        elapsed_s = (time.perf_counter_ns() - self._started_ns) / 1e9
         until_ns = since_ns + self._script.duration_ns(next(self._numbers), elapsed_s, self._factor)
-        if self._script.wait == "spin":
+        if self._script.wait == "work":
+            _work(until_ns)
+        elif self._script.wait == "spin":
             _spin(until_ns)
         else:
             _sleep(until_ns)
@@ -41,6 +45,11 @@ class Pace:
 
 def _spin(until_ns: int) -> None:
     while time.perf_counter_ns() < until_ns:
+        pass
+
+
+def _work(until_ns: int) -> None:
+    while time.thread_time_ns() < until_ns:
         pass
 
 

@@ -11,7 +11,7 @@ from irbench.spi import Refusal
 
 __all__ = ["Script", "Wait", "read_script"]
 
-Wait = Literal["spin", "sleep"]
+Wait = Literal["spin", "sleep", "work"]
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,16 @@ class Script:
     Attributes:
         call_us: How long one call lasts, in microseconds.
         wait: ``spin`` keeps a processor busy until the call is over; ``sleep`` leaves it free until shortly before,
-            so that many streams overlap on few processors.
+            so that many streams overlap on few processors; ``work`` computes for so long of its thread's processor
+            time, so that a call takes longer where other programs get a share.
         drift: By which fraction calls become slower in each second since the process started.
         launch_sd: Standard deviation of the logarithm of a factor that each process draws anew, from the system's
             entropy, and keeps: no seed repeats it.
         stall_ms: How much longer every ``stall_every``-th call lasts, in milliseconds.
         stall_every: Counts the calls of all streams together.
         wrong: What the right outputs are multiplied by.
+        beacon: A file that is touched at the beginning of each call, by which another program can tell whether this
+            backend runs; none where it is empty.
     """
 
     call_us: float = 1000.0
@@ -37,6 +40,7 @@ class Script:
     stall_ms: float = 0.0
     stall_every: int = 100
     wrong: float = 1.0
+    beacon: str = ""
 
     def duration_ns(self, number: int, elapsed_s: float, factor: float) -> int:
         """Return how long a call lasts, in nanoseconds.
@@ -105,10 +109,11 @@ def _wait(text: str) -> str:
 
 _READERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "call_us": ("a number above 0, in microseconds", _positive),
-    "wait": ("spin or sleep", _wait),
+    "wait": ("spin, sleep or work", _wait),
     "drift": ("a number from 0 on: 0.01 for 1 % slower in each second", _not_negative),
     "launch_sd": ("a number from 0 on: 0.01 for 1 % from process to process", _not_negative),
     "stall_ms": ("a number from 0 on, in milliseconds", _not_negative),
     "stall_every": ("a whole number from 1 on", _count),
     "wrong": ("a number; 1 leaves the outputs right", _number),
+    "beacon": ("the path of a file", str),
 }

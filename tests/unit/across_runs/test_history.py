@@ -15,6 +15,7 @@ from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.history import FigureHistory, ModelHistory, history_of
 from irbench.across_runs.reading import CheckedRun
+from irbench.errors import IrbenchError
 from irbench.spec import GraphFiles
 
 USUAL = (37.0, 37.2, 36.9, 37.1, 37.0, 36.8, 37.3, 37.1)
@@ -111,6 +112,50 @@ def test_only_the_newest_confirmed_change_meets_a_condition(values: Sequence[flo
     found = history(values, condition)
     assert p50(found).conditions == {condition: outcome}
     assert found.regressed is (outcome == "met")
+
+
+STEPS = (*USUAL, *(1.05 * value for value in USUAL), *(1.1025 * value for value in USUAL[:3]))
+
+
+@pytest.mark.parametrize(
+    ("values", "condition", "outcome"),
+    [
+        (STEPS, "p50>8%", "met"),
+        (STEPS, "p50>12%", "not-met"),
+        (STEPS, "fps<-8%", "met"),
+        ([*USUAL, *SLOWER, *USUAL], "p50>5%", "not-met"),
+        ([value * (1 + 0.005 * number) for number, value in enumerate(USUAL * 2)], "p50>5%", "met"),
+        ([*USUAL[:4], 60.0, 36.0, 60.0, 60.0], "p50>5%", "undecided"),
+    ],
+    ids=["two steps", "less than the limit", "fewer frames", "fixed since", "creep without a step", "noise"],
+)
+def test_the_total_is_from_the_oldest_runs_to_the_newest(values: Sequence[float], condition: str, outcome: str):
+    found = history(values, condition)
+    totals = [checked for figure in found.rows[0].figures for checked in figure.totals]
+    assert [checked.outcome for checked in totals] == [outcome]
+    assert found.unjudged == ()
+    assert found.since_run == found.runs[0]
+
+
+def test_a_total_takes_eight_runs_since_the_run_that_is_named():
+    runs = [run(number, value) for number, value in enumerate(STEPS)]
+    asked = [read_condition("p50>8%"), read_condition("p99>5%")]
+    found = history_of("resnet50", runs, conditions=asked, since_run=runs[-7].run_id)
+    assert [(item.condition, item.reason) for item in found.unjudged] == [
+        ("p99>5%", "no-figure"),
+        ("p50>8%", "too-few"),
+    ]
+    with pytest.raises(IrbenchError, match="none of those of resnet50") as refused:
+        history_of("resnet50", runs, conditions=asked, limit=3, since_run=runs[0].run_id)
+    assert "--since-run" in refused.value.hint
+
+
+def test_a_row_that_failed_in_the_newest_run_is_not_judged():
+    broken = run(30, 37.0, row={"state": "mismatch"})
+    whole = replace(broken.document, groups=(*broken.document.groups, group(cell("tf", 37.0))))
+    runs = [*(run(number, value) for number, value in enumerate(USUAL)), replace(broken, document=whole)]
+    found = history_of("resnet50", runs, conditions=[read_condition("p50>5%")])
+    assert {(item.row, item.reason) for item in found.unjudged} == {("ort", "row-missing"), ("tf", "too-few")}
 
 
 def test_runs_of_other_machines_are_counted_and_left_out():

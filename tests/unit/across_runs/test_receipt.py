@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from compared_runs import EVEN, store, times
+from documents import cell, group
 
 from irbench.across_runs.reading import CheckedRun, read_run
-from irbench.across_runs.receipt import Receipt, decode_receipt, encode_receipt, receipt_of
+from irbench.across_runs.receipt import (
+    Receipt,
+    _sealed,
+    decode_receipt,
+    encode_receipt,
+    receipt_of,
+    reservations_of,
+)
+from irbench.api.display import as_text
 from irbench.errors import IrbenchError
+from irbench.notices import Mark
+from irbench.render.receipt import receipt_view
 
 
 def stored(root: Path, **levels_ms: tuple[float, ...]) -> CheckedRun:
@@ -59,6 +71,21 @@ def test_verdicts_come_from_the_samples_and_not_from_the_document(tmp_path: Path
     again, _ = read_run(run.folder)
     assert again is not None
     assert receipt_of(again).claims == receipt_of(run).claims
+
+
+def test_marks_of_a_claims_rows_are_kept_and_shown(tmp_path: Path):
+    lower = Mark("other-precision", {"precision": "bf16", "baseline_precision": "fp32"})
+    table = group(cell("openvino", marks=(lower,)), cell("ort"), cell("tf"))
+    fast, other = (
+        reservations_of(table, named, 6) for named in (("openvino/fp32", "ort/fp32"), ("tf/fp32", "ort/fp32"))
+    )
+    assert fast.marks == {"openvino/fp32": (lower,)}
+    assert fast.rows["openvino/fp32"].backend == "openvino"
+    assert other.marks == {}
+    receipt = made(tmp_path)
+    marked = replace(receipt, claims=(replace(receipt.claims[0], reservations=fast), *receipt.claims[1:]))
+    assert "openvino: computes in bf16, the baseline in fp32." in as_text(receipt_view(marked))
+    assert decode_receipt(encode_receipt(_sealed(marked)), "claim.irb") == _sealed(marked)
 
 
 def test_a_file_holds_what_was_written(tmp_path: Path):

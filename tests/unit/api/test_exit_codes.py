@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from irbench.api.exit_codes import exit_code
-from irbench.result import CellResult, GroupResult, Requested, RunDocument, Speedup, State, StoppedBy, Verdict
+from irbench.result import CellResult, GroupResult, Lead, Requested, RunDocument, Speedup, State, StoppedBy, Verdict
 
 
 def document(*states: State, verdict: Verdict = "faster", stopped_by: StoppedBy = "target") -> RunDocument:
@@ -43,3 +43,12 @@ def test_indecision_matters_only_to_the_strict(verdict: Verdict) -> None:
     assert exit_code(found, strict=False) == 0
     assert exit_code(found, strict=True) == 4
     assert exit_code(replace(found, groups=(*found.groups, *document("failed").groups)), strict=True) == 3
+
+
+def test_what_holds_for_a_busy_machine_alone_is_undecided_to_the_strict() -> None:
+    found = document("ok", "ok")
+    lead = Lead("0", "1", 1.2, 1.1, 1.3, 6, condition="busy")
+    busy = replace(found, groups=(replace(found.groups[0], lead=lead, condition="busy"),))
+    assert (exit_code(busy, strict=False), exit_code(busy, strict=True)) == (0, 4)
+    alone = replace(found, groups=(replace(found.groups[0], condition="busy"),))  # one row is compared with nothing
+    assert exit_code(alone, strict=True) == 0

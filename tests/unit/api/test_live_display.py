@@ -41,6 +41,21 @@ def test_a_terminal_sees_what_runs_how_long_and_how_the_interval_narrows() -> No
         assert part in text
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_steps_on_the_way_are_shown_in_one_place_of_a_terminal_and_nowhere_else(terminal: bool) -> None:
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=60, color_system=None)
+    with LiveDisplay(console) as display:
+        for number in range(40):
+            display.status(f"net: pass {number}")
+        display.status("")
+        after = len(console.file.getvalue())
+        display.show(replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM))
+    written = console.file.getvalue()
+    assert ("pass 39" in written) == terminal
+    assert written[:after].count("\n") <= 1  # each step took the place of the last one
+    assert "launch 2" in written[after:]
+
+
 def test_a_terminal_sees_no_limit_where_none_is_known() -> None:
     text = shown(replace(MOMENT, budget_s=None), terminal=True)
     assert "31 s" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,15 @@ from irbench.errors import IrbenchError
 from irbench.store import default_root
 from irbench.system import host
 
+FIRST_FORMAT = Path(__file__).parents[2] / "stored" / "format-1.irb"
 CLAIMED = {"ort": EVEN, "tf": times(2)}
+
+
+def receipt_of(root: Path, name: str, levels_ms: Mapping[str, tuple[float, ...]], *, busy: bool) -> Path:
+    """Store a run, and return its receipt."""
+    store(default_root(), levels_ms, plan={"name": name}, busy=busy)
+    api.receipt(name, root / f"{name}.irb")
+    return root / f"{name}.irb"
 
 
 @pytest.fixture
@@ -34,15 +43,17 @@ def answering(
     monkeypatch: pytest.MonkeyPatch,
     again: Mapping[str, tuple[float, ...]] | IrbenchError,
     environment: Mapping[str, Any] = MACHINE,
+    *,
+    busy: bool = False,
 ) -> list[RunOptions]:
-    """Have measurements answer with these levels on this machine, and return what was asked of them."""
+    """Have measurements answer with these levels on this machine, busy or not, and return what was asked of them."""
     asked: list[RunOptions] = []
 
     def measure(options: RunOptions, *_: object, **__: object) -> StoredRun:
         asked.append(options)
         if isinstance(again, IrbenchError):
             raise again
-        writer = store(default_root(), again)
+        writer = store(default_root(), again, busy=busy)
         return StoredRun(writer.document, writer.folder)
 
     monkeypatch.setattr(receipts, "measure", measure)
@@ -165,6 +176,107 @@ def test_a_changed_receipt_is_an_error_and_nothing_is_measured(monkeypatch: pyte
     called = irbench("replay", claim)
     assert (called.code, asked) == (2, [])
     assert "was changed after it was written" in called.err
+
+
+def test_claims_of_a_busy_machine_say_so_in_the_file_and_on_the_screen(tmp_path: Path):
+    file = receipt_of(tmp_path, "busy", CLAIMED, busy=True)
+    (claim,) = json.loads(file.read_text())["claims"]
+    against = claim["reservations"]
+    assert (claim["condition"], against["no_winner"]) == ("busy", "busy")
+    assert (against["blocks_disturbed"], against["blocks_measured"], against["launches"]) == (30, 30, 6)
+    assert [warning["code"] for warning in against["warnings"]] == ["few-clean-blocks"]
+    shown = " ".join(irbench("receipt", "busy").out.split())
+    assert "30 of 30 blocks were disturbed: this holds on the machine as busy as it was" in shown
+    assert "The run called no row the fastest: the machine was too busy." in shown
+    assert "warning: 6 launches had fewer than 4 undisturbed blocks" in shown
+
+
+def test_what_a_run_leaves_open_is_no_claim_and_is_named(tmp_path: Path):
+    noisy = (10.0, 30.0, 9.0, 28.0, 11.0, 40.0)
+    receipt_of(tmp_path, "open", {**CLAIMED, "xla": noisy}, busy=False)
+    assert "Nothing is claimed of xla (undecided)." in " ".join(irbench("receipt", "open").out.split())
+
+
+def test_a_warning_about_another_row_is_no_warning_of_a_claim(tmp_path: Path):
+    slow = (*EVEN[:5], 14.0)
+    file = receipt_of(tmp_path, "named", {"ort": EVEN, "tf": times(2), "xla": tuple(3 * v for v in slow)}, busy=False)
+    claims = {claim["row"]["backend"]: claim for claim in json.loads(file.read_text())["claims"]}
+    codes = {name: {item["code"] for item in claim["reservations"]["warnings"]} for name, claim in claims.items()}
+    assert "slow-launches" in codes["xla"]
+    assert "slow-launches" not in codes["tf"]
+    assert "warning: 1 of 6 launches of xla was" in irbench("receipt", "named").out
+
+
+@pytest.mark.parametrize(
+    ("claimed_busy", "again_busy", "again", "outcome", "reason"),
+    [
+        (True, False, 1.15, "undecided", "other-condition"),
+        (False, True, 1.15, "undecided", "other-condition"),
+        (True, True, 1.15, "undecided", "other-load"),
+        (True, False, 2.0, "confirmed", "same"),
+        (False, False, 1.15, "refuted", "other-size"),
+    ],
+)
+def test_another_ratio_under_another_load_refutes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    claimed_busy: bool,
+    again_busy: bool,
+    again: float,
+    outcome: str,
+    reason: str,
+):
+    file = receipt_of(tmp_path, "claimed", CLAIMED, busy=claimed_busy)
+    answering(monkeypatch, {"ort": EVEN, "tf": times(again)}, busy=again_busy)
+    called = irbench("replay", file, "--format", "json")
+    checked = next(item for item in called.document["claims"] if item["claim"]["kind"] == "speedup")
+    assert (checked["outcome"], checked["reason"]) == (outcome, reason)
+    assert checked["condition"] == ("busy" if again_busy else None)
+    said = " ".join(irbench("replay", file).out.split())
+    assert ("The run of the receipt: 30 of 30 blocks were disturbed" in said) is claimed_busy
+    assert ("The second run: 24 of 24 blocks were disturbed" in said) is again_busy
+
+
+def key_added(document: Any, where: tuple[str | int, ...]) -> Any:
+    for step in where:
+        document = document[step]
+    return document
+
+
+@pytest.mark.parametrize(
+    "where",
+    [(), ("claims", 0), ("claims", 0, "row"), ("claims", 0, "reservations"), ("environment",), ("graphs",)],
+    ids=str,
+)
+def test_a_key_that_was_added_anywhere_is_a_changed_receipt(
+    monkeypatch: pytest.MonkeyPatch, claim: Path, where: tuple[str | int, ...]
+):
+    asked = answering(monkeypatch, CLAIMED)
+    document = json.loads(claim.read_text())
+    changed = key_added(document, where)
+    if isinstance(changed, list):
+        changed.append({"model": "x", "files": {"sha256": "", "size_bytes": 0, "more": 1}})
+    else:
+        changed["reviewed_by"] = "somebody"
+    claim.write_text(json.dumps(document))
+    called = irbench("replay", claim)
+    assert (called.code, asked) == (2, [])
+    assert "was changed after it was written" in called.err or "is damaged" in called.err
+
+
+def test_a_key_that_stands_twice_is_a_changed_receipt(monkeypatch: pytest.MonkeyPatch, claim: Path):
+    asked = answering(monkeypatch, CLAIMED)
+    claim.write_text(claim.read_text().replace('"verdict": "slower"', '"verdict": "faster", "verdict": "slower"'))
+    called = irbench("replay", claim)
+    assert (called.code, asked) == (2, [])
+    assert "was changed after it was written" in called.err
+
+
+def test_a_receipt_of_the_first_format_is_replayed_and_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch):
+    answering(monkeypatch, CLAIMED)
+    called = irbench("replay", FIRST_FORMAT, "--force")
+    assert called.code == 0, called.err
+    assert "An older irbench wrote this receipt" in called.out
 
 
 def test_a_damaged_run_has_no_receipt(tmp_path: Path):

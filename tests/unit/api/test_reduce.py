@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,9 @@ def test_time_that_is_used_up_ends_the_search_with_what_was_found(scratch: Path,
     report, _ = reduced(judge, scratch)
     assert report.conclusion == "stopped"
     assert report.reduced is not None
-    assert "--budget was used up before more could be left out" in str(Reduction(report))
+    assert "show that fake-a is slower than fake-b by 1.5x; --budget has no time left to try smaller parts" in str(
+        Reduction(report)
+    )
 
 
 def test_a_part_that_does_not_show_it_again_gives_way_to_the_next_larger_one(scratch: Path):
@@ -246,9 +249,36 @@ def test_a_search_that_ended_without_an_interval_advises_a_larger_budget_alone()
     expected = ExpectedDifference("slower", "fake-a", "fake-b", 1.5)
     report = ReductionReport("own.onnx", expected, "undecided", 3, full=evidence("undecided"))
     assert "a quieter machine may help" in conclusion_text(report)
-    ended = replace(evidence("undecided"), speedup=speedup(2.1, 2.0, 2.2, "preview"))
-    text = conclusion_text(replace(report, full=ended))
-    assert text == (
-        "--budget was used up before it could be decided whether fake-a is slower than fake-b by 1.5x:"
-        " give a larger --budget"
+    ended = replace(evidence("undecided"), speedup=speedup(2.1, 2.0, 2.2, "preview", launches=3))
+    report = replace(report, full=ended)
+    assert conclusion_text(report) == (
+        "whether fake-a is slower than fake-b by 1.5x is not decided: --budget had time for 3 launches of the whole"
+        " graph, and an interval takes 4; give a larger --budget"
     )
+
+
+@pytest.mark.parametrize(
+    ("launches", "ends", "shown", "said"),
+    [
+        (
+            3,
+            (2.0, 2.2),
+            "2.10 [2.00, 2.20]",
+            "had 3 launches, too few for a confidence interval: brackets are the range",
+        ),
+        (1, (None, None), "2.10", "had 1 launch, too few for a confidence interval."),
+    ],
+)
+def test_a_table_of_few_launches_has_a_range_or_nothing_and_never_95_per_cent(
+    launches: int, ends: tuple[Any, Any], shown: str, said: str
+):
+    expected = ExpectedDifference("slower", "fake-a", "fake-b", 1.5)
+    found = replace(speedup(2.1, 2.0, 2.2, "preview", launches=launches), range_low=ends[0], range_high=ends[1])
+    report = ReductionReport("own.onnx", expected, "undecided", 3, full=replace(evidence("undecided"), speedup=found))
+    for form in ("table", "md"):
+        text = " ".join(Reduction(report).to_text(form).split())  # type: ignore[arg-type]
+        assert "95 %" not in text
+        assert shown in text
+        assert said in text
+    plain = json.loads(Reduction(report).to_text("json"))["full"]["speedup"]
+    assert (plain["low"], plain["high"], plain["range_low"], plain["range_high"]) == (None, None, *ends)

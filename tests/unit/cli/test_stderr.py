@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench.cli.output.stderr import home_warnings_shown, plugin_warnings_shown, say, say_in_width, say_on_terminal
+from irbench.cli.output.stderr import home_warnings_shown, plugin_warnings_shown, say, say_in_width
 from irbench.errors import IrbenchError
 from irbench.registry import PluginWarning
 from irbench.system.home_warning import HomeWarning
@@ -64,15 +64,6 @@ def test_of_other_lines_warnings_alone_are_wrapped(
     monkeypatch.setenv("COLUMNS", "12")
     say("warning: one two three")
     say("models: a b c d")
-    assert capsys.readouterr().err == shown
-
-
-@pytest.mark.parametrize(("is_terminal", "shown"), [(False, ""), (True, "net: fold_shapes\n")])
-def test_what_is_done_now_is_told_on_a_terminal_alone(
-    is_terminal: bool, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    say_on_terminal("net: fold_shapes")
     assert capsys.readouterr().err == shown
 
 

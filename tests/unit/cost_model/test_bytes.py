@@ -51,6 +51,37 @@ def test_two_elements_of_four_bits_share_a_byte():
     assert cost.parameters == 30 + 1
 
 
+def test_numbers_that_are_packed_into_bytes_are_all_parameters():
+    model = graph(
+        "(float[2,40] x) => (y) "
+        "{ y = com.microsoft.MatMulNBits <K = 40, N = 8, bits = 4, block_size = 32> (x, w, s, z) }",
+        w=np.ones((8, 2, 16), np.uint8), s=ones(8, 2), z=np.ones((8, 1), np.uint8),
+    )  # fmt: skip
+    cost = model_cost(model, ())
+    assert cost.parameters == 8 * 40 + 8 * 2 + 8 * 2
+    assert cost.weight_types == {"uint8": 8 * 2 * 16 + 8, "float32": 4 * 16}
+
+
+def test_a_byte_for_each_number_is_packed_no_further():
+    model = graph(
+        "(float[2,32] x) => (y) { y = com.microsoft.MatMulNBits <K = 32, N = 8, bits = 8, block_size = 32> (x, w, s) }",
+        w=np.ones((8, 1, 32), np.uint8), s=ones(8, 1),
+    )  # fmt: skip
+    assert model_cost(model, ()).parameters == 8 * 32 + 8
+
+
+def test_present_keys_of_a_shared_buffer_are_as_many_as_past_ones():
+    (node,) = model_cost(
+        graph(
+            "(float[1,1,32] q, float[1,1,16] k, float[1,1,16] v, float[1,2,5,8] pk, float[1,2,5,8] pv, int32[1] l, "
+            "int32 t) => (float[1,1,32] y, float[1,2,5,8] ok, float[1,2,5,8] ov) { y, ok, ov = "
+            "com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2> (q, k, v, pk, pv, l, t) }"
+        ),
+        (),
+    ).nodes
+    assert node.written_bytes == 4 * (32 + 2 * 2 * 5 * 8)
+
+
 def test_weights_count_at_their_first_node_and_are_read_by_each():
     model = graph("(float[2,3] x) => (y) { a = MatMul (x, w)  y = MatMul (a, w) }", w=ones(3, 3))
     first, second = model_cost(model, ()).nodes

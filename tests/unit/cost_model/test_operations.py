@@ -120,6 +120,33 @@ OPERATIONS = {
         {},
         4 * 3 * 8 * (2 * (8 + 8) + 1 + 1 + 5) + 3 * 3 * 8 * (4 + 2),
     ),
+    # a buffer for past and present keys, as long as both: one query meets the 5 that fit
+    "grouped queries with a buffer for past and present keys": (
+        (
+            "(float[1,1,32] q, float[1,1,16] k, float[1,1,16] v, float[1,2,5,8] pk, float[1,2,5,8] pv, int32[1] l, "
+            "int32 t) => (float[1,1,32] y, float[1,2,5,8] ok, float[1,2,5,8] ov) { y, ok, ov = "
+            "com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2> (q, k, v, pk, pv, l, t) }"
+        ),
+        {},
+        4 * 1 * 5 * (2 * (8 + 8) + 1 + 1 + 5),
+    ),
+    "grouped queries with a length that is stated": (
+        (
+            "(float[1,1,32] q, float[1,1,16] k, float[1,1,16] v, float[1,2,5,8] pk, float[1,2,5,8] pv, int32[1] l) "
+            "=> (y) { y, ok, ov = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2> "
+            "(q, k, v, pk, pv, l, t) }"
+        ),
+        {"t": np.int32(3)},
+        4 * 1 * 3 * (2 * (8 + 8) + 1 + 1 + 5),
+    ),
+    "attention with a buffer whose past keys are counted": (
+        (
+            "(float[1,1,6] x, float[2,1,2,9,4] p) => (y) { y, o = com.microsoft.Attention "
+            "<num_heads = 2, past_present_share_buffer = 1> (x, w, b, , p, , n) }"
+        ),
+        {"w": ones(6, 24), "b": ones(24), "n": np.int32(3)},
+        2 * 6 * 24 + 24 + 2 * 4 * (2 * (4 + 4) + 1 + 5),
+    ),
     # the input is projected to queries, keys and values of 2 heads of 4
     "attention that projects its input": (
         "(float[1,3,6] x) => (y) { y = com.microsoft.Attention <num_heads = 2> (x, w, b) }",

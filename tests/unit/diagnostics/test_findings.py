@@ -217,14 +217,14 @@ def test_a_machine_that_counts_everything_has_no_finding_of_counters() -> None:
     assert counters() == ()
 
 
-def test_counters_that_a_guest_has_not_are_named_with_those_that_it_has() -> None:
-    (finding,) = counters(cache=Obstacle("no-pmu"))
-    words = said(finding)
-    assert finding.lasting
-    assert "perf cannot count cache: the kernel offers no counters" in words.found
-    assert "--counters shows software" in words.effect
-    assert "vPMU" in words.remedy
-    assert words.command is None
+@pytest.mark.parametrize("code", ["no-pmu", "not-supported", "no-topdown"])
+def test_counters_that_a_machine_does_not_have_are_no_finding(code) -> None:
+    assert counters(cache=Obstacle(code)) == ()
+
+
+def test_a_perf_that_is_not_installed_is_a_finding_also_in_a_virtual_machine() -> None:
+    found = find(replace(facts(hypervisor="KVM"), counters=CounterFacts(None, (), {"software": Obstacle("no-perf")})))
+    assert {finding.code: finding.lasting for finding in found} == {"counters-missing": False, "virtual-machine": True}
 
 
 def test_counters_that_the_kernel_forbids_have_the_command_that_allows_them() -> None:
@@ -232,5 +232,5 @@ def test_counters_that_the_kernel_forbids_have_the_command_that_allows_them() ->
     words = said(finding)
     assert not finding.lasting
     assert "perf_event_paranoid is 4" in words.found
-    assert "cache: the kernel offers no counters" in words.found
+    assert "cache" not in words.found
     assert words.command == "sudo sysctl kernel.perf_event_paranoid=1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_a_missing_uv_is_said_with_the_command_that_installs_it(
     with pytest.raises(IrbenchError) as caught:
         call_uv("venv")
     assert caught.value.exit_code == 5
-    assert "pip install uv" in caught.value.hint
+    assert "pip install 'irbench[versions]'" in caught.value.hint
 
 
 def test_the_uv_beside_the_interpreter_serves_where_none_is_on_the_path(
@@ -66,3 +67,10 @@ def test_the_uv_beside_the_interpreter_serves_where_none_is_on_the_path(
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(uv.sys, "executable", str(tmp_path / "python"))  # type: ignore[attr-defined]
     assert call_uv("venv") == ""
+
+
+def test_the_extra_that_the_hint_names_brings_uv_and_is_part_of_all():
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert any(requirement.startswith("uv") for requirement in extras["versions"])
+    assert all("versions" in extras[name][0].partition("[")[2].rstrip("]").split(",") for name in ("all", "all-gpu"))

@@ -13,7 +13,7 @@ def test_an_unknown_option_is_refused_with_those_that_there_are():
     with pytest.raises(Refusal) as refused:
         read_script("known-a", {"speed": "1"})
     assert refused.value.message == "known-a has no option 'speed'."
-    assert refused.value.hint == "Options: call_us, wait, drift, launch_sd, stall_ms, stall_every, wrong."
+    assert refused.value.hint == "Options: call_us, wait, drift, launch_sd, stall_ms, stall_every, wrong, beacon."
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,15 @@ import pytest
 
 from irbench.measure import machine, processes
 from irbench.measure.clock import process_cpu_ns
-from irbench.measure.machine import Idleness, MachineSnapshot, foreign_cpu_ns, snapshot
+from irbench.measure.machine import (
+    Glance,
+    Idleness,
+    MachineSnapshot,
+    foreign_cpu_ns,
+    foreign_cpu_of_turn_ns,
+    glance,
+    snapshot,
+)
 from irbench.measure.processes import TICK_NS, Process, tree, tree_cpu_ns
 
 GONE = 2**22 + 1
@@ -215,3 +223,21 @@ def test_pressure_is_a_share_of_time_or_unknown(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "pressure").mkdir()
     (tmp_path / "pressure/cpu").write_text("some avg10=12.50 avg60=1.00 avg300=0.00 total=9\nfull avg10=0.00\n")
     assert machine.cpu_pressure() == 0.125
+
+
+def test_what_others_used_in_a_turn_is_what_the_processors_were_busy_for_and_we_were_not_without_an_allowance() -> None:
+    before = Glance(0, 3 * SECOND_NS, idle(7))
+    after = Glance(SECOND_NS, 3 * SECOND_NS + SECOND_NS // 2, idle(7.3))
+    assert foreign_cpu_of_turn_ns(before, after) == pytest.approx(1.2 * SECOND_NS)
+    rounded = Glance(SECOND_NS, 5 * SECOND_NS + TICK_NS, idle(7))
+    assert foreign_cpu_of_turn_ns(before, rounded) == -TICK_NS  # which another turn makes up for
+    assert foreign_cpu_of_turn_ns(before, Glance(SECOND_NS, 0, None)) is None
+
+
+def test_a_glance_counts_the_processes_that_it_is_told_of() -> None:
+    before = glance({os.getpid()})
+    own_ns = before.own_ns
+    while glance({os.getpid()}).own_ns <= own_ns:
+        pass
+    assert glance({os.getpid(), GONE}).own_ns > own_ns
+    assert snapshot().members >= {os.getpid()}

@@ -106,7 +106,28 @@ def test_a_narrow_graph_agrees_within_its_rounding(samples: Samples, tmp_path: P
     samples = replace(samples, bundle=replace(samples.bundle, classifier=False))
     found = measure_agreement(samples, converted(samples, "fp16"), "ort", tmp_path)
     assert 0 < found.error.max_rel < 5e-3
-    assert found.error.top1_agreement is None
+    assert (found.source, found.ranges) == ("generated", {"pixels": (-1.0, 1.0)})
+
+
+def test_probabilities_have_a_top1_agreement_that_decides_only_where_the_model_declares_classes(
+    samples: Samples, tmp_path: Path
+):
+    found = measure_agreement(samples, converted(samples, "fp16"), "ort", tmp_path)
+    assert (found.is_recognised, found.judged) == (False, found.error)
+    unknown = replace(samples, bundle=replace(samples.bundle, classifier=False))
+    recognised = measure_agreement(unknown, converted(samples, "fp16"), "ort", tmp_path)
+    assert recognised.is_recognised
+    assert recognised.error.top1_agreement == found.error.top1_agreement is not None
+    assert recognised.judged.top1_agreement is None
+
+
+def test_other_distributions_are_measured_apart_with_inputs_of_their_own(samples: Samples, tmp_path: Path):
+    narrow = converted(samples, "fp16")
+    found = measure_agreement(samples, narrow, "ort", tmp_path, elsewhere=("uniform", "normal"))
+    alone = measure_agreement(samples, narrow, "ort", tmp_path)
+    assert [(other.drawn, other.samples) for other in found.elsewhere] == [("uniform", 16), ("normal", 16)]
+    assert len({found.error.max_abs, *(other.error.max_abs for other in found.elsewhere if other.error)}) == 3
+    assert replace(found, elsewhere=()) == alone
 
 
 def test_what_the_reference_has_no_kernels_for_is_answered_by_a_backend_that_has(samples: Samples, tmp_path: Path):

@@ -209,14 +209,20 @@ def test_no_pass_is_blamed_for_a_death_in_another_activity(bundle, monkeypatch):
 
 def test_each_activity_is_reported_as_a_value(bundle, calls):
     heard = []
-    optimize(bundle, {}, Recipe("none-fp16", ("fake-later",), Conversion("fp16")), heard.append)
+    made = optimize(bundle, {}, Recipe("none-fp16", ("fake-later",), Conversion("fp16")), heard.append).lineage
+    changed = sum(step.modified for step in made.steps)
+    nodes = (made.steps[0].nodes, made.steps[-1].nodes)
     assert heard == [
         OptimizerActivity("reference-outputs", "", "mlp"),
         OptimizerActivity("raise-opset", "20", "mlp"),
         OptimizerActivity("pass", "fake-later", "mlp"),
         OptimizerActivity("check", model="mlp"),
         OptimizerActivity("convert", "fp16", "mlp"),
+        OptimizerActivity("done", "none-fp16", "mlp", steps=(len(made.steps) - 1, changed), nodes=nodes),
     ]
+    heard.clear()
+    optimize(bundle, {}, Recipe("none-fp16", ("fake-later",), Conversion("fp16")), heard.append)
+    assert heard == []  # it was kept
 
 
 def test_nothing_is_kept_of_a_pass_that_breaks_the_model(bundle, calls):
@@ -251,10 +257,10 @@ def test_what_a_conversion_costs_is_kept_with_its_result(bundle, calls):
 
 
 def test_a_conversion_that_answers_otherwise_is_a_fact_of_its_artifact(bundle, calls, monkeypatch):
-    poor = Agreement(64, "ort", OutputError(0.1, 0.1, 0.9, 0.5))
+    poor = Agreement(64, "ort", OutputError(0.1, 0.1, 0.9, 0.5), source="generated")
     monkeypatch.setattr("irbench.optimizer.pipeline.measure_agreement", lambda *_: poor)
     assert optimize(bundle, {}, int8(samples=16), silent).artifact.disagreement == Disagreement(
-        "top1-agreement", 0.5, 0.9
+        "top1-agreement", 0.5, 0.9, samples=64, source="generated"
     )
     assert optimize(bundle, {}, HARMLESS, silent).artifact.disagreement is None
 

@@ -9,7 +9,7 @@ import pytest
 from profiles import SCORES, cell, document, operator
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.report import CellSummary, PartRow, ProfileReport
+from irbench.profiling.report import CellSummary, NoSpeed, OperatorShare, PartRow, ProfileReport
 from irbench.profiling.summary import derive_report
 
 MATRIX, MOVEMENT, OVERHEAD = OperatorClass.MATRIX, OperatorClass.MOVEMENT, OperatorClass.OVERHEAD
@@ -234,3 +234,81 @@ def test_a_part_of_a_product_belongs_to_its_node_and_to_the_class_of_its_own_kin
     assert {row.name for row in found.operators} == {"Conv", "Mul"}
     assert row(found, MATRIX).figures["tf-cpu"].flops == 231_211_008
     assert row(found, OperatorClass.ELEMENTWISE).figures["tf-cpu"].flops is None
+
+
+def test_the_runtimes_own_operators_add_up_to_the_rows_of_several_backends() -> None:
+    found = derive_report(profiles.fused_gelu(has_other=True))
+    for joined in found.operators:
+        for cell_id, figures in joined.figures.items():
+            own = [part.figures[cell_id] for part in joined.parts if cell_id in part.figures]
+            assert sum(part.time_ns.value for part in own) == pytest.approx(figures.time_ns.value)
+    assert found.rows("op") == found.operators
+    assert derive_report(profiles.fused_gelu()).rows("op") == derive_report(profiles.fused_gelu()).own_operators
+
+
+def test_what_only_moves_data_does_not_keep_operators_of_two_backends_apart() -> None:
+    moved = replace(profiles.NODES[2], name="moved")
+    nodes = (*profiles.NODES[:2], moved)
+    alone = [operator("a", "Relu", 2.0, nodes=["block/relu"])]
+    fused = [operator("b", "fusion", 3.0, nodes=["block/relu", "moved"])]
+    cells = cell("ort", alone, [3], [3]), cell("tf-xla", fused, [4], [4])
+    (found,) = derive_report(document(*cells, graphs={"none": nodes})).operators
+    assert found.name == "Relu"
+    assert [(part.name, part.op_types) for part in found.below] == [
+        ("fusion", ("Relu", "Transpose")),
+        ("Relu", ("Relu",)),
+    ]
+
+
+def test_nodes_of_an_optimised_graph_are_compared_by_the_exported_ones_that_they_stand_for() -> None:
+    found = derive_report(profiles.compared())
+    (conv,) = (each for each in found.operators if each.name == "Conv")
+    assert len(conv.figures) == 2
+    assert [(part.name, part.op_types) for part in conv.below] == [("FusedConv", ("FusedConv",)), ("Conv", ("Conv",))]
+
+
+def test_operators_that_backends_only_call_otherwise_have_no_rows_of_their_own_below() -> None:
+    cells = [cell(kind, [operator("a", kind, 2.0, nodes=["block/relu"])], [3], [3]) for kind in ("Relu", "fusion")]
+    (found,) = derive_report(document(*cells)).operators
+    assert found.name == "Relu"
+    assert len(found.parts) == 2
+    assert found.below == ()
+
+
+def test_the_operators_that_take_most_of_the_largest_class_are_named_beside_it() -> None:
+    (facts,) = derive_report(profiles.sines()).headline
+    assert facts.largest is OperatorClass.ELEMENTWISE
+    (named,) = facts.operators
+    assert named == OperatorShare("Sin", pytest.approx(0.84))
+
+
+def test_a_class_without_a_speed_has_a_reason() -> None:
+    conv = operator("block/conv", "Conv", 10, nodes=["block/conv"])
+    lost = operator("lost", "MatMul", 90, shape=None)
+    strange = operator("strange", "Subgraph", 5, shape=None)
+    moved = operator("block/transpose", "Transpose", 5, nodes=["block/transpose"])
+    shared = operator("again", "Strange", 1, nodes=["head/softmax"], shape=SCORES)
+    longest = operator("head/softmax", "Softmax", 2, nodes=["head/softmax"], shape=SCORES)
+    found = derive_report(document(cell("ort", [conv, lost, strange, moved, longest, shared], [120], [120])))
+    reasons = {each.operator_class: each.no_speed("ort-cpu") for each in found.classes}
+    expected: dict[OperatorClass, NoSpeed | None] = {
+        MATRIX: "partly-known",
+        OperatorClass.OTHER: "unknown-operations",
+        MOVEMENT: "nothing-counted",
+        OperatorClass.NORMALISATION: None,
+    }
+    assert reasons == expected
+    by_kind = {each.name: each.no_speed("ort-cpu") for each in found.own_operators}
+    assert by_kind["Strange"] == "counted-elsewhere"
+    assert row(found, MATRIX).no_speed("elsewhere") is None
+
+
+def test_an_operator_that_is_no_product_is_no_row_of_one_where_exported_nodes_are_traced_too_far() -> None:
+    mask = replace(
+        profiles.node("mask", "Where", OperatorClass.ELEMENTWISE, flops=1), original=("block/conv", "block/relu")
+    )
+    second = cell(
+        "ort+all", [operator("mask", "Where", 1.0, nodes=["mask"])], [2], [2], level="extended", graph="extended"
+    )
+    found = derive_report(document(second, graphs={"none": profiles.NODES, "extended": (mask,)}))
+    assert [(each.name, each.operator_class) for each in found.operators] == [("Where", OperatorClass.ELEMENTWISE)]

@@ -48,6 +48,22 @@ def test_no_launch_begins_that_would_end_too_late(elapsed_s: float, stopped_by: 
     assert following(raced([1.4, 1.6], [1.0, 1.0]), elapsed_s).stopped_by == stopped_by
 
 
+def test_what_has_no_interval_yet_goes_on_for_as_long_as_it_was_given():
+    race, few, enough = (
+        replace(RACE, until_interval_s=600.0),
+        raced([1.4, 1.6] * 2, [1.0] * 4)[:3],
+        raced([1.4, 1.6] * 2, [1.0] * 4),
+    )
+    admission = Admission({}, {}, allow_mixed=False)
+
+    def following(records: Sequence[LaunchRecord], elapsed_s: float) -> Next:
+        return race.following(GROUP, records, CONFIRMATION, admission, Pace(elapsed_s, [60.0] * len(records)))
+
+    assert following(few, CONFIRMATION.budget + 1) == Next(("slow", "fast"))
+    assert following(few, 590.0).stopped_by == "budget"
+    assert following(enough, CONFIRMATION.budget + 1).stopped_by == "budget"
+
+
 def test_a_row_that_fails_or_answers_wrongly_ends_it():
     records = raced([3.0], [1.0])
     assert following(records, fast=Failure("verify", "off by 0.5")).stopped_by == "failures"

@@ -158,7 +158,9 @@ def test_what_was_not_asked_for_or_not_measured_is_null() -> None:
 def test_counters_have_a_line_of_the_machine_and_a_place_in_the_document() -> None:
     missing = {"cache": Obstacle("no-pmu")}
     seen = replace(facts(), counters=CounterFacts("6.8.12", ("software",), missing))
-    assert "counters      perf 6.8.12: software\n" in shown(report(seen, None), 100)
+    text = " ".join(shown(report(seen, None), 100).split())
+    said = "cache not available: the kernel offers no counters of the processor, as in most virtual machines"
+    assert f"counters perf 6.8.12: software available; {said}" in text
     found = diagnosis_document(report(seen, None), [])
     assert found["counters"] == {
         "version": "6.8.12",

@@ -83,7 +83,7 @@ def preview() -> GroupResult:
         cell("openvino", 32.51, launch_spread=0.031, speedup=speedup(1.14, 1.09, 1.21, "preview")),
         cell("ort", 37.02, launch_spread=0.052),
     )
-    lead = Lead(rows[0].id, rows[1].id, 1.14, 1.09, 1.21, 3, "preview")
+    lead = Lead(rows[0].id, rows[1].id, 1.14, None, None, 3, "preview", range_low=1.09, range_high=1.21)
     return group(*rows, preview=True, launches=3, blocks_measured=18, blocks_per_launch=6, blocks_excluded=0, lead=lead)
 
 
@@ -105,6 +105,18 @@ def contradicted(reason: NoWinner) -> GroupResult:
     )
     lead = Lead(rows[0].id, rows[1].id, 1.14, 1.12, 1.16, 6, reason)
     return group(*rows, lead=lead, blocks_excluded=0, blocks_disturbed=31)
+
+
+def as_loaded() -> GroupResult:
+    rows = (
+        cell("ort", 12.4, fps=71.0, launch_spread=0.22, speedup=speedup(3.38, 2.42, 4.70)),
+        cell("openvino", 41.9, fps=21.0, launch_spread=0.31),
+    )
+    winner = Winner(rows[0].id, rows[1].id, 3.38, 2.42, 4.70, "busy")
+    lead = Lead(rows[0].id, rows[1].id, 3.38, 2.42, 4.70, 10, condition="busy")
+    blocks = {"launches": 10, "blocks_measured": 93, "blocks_disturbed": 93, "blocks_excluded": 0}
+    table = group(*rows, baseline=rows[1].id, winner=winner, lead=lead, condition="busy", **blocks)
+    return replace(table, warnings=(Warn("many-dirty-blocks", {"blocks_disturbed": 93, "blocks": 93}),))
 
 
 def mismatch() -> GroupResult:
@@ -173,6 +185,7 @@ SCENES = {
     "preview": preview,
     "raced": raced,
     "busy": lambda: contradicted("busy"),
+    "as-loaded": as_loaded,
     "throughput-disagrees": lambda: contradicted("throughput-disagrees"),
     "mismatch": mismatch,
     "mixed": mixed,
@@ -188,7 +201,9 @@ def as_text(result: GroupResult, width: int) -> str:
     return "".join(f"{line.plain}\n" for line in lines)
 
 
-@pytest.mark.parametrize("scene", ["example", "failure", "streams", "instances", "paced", "warnings", "tails"])
+@pytest.mark.parametrize(
+    "scene", ["example", "failure", "streams", "instances", "paced", "warnings", "tails", "as-loaded"]
+)
 def test_the_table_is_the_one_that_was_looked_at(scene: str):
     check_golden(f"table-{scene}-100", as_text(SCENES[scene](), 100))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from across_runs_history import history_example
 from golden_files import check_golden
 
@@ -11,6 +12,15 @@ from irbench.render.history import history_view, sparkline
 
 def test_a_history_looks_as_it_did():
     check_golden("history", as_text(history_view(history_example())) + "\n")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_no_width_cuts_what_changed(width: int):
+    lines = [line.plain for line in history_view(history_example()).as_lines(width)]
+    assert max(map(len, lines)) <= width
+    said = " ".join(" ".join(lines).split())
+    assert "confirmed" in said
+    assert "01KAJ3WQ4R8Z6M1X0V9T7S5008" in said
 
 
 def test_a_sparkline_rises_and_falls_with_its_values():

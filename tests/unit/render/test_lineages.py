@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from irbench.graph_record import Agreement, GraphStep
+from irbench.graph_record import Agreement, AgreementElsewhere, GraphStep
 from irbench.optimizer import Conversion, Lineage, build_recipe
 from irbench.record import OutputError
+from irbench.render.conversion_texts import agreement_lines
 from irbench.render.lineages import kept_view, settings_text
-from irbench.render.optimize import agreement_line
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5
 STEPS = (GraphStep("original", False, {"Add": 630}), *(GraphStep(name, True, {"Add": 42}, 2e-6) for name in PASSES))
@@ -33,12 +33,48 @@ def test_the_cost_of_a_conversion_says_at_which_sizes_it_was_compared_and_at_whi
     agreement = Agreement(8, "ort", OutputError(0.1, 0.04, 0.999, None))
     sizes = ({"batch": 3}, {"batch": 1})
     drawn, real = (replace(agreement, **{name: sizes}) for name in ("sizes", "runs_at"))
-    assert agreement_line("int8", drawn).startswith(
+    assert next(agreement_lines("int8", drawn)).startswith(
         "int8 compared with fp32 on 8 inputs and at 2 other sizes, computed"
     )
-    assert agreement_line("int8", real).startswith(
+    assert next(agreement_lines("int8", real)).startswith(
         "int8 compared with fp32 on 8 inputs, runs at 2 other sizes, computed"
     )
+
+
+SPREAD = Agreement(
+    64,
+    "ort",
+    OutputError(0.1, 0.02, 0.999, 0.97),
+    source="generated",
+    ranges={"image": (0.0, 1.0)},
+    calibrated_on=32,
+    elsewhere=(
+        AgreementElsewhere("symmetric", 16, OutputError(0.1, 0.2, 0.98, 0.8)),
+        AgreementElsewhere("normal", 16, OutputError(0.5, 0.54, 0.7, 0.31)),
+    ),
+)
+
+
+def test_a_loss_is_said_with_the_inputs_that_it_was_measured_on_and_where_it_is_worst() -> None:
+    near, far = agreement_lines("int8", SPREAD)
+    assert near == (
+        "int8 compared with fp32 on 64 generated inputs (uniform in [0, 1), calibrated on 32 others), computed by ort:"
+        " max abs 1e-01, max err 2e-02, cosine 0.99900, top-1 agreement 97 %"
+    )
+    assert far == (
+        "on 16 generated inputs, normal with mean 0 and deviation 1, the worst of 2 other distributions:"
+        " max err 5e-01, cosine 0.70000, top-1 agreement 31 %"
+    )
+
+
+def test_a_loss_on_samples_says_whether_they_calibrated() -> None:
+    others = replace(SPREAD, source="data", ranges={}, elsewhere=(), samples=20, calibrated_on=20)
+    (line,) = agreement_lines("int8", others)
+    assert line.startswith("int8 compared with fp32 on 20 samples of data (calibrated on 20 others), ")
+    same = replace(others, samples=1, calibrated_on=1, is_calibrated_on_same=True)
+    assert "on 1 sample of data (calibrated on the same one), " in next(agreement_lines("int8", same))
+    drawn = replace(SPREAD, drawn="normal", calibrated_on=None, elsewhere=())
+    assert "on 64 generated inputs (normal with mean 0 and deviation 1), " in next(agreement_lines("int8", drawn))
 
 
 def shown(kept: list[Lineage], width: int) -> list[str]:
@@ -76,4 +112,4 @@ def test_the_version_is_shown_where_it_differs() -> None:
 def test_what_is_special_is_said_once_below_the_table() -> None:
     failed = converted(8, top1=0.5)
     *_, note = shown([failed, failed], 100)
-    assert note == "basic-int8: outputs differ too much from the original's: top-1 agreement 50 %"
+    assert note == "basic-int8: outputs differ too much from the original's: top-1 agreement 50 % on 64 inputs"

@@ -133,8 +133,9 @@ def test_a_conversion_that_fails_is_told_with_its_limit_and_what_to_try() -> Non
     failed = replace(LINEAGE, recipe=asked, steps=(ORIGINAL, step), agreement=agreement)
     (warning,) = told(failed)
     assert warning == (
-        "warning: bert+basic-int8 answers differently from fp32: top-1 agreement 50 %, below 90 %. "
+        "warning: bert+basic-int8 answers differently from fp32: top-1 agreement 50 % on 64 inputs, "
+        "below 90 %. "
         "Try --precision fp16, --quantize dynamic or more --calibrate."
     )
     wide = replace(failed, agreement=Agreement(64, "ort", OutputError(0.5, 0.5, 0.99, None)))
-    assert "max err 0.5, above 0.2. Try" in next(told(wide))
+    assert "max err 0.5 on 64 inputs, above 0.2. Try" in next(told(wide))

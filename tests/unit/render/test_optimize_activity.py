@@ -19,14 +19,25 @@ from irbench.render.optimize import in_words
 )
 def test_an_activity_is_said_in_words(activity: OptimizerActivity, words: str) -> None:
     said: list[str] = []
-    in_words(said.append)(activity)
-    assert said == [words]
+    shown: list[str] = []
+    in_words(said.append, shown.append)(activity)
+    assert (said, shown) == ([], [words])
+
+
+def test_a_graph_is_one_line_at_the_end_which_ends_the_status() -> None:
+    said: list[str] = []
+    shown: list[str] = []
+    in_words(said.append, shown.append)(OptimizerActivity("done", "basic", "mlp", (19, 3), (22, 18)))
+    assert shown == [""]
+    assert said == ["mlp: optimised as basic: 22 to 18 nodes, changed by 3 of 19 steps (irbench optimize lists them)"]
 
 
 def test_every_activity_has_words() -> None:
     codes = get_args(get_type_hints(OptimizerActivity)["code"])
     said: list[str] = []
     for code in codes:
-        in_words(said.append)(OptimizerActivity(code, "fold_shapes", "mlp"))
+        in_words(said.append, lambda text: said.append(text) if text else None)(
+            OptimizerActivity(code, "fold_shapes", "mlp")
+        )
     assert len(set(said)) == len(codes)
     assert all(words.removeprefix("mlp: ") for words in said)

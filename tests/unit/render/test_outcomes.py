@@ -34,6 +34,9 @@ def test_there_are_words_for_every_reason_why_nobody_wins():
         ),
         (Outcome("same", "openvino", "ort", 1.0, p50_ms=28.1), "openvino and ort the same (openvino 28.1 ms)"),
         (Outcome("busy", "openvino", "ort", 1.14, p50_ms=28.1), "machine too busy (openvino 28.1 ms)"),
+        (Outcome("busy-winner", "ort", "openvino", 3.4), "ort 3.40x openvino, busy machine"),
+        (Outcome("busy-same", "ort", "tf", 1.0, p50_ms=28.1), "ort and tf the same (ort 28.1 ms), busy machine"),
+        (Outcome("uneven-load", "ort", "openvino", 3.4, p50_ms=28.1), "machine unevenly busy (ort 28.1 ms)"),
         (Outcome("mismatch"), "mismatch"),
     ],
 )

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.render.quantities import binary_size, cpu_list, listing, percent, plural, size_text, times
+from irbench.render.quantities import (
+    binary_size,
+    cpu_list,
+    listing,
+    percent,
+    percents_apart,
+    plural,
+    size_text,
+    times,
+)
 from irbench.system.host import parse_cpu_list
 
 
@@ -48,3 +57,17 @@ def test_a_listing_ends_in_and():
 
 def test_a_share_is_in_percent_and_a_ratio_a_factor():
     assert (percent(0.018), percent(0.3, 0), times(1.138)) == ("1.8 %", "30 %", "1.14x")
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "said"),
+    [
+        (0.024, 0.01, ("2.4 %", "1.0 %")),
+        (0.0144, 0.0140, ("1.44 %", "1.40 %")),
+        (0.01401, 0.014, ("1.401 %", "1.400 %")),
+        (0.014, 0.014, ("1.4 %", "1.4 %")),
+        (0.014 + 1e-15, 0.014, ("1.4 %", "1.4 %")),
+    ],
+)
+def test_a_figure_and_its_target_are_told_apart_where_they_differ(value: float, bound: float, said: tuple[str, str]):
+    assert percents_apart(value, bound) == said

@@ -34,8 +34,8 @@ SLOWER = ComparedRow(
     (
         CheckedCondition("time>5%", "met", TIME),
         CheckedCondition("peak_memory>50MB", "met", MEMORY, relative=False),
-        CheckedCondition("compile>5%", "undecided", COMPILE),
-        CheckedCondition("p99>5%", "not-measured", None),
+        CheckedCondition("compile>5%", "undecided", COMPILE, unjudged="too-few"),
+        CheckedCondition("p99>5%", "not-measured", None, unjudged="no-figure"),
     ),
 )
 PREVIEW = replace(
@@ -50,14 +50,15 @@ FOUND = RunComparison(
     base=ComparedSide("before", ("01A",), "2025-11-21T02:29:01+00:00", "aaaa"),
     new=ComparedSide("after", ("01B",), "2025-11-22T02:29:01+00:00", "aaaa"),
     rows=(SLOWER, PREVIEW),
-    unmatched=(UnmatchedRow("tf", replace(KEY, backend="tf"), in_base=True, in_new=False),),
+    unmatched=(UnmatchedRow("tf", replace(KEY, backend="tf"), in_base=True, in_new=False, is_missed=True),),
     differences=(Difference("software", "onnxruntime", ("1.22.0",), ("1.23.0",)),),
     problems=(Problem("incomplete", "01B", {"launches": 4}),),
     confidence=0.95,
     within=0.02,
     asked=("time>5%", "peak_memory>50MB", "compile>5%", "p99>5%"),
 )
-AGAIN = Confirmation("confirmed", "both", "01C", (replace(SLOWER, conditions=SLOWER.conditions[:1]),))
+PAIRED = CheckedCondition("time>5%", "met", replace(TIME, counted="pairs"))
+AGAIN = Confirmation("confirmed", "both", "01C", (replace(SLOWER, conditions=(PAIRED,)),))
 
 
 def text(found: RunComparison, confirmation: Confirmation | None = None) -> str:
@@ -69,7 +70,7 @@ def test_a_comparison_looks_as_it_did():
 
 
 def test_markdown_has_the_same_cells():
-    assert "| ort | fp32 | 37.0 | 39.3 | +6.0 % |" in comparison_markdown(FOUND)
+    assert "| ort | fp32 | 37.05 | 39.27 | +6.0 % |" in comparison_markdown(FOUND)
 
 
 def meaning_of_times(*rows: ComparedRow) -> str:
@@ -130,7 +131,7 @@ STEADY = (1.0, 1.001, 0.999, 1.0)
 
 def test_no_regression_is_promised_only_where_every_interval_excludes_one():
     steady, noisy = judged("time>5%", STEADY), judged("time>5%", NOISY, "tf")
-    asked = replace(FOUND, asked=("time>5%",))
+    asked = replace(FOUND, asked=("time>5%",), unmatched=())
     assert "; no regression: every interval excludes time>5%." in text(replace(asked, rows=(steady,)))
     found, few = "no regression found, but time>5% is not excluded in", replace(asked, rows=(noisy,))
     assert f"{found} 1 of 2 rows." in text(replace(asked, rows=(steady, noisy)))
@@ -146,8 +147,31 @@ def test_rows_that_may_have_regressed_are_counted_beside_one_that_did():
 
 def test_what_an_interval_takes_is_launches_of_a_run_and_runs_of_what_each_run_has_once():
     few = judged("time>5%", STEADY[:3])
-    assert "4 launches on both sides have an interval" in " ".join(text(replace(FOUND, rows=(few,))).split())
-    assert "4 runs on both sides have an interval" in " ".join(text(FOUND).split())
+    assert "not judged: an interval takes 4 launches on both sides" in said_of(replace(FOUND, rows=(few,)))
+    once = replace(SLOWER, conditions=(checked_condition(read_condition("compile>5%"), COMPILE),))
+    assert "an interval takes 4 runs on both sides" in said_of(replace(FOUND, rows=(once,)))
+
+
+def test_a_condition_that_could_not_be_judged_is_no_pass_and_says_what_it_takes():
+    few = replace(FOUND, rows=(judged("time>5%", STEADY[:3]),), asked=("time>5%",))
+    said = said_of(few)
+    assert "no regression found, but time>5% was not judged in any row." in said
+    assert (
+        "warning: not judged, so this is no pass (exit code 6): time>5% on ort: an interval takes 4 launches on both"
+        " sides; time>5% on tf: no figures on the newer side." in said
+    )
+    assert "exit code" not in said_of(FOUND)  # another condition is met, which decides the exit code
+
+
+def test_a_change_stands_beside_figures_that_it_follows_from():
+    for factors in ((1.061, 1.062, 1.0643, 1.0667), STEADY, NOISY):
+        row = said_of(replace(FOUND, rows=(judged("time>5%", factors),))).split("verdict counted ort fp32 ")[1].split()
+        base, new, change = float(row[0]), float(row[1]), float(row[2])
+        assert f"{100 * (new / base - 1):+.1f}" == f"{change:+.1f}"
+
+
+def said_of(found: RunComparison) -> str:
+    return " ".join(text(found).split())
 
 
 def test_nothing_in_common_is_said():

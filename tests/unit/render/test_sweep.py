@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from golden_files import check_golden
@@ -71,6 +73,16 @@ def test_a_curve_that_ended_for_want_of_memory_says_how_much_it_lacked():
     end = CurveEnd("c", 4, "memory", "openvino", 1_600_000_000, 1_000_000_000)
     assert "openvino would need 1.6 GB at twice that, and 1.0 GB are free" in shown(overview(end))
     assert "ended at" not in shown(overview(None))
+
+
+def test_a_gain_follows_from_the_throughput_beside_it():
+    points = (point(1, 99.64, 33.0), point(2, 104.49, 33.3), point(4, 109.46, 33.5))
+    curves = (CurveOverview("resnet50 threads=2", points, 0.05, None),)
+    lines = [line.split() for line in shown(replace(overview(None), curves=curves)).splitlines()]
+    fps = [(float(line[2]), line[3]) for line in lines if line[1:2] == ["ort"] and line[0].isdecimal()]
+    for (before, _), (after, gained) in pairwise(fps):
+        assert f"{100 * (after / before - 1):.0f}" == gained
+    assert [gained for _, gained in fps] == ["-", "5", "5"]
 
 
 def test_cells_are_listed_with_what_differs_and_the_rest_is_said_once():

@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
+from whole_words import require_whole_words
 
 from irbench.notices import Note
 from irbench.plain_text import plain
 from irbench.record import Failure
 from irbench.render import Column, GroupView, Row, TextTable, render_document
 from irbench.render.line_wrapping import wrap
+from irbench.render.table import ListingTable
 from irbench.result import Requested, RunDocument
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
@@ -102,6 +104,61 @@ def test_a_column_that_folds_keeps_usual_words_whole(cells: list[str], width: in
     usual = {word for line in lines[1:] for word in line.split() if len(word) < 30}
     whole = {word for cell_ in cells for word in cell_.split()}
     assert all(word in whole or any(word in longer for longer in whole if len(longer) > 30) for word in usual - {"a"})
+
+
+@given(
+    st.lists(
+        st.lists(st.text("abcdefg", min_size=1, max_size=10), min_size=1, max_size=8).map(" ".join),
+        min_size=1,
+        max_size=5,
+    ),
+    st.sampled_from([60, 80, 100]),
+)
+def test_a_table_of_words_fits_and_cuts_none_although_no_column_was_said_to_fold(cells: list[str], width: int):
+    columns = tuple(Column(f"some heading {number}", words=True) for number in range(len(cells)))
+    require_whole_words(TextTable(columns, (Row(tuple(cells)), Row(tuple(reversed(cells))))), width)
+
+
+def test_headings_and_cells_fold_before_a_line_is_too_wide_and_intervals_stay_whole():
+    table = TextTable(
+        (Column("setting", words=True), Column("setting / rival [95 %]", words=True), Column("outcome", words=True)),
+        (Row(("openvino x2", "1.15x [1.10, 1.20]", "openvino stays ahead")),),
+    )
+    assert [line.plain for line in table.as_lines(40)] == [
+        "setting      setting /     outcome",
+        "             rival [95 %]",
+        "openvino x2  1.15x         openvino",
+        "             [1.10, 1.20]  stays ahead",
+    ]
+
+
+def test_figures_fold_between_a_value_and_its_interval_only():
+    table = TextTable((Column("row", words=True), Column("p50 ms")), (Row(("ort", "44.6 ms [44.0, 45.2]")),))
+    assert [line.plain for line in table.as_lines(20)] == [
+        "row           p50 ms",
+        "ort          44.6 ms",
+        "        [44.0, 45.2]",
+    ]
+
+
+def test_a_line_that_is_wider_than_the_terminal_all_the_same_is_admitted():
+    console = Console(width=30, file=io.StringIO(), color_system=None)
+    figures = tuple(Column(f"figure {number}") for number in range(5))
+    with console.capture() as capture:
+        console.print(ListingTable(TextTable(figures, (Row(("123456789",) * 5),)), "see --format csv"))
+    said = "lines are wider than the terminal, which has 30 columns; see --format csv"
+    assert said in " ".join(capture.get().split())
+
+
+def test_beginnings_are_shown_where_the_whole_has_no_room():
+    table = TextTable(
+        (Column("run", words=True, shortens_to=4), Column("what", words=True, drops=1)),
+        (Row(("01KAJ3WQ4R", "a short text")), Row(("02KAJ3WQ4R", "b"))),
+    )
+    assert [line.plain for line in table.as_lines(30)][1].split()[0] == "01KAJ3WQ4R"
+    assert [line.plain for line in table.as_lines(20)] == ["run   what", "01KA  a short text", "02KA  b"]
+    assert table.left_out(20) == ()
+    assert "01KAJ3WQ4R" in table.as_csv()
 
 
 def test_the_table_is_as_wide_as_it_needs_to_be_where_nothing_limits_it():

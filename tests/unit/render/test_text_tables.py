@@ -7,11 +7,11 @@ from typing import Any, get_args
 
 import pytest
 
-from irbench.across_runs.conditions import ConditionOutcome
+from irbench.across_runs.conditions import ConditionOutcome, UnjudgedReason
 from irbench.across_runs.confirmation import ConfirmationOutcome, ObstacleCode
 from irbench.across_runs.environments import DifferenceKind
 from irbench.across_runs.problems import ProblemCode
-from irbench.across_runs.receipt import ClaimKind
+from irbench.across_runs.receipt import ClaimKind, Unclaimed
 from irbench.across_runs.replay import _OUTCOMES, ClaimReason, ReplayOutcome
 from irbench.activity import ActivityCode
 from irbench.api import doctor
@@ -26,9 +26,15 @@ from irbench.diagnostics.finding import FindingCode
 from irbench.graph_record import InputKind, LeftOut, UncheckedReason
 from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
 from irbench.reduction import report as reduction
-from irbench.render import finding_texts, progress
+from irbench.render import finding_texts, progress, tuning_recommendation
 from irbench.render import reduction as reduction_texts
-from irbench.render.across_runs_texts import CONDITION_TEXTS, DIFFERENCE_TEXTS, OBSTACLE_TEXTS, PROBLEM_TEXTS
+from irbench.render.across_runs_texts import (
+    CONDITION_TEXTS,
+    DIFFERENCE_TEXTS,
+    OBSTACLE_TEXTS,
+    PROBLEM_TEXTS,
+    UNJUDGED_TEXTS,
+)
 from irbench.render.bisection import CONCLUSION_TEXTS, CRITERION_TEXTS, SIDE_TEXTS
 from irbench.render.cold_start import COLD_STOP_TEXTS
 from irbench.render.cost import UNCOUNTED_TEXTS
@@ -43,21 +49,29 @@ from irbench.render.mark_texts import MARKS
 from irbench.render.note_texts import NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
 from irbench.render.peaks import NOT_KEPT_TEXTS
-from irbench.render.receipt import CLAIM_TEXTS, REASON_TEXTS, REPLAY_TEXTS
+from irbench.render.receipt import (
+    CLAIM_CONDITION_TEXTS,
+    CLAIM_TEXTS,
+    NO_WINNER_TEXTS,
+    REASON_TEXTS,
+    REPLAY_TEXTS,
+    UNCLAIMED_TEXTS,
+)
 from irbench.render.run_comparison import CONFIRMATION_TEXTS
 from irbench.render.soak import SOAK_STOP_TEXTS
 from irbench.render.sweep import CURVE_END_TEXTS, STATUS_TEXTS
 from irbench.render.table_title import IO_TEXTS
 from irbench.render.texts import WARNINGS
 from irbench.render.unsearched_texts import UNSEARCHED_TEXTS
-from irbench.result import StoppedBy
+from irbench.result import Condition, NoWinner, StoppedBy
 from irbench.soak_row import SoakStop
 from irbench.spec import Io
 from irbench.store.entries import OutcomeKind
 from irbench.store.folders import UnsearchedReason
 from irbench.sweeps.curve import StopReason
 from irbench.sweeps.overview import TableStatus
-from irbench.tuning.report import FlipOutcome, NotMeasured
+from irbench.tuning.report import Conclusion as TuningConclusion
+from irbench.tuning.report import FlipOutcome, NotMeasured, ReferenceKind, ReservationReason, TuningNoteCode
 from irbench.uncuttable import UncuttableReason
 
 TABLES = {
@@ -71,6 +85,10 @@ TABLES = {
     "second verdicts of reduce": (reduction_texts.CONFIRMATION_TEXTS, reduction.Verdict),
     "parts that cannot be cut": (reduction_texts.UNCUTTABLE_TEXTS, UncuttableReason),
     "claims": (CLAIM_TEXTS, ClaimKind),
+    "conditions of claims": (CLAIM_CONDITION_TEXTS, Condition),
+    "rows without a claim": (UNCLAIMED_TEXTS, Unclaimed),
+    "why there is no winner": (NO_WINNER_TEXTS, NoWinner),
+    "why conditions are not judged": (UNJUDGED_TEXTS, UnjudgedReason),
     "conditions on changes": (CONDITION_TEXTS, ConditionOutcome),
     "confirmations": (CONFIRMATION_TEXTS, ConfirmationOutcome),
     "differences of runs": (DIFFERENCE_TEXTS, DifferenceKind),
@@ -90,6 +108,10 @@ TABLES = {
     "exit codes of doctor": (doctor._EXITS, self_comparison.Outcome),
     "conditions of a flip map that were not measured": (NOT_MEASURED_TEXTS, NotMeasured),
     "outcomes of flips": (FLIP_TEXTS, FlipOutcome),
+    "conclusions of tune": (tuning_recommendation.TUNING_TEXTS, TuningConclusion),
+    "notes of tune": (tuning_recommendation.TUNING_NOTE_TEXTS, TuningNoteCode),
+    "references of tune": (tuning_recommendation.KIND_TEXTS, ReferenceKind),
+    "reservations of tune": (tuning_recommendation.RESERVATION_TEXTS, ReservationReason),
     "findings": (finding_texts.FINDINGS, FindingCode),
     "inputs of checks": (KIND_TEXTS, InputKind),
     "inputs that are left out of checks": (LEFT_OUT_TEXTS, LeftOut),

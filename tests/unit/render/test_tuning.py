@@ -7,8 +7,17 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from irbench.render.tuning import TUNING_TEXTS, tuning_view
-from irbench.tuning.report import Alternative, Gain, RowFigures, TunedSetting, TuningReport
+from irbench.render.tuning import searching_text, tuning_view
+from irbench.render.tuning_recommendation import TUNING_TEXTS
+from irbench.tuning.report import (
+    Alternative,
+    Gain,
+    Reservation,
+    RowFigures,
+    TunedSetting,
+    TuningNote,
+    TuningReport,
+)
 
 FOUND = TunedSetting("found", "openvino+extended 2x1", "openvino", 4, 1, 1, 2, "fp32", optimize="extended")
 DEFAULT = TunedSetting("default", "openvino", "openvino", 1, None, 1, 1, "fp32")
@@ -51,12 +60,55 @@ def test_the_runs_are_named_with_the_folder_that_holds_them():
 
 @pytest.mark.parametrize("conclusion", TUNING_TEXTS)
 def test_every_conclusion_has_a_sentence(conclusion: str):
-    text = shown(replace(REPORT, conclusion=conclusion), 200)  # type: ignore[arg-type]
-    assert TUNING_TEXTS[conclusion].split("{")[0].strip() in text  # type: ignore[index]
+    text = shown(replace(REPORT, conclusion=conclusion, setting=DEFAULT), 200)  # type: ignore[arg-type]
+    sentence = TUNING_TEXTS[conclusion].replace("{leader}", FOUND.label)  # type: ignore[index]
+    assert sentence.split("{")[0].strip() in text
+
+
+PRELIMINARY = replace(REPORT, conclusion="doubtful", is_confirmed=False, reservations=(Reservation("busy", "default"),))
+
+
+def test_what_is_recommended_stands_above_the_table_and_is_marked_in_it():
+    text = shown(replace(REPORT, is_confirmed=True), 120)
+    assert f"Recommended: {FOUND.label}\n" in text
+    assert [line.split()[0] for line in text.splitlines() if "found, recommended" in line] == [FOUND.label.split()[0]]
+    assert f"Measure {FOUND.label} again:" in text
+    assert f"Use {FOUND.label}:" in text
+
+
+def test_a_setting_that_is_not_confirmed_is_called_so_with_the_reason_and_what_would_help():
+    text = shown(PRELIMINARY, 200)
+    assert f"Recommended (until confirmed): {FOUND.label}\n" in text
+    assert "1.26x [1.13, 1.42] the default of openvino" in text
+    assert "Not confirmed: other programs disturbed most blocks." in text
+    assert "--budget does not help" in text
+
+
+def test_the_budget_that_would_decide_is_named():
+    open_one = (Reservation("interval-includes-1", "default"),)
+    text = shown(replace(PRELIMINARY, conclusion="undecided", reservations=open_one, deciding_budget_s=420.0), 200)
+    assert "the confidence interval of the lead over openvino includes 1. --budget 7m should be enough" in text
+
+
+def test_a_search_that_tried_few_settings_says_so():
+    facts = {"tried": 5, "settings": 180, "enough": 40, "budget_s": 720.0}
+    text = shown(replace(REPORT, notes=(TuningNote("few-settings-tried", facts),)), 200)
+    assert "Only 5 of 180 settings were tried" in text
+    assert "--budget 12m" in text
+
+
+def test_what_is_searched_is_said_before_the_search():
+    assert searching_text(180, (1, 16, 4), "fps", 50.0, 300) == (
+        "searching 180 settings for the most FPS (any batch of 1, 4, 16, p90 latency at most 50 ms), then confirming"
+        " the best; 300 s in all"
+    )
+    assert searching_text(1, (1,), "latency", None, 90) == (
+        "searching 1 setting for the lowest latency (batch 1), then confirming the best; 90 s in all"
+    )
 
 
 def test_a_single_launch_has_no_interval():
-    single = (Alternative(DEFAULT, "default", Gain(1.26, 1.26, 1.26, is_preview=True)),)
+    single = (Alternative(DEFAULT, "default", Gain(1.26, None, None, is_preview=True)),)
     text = shown(replace(REPORT, conclusion="preview", alternatives=single), 200)
     assert "1.26x preview" in text
     assert "[1.26" not in text

@@ -94,7 +94,7 @@ class Crew:
             machine.now_s += machine.start_s[cell]
             return Prepared({"precision": "fp32"}, ())
         if method == "warm_up":
-            calls = max(3 if 3 * call_s <= args[0] else 1, round(0.3 / call_s))
+            calls = max(3 if 3 * call_s <= args[0].most_s else 1, round(0.3 / call_s))
             machine.call(cell, calls)
             return Warmed(call_s * 1e9, call_s * 1e9, 1, {}, {})
         if method == "tail":

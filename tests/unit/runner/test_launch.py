@@ -97,6 +97,16 @@ def test_the_burn_in_comes_before_the_blocks_that_count(tmp_path: Path, crews: l
     assert tempo.timing.blocks + 2 <= len(record.blocks) <= tempo.timing.max_blocks + 2
 
 
+def test_a_row_that_the_first_block_shows_far_behind_is_timed_in_no_further_block(
+    tmp_path: Path, crews: list[ScriptedCrew]
+) -> None:
+    with one(tmp_path, "slow", "short", behind=1.1, burn_in_blocks=0) as launch:
+        record, _ = launch.measure()
+    rounds = {cell.cell: len(cell.rounds) for cell in record.cells}
+    assert rounds["slow"] == 1
+    assert rounds["short"] == len(record.blocks) > 1
+
+
 def test_a_record_says_how_many_processors_were_in_use(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
     record, _ = one(tmp_path, "slow").measure()
     assert record.processors == 1  # of the two threads' wish only one processor was allowed

@@ -10,6 +10,7 @@ import pytest
 from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdRow, ColdTable
 from irbench.notices import Mark
 from irbench.row import Requested
+from irbench.row_figures import Ends
 from irbench.spec import Timing
 from irbench.stats.cold_start import cold_speedups, derive_cold_table, with_figures
 from irbench.stats.intervals import FEWEST_LAUNCHES
@@ -51,7 +52,8 @@ def test_the_time_to_the_first_output_leaves_out_what_irbench_itself_took():
 def test_with_too_few_launches_the_ends_are_a_range():
     found = with_figures(row("ort", [10, 20, 30, 40, 50]), 0.95)
     assert found.ready_ms is not None
-    assert (found.ready_ms.low, found.ready_ms.high, found.ready_confidence) == (10, 50, None)
+    assert (found.ready_ms.low, found.ready_ms.high, found.ready_confidence) == (None, None, None)
+    assert found.ready_ms.ends == Ends(10, 50, is_range=True)
     assert FEWEST_LAUNCHES == 6
 
 

@@ -9,6 +9,7 @@ import pytest
 from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.counters import LEVEL_1, EventCount
 from irbench.row import Requested
+from irbench.row_figures import Ends
 from irbench.stats.counters import derive_counter_table
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
@@ -52,13 +53,14 @@ def test_with_too_few_launches_the_ends_are_a_range():
     table, figures = derived(launch(0, 1000.0, 3000.0), launch(1, 1200.0, 3000.0))
     assert table.preview
     assert figures["inference", "cycles"].confidence is None
-    assert (figures["inference", "cycles"].low, figures["inference", "cycles"].high) == (100, 120)
+    assert (figures["inference", "cycles"].low, figures["inference", "cycles"].high) == (None, None)
+    assert figures["inference", "cycles"].ends == Ends(100, 120, is_range=True)
 
 
 def test_a_ratio_is_taken_within_a_launch_and_phases_before_are_not_divided():
     _, figures = derived(launch(0, 1000.0, 3000.0), launch(1, 2000.0, 6000.0))
     assert figures["inference", "ipc"].value == pytest.approx(3)
-    assert figures["inference", "ipc"].low == figures["inference", "ipc"].high
+    assert figures["inference", "ipc"].range_low == figures["inference", "ipc"].range_high == pytest.approx(3)
     assert figures["import", "cycles"].value == 7
     assert figures["import", "ipc"].value == 2
 

@@ -1,5 +1,6 @@
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from irbench.stats import (
     LaunchCost,
     Room,
     Scatter,
+    behind,
     block_order,
     calls_per_sample,
     expected_seconds,
@@ -50,8 +52,8 @@ def test_cells_more_than_four_times_apart_take_their_own_numbers():
 
 
 def test_with_streams_a_round_lasts_50_ms_and_four_completions_of_each_stream():
-    assert samples_per_round({"a": 1e6, "b": 1e6}, {"a": 1, "b": 2}, TIMING) == {"a": 51, "b": 52}
-    assert samples_per_round({"a": 30e6, "b": 30e6}, {"a": 1, "b": 8}, TIMING) == {"a": 33, "b": 40}
+    assert samples_per_round({"a": 1e6, "b": 1e6}, {"a": 1, "b": 2}, TIMING) == {"a": 51, "b": 50}
+    assert samples_per_round({"a": 30e6, "b": 30e6}, {"a": 1, "b": 8}, TIMING) == {"a": 33, "b": 32}
 
 
 @pytest.mark.parametrize("streams", [2, 3, 4, 7])
@@ -63,6 +65,18 @@ def test_a_cell_with_streams_takes_whole_bursts(streams):
 
 def test_a_sample_of_many_calls_counts_as_long_as_it_lasts():
     assert samples_per_round({"a": 5_000}, {"a": 1}, TIMING) == {"a": 501}
+
+
+def test_with_streams_the_samples_of_each_can_be_fewer():
+    few = replace(TIMING, min_calls=1, calls_per_stream=1)
+    assert samples_per_round({"a": 500e6, "b": 100e6}, {"a": 1, "b": 2}, few) == {"a": 1, "b": 2}
+
+
+def test_rows_that_the_first_block_shows_far_behind_are_timed_no_more():
+    costs = {"best": 10.0, "near": 10.9, "far": 11.2}
+    assert behind(costs, replace(TIMING, behind=1.1)) == {"far"}
+    assert behind(costs, TIMING) == set()
+    assert behind({}, replace(TIMING, behind=1.1)) == set()
 
 
 def test_no_cells_need_no_samples():

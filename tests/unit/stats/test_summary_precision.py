@@ -12,6 +12,7 @@ from irbench.render.context import Context
 from irbench.render.headline import headline
 from irbench.spec import Artifact, InferenceWork, Roof
 from irbench.stats import Admission
+from irbench.stats.row_precision import compares_all
 
 MIXED = {"precision": "bf16", "baseline_precision": "fp32"}
 
@@ -44,6 +45,52 @@ def test_precisions_that_may_be_compared_are_marked():
     assert row.speedup.value == pytest.approx(2.5)
     assert row.speedup.reason == Mark("other-precision", MIXED)
     assert result.winner.cell == "low"
+
+
+def of_files(*files, computed):
+    """Return the table of rows that run files of these precisions, as nobody asked for another."""
+    asked = group(*files)
+    cells = tuple(
+        replace(
+            cell,
+            artifact=Artifact("onnx", Path(), (), (), precision=held),
+            load=replace(cell.load, precision="native" if held == "fp64" else held, precision_required=False),
+        )
+        for cell, held in zip(asked.cells, files, strict=True)
+    )
+    changed = [
+        replace(
+            record,
+            cells=tuple(
+                replace(cell, effective={"precision": value})
+                for cell, value in zip(record.cells, computed, strict=True)
+            ),
+        )
+        for record in even({files[0]: [10.0] * 6, files[1]: [4.0] * 6})
+    ]
+    return table(replace(asked, cells=cells), changed)
+
+
+@pytest.mark.parametrize("files", [("fp32", "int8"), ("int8", "fp32"), ("fp32", "fp64"), ("fp64", "fp16")])
+def test_files_of_different_precisions_are_compared_where_each_computes_in_its_own(files):
+    result = of_files(*files, computed=files)
+    row = rows(result)[files[1]]
+    assert row.speedup.value == pytest.approx(2.5)
+    assert row.speedup.reason == Mark("other-precision", {"precision": files[1], "baseline_precision": files[0]})
+    assert result.winner.cell == files[1]
+
+
+@pytest.mark.parametrize("computed", [("fp32", "bf16"), ("bf16", "int8")])
+def test_a_file_that_a_runtime_computes_in_another_precision_than_it_holds_is_not_ranked(computed):
+    row = rows(of_files("fp32", "int8", computed=computed))["int8"]
+    assert row.speedup is None
+    assert "not-ranked" in {mark.code for mark in row.marks}
+
+
+def test_native_is_compared_only_beside_a_precision_that_was_named_too():
+    assert compares_all(("fp32", "native"), allow_mixed=False)
+    assert not any(compares_all(asked, allow_mixed=False) for asked in (("native",), ("fp32", "bf16"), None))
+    assert compares_all(None, allow_mixed=True)
 
 
 def test_the_effective_precision_decides_and_not_the_one_asked_for():

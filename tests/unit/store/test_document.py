@@ -88,7 +88,8 @@ def test_the_names_are_those_that_were_promised():
     assert first["phases_ms"].keys() >= {"import", "load", "compile", "first_inference", "ready"}
     assert first["speedup"].keys() == {
         "value", "low", "high", "verdict", "excludes_one", "all_blocks_value", "all_blocks_verdict", "reason",
-        "verified", "launches", "confidence", "direction_confidence", "assumes_one_mode",
+        "verified", "launches", "confidence", "direction_confidence", "assumes_one_mode", "table_confidence",
+        "range_low", "range_high",
     }  # fmt: skip
     assert broken["failure"].keys() == {"stage", "message", "hint"}
     assert broken["latency_ms"] is broken["fps"] is broken["speedup"] is None

@@ -6,7 +6,7 @@ import pytest
 
 from irbench.stats.intervals import Bound, Interval
 from irbench.stats.winner import LeadEstimate
-from irbench.tuning.decision import decide, pareto_front
+from irbench.tuning.decision import Decision, PairEvidence, decide, pareto_front
 from irbench.tuning.report import FrontPoint, TunedSetting
 
 REFERENCES = {"default": "default", "hint": "hint"}
@@ -20,9 +20,19 @@ def lead(leader: str | None, **rivals: Interval) -> LeadEstimate:
     return LeadEstimate(leader, None, None, rivals)
 
 
-def recommended(found: LeadEstimate) -> tuple[str, str | None]:
-    decision = decide(found, ("found", "default", "hint"), REFERENCES)  # type: ignore[arg-type]
+def decided(
+    found: LeadEstimate, able: tuple[str, ...] = ("found", "default", "hint"), **evidence: PairEvidence
+) -> Decision:
+    return decide(found, able, REFERENCES, evidence, within=0.02)  # type: ignore[arg-type]
+
+
+def recommended(found: LeadEstimate, **evidence: PairEvidence) -> tuple[str, str | None]:
+    decision = decided(found, **evidence)
     return decision.conclusion, decision.row
+
+
+def busy(*other_figures: Interval) -> PairEvidence:
+    return PairEvidence("busy", other_figures)
 
 
 def test_a_setting_is_recommended_that_is_surely_better_than_every_reference():
@@ -45,25 +55,69 @@ def test_where_a_reference_leads_it_is_recommended():
 def test_with_too_few_launches_a_setting_that_was_always_better_is_a_preview():
     few = lead("found", default=behind(0.2, 0.4, sure=False), hint=behind(0.1, 0.2, sure=False))
     assert recommended(few) == ("preview", "found")
-    close = lead("found", default=behind(0.2, 0.4, sure=False), hint=behind(-0.1, 0.2, sure=False))
-    assert recommended(close) == ("undecided", "hint")
+    close = lead("found", default=behind(0.2, 0.4, sure=False), hint=behind(-0.1, 0.14, sure=False))
+    assert recommended(close) == ("preview", "hint")
 
 
 def test_without_a_comparison_a_reference_that_runs_is_recommended():
     assert recommended(lead(None)) == ("reference", "default")
-    assert decide(lead(None), (), {}) == decide(lead(None), (), REFERENCES)  # type: ignore[arg-type]
+    assert decided(lead(None), ()).conclusion == "nothing"
 
 
 def test_without_any_reference_to_compare_with_nothing_is_called_better():
     found = lead("found", other=behind(0.2, 0.4))
-    assert decide(found, ("found", "other"), {}).conclusion == "unopposed"
-    assert decide(lead(None), ("found",), {}).conclusion == "unopposed"
+    assert decide(found, ("found", "other"), {}, {}, 0.02).conclusion == "unopposed"
+    assert decide(lead(None), ("found",), {}, {}, 0.02).conclusion == "unopposed"
 
 
-def test_a_lead_that_something_else_speaks_against_is_not_recommended():
+def test_a_setting_is_confirmed_where_every_interval_excludes_1_and_nothing_speaks_against_it():
+    sure = decided(lead("found", default=behind(0.2, 0.4), hint=behind(0.01, 0.2)))
+    assert sure.is_confirmed
+    assert not sure.reservations
+
+
+def test_a_busy_machine_does_not_turn_a_clear_gain_into_the_default():
+    """The lead over the default is beyond any disturbance seen, whatever the rows beside it do."""
+    found = lead("found", other=behind(-0.1, 0.1), default=behind(1.9, 2.4), hint=behind(0.5, 0.9))
+    by_all_figures = busy(behind(1.8, 2.5), behind(1.8, 2.5))
+    decision = decided(found, default=by_all_figures, hint=busy(behind(0.4, 0.9)))
+    assert (decision.conclusion, decision.row, decision.is_confirmed) == ("doubtful", "found", False)
+    assert [(each.reason, each.row) for each in decision.reservations] == [("busy", "default"), ("busy", "hint")]
+
+
+@pytest.mark.parametrize(
+    "other_figure",
+    [behind(-0.1, 0.3), behind(-0.5, -0.3)],
+    ids=["another figure includes 1", "another figure is below"],
+)
+def test_a_doubtful_lead_that_another_figure_does_not_show_is_not_recommended(other_figure: Interval):
+    found = lead("found", default=behind(0.04, 0.12), hint=behind(0.2, 0.3))
+    doubted = {"default": busy(other_figure), "hint": busy(behind(0.2, 0.3))}
+    assert recommended(found, **doubted) == ("doubtful", "default")
+
+
+def test_a_doubt_about_one_reference_does_not_speak_for_another():
     found = lead("found", default=behind(0.2, 0.4), hint=behind(0.1, 0.2))
-    decision = decide(found, ("found", "default", "hint"), REFERENCES, is_doubtful=True)  # type: ignore[arg-type]
-    assert (decision.conclusion, decision.row, decision.leader) == ("doubtful", "hint", "found")
+    decision = decided(found, hint=PairEvidence("throughput-disagrees", (behind(0.05, 0.2),)))
+    assert (decision.row, [each.row for each in decision.reservations]) == ("found", ["hint"])
+
+
+def test_a_lead_that_is_large_by_every_figure_is_recommended_until_its_interval_excludes_1():
+    assert recommended(lead("found", default=behind(-0.1, 2), hint=behind(0.1, 0.5))) == ("undecided", "found")
+    few = lead("found", default=behind(-0.1, 2, sure=False), hint=behind(0.1, 0.5, sure=False))
+    assert recommended(few) == ("preview", "found")
+
+
+def test_a_lead_that_is_smaller_than_what_counts_is_the_same_and_the_reference_stays():
+    decision = decided(lead("found", default=behind(0.2, 0.4), hint=behind(-0.005, 0.015)))
+    assert (decision.conclusion, decision.row, decision.is_confirmed) == ("same", "hint", True)
+
+
+def test_a_reference_that_leads_is_confirmed_where_no_setting_can_be_better_by_what_counts():
+    assert decided(lead("default", found=behind(0.01, 0.2))).is_confirmed
+    assert not decided(lead("default", found=behind(-0.1, 0.2))).is_confirmed
+    assert not decided(lead("default", found=behind(0.01, 0.2, sure=False))).is_confirmed
+    assert decided(lead("default", hint=behind(-0.1, 0.2))).is_confirmed
 
 
 def point(latency_ms: float, fps: float) -> FrontPoint:

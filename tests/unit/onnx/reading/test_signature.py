@@ -191,6 +191,34 @@ def test_an_unknown_rank_is_refused(tmp_path):
         signature.read(path)
 
 
+@pytest.mark.parametrize("lacks", ["shape", "type"])
+def test_an_output_without_a_shape_has_that_which_follows(lacks, tmp_path):
+    path = write(tmp_path / "m.onnx", [value("x", ["N", 3])], [value("y", None)])
+    if lacks == "type":
+        model = onnx.load(path)
+        model.graph.output[0].ClearField("type")
+        onnx.save(model, path)
+    (output,) = signature.read(path).outputs
+    assert (output.dtype, output.shape) == ("float32", ("batch", 3))
+
+
+def test_an_axis_of_which_nothing_follows_has_a_name_of_its_own(tmp_path):
+    nodes = [helper.make_node("NonZero", ["x"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [value("x", ["N", 3])], [value("y", None, TensorProto.INT64)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "m.onnx")
+    assert signature.read(tmp_path / "m.onnx").outputs[0].shape == (2, "y_1")
+
+
+def test_an_output_whose_rank_does_not_follow_is_refused_unless_only_inputs_are_wanted(tmp_path):
+    nodes = [helper.make_node("Reshape", ["x", "target"], ["y"])]
+    inputs = [value("x", ["N", 3]), value("target", ["rank"], TensorProto.INT64)]
+    graph = helper.make_graph(nodes, "g", inputs, [value("y", None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "m.onnx")
+    with pytest.raises(IrbenchError, match=r"'y' of .* has no known rank"):
+        signature.read(tmp_path / "m.onnx")
+    assert len(signature.read(tmp_path / "m.onnx", every_output=False).inputs) == 2
+
+
 def test_an_impossible_size_is_refused(tmp_path):
     path = write(tmp_path / "m.onnx", [value("x", ["N", 2**40])], [value("y", ["N"])])
     with pytest.raises(IrbenchError, match="invalid size"):

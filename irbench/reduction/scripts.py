@@ -1,0 +1,63 @@
+"""Python that shows on a reduced graph what was found, with its runtime and NumPy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE
+from irbench.reduction.report import Criterion, TensorFacts
+
+__all__ = ["script"]
+
+_TIMED_S = 5.0
+_FEWEST_CALLS, _MOST_CALLS = 11, 200
+
+
+def script(usage: str, criterion: Criterion, outputs: Sequence[TensorFacts] = (), p50_ms: float | None = None) -> str:
+    """Return a program for the folder of a reduced graph.
+
+    It prints the median time of a call, or how far each output is from the expected one. Where the runtime fails, it
+    fails as it did.
+
+    Args:
+        usage: What a backend says of how its runtime is called; its last line is the call
+            (:class:`irbench.spi.UsageWriter`).
+        criterion: What the graph shows.
+        outputs: Of the graph, where the expected ones are stored.
+        p50_ms: How long a call takes; decides how many are timed.
+    """
+    *setup, call = usage.splitlines()
+    head = [*(["import timeit", ""] if criterion == "slower" else []), "import numpy", ""]
+    given = [f'inputs = dict(numpy.load("{INPUTS_FILE}"))', ""]
+    if criterion == "slower":
+        shown = _timing(call, p50_ms)
+    elif criterion == "wrong" and outputs:
+        shown = [call, *_difference(outputs)]
+    else:
+        shown = [call]
+    return "\n".join((*head, *given, *setup, *shown))
+
+
+def _timing(call: str, p50_ms: float | None) -> list[str]:
+    statement, _, _comment = call.partition("  # ")
+    calls = _MOST_CALLS if not p50_ms else min(_MOST_CALLS, max(_FEWEST_CALLS, round(1e3 * _TIMED_S / p50_ms)))
+    return [
+        f'seconds = timeit.repeat("{statement}", number=1, repeat={calls}, globals=globals())',
+        f'print(f"median of {calls} calls: {{1e3 * numpy.median(seconds):.4g}} ms")',
+    ]
+
+
+def _difference(outputs: Sequence[TensorFacts]) -> list[str]:
+    """Return lines that compare what was answered, a sequence or a mapping in the order of outputs."""
+    are_numbers = all(tensor.dtype != "string" for tensor in outputs)
+    shown = (
+        '    print(f"{name}: off by {numpy.where(value == right, 0, abs(value - 1.0 * right)).max()}'
+        ' of {abs(1.0 * right).max()}")'
+        if are_numbers
+        else '    print(f"{name}: {(value != right).sum()} of {right.size} values differ")'
+    )
+    return [
+        'answers = outputs.values() if hasattr(outputs, "values") else outputs',
+        f'for (name, right), value in zip(numpy.load("{EXPECTED_FILE}").items(), answers):',
+        shown,
+    ]

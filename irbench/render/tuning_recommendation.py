@@ -1,0 +1,132 @@
+"""What a search recommends, whether that is confirmed, and what would confirm it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from irbench.render.figures import ratio_with_ends
+from irbench.render.quantities import listing
+from irbench.store.folders import results_option
+from irbench.tuning.report import (
+    Alternative,
+    Conclusion,
+    Gain,
+    ReferenceKind,
+    ReservationReason,
+    TuningNote,
+    TuningNoteCode,
+    TuningReport,
+)
+
+__all__ = [
+    "KIND_TEXTS",
+    "RESERVATION_TEXTS",
+    "TUNING_NOTE_TEXTS",
+    "TUNING_TEXTS",
+    "gain_text",
+    "is_recommended",
+    "recommendation_texts",
+]
+
+TUNING_TEXTS: Mapping[Conclusion, str] = {
+    "better": "It is {gains}.",
+    "same": "{leader} is not better than it by as much as counts (--within).",
+    "preview": "{leader} looks better than it, after too few launches to be sure.",
+    "reference": "No setting is known to be better.",
+    "undecided": "{leader} looks better than it, but may not be.",
+    "doubtful": "{leader} looks better than it, but may not be.",
+    "unopposed": "No default and no vendor's hint can be compared with it.",
+    "nothing": "No setting answers as was asked for; irbench show {run} says why.",
+    "interrupted": "Interrupted: these are the results until then.",
+}
+"""What is said of a recommended setting; that of ``better`` also where a setting is recommended until it is confirmed,
+and those of ``preview``, ``undecided`` and ``doubtful`` where a default or a hint is."""
+_OF_LEADER = ("preview", "undecided", "doubtful")
+RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
+    "few-launches": "there were too few launches for confidence intervals",
+    "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
+    "busy": "other programs disturbed most blocks",
+    "uneven-load": "other programs were busier beside one setting than beside another",
+    "all-blocks-disagree": "over all blocks, disturbed ones included, {rows} is faster",
+    "throughput-disagrees": "{rows} has the higher throughput, which includes slow calls",
+    "sustained-disagrees": "{rows} is faster where each setting runs alone",
+    "p50-disagrees": "{rows} has the lower p50",
+    "preview": "there were too few launches for confidence intervals",
+    "same": "the lead over {rows} is smaller than what counts",
+    "undecided": "it cannot be distinguished from {rows}",
+}
+KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "the vendor's hint"}
+TUNING_NOTE_TEXTS: Mapping[TuningNoteCode, str] = {
+    "few-settings-tried": "Only {tried} of {settings} settings were tried, so a better one may exist: --budget {budget}"
+    " should try {enough}.",
+}
+
+
+def recommendation_texts(report: TuningReport) -> Iterator[str]:
+    """Yield what is recommended, what it gains, what keeps that from being confirmed, and what would confirm it."""
+    if report.setting is not None:
+        until = "" if report.is_confirmed else " (until confirmed)"
+        yield f"Recommended{until}: {report.setting.label}"
+    yield _reason(report)
+    if report.reservations:
+        yield f"Not confirmed: {listing(_reservations(report))}. {_remedy(report)}"
+    yield from (_note(note) for note in report.notes)
+
+
+def is_recommended(report: TuningReport, row: str) -> bool:
+    """Whether a row of the confirmation is what is recommended."""
+    return report.setting is not None and report.setting.row == row
+
+
+def gain_text(gain: Gain, *, marks_ranges: bool = False) -> str:
+    """Return ``9.02x [7.12, 11.74]``, without brackets where a single launch gives no range.
+
+    Args:
+        gain: How far ahead.
+        marks_ranges: Whether a range over few launches is called one, as in a column of intervals.
+    """
+    value, ends = ratio_with_ends(gain.value, gain.ends, marks_ranges=marks_ranges)
+    return f"{value}x{ends}{' preview' if gain.is_preview else ''}"
+
+
+def _reason(report: TuningReport) -> str:
+    gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
+    leads = report.setting is not None and report.leader is not None and report.setting.row == report.leader.row
+    is_setting = leads and report.conclusion in _OF_LEADER
+    return TUNING_TEXTS["better" if is_setting else report.conclusion].format(
+        gains=listing(gains) if gains else "",
+        leader="" if report.leader is None else report.leader.label,
+        run=f"{report.confirmation_run or report.search_run}{results_option(report.results)}",
+    )
+
+
+def _reference_gain(other: Alternative, gain: Gain) -> str:
+    kind = KIND_TEXTS[other.kind] if other.kind is not None else other.setting.label
+    return f"{gain_text(gain)} {kind} of {other.setting.backend}"
+
+
+def _reservations(report: TuningReport) -> Iterator[str]:
+    labels = {other.setting.row: other.setting.label for other in report.alternatives}
+    reasons: dict[ReservationReason, None] = {reservation.reason: None for reservation in report.reservations}
+    for reason in reasons:
+        rows = [labels.get(each.row, each.row) for each in report.reservations if each.reason == reason]
+        yield RESERVATION_TEXTS[reason].format(rows=listing(rows))
+
+
+def _remedy(report: TuningReport) -> str:
+    if report.deciding_budget_s is not None:
+        return f"--budget {_budget(report.deciding_budget_s)} should be enough to tell."
+    if any(reservation.reason == "busy" for reservation in report.reservations):
+        return "Measure again while they are idle: a larger --budget does not help."
+    if all(reservation.reason == "interval-includes-1" for reservation in report.reservations):
+        return "The difference is so small that a larger --budget would hardly help."
+    return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."
+
+
+def _note(note: TuningNote) -> str:
+    facts = {**note.facts, "budget": _budget(note.facts["budget_s"])}
+    return TUNING_NOTE_TEXTS[note.code].format(**facts)
+
+
+def _budget(seconds: float) -> str:
+    return f"{seconds / 60:g}m"

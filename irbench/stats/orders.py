@@ -1,0 +1,176 @@
+"""Rows that the columns of a table put in different orders: by speedup, by median latency, and by throughput.
+
+A speedup compares two rows block by block and then launch by launch, so that what slowed both cancels. A median latency
+and a throughput are of all calls of a row, in whatever state the machine was. On a quiet machine all give one order.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from irbench.result import CellResult, NoWinner
+from irbench.row_figures import Spans
+from irbench.stats.compare import excludes_zero, launch_ratios
+from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.observed import is_as_loaded
+from irbench.stats.scene import Scene
+from irbench.stats.winner import LeadEstimate
+
+__all__ = ["OrderConflict", "as_facts", "order_conflicts", "order_doubt"]
+
+_MATTERS = math.log1p(0.1)
+"""From this ratio on a reader sees a contradiction, whether or not the figures are known as closely."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A figure that rows are read by.
+
+    Attributes:
+        shown: What the table shows of a row.
+        spans: The same over launches.
+        sign: 1 where less is better, -1 where more is.
+    """
+
+    shown: Callable[[CellResult], float | None]
+    spans: Callable[[CellResult], Spans | None]
+    sign: int
+
+
+_P50 = _Column(lambda row: None if row.latency_ms is None else row.latency_ms.p50, lambda row: row.p50_over_launches, 1)
+_FPS = _Column(lambda row: row.fps, lambda row: row.fps_over_launches, -1)
+
+
+@dataclass(frozen=True)
+class _Against:
+    """A column that contradicts the order of two rows.
+
+    Attributes:
+        own: Its value for the row that is ahead by speedup.
+        other: For the row that is behind.
+        is_sure: Whether their intervals, or ranges over few launches, lie apart.
+    """
+
+    own: float
+    other: float
+    is_sure: bool
+
+
+@dataclass(frozen=True)
+class OrderConflict:
+    """Two rows in one order by speedup, and in the other by another column.
+
+    Attributes:
+        cell: The row that is ahead by speedup.
+        other: The row that is behind.
+        lead: How many times as fast the first one is by speedup.
+        p50: Median latencies in milliseconds, where they contradict that.
+        fps: Throughputs, where they do.
+        believes_speedup: Whether the interval of the speedup tells the two apart, and the other figures do not.
+    """
+
+    cell: str
+    other: str
+    lead: float
+    p50: _Against | None
+    fps: _Against | None
+    believes_speedup: bool
+
+    @property
+    def size(self) -> float:
+        """The log ratio of the worst contradiction."""
+        return max(abs(math.log(found.own / found.other)) for found in (self.p50, self.fps) if found is not None)
+
+
+def order_conflicts(scene: Scene) -> tuple[OrderConflict, ...]:
+    """Return for each row the other row that its place contradicts most, from the top of the table down.
+
+    Two rows are in conflict where a column turns their order round by more than counts as the same and its intervals
+    over launches (in a preview: its ranges) lie apart, or by more than 10 % whatever is known of it.
+    """
+    ranked = [cell for cell in scene.rows if cell in scene.standing.compared]
+    worst: dict[str, OrderConflict] = {}
+    for ahead, behind in combinations(ranked, 2):
+        found = _conflict(scene, ahead, behind)
+        if found is not None and (ahead not in worst or found.size > worst[ahead].size):
+            worst[ahead] = found
+    return tuple(worst.values())
+
+
+def order_doubt(finding: LeadEstimate, conflicts: tuple[OrderConflict, ...]) -> NoWinner | None:
+    """Return that the leader cannot be called the fastest, where a row has surely the lower median latency."""
+    if finding.reason is not None:
+        return None
+    own = (found for found in conflicts if found.cell == finding.leader)
+    return "p50-disagrees" if any(found.p50 is not None and found.p50.is_sure for found in own) else None
+
+
+def as_facts(conflict: OrderConflict) -> dict[str, Any]:
+    """Return a conflict as facts of a warning."""
+    return {
+        "cell": conflict.cell,
+        "other": conflict.other,
+        "lead": conflict.lead,
+        "p50_ms": None if conflict.p50 is None else [conflict.p50.own, conflict.p50.other],
+        "fps": None if conflict.fps is None else [conflict.fps.own, conflict.fps.other],
+        "believed": "speedup" if conflict.believes_speedup else None,
+    }
+
+
+def _columns(scene: Scene) -> Mapping[str, _Column]:
+    """Return the columns that speak of what rows are compared by: latencies of concurrent requests do not.
+
+    Nor do medians on a busy machine, where rows are compared by their mean time.
+    """
+    if is_as_loaded(scene.launches):
+        return {"fps": _FPS}
+    return {"latency": {"p50": _P50, "fps": _FPS}, "fps": {"fps": _FPS}}.get(scene.group.objective, {})
+
+
+def _conflict(scene: Scene, ahead: str, behind: str) -> OrderConflict | None:
+    rows = scene.rows[ahead], scene.rows[behind]
+    found = {name: _against(column, *rows, scene.timing.within) for name, column in _columns(scene).items()}
+    if not any(found.values()):
+        return None
+    direct = launch_ratios(scene.launches, behind, ahead)
+    interval = interval_at(direct, looks_of(scene.timing), scene.timing.confidence) if direct else None
+    is_known = interval is not None and excludes_zero(interval) and interval.low > 0
+    is_sure = any(against is not None and against.is_sure for against in found.values())
+    return OrderConflict(
+        ahead,
+        behind,
+        lead=math.exp(statistics.median(direct)) if direct else _lead_over_baseline(*rows),
+        p50=found.get("p50"),
+        fps=found.get("fps"),
+        believes_speedup=is_known and not is_sure,
+    )
+
+
+def _lead_over_baseline(own: CellResult, other: CellResult) -> float:
+    """Return how many times as fast a row is as another one that shares no launch with it."""
+    ratios = [1.0 if row.speedup is None else row.speedup.value for row in (own, other)]
+    return ratios[0] / ratios[1]
+
+
+def _against(column: _Column, ahead: CellResult, behind: CellResult, within: float) -> _Against | None:
+    """Return what a column says against an order, where it does."""
+    own, other = column.shown(ahead), column.shown(behind)
+    if own is None or other is None or min(own, other) <= 0:
+        return None
+    worse = column.sign * math.log(own / other)
+    is_sure = worse > math.log1p(within) and _lie_apart(column, ahead, behind)
+    return _Against(own, other, is_sure) if is_sure or worse > _MATTERS else None
+
+
+def _lie_apart(column: _Column, ahead: CellResult, behind: CellResult) -> bool:
+    """Whether the whole interval or range of the first row is worse than that of the second."""
+    ends = [None if spans is None else spans.ends for spans in map(column.spans, (ahead, behind))]
+    own, other = ends
+    if own is None or other is None:
+        return False
+    return own.low > other.high if column.sign > 0 else own.high < other.low

@@ -1,0 +1,129 @@
+"""What a confirmation holds for and against the leader's lead over each reference, and what would decide it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from irbench.result import NoWinner, StoppedBy
+from irbench.stats.compare import launch_ratios
+from irbench.stats.doubts import doubt, log_ratio_by_launch
+from irbench.stats.figures import frames_by_launch
+from irbench.stats.intervals import Interval, interval_at, looks_of
+from irbench.stats.observed import is_as_loaded
+from irbench.stats.scene import Scene
+from irbench.stats.stopping import launches_planned, launches_to_reach
+from irbench.stats.winner import LeadEstimate
+from irbench.tuning.decision import PairEvidence
+from irbench.tuning.report import Reservation, TuningNote
+from irbench.tuning.schedule import ENOUGH_TRIED
+
+__all__ = ["deciding_budget_s", "pair_evidence", "search_notes"]
+
+_ROUND_S = 60.0
+_MARGIN = 1.2
+"""Launches scatter, and so does what they take: a budget is named that has so much to spare."""
+_FEW_TRIED = 20
+"""With fewer a clearly better setting was often missed in made and replayed searches."""
+_TIME_DECIDES = ("few-launches", "interval-includes-1")
+
+
+def pair_evidence(scene: Scene, found: LeadEstimate, references: Iterable[str]) -> dict[str, PairEvidence]:
+    """Return what is known of the leader against each reference that it can be compared with, by the id of its row.
+
+    Args:
+        scene: The confirmation.
+        found: Its best row against each other row.
+        references: Ids of rows.
+    """
+    leader = found.leader
+    if leader is None:
+        return {}
+    return {
+        row: PairEvidence(_doubt(scene, LeadEstimate(leader, row)), tuple(_other_figures(scene, leader, row)))
+        for row in references
+        if row in found.rivals
+    }
+
+
+def _doubt(scene: Scene, pair: LeadEstimate) -> NoWinner | None:
+    """Return what speaks against the lead of a pair: also that it is of a machine as loaded as it was."""
+    return doubt(scene, pair) or ("busy" if is_as_loaded(scene.launches) else None)
+
+
+def _other_figures(scene: Scene, leader: str, reference: str) -> Iterator[Interval]:
+    """Yield ln of the lead over all blocks, and where frames per second are what is wanted, by throughput."""
+    everything = launch_ratios(scene.launches, reference, leader, all_blocks=True)
+    if everything:
+        yield interval_at(everything, looks_of(scene.timing), scene.timing.confidence)
+    if scene.group.objective != "fps":
+        return  # what is best in something else need not be so in throughput
+    throughput = log_ratio_by_launch(_frames(scene, leader), _frames(scene, reference), scene)
+    if throughput is not None:
+        yield throughput
+
+
+def _frames(scene: Scene, cell: str) -> dict[int, float]:
+    batch = scene.rows[cell].batch
+    return {launch: batch * calls for launch, calls in frames_by_launch(scene.records, scene.launches, cell).items()}
+
+
+def deciding_budget_s(
+    scene: Scene, found: LeadEstimate, reservations: Sequence[Reservation], before_s: float
+) -> float | None:
+    """Return the budget that is expected to confirm or refute a recommendation, in seconds, in whole minutes.
+
+    Args:
+        scene: The confirmation.
+        found: Its best row against each other row.
+        reservations: What keeps it from being confirmed.
+        before_s: What was spent before the confirmation.
+
+    Returns:
+        ``None`` where nothing needs to be decided, where so many launches would be needed that nobody would wait for
+        them, and where something speaks against the lead that more launches alone do not remove: a busy machine.
+    """
+    reasons = {reservation.reason for reservation in reservations}
+    if not scene.records or not reasons or reasons - set(_TIME_DECIDES):
+        return None
+    needed = [_launches(scene, found.rivals[each.row]) for each in reservations]
+    counts = [count for count in needed if count is not None]
+    if len(counts) < len(needed):
+        return None
+    launch_s = scene.seconds / len(scene.records)
+    return _whole_minutes(before_s + _MARGIN * max(counts) * launch_s)
+
+
+def _launches(scene: Scene, interval: Interval) -> int | None:
+    """Return how many launches are expected to tell a lead from none, or to show that it is none that counts."""
+    if interval.confidence is None:
+        return math.ceil(launches_planned(len(scene.standing.candidates), scene.timing))
+    return launches_to_reach(interval, max(abs(interval.value), math.log1p(scene.timing.within)), scene.timing)
+
+
+def search_notes(
+    tried: int, settings: int, stopped_by: StoppedBy, search_s: float, rest_s: float
+) -> tuple[TuningNote, ...]:
+    """Return what must be known of a search besides what it found.
+
+    Args:
+        tried: How many settings were launched.
+        settings: How many there are.
+        stopped_by: Why it ended.
+        search_s: What it took.
+        rest_s: What was spent besides, above all on the confirmation.
+    """
+    enough = min(settings, ENOUGH_TRIED)
+    if stopped_by != "budget" or not 0 < tried < min(settings, _FEW_TRIED):
+        return ()
+    facts = {
+        "tried": tried,
+        "settings": settings,
+        "enough": enough,
+        "budget_s": _whole_minutes(rest_s + enough * search_s / tried),
+    }
+    return (TuningNote("few-settings-tried", facts),)
+
+
+def _whole_minutes(seconds: float) -> float:
+    return _ROUND_S * math.ceil(seconds / _ROUND_S)

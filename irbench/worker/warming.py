@@ -1,0 +1,124 @@
+"""Calling a driver until its calls get no faster, within limits of time and calls."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.measure.clock import Stopwatch
+from irbench.measure.drive import Driver, Window
+from irbench.record import WarmUp
+from irbench.spec import Timing
+from irbench.stats.warm_up import Course, calls_of_later_launches, course_of
+from irbench.worker.completions import completion_times_ns, median_completion_ns
+
+__all__ = ["Asked", "Warming"]
+
+_FEWEST_WORTH_LOOKING = 100
+"""A look that has no time for so many calls is not made: it would see little, and slow models would pay most for it."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a launch asks of a warm-up beyond what the protocol does.
+
+    Attributes:
+        most_s: Where the fewest calls that a warm-up has would take longer, judged by the first one, each slot is
+            called once.
+        look_s: For how long, in seconds from its beginning, it may go on to see whether calls get faster later; 0 does
+            not look.
+        calls: For how many calls it lasts at least.
+        most_calls: How many it makes in the protocol's time at most, after the fewest.
+    """
+
+    most_s: float = math.inf
+    look_s: float = 0.0
+    calls: int = 0
+    most_calls: float = math.inf
+
+
+@dataclass
+class Warming:
+    """One warm-up.
+
+    Args:
+        driver: What is warmed up.
+        streams: Inferences that it keeps in flight.
+        timing: The protocol's numbers.
+        asked: What this launch asks for.
+    """
+
+    driver: Driver
+    streams: int
+    timing: Timing
+    asked: Asked
+    _watch: Stopwatch = field(default_factory=Stopwatch)
+    _times_ns: list[NDArray[np.float64]] = field(default_factory=list[NDArray[np.float64]])
+    _calls: int = 0
+    _least_s: float = 0.0
+
+    def run(self, fewest: int) -> Window:
+        """Call as often as ``fewest`` at least, and return the last calls."""
+        window = self._drive(fewest)
+        least = max(self.timing.warm_up_calls, self.asked.calls)
+        in_time = int(min(self._calls_in(self.timing.warm_up, window), self.asked.most_calls))
+        if max(in_time, least - self._calls) > 0:
+            window = self._drive(max(fewest, in_time, least - self._calls))
+        self._least_s = self._watch.elapsed_s
+        if self._is_worth_looking(window):
+            window = self._look(fewest, window)
+        return window
+
+    def record(self) -> WarmUp:
+        """Return what the warm-up was."""
+        course = self._course()
+        return WarmUp(
+            calls=self._calls,
+            judged=course is not None,
+            steady_after=None if course is None else course.after,
+            slower=0.0 if course is None else course.slower,
+        )
+
+    def repeat_s(self) -> float:
+        """Return how long the warm-up of a later launch takes, in seconds."""
+        return max(self._least_s, self._seconds_of(calls_of_later_launches(self.record().steady_after or 0)))
+
+    def _look(self, fewest: int, window: Window) -> Window:
+        """Go on until as many calls as a look has were made and calls get no faster, or the time is over."""
+        wanted = self.timing.look_calls
+        while (left := self._calls_in(self.asked.look_s, window)) > 0:
+            if self._calls >= wanted:
+                course = self._course()
+                if course is not None and course.after is not None:
+                    break
+                wanted = 2 * self._calls
+            window = self._drive(max(fewest, min(left, wanted - self._calls)))
+        return window
+
+    def _is_worth_looking(self, window: Window) -> bool:
+        return bool(self.asked.look_s) and self._calls + self._calls_in(self.asked.look_s, window) >= min(
+            _FEWEST_WORTH_LOOKING, self.timing.look_calls
+        )
+
+    def _drive(self, samples: int) -> Window:
+        window = self.driver.drive(samples)
+        self._calls += samples + self.streams  # those that settle
+        self._times_ns.append(completion_times_ns(window, self.streams))
+        return window
+
+    def _course(self) -> Course | None:
+        return course_of(np.concatenate(self._times_ns))
+
+    def _calls_in(self, seconds: float, window: Window) -> int:
+        """Return how many calls fit into what is left of so many seconds, as fast as those of a window."""
+        left_ns = 1e9 * (seconds - self._watch.elapsed_s)
+        return math.ceil(left_ns / median_completion_ns(window, self.streams)) if left_ns > 0 else 0
+
+    def _seconds_of(self, calls: int) -> float:
+        """Return how long so many first calls took, in seconds; those that were not made last as long as the last."""
+        times_ns = np.concatenate(self._times_ns)
+        more = max(0, calls - times_ns.size) * float(times_ns[-1])
+        return (float(times_ns[:calls].sum()) + more) / 1e9

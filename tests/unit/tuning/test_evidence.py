@@ -1,0 +1,109 @@
+"""What a confirmation holds for and against a lead, and what would decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import launches
+import pytest
+
+from irbench.spec import Goal, Timing
+from irbench.stats import Admission
+from irbench.stats.observed import observe
+from irbench.stats.scene import Scene
+from irbench.stats.standing import decide_standing
+from irbench.stats.winner import find_winner
+from irbench.tuning.decision import decide
+from irbench.tuning.evidence import deciding_budget_s, pair_evidence, search_notes
+from irbench.tuning.report import Reservation
+
+REFERENCES: Any = {"default": "default", "hint": "hint"}
+
+
+def scene(levels_ms: Mapping[str, Sequence[float]], *, foreign_ns: int = 0, seconds: float = 40.0) -> Scene:
+    """Return a table whose rows take these times in each launch, each block disturbed where others computed."""
+    group = replace(launches.group(*levels_ms), goal=Goal("fps"))
+    records = [
+        replace(
+            record, blocks=tuple(replace(block, foreign_cpu_ns=foreign_ns) for block in record.blocks), processors=1
+        )
+        for record in launches.even(levels_ms)
+    ]
+    observed = observe(group, records, Timing())
+    rows: Any = {cell.id: SimpleNamespace(batch=1) for cell in group.cells}
+    standing = decide_standing(group, records, Admission())
+    return Scene(group, records, observed, standing, rows, Timing(), "budget", seconds)
+
+
+def judged(found: Scene) -> Any:
+    lead = find_winner(found.launches, found.standing.candidates, found.timing)
+    evidence = pair_evidence(found, lead, REFERENCES)
+    decision = decide(lead, found.standing.candidates, REFERENCES, evidence, found.timing.within)
+    return lead, evidence, decision
+
+
+NINE_TIMES = {"tuned": [1.0] * 6, "other": [1.01] * 6, "default": [9.0] * 6}
+
+
+def test_on_a_quiet_machine_nothing_speaks_against_a_lead():
+    _, evidence, decision = judged(scene(NINE_TIMES))
+    assert evidence["default"].doubt is None
+    assert decision.conclusion == "better"
+
+
+def test_a_busy_machine_speaks_against_each_pair_and_every_figure_still_shows_the_lead():
+    busy = scene(NINE_TIMES, foreign_ns=launches.BLOCK_NS)
+    lead, evidence, decision = judged(busy)
+    assert evidence["default"].doubt == "busy"
+    assert len(evidence["default"].other_figures) == 2
+    assert all(figure.low > 2 for figure in evidence["default"].other_figures)
+    assert (decision.row, decision.is_confirmed) == ("tuned", False)
+    assert deciding_budget_s(busy, lead, decision.reservations, 100.0) is None
+
+
+def test_a_lead_that_scatters_names_the_budget_that_should_tell():
+    wide = scene({"tuned": [1.0, 1.1, 0.9, 1.0], "default": [1.15] * 4})
+    lead, _, decision = judged(wide)
+    assert decision.reservations == (Reservation("interval-includes-1", "default"),)
+    budget_s = deciding_budget_s(wide, lead, decision.reservations, 100.0)
+    assert budget_s is not None
+    assert budget_s > 100 + 40
+    assert budget_s % 60 == 0
+
+
+def test_with_too_few_launches_the_budget_is_that_of_enough():
+    few = scene({"tuned": [1.0, 1.0], "default": [1.5, 1.5]}, seconds=20.0)
+    lead, _, decision = judged(few)
+    assert decision.conclusion == "preview"
+    budget_s = deciding_budget_s(few, lead, decision.reservations, 100.0)
+    assert budget_s is not None
+    assert budget_s >= 100 + 4 * 10
+
+
+def test_a_difference_that_no_launches_would_show_names_no_budget():
+    close = scene({"tuned": [1.0, 1.6, 0.6, 1.0], "default": [1.001] * 4})
+    lead, _, decision = judged(close)
+    assert decision.reservations
+    assert deciding_budget_s(close, lead, decision.reservations, 100.0) is None
+
+
+def test_what_is_confirmed_needs_no_budget():
+    found = scene(NINE_TIMES)
+    lead, _, decision = judged(found)
+    assert deciding_budget_s(found, lead, decision.reservations, 100.0) is None
+
+
+def test_a_search_that_ran_out_of_time_with_few_settings_says_what_would_do():
+    (note,) = search_notes(5, 180, "budget", search_s=150.0, rest_s=120.0)
+    assert note.code == "few-settings-tried"
+    assert note.facts == {"tried": 5, "settings": 180, "enough": 40, "budget_s": 1320.0}
+
+
+@pytest.mark.parametrize(
+    ("tried", "settings", "stopped_by"), [(20, 180, "budget"), (5, 180, "searched"), (6, 6, "budget"), (0, 9, "budget")]
+)
+def test_a_search_that_tried_enough_says_nothing(tried: int, settings: int, stopped_by: Any):
+    assert search_notes(tried, settings, stopped_by, 150.0, 120.0) == ()
