@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import resource
 import signal
@@ -19,7 +20,9 @@ from irbench.spi import Array, Refusal
 GROWTH_BYTES = 200_000_000
 CHATTER_BYTES = 3_000_000
 DAEMON_SLEEPS_S = 35917
+LEAKED_BYTES = 1 << 30
 grown: list[Array] = []
+leaked = mmap.mmap(-1, LEAKED_BYTES)
 
 
 def misbehave(options: Mapping[str, str], stage: str, runs: int = 0) -> None:
@@ -87,8 +90,8 @@ def grow(_: str) -> None:
 
 
 def leak(size: str) -> None:
-    """Keep so many bytes, written to so that they are resident."""
-    grown.append(np.ones(int(size), np.uint8))
+    """Make so many more bytes resident; what was freed before, and would be used again, is not among them."""
+    leaked.write(b"1" * int(size))
 
 
 def exhaust_memory(_: str) -> None:
