@@ -132,6 +132,7 @@ class Agreement:
         drawn: What generated floats among them, and among those of the calibration, were drawn from.
         ranges: Between what generated floats are declared to lie, by input; empty where data or constants replace all.
         calibrated_on: How many inputs of the same kind ranges were found on; ``None`` without a calibration.
+        weight_bits: How many bits of an int8 weight are used; ``None`` in other precisions, and where it was not kept.
         is_calibrated_on_same: Whether these were the very inputs that it is judged on, as there was one sample alone.
         is_recognised: Whether ``error`` has a top-1 agreement only because the answers add up to one as the
             probabilities of classes do; a model that declares its classes is judged by it.
@@ -148,6 +149,7 @@ class Agreement:
     drawn: Distribution = "declared"
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
     calibrated_on: int | None = None
+    weight_bits: int | None = None
     is_calibrated_on_same: bool = False
     is_recognised: bool = False
     elsewhere: tuple[AgreementElsewhere, ...] = ()

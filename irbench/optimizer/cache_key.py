@@ -18,6 +18,7 @@ from irbench.optimizer.samples import GENERATED, CheckInputs
 from irbench.optimizer.tools import Tools
 from irbench.spec import Bundle
 from irbench.spi import Description
+from irbench.system.host import int8_weight_bits
 
 __all__ = ["key_of"]
 
@@ -55,6 +56,7 @@ def key_of(
         "defaults": dict(bundle.defaults),
         "seed": bundle.seed,
         "classifier": bundle.classifier,
+        "weight_bits": int8_weight_bits() if tools.quantizer is not None else None,
         "versions": dict(tools.versions),
         "reference": tools.reference,
         "values": {name: list(values) for name, values in given.feeding.values.items()},

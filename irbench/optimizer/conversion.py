@@ -14,6 +14,7 @@ from irbench.optimizer.narrow import OPSETS, narrow
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import Samples
 from irbench.spi import Array, QuantizationRequest, Quantizer
+from irbench.system.host import int8_weight_bits
 
 __all__ = ["CannotConvert", "NothingToConvert", "convert", "least_opset", "require_fp32", "require_opset"]
 
@@ -116,7 +117,7 @@ def _quantize(source: Path, target: Path, asked: Conversion, calibration: Sample
     if suitable is None:
         raise NothingToConvert("int8", _QUANTISED)
     method = suitable if asked.method == "auto" else asked.method
-    quantizer.quantize(QuantizationRequest(source, target, method, lambda: _named(calibration)))
+    quantizer.quantize(QuantizationRequest(source, target, method, lambda: _named(calibration), int8_weight_bits()))
     return f"quantize_{method}"
 
 

@@ -34,7 +34,7 @@ from irbench.optimizer.preparation import inlined, raised
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves, other_distributions
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck
-from irbench.system.host import available_memory_bytes
+from irbench.system.host import available_memory_bytes, int8_weight_bits
 from irbench.system.memory import limit_memory
 from irbench.worker.scratch import scratch_folder
 
@@ -286,6 +286,8 @@ def _convert(
         is_calibrated = name == "quantize_static"
         elsewhere = other_distributions(calibration) if is_calibrated else ()
         agreement = measure_agreement(evaluation, converted, job.reference, scratch, at_other_sizes, elsewhere)
+        if conversion.precision == "int8":
+            agreement = replace(agreement, weight_bits=int8_weight_bits())
         if is_calibrated:
             same = given.samples == others.samples != ()
             agreement = replace(agreement, calibrated_on=calibration.count, is_calibrated_on_same=same)

@@ -29,9 +29,10 @@ def agreement_lines(precision: str, agreement: Agreement) -> Iterator[str]:
     error = agreement.error
     sizes = f" and at {plural(len(agreement.sizes), 'other size')}" if agreement.sizes else ""
     runs = f", runs at {plural(len(agreement.runs_at), 'other size')}" if agreement.runs_at else ""
+    weights = f", weights of {agreement.weight_bits} bits" if agreement.weight_bits not in (None, 8) else ""
     yield (
         f"{precision} compared with fp32 on {_judged_on(agreement)}{sizes}{runs}, computed by {agreement.by}: "
-        f"max abs {error_size(error.max_abs)}, {_error_text(error)}"
+        f"max abs {error_size(error.max_abs)}, {_error_text(error)}{weights}"
     )
     worst = agreement.worst_elsewhere
     if worst is not None and worst.error is not None:

@@ -61,12 +61,15 @@ class QuantizationRequest:
         method: How it is quantised.
         calibration: Starts the calibration's inputs from the beginning: arrays by the names of the graph's inputs. May
             be called several times; ``dynamic`` has no use for it.
+        weight_bits: How many bits of an int8 weight may be used; 7 where the processor adds products of bytes in 16
+            bits, which overflow otherwise.
     """
 
     source: Path
     target: Path
     method: QuantizationMethod
     calibration: Callable[[], Iterator[Mapping[str, Array]]]
+    weight_bits: Literal[7, 8] = 8
 
 
 class Quantizer(Protocol):

@@ -27,9 +27,9 @@ class _OrtQuantizer:
         from irbench_ort.quantization.tool import quantize_dynamic, quantize_static
 
         if request.method == "dynamic":
-            quantize_dynamic(request.source, request.target)
+            quantize_dynamic(request.source, request.target, request.weight_bits)
         else:
-            quantize_static(request.source, request.target, request.calibration)
+            quantize_static(request.source, request.target, request.calibration, request.weight_bits)
 
 
 quantizer: Quantizer = _OrtQuantizer()

@@ -42,13 +42,16 @@ class NotANumber(Exception):
         super().__init__("on every calibration input, a value that needs a scale is NaN")
 
 
-def quantize_static(source: Path, target: Path, feeds: Callable[[], Iterator[Mapping[str, Array]]]) -> None:
+def quantize_static(
+    source: Path, target: Path, feeds: Callable[[], Iterator[Mapping[str, Array]]], weight_bits: int = 8
+) -> None:
     """Write to ``target`` the graph of ``source``; copies are left beside ``source``.
 
     Args:
         source: A graph in fp32.
         target: In another folder.
         feeds: Starts the calibration's inputs from the beginning: arrays by the names of the graph's inputs.
+        weight_bits: How many bits of a weight are used, 7 or 8.
 
     Raises:
         NotANumber: A value that needs a scale has none.
@@ -74,6 +77,7 @@ def quantize_static(source: Path, target: Path, feeds: Callable[[], Iterator[Map
             op_types_to_quantize=list(STATIC),
             nodes_to_exclude=excluded,
             per_channel=True,
+            reduce_range=weight_bits < 8,
             activation_type=quantization.QuantType.QUInt8,
             weight_type=quantization.QuantType.QInt8,
             use_external_data_format=_is_large(prepared),
@@ -83,8 +87,8 @@ def quantize_static(source: Path, target: Path, feeds: Callable[[], Iterator[Map
     _restate_outputs(target, source)
 
 
-def quantize_dynamic(source: Path, target: Path) -> None:
-    """Write to ``target`` the graph of ``source`` with integer weights; a copy is left beside ``source``."""
+def quantize_dynamic(source: Path, target: Path, weight_bits: int = 8) -> None:
+    """Write to ``target`` the graph of ``source`` with weights of 7 or 8 bits; a copy is left beside ``source``."""
     import onnx
     from onnxruntime import quantization
 
@@ -100,6 +104,7 @@ def quantize_dynamic(source: Path, target: Path) -> None:
         op_types_to_quantize=list(DYNAMIC),
         nodes_to_exclude=excluded,
         per_channel=True,
+        reduce_range=weight_bits < 8,
         weight_type=quantization.QuantType.QInt8,
         use_external_data_format=_is_large(prepared),
     )

@@ -13,6 +13,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from irbench.system.host import int8_weight_bits
 from irbench_ort.quantization.methods import suitable_method
 from irbench_ort.quantization.tool import quantize_dynamic, quantize_static
 
@@ -71,9 +72,9 @@ def quantized(source: Path, method: str) -> Path:
     target = source.parent / method / "model.onnx"
     target.parent.mkdir()
     if method == "static":
-        quantize_static(source, target, feeds)
+        quantize_static(source, target, feeds, int8_weight_bits())
     else:
-        quantize_dynamic(source, target)
+        quantize_dynamic(source, target, int8_weight_bits())
     onnx.checker.check_model(onnx.load(target), full_check=method == "static")
     return target
 

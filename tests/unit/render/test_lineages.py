@@ -41,6 +41,12 @@ def test_the_cost_of_a_conversion_says_at_which_sizes_it_was_compared_and_at_whi
     )
 
 
+def test_seven_bits_of_weights_are_said_and_eight_go_without_saying() -> None:
+    agreement = Agreement(8, "ort", OutputError(0.1, 0.04, 0.999, None))
+    seven, eight = (next(agreement_lines("int8", replace(agreement, weight_bits=bits))) for bits in (7, 8))
+    assert seven == f"{eight}, weights of 7 bits"
+
+
 SPREAD = Agreement(
     64,
     "ort",

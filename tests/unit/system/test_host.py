@@ -45,6 +45,23 @@ def test_a_kernel_file_that_is_not_there_reads_as_nothing(tmp_path: Path) -> Non
     assert host.read_text(tmp_path / "governor") == "performance"
 
 
+@pytest.mark.parametrize(
+    ("cpuinfo", "bits"),
+    [
+        ("flags\t: fpu avx2 avx512f avx512_vnni", 8),
+        ("flags\t: fpu avx2 avx_vnni", 8),
+        ("flags\t: fpu avx2 avx512f", 7),
+        ("Features\t: fp asimd", 8),
+    ],
+)
+def test_int8_weights_have_seven_bits_where_sums_of_products_would_overflow(
+    cpuinfo: str, bits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{cpuinfo}\n")
+    monkeypatch.setattr(host, "_CPUINFO", tmp_path / "cpuinfo")
+    assert host.int8_weight_bits.__wrapped__() == bits
+
+
 def test_available_memory_is_no_more_than_the_machine_has() -> None:
     assert 0 < host.available_memory_bytes() <= int(host.describe()["memory_bytes"])
 
