@@ -48,6 +48,8 @@ class ComparedRow:
         base_runs: Ids of the older side's runs that count for it.
         new_runs: Ids of the newer side's.
         conditions: Those that were asked for, checked.
+        base_busy: Whether other programs disturbed most blocks of one of the older side's runs.
+        new_busy: Whether they did in the newer side.
     """
 
     name: str
@@ -58,10 +60,17 @@ class ComparedRow:
     base_runs: tuple[str, ...]
     new_runs: tuple[str, ...]
     conditions: tuple[CheckedCondition, ...] = ()
+    base_busy: bool = False
+    new_busy: bool = False
 
     @property
     def is_regression(self) -> bool:
-        """Whether one of its conditions is met."""
+        """Whether one of its conditions is met, and nothing keeps that from being judged."""
+        return any(checked.is_met for checked in self.conditions)
+
+    @property
+    def meets_condition(self) -> bool:
+        """Whether one of its conditions is met, also where other programs may be the reason."""
         return any(checked.outcome == "met" for checked in self.conditions)
 
     @property
@@ -122,8 +131,13 @@ class RunComparison:
 
     @property
     def regressions(self) -> tuple[ComparedRow, ...]:
-        """The rows that meet a condition."""
+        """The rows that meet a condition, and nothing keeps that from being judged."""
         return tuple(row for row in self.rows if row.is_regression)
+
+    @property
+    def suspects(self) -> tuple[ComparedRow, ...]:
+        """The rows that meet a condition, also where other programs may be the reason."""
+        return tuple(row for row in self.rows if row.meets_condition)
 
     @property
     def undecided(self) -> bool:
@@ -156,6 +170,14 @@ class _Match:
     key: CellKey
     base: Sequence[MeasuredCell]
     new: Sequence[MeasuredCell]
+
+    @property
+    def base_busy(self) -> bool:
+        return any(cell.on_busy_machine for cell in self.base)
+
+    @property
+    def new_busy(self) -> bool:
+        return any(cell.on_busy_machine for cell in self.new)
 
 
 def compare_sides(
@@ -249,13 +271,14 @@ def _row(match: _Match, name: str, conditions: Sequence[Condition], within: floa
         base_runs=tuple(cell.run.run_id for cell in match.base),
         new_runs=tuple(cell.run.run_id for cell in match.new),
         conditions=tuple(_checked(condition, match, confidence) for condition in conditions),
+        base_busy=match.base_busy,
+        new_busy=match.new_busy,
     )
 
 
 def _checked(condition: Condition, match: _Match, confidence: float) -> CheckedCondition:
     change = change_between(FIGURES[condition.figure], match.base, match.new, confidence)
-    busy_base, busy_new = (any(cell.on_busy_machine for cell in cells) for cells in (match.base, match.new))
-    return checked_condition(condition, change, busy_base=busy_base, busy_new=busy_new)
+    return checked_condition(condition, change, busy_base=match.base_busy, busy_new=match.new_busy)
 
 
 def _differences(

@@ -27,9 +27,12 @@ __all__ = [
 ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
 """``undecided``: the change is beyond the limit, and its interval includes no change."""
 
-UnjudgedReason = Literal["too-few", "no-figure", "base-busy", "new-busy", "row-missing", "not-repeated"]
+UnjudgedReason = Literal[
+    "too-few", "no-figure", "base-busy", "new-busy", "base-load", "new-load", "row-missing", "not-repeated"
+]
 """Why a condition could not be judged. ``too-few``: launches or runs for an interval; ``no-figure``: a side does not
 have it; ``base-busy``, ``new-busy``: other programs disturbed most blocks of that side, which may hide the change;
+``base-load``, ``new-load``: they did, and the condition is met, which may be for that reason alone;
 ``row-missing``: the older side has the row, and the newer one has no figures of it; ``not-repeated``: it is met, and a
 second measurement neither confirmed nor refuted it."""
 
@@ -81,6 +84,11 @@ class CheckedCondition:
     relative: bool = True
     excluded: bool = False
     unjudged: UnjudgedReason | None = None
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it is met, and nothing keeps that from being judged."""
+        return self.outcome == "met" and self.unjudged is None
 
 
 @dataclass(frozen=True)
@@ -142,17 +150,18 @@ def checked_condition(
         change=change,
         relative=condition.relative,
         excluded=_is_excluded(condition, change),
-        unjudged=None if outcome == "met" else _why_unjudged(condition, change, busy_base=busy_base, busy_new=busy_new),
+        unjudged=_why_unjudged(condition, change, (busy_base, busy_new), is_met=outcome == "met"),
     )
 
 
 def _why_unjudged(
-    condition: Condition, change: Change | None, *, busy_base: bool, busy_new: bool
+    condition: Condition, change: Change | None, busy: tuple[bool, bool], *, is_met: bool
 ) -> UnjudgedReason | None:
-    """Return why a change that does not meet a condition is no reason to pass it.
+    """Return why a change decides nothing, which was measured beside other programs on the older or the newer side.
 
-    Load makes figures worse: that of the older side hides a loss, and that of the newer side a gain. It is no obstacle
-    to what was measured side by side, nor where runs are counted: their scatter contains it.
+    Load makes figures worse: that of the older side hides a loss or makes a gain, and that of the newer side makes a
+    loss or hides a gain. It is no obstacle to what was measured side by side, nor where runs are counted: their scatter
+    contains it.
     """
     if change is None or _shift(condition, change) is None:
         return "no-figure"
@@ -163,9 +172,11 @@ def _why_unjudged(
     figure = FIGURES[condition.figure]
     if not figure.depends_on_load or change.counted in ("runs", "pairs"):
         return None
-    if condition.increase == figure.more_is_worse:
-        return "base-busy" if busy_base else None
-    return "new-busy" if busy_new else None
+    busy_base, busy_new = busy
+    is_loss = condition.increase == figure.more_is_worse
+    if is_met:
+        return ("new-load" if busy_new else None) if is_loss else "base-load" if busy_base else None
+    return ("base-busy" if busy_base else None) if is_loss else "new-busy" if busy_new else None
 
 
 def outcome_of(condition: Condition, change: Change | None) -> ConditionOutcome:

@@ -82,17 +82,18 @@ class Confirmation:
 
 
 def has_regressed(found: RunComparison, confirmation: Confirmation | None) -> bool:
-    """Return whether a row meets a condition, and no second measurement speaks against it."""
-    stands = confirmation is None or confirmation.outcome in ("confirmed", "not-possible")
-    return bool(found.regressions) and stands
+    """Return whether a row meets a condition, as a second measurement found where there is one."""
+    if confirmation is None or confirmation.outcome == "not-possible":
+        return bool(found.regressions)
+    return confirmation.outcome == "confirmed"
 
 
 def judge(rows: Iterable[ComparedRow]) -> ConfirmationOutcome:
     """Return what regressions that were measured again say together."""
     checked = [checked for row in rows for checked in row.conditions]
-    outcomes = {item.outcome for item in checked}
-    if "met" in outcomes:
+    if any(item.is_met for item in checked):
         return "confirmed"
+    outcomes = {item.outcome for item in checked}
     is_judged = all(item.unjudged is None for item in checked)
     return "not-confirmed" if outcomes == {"not-met"} and is_judged else "undecided"
 

@@ -161,9 +161,12 @@ def receipt_of(run: CheckedRun) -> Receipt:
     document = rederive(run.document, run.records)
     claims = tuple(claim for table in document.groups for claim in _claims(table))
     if not claims:
+        is_busy = any(table.is_mostly_disturbed for table in document.groups)
         raise IrbenchError(
             f"Run {run.run_id} claims nothing: none of its verdicts is decided.",
-            hint="Measure longer: irbench run without --quick, or with --thorough.",
+            hint="Other programs disturbed most blocks (irbench doctor names them): measure when they are idle."
+            if is_busy
+            else "Measure longer: without --quick, with --thorough or with a larger --budget.",
         )
     return _sealed(
         Receipt(

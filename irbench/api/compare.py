@@ -97,15 +97,18 @@ class ComparedRuns(Displayable):
     @property
     def unjudged(self) -> tuple[Unjudged, ...]:
         """The conditions that could not be judged: too little was measured, or not the right thing."""
-        if self.confirmation is None or self.confirmation.outcome != "undecided":
+        if self.confirmation is None or self.confirmation.outcome == "not-possible":
             return self.comparison.unjudged
+        measured_once = (item for item in self.comparison.unjudged if item.reason not in ("base-load", "new-load"))
+        if self.confirmation.outcome != "undecided":
+            return tuple(measured_once)
         open_ = (
             Unjudged(row.name, checked.condition, "not-repeated", checked.change)
-            for row in self.comparison.regressions
+            for row in self.comparison.suspects
             for checked in row.conditions
             if checked.outcome == "met"
         )
-        return (*self.comparison.unjudged, *open_)
+        return (*measured_once, *open_)
 
     def exit_code(self, *, strict: bool = False) -> ExitCode:
         """Return what ``irbench compare`` exits with; ``strict`` has a code for what is undecided."""
@@ -203,7 +206,7 @@ def compare_with(options: CompareOptions, reporter: Reporter) -> ComparedRuns:
             raise IrbenchError(
                 blocked_message(found), hint="Measure both on one machine, or compare them anyway with --force."
             )
-        if not (options.confirm and found.regressions):
+        if not (options.confirm and found.suspects):
             return ComparedRuns(found)
         return ComparedRuns(found, _confirmed(found, sides, options, reporter))
 

@@ -146,7 +146,7 @@ def _again(
     """Return each regression as it was measured again."""
     cells = measured_cells(again)
     rows: list[ComparedRow] = []
-    for row in found.regressions:
+    for row in found.suspects:
         new, base = cells.get(row.key), cells.get(row.base_key)
         if new is None or not new.is_measured:
             continue

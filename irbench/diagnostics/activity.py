@@ -22,6 +22,8 @@ _LOOK_S = 1.5
 _BETWEEN_LOOKS_S = 0.05
 _NAMED = 4
 """Programs that are named, at most."""
+_WORDS_OF_PROGRAM = 5
+"""Of a command line: an interpreter, its flags, and the module."""
 _WORTH_NAMING = 0.01
 _INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|java|bash|sh)[0-9.]*")
 _COMMAND = 40
@@ -106,7 +108,15 @@ def _program(number: int, share: float, above: Container[int]) -> Program:
         leads = os.getsid(number) == number
     except (psutil.Error, OSError):
         return Program("a program that has ended", number, share)
-    return Program(name, number, share, command, stoppable=lives and ours and not leads and number not in above)
+    stoppable = lives and ours and not leads and number not in above and not _is_of_irbench(words)
+    return Program(name, number, share, command, stoppable=stoppable)
+
+
+def _is_of_irbench(words: Sequence[str]) -> bool:
+    """Whether a process belongs to another call of irbench, whose measurement would stop with it."""
+    return any(
+        word.partition(".")[0] == "irbench" or Path(word).name == "irbench" for word in words[:_WORDS_OF_PROGRAM]
+    )
 
 
 def _name(name: str, words: Sequence[str]) -> str:
@@ -123,5 +133,5 @@ def _name(name: str, words: Sequence[str]) -> str:
 
 def _command(words: Sequence[str]) -> str:
     """Return the beginning of a command line, without the folder of its program: what follows tells more."""
-    line = " ".join((Path(words[0]).name, *words[1:])) if words else ""
+    line = " ".join((Path(words[0]).name, *words[1:])).rstrip() if words else ""
     return line if len(line) <= _COMMAND else f"{line[: _COMMAND - 3]}..."

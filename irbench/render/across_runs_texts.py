@@ -14,7 +14,7 @@ from irbench.across_runs.environments import Difference, DifferenceKind
 from irbench.across_runs.problems import Problem, ProblemCode
 from irbench.errors import ExitCode
 from irbench.plain_text import plain
-from irbench.render.changes import amount, change_and_figures, signed_amount, signed_percent
+from irbench.render.changes import amount, change_and_figures, signed_amount, signed_percent, signed_percent_end
 from irbench.render.quantities import listing, plural
 from irbench.render.resume_texts import confinement_change
 from irbench.render.unsearched_texts import UNSEARCHED_TEXTS
@@ -83,11 +83,14 @@ CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
 _REACHES = "not met, but cannot be ruled out: the interval reaches beyond the limit"
 
 _BUSY = f"the machine was busy on {{side}}, which may hide the change; {FEWEST_RUNS} runs on both sides decide"
+_LOAD = f"met, but the machine was busy on {{side}}, which may be the reason; {FEWEST_RUNS} runs on both sides decide"
 UNJUDGED_TEXTS: Mapping[UnjudgedReason, Callable[[Unjudged], str]] = {
     "too-few": lambda found: "" if found.change is None else _WITHOUT_INTERVAL[found.change.counted],
     "no-figure": lambda _found: "not measured on both sides",
     "base-busy": lambda _found: _BUSY.format(side="the older side"),
     "new-busy": lambda _found: _BUSY.format(side="the newer side"),
+    "base-load": lambda _found: _LOAD.format(side="the older side"),
+    "new-load": lambda _found: _LOAD.format(side="the newer side"),
     "row-missing": lambda _found: "no figures on the newer side",
     "not-repeated": lambda _found: "met, but undecided when measured again",
 }
@@ -172,7 +175,7 @@ def change_text(change: Change, *, relative: bool = True) -> str:
     shift = (change.relative if relative else None) or change.difference
     is_relative = relative and change.relative is not None
     shown = signed_percent if is_relative else partial(signed_amount, unit=change.unit)
-    interval = _interval(shift, shown, exact=change.exact)
+    interval = _interval(shift, signed_percent_end if is_relative else shown, exact=change.exact)
     if change.counted == "pairs":
         pairs = plural(change.new_count, "launch")
         return f"{amount(change.new, change.unit)}, {shown(shift.value)}{interval} side by side in {pairs}"

@@ -7,9 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 from irbench.across_runs.figures import Unit
 from irbench.render.figures import NOT_MEASURED, significant
 
-__all__ = ["amount", "change_and_figures", "digits_for_changes", "signed_amount", "signed_percent"]
+__all__ = [
+    "amount",
+    "change_and_figures",
+    "digits_for_changes",
+    "signed_amount",
+    "signed_percent",
+    "signed_percent_end",
+]
 
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 9
+_LEAST_WITH_ONE_DECIMAL = 0.0005
 _SCALES: Mapping[Unit, float] = {"bytes": 1e6, "ms": 1, "fps": 1, "J": 1, "": 1}
 """What figures are divided by where they are shown: bytes are shown as megabytes."""
 _NAMES: Mapping[Unit, str] = {"bytes": "MB", "ms": "ms", "fps": "FPS", "J": "J", "": ""}
@@ -52,6 +60,16 @@ def signed_percent(fraction: float) -> str:
     """Return ``+5.2 %``; whole percents from 100 on, and no sign where all digits are 0."""
     shown = f"{100 * fraction:+.1f}" if abs(fraction) < 1 else f"{100 * fraction:+.0f}"
     return f"{'0.0' if float(shown) == 0 else shown} %"
+
+
+def signed_percent_end(fraction: float) -> str:
+    """Return the end of an interval: as :func:`signed_percent`, with a sign also where it is next to 0.
+
+    On which side of 0 it lies is what a verdict follows from.
+    """
+    if fraction == 0 or abs(fraction) >= _LEAST_WITH_ONE_DECIMAL:
+        return signed_percent(fraction)
+    return f"{100 * fraction:+.2g} %"
 
 
 def amount(value: float | None, unit: Unit) -> str:

@@ -25,10 +25,10 @@ __all__ = ["COLD_STOP_TEXTS", "cold_view"]
 
 COLD_STOP_TEXTS: Mapping[ColdStop, str] = {
     "launches": "launch limit reached",
-    "budget": "budget used up",
+    "budget": "the budget has no time for another round",
     "interrupt": "interrupted",
     "failures": "all backends failed",
-    "unfinished": "unfinished: the run was killed",
+    "unfinished": "unfinished: still being measured, or the run was killed",
 }
 """Why a table's measurement ended."""
 

@@ -197,7 +197,9 @@ COMPARISON_TEXTS: Mapping[WarningCode, WarningText] = {
     "too-few-launches": WarningText(
         says="the budget was used up before there were enough launches for an interval",
         brief=_preview,
-        detail=lambda *_: "The table is a preview and shows ranges over launches.",
+        detail=lambda facts, _: (
+            f"The table is a preview{' and shows ranges over launches' if facts['launches'] > 1 else ''}."
+        ),
         remedy=_needed,
         example={"launches": 3, "least_launches": 4, "needed_s": 176, "over_budget": False},
     ),

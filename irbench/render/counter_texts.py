@@ -26,10 +26,10 @@ __all__ = [
 
 COUNTER_STOP_TEXTS: Mapping[CounterStop, str] = {
     "launches": "all launches made",
-    "budget": "budget used up",
+    "budget": "the budget has no time for another launch",
     "interrupt": "interrupted",
     "failures": "no row could be counted",
-    "unfinished": "unfinished: the run was killed",
+    "unfinished": "unfinished: still being measured, or the run was killed",
 }
 """Why counting ended."""
 

@@ -29,11 +29,11 @@ _LONGEST_HINT = 160
 STOPPED_TEXTS: Mapping[StoppedBy, str] = {
     "target": "target reached",
     "launches": "launch limit reached",
-    "budget": "budget used up",
+    "budget": "the budget has no time for another launch",
     "searched": "nothing more to gain is expected",
     "interrupt": "interrupted",
     "failures": "all backends failed",
-    "unfinished": "unfinished: the run was killed",
+    "unfinished": "unfinished: still being measured, or the run was killed",
 }
 """Why a table's measurement ended."""
 
@@ -193,7 +193,10 @@ def _legend(result: GroupResult, context: Context) -> Iterator[tuple[str, str]]:
     yield from (("accuracy", f"accuracy: {limit_text(limit)}") for limit in limits)
     yield from (("max err", text) for text in _references(result, context))
     if result.lead is not None and result.lead.condition is not None:
-        yield "speedup", "speedup: of this machine as loaded as it was, by means over all blocks"
+        yield (
+            "speedup",
+            "speedup: of this machine as loaded as it was, by mean times over all blocks; p50 and FPS may differ",
+        )
     if result.unverified:
         yield "speedup", "speedup ?: outputs not verified"
 

@@ -123,7 +123,7 @@ class ProfileView:
         return () if self.report.comparisons else self.report.differing(self.top)
 
     def _above(self) -> Iterator[str]:
-        yield from headline_lines(self.report)
+        yield from headline_lines(self.document, self.report)
         yield from gpu_headlines(self.report.cells)
 
     def _below(self) -> Iterator[str]:

@@ -85,10 +85,10 @@ def profile_title(document: ProfileDocument) -> str:
     return SEPARATOR.join(fact for fact in facts if fact)
 
 
-def headline_lines(report: ProfileReport) -> Iterator[str]:
+def headline_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
     """Yield the latencies without profiling, and a sentence for each backend: where its time goes, where it loses."""
     if report.by_latency:
-        yield _latencies(report)
+        yield _latencies(report, is_busy=any(disturbance_warnings(document)))
     cells = {cell.id: cell for cell in report.cells}
     labels = {cell.id: cell.label for cell in report.cells}
     rows = {row.operator_class: row for row in report.classes}
@@ -99,11 +99,12 @@ def headline_lines(report: ProfileReport) -> Iterator[str]:
         yield "; ".join(said for said in (spends, _remainder(cell), _reservation(cell), loses) if said) + "."
 
 
-def _latencies(report: ProfileReport) -> str:
+def _latencies(report: ProfileReport, *, is_busy: bool) -> str:
     """Return what each backend takes without profiling, the fastest first."""
     first, *others = [(cell.label, _estimated_ms(cell.plain_ns)) for cell in report.by_latency]
     parts = (f"{first[0]} takes {first[1]} ms", *(f"{label} {latency} ms" for label, latency in others))
-    fastest = f": {report.fastest.label} is fastest" if report.fastest is not None else ""
+    beside = " beside the other programs that ran, and irbench run tells more" if is_busy else ""
+    fastest = f": {report.fastest.label} is fastest{beside}" if report.fastest is not None else ""
     return f"Without profiling {', '.join(parts)}{fastest}."
 
 

@@ -16,7 +16,7 @@ from irbench.render.across_runs_texts import (
     problem_text,
     unjudged_text,
 )
-from irbench.render.changes import change_and_figures, signed_percent
+from irbench.render.changes import change_and_figures, signed_percent_end
 from irbench.render.figures import NOT_MEASURED
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import listing, plural
@@ -85,19 +85,19 @@ def _headline(found: RunComparison, confirmation: Confirmation | None, unjudged:
     verdicts = listing(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     parts = [f"{plural(len(found.rows), 'row')}: {verdicts}"]
     if found.asked:
-        parts.append(_regressions(found, unjudged))
+        regressed = found.regressions if confirmation is None else found.suspects
+        parts.append(_regressions(found, regressed, unjudged))
     if confirmation is not None:
         parts.append(f"measured again: {CONFIRMATION_TEXTS[confirmation.outcome]}")
     return f"{'; '.join(parts)}."
 
 
-def _regressions(found: RunComparison, unjudged: Sequence[Unjudged]) -> str:
+def _regressions(found: RunComparison, regressed: Sequence[ComparedRow], unjudged: Sequence[Unjudged]) -> str:
     """Return which rows regressed, or that none was found, and in how many it may have been missed."""
-    regressed = [row.name for row in found.regressions]
-    unsure = sum(row.may_be_regression for row in found.rows)
+    unsure = sum(row.may_be_regression for row in found.rows if row not in regressed)
     if regressed:
         others = f", and not excluded in {plural(unsure, 'other row')}" if unsure else ""
-        return f"regression: {listing(regressed)}{others}"
+        return f"regression: {listing(row.name for row in regressed)}{others}"
     if unjudged:
         conditions = list(dict.fromkeys(item.condition for item in unjudged))
         were = "was" if len(conditions) == 1 else "were"
@@ -133,7 +133,9 @@ def _table(found: RunComparison) -> TextTable:
 def _row(row: ComparedRow) -> Row:
     time = row.time
     shift = time.relative or time.difference
-    interval = f"[{signed_percent(shift.low)}, {signed_percent(shift.high)}]" if shift.confidence else NOT_MEASURED
+    interval = (
+        f"[{signed_percent_end(shift.low)}, {signed_percent_end(shift.high)}]" if shift.confidence else NOT_MEASURED
+    )
     base, new, change = change_and_figures(time.base, time.new, "", relative=time.relative is not None)
     cells = (
         row.name,
@@ -162,7 +164,7 @@ def _notes(found: RunComparison, confirmation: Confirmation | None) -> Iterator[
     yield from (difference_text(difference) for difference in found.differences if not difference.blocks)
     if found.unmatched:
         yield f"Not compared: {', '.join(map(_unmatched, found.unmatched))}."
-    yield from _meaning(found)
+    yield from _meaning(found, is_confirmed=confirmation is not None)
 
 
 def _times(rows: Sequence[ComparedRow]) -> str:
@@ -194,19 +196,30 @@ def _unmatched(row: UnmatchedRow) -> str:
     return f"{row.name} (only in {'BASE' if row.in_base else 'NEW'})"
 
 
-def _meaning(found: RunComparison) -> Iterator[str]:
+def _meaning(found: RunComparison, *, is_confirmed: bool) -> Iterator[str]:
     if any(row.verdict == "preview" for row in found.rows):
         yield "preview: an interval takes 4 launches on both sides. Measure without --quick."
     if any(row.time.counted == "launches" and row.time.has_interval for row in found.rows):
+        remedy = f"{'' if is_confirmed else '--confirm, or '}{FEWEST_RUNS} runs on both sides"
+        yield f"Intervals are over launches, without the machine's drift between two runs: use {remedy}."
+
+
+def _load(rows: Sequence[ComparedRow]) -> Iterator[str]:
+    """Yield that times were measured beside other programs, which the runs are too few to contain as scatter."""
+    concerned = [row for row in rows if row.time.counted == "launches"]
+    is_busy = {"BASE": any(row.base_busy for row in concerned), "NEW": any(row.new_busy for row in concerned)}
+    busy = [side for side, was_busy in is_busy.items() if was_busy]
+    if busy:
         yield (
-            "Intervals are over launches, without the machine's drift between two runs: use --confirm, or"
-            f" {FEWEST_RUNS} runs on both sides."
+            f"warning: other programs disturbed most blocks of {listing(busy)}, which may be the reason for a change or"
+            f" hide one. {FEWEST_RUNS} runs on both sides have load in their intervals."
         )
 
 
 def _warnings(found: RunComparison, unjudged: str) -> Iterator[str]:
     if unjudged:
         yield unjudged
+    yield from _load(found.rows)
     if found.base.runs == found.new.runs:
         yield "warning: BASE and NEW are the same run, which has no difference from itself."
     yield from (f"warning: {difference_text(difference)}" for difference in found.blocking)

@@ -25,7 +25,7 @@ SOAK_STOP_TEXTS: Mapping[SoakStop, str] = {
     "finished": "finished",
     "interrupt": "interrupted",
     "failures": "all backends failed",
-    "unfinished": "unfinished: the run was killed",
+    "unfinished": "unfinished: still being measured, or the run was killed",
 }
 """Why a table's measurement ended."""
 

@@ -49,7 +49,7 @@ def searching_text(
     batch = f"batch {batches[0]}" if len(batches) == 1 else f"any batch of {', '.join(map(str, sorted(batches)))}"
     limit = "" if max_latency_ms is None else f", p90 latency at most {max_latency_ms:g} ms"
     searched = f"searching {plural(settings, 'setting')} for {SEARCHED_TEXTS[objective]} ({batch}{limit})"
-    return f"{searched}, then confirming the best; {budget_s:.0f} s in all"
+    return f"{searched}, then confirming the best; the budget is {budget_s:.0f} s"
 
 
 def tuning_view(report: TuningReport) -> Document:

@@ -59,6 +59,8 @@ KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "th
 TUNING_NOTE_TEXTS: Mapping[TuningNoteCode, str] = {
     "few-settings-tried": "Only {tried} of {settings} settings were tried, so a better one may exist: --budget {budget}"
     " should try {enough}.",
+    "busy-machine": "Other programs disturbed {disturbed} of {blocks} blocks of the confirmation, so its figures are of"
+    " this machine as loaded as it was: a quiet machine may differ.",
 }
 
 
@@ -124,8 +126,8 @@ def _remedy(report: TuningReport) -> str:
 
 
 def _note(note: TuningNote) -> str:
-    facts = {**note.facts, "budget": _budget(note.facts["budget_s"])}
-    return TUNING_NOTE_TEXTS[note.code].format(**facts)
+    budget = _budget(note.facts["budget_s"]) if "budget_s" in note.facts else ""
+    return TUNING_NOTE_TEXTS[note.code].format(**note.facts, budget=budget)
 
 
 def _budget(seconds: float) -> str:

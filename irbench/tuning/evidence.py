@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from irbench.result import NoWinner, StoppedBy
+from irbench.result import GroupResult, NoWinner, StoppedBy
 from irbench.stats.compare import launch_ratios
 from irbench.stats.doubts import doubt, log_ratio_by_launch
 from irbench.stats.figures import frames_by_launch
@@ -18,7 +18,7 @@ from irbench.tuning.decision import PairEvidence
 from irbench.tuning.report import Reservation, TuningNote
 from irbench.tuning.schedule import ENOUGH_TRIED
 
-__all__ = ["deciding_budget_s", "pair_evidence", "search_notes"]
+__all__ = ["confirmation_notes", "deciding_budget_s", "pair_evidence", "search_notes"]
 
 _ROUND_S = 60.0
 _MARGIN = 1.2
@@ -123,6 +123,13 @@ def search_notes(
         "budget_s": _whole_minutes(rest_s + enough * search_s / tried),
     }
     return (TuningNote("few-settings-tried", facts),)
+
+
+def confirmation_notes(table: GroupResult, reservations: Iterable[Reservation]) -> tuple[TuningNote, ...]:
+    """Return that other programs disturbed most of the confirmation, unless it stands among the reservations."""
+    if not table.is_mostly_disturbed or any(reservation.reason == "busy" for reservation in reservations):
+        return ()
+    return (TuningNote("busy-machine", {"disturbed": table.blocks_disturbed, "blocks": table.blocks_measured}),)
 
 
 def _whole_minutes(seconds: float) -> float:

@@ -156,7 +156,7 @@ class Reservation:
     row: str
 
 
-TuningNoteCode = Literal["few-settings-tried"]
+TuningNoteCode = Literal["few-settings-tried", "busy-machine"]
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,10 @@ class TuningNote:
     """Something that a reader must know of a search besides its figures.
 
     Attributes:
-        code: What. ``few-settings-tried``: a better one may be among those that were not.
+        code: What. ``few-settings-tried``: a better one may be among those that were not; ``busy-machine``: other
+            programs disturbed most blocks of the confirmation.
         facts: ``few-settings-tried`` has ``tried``, ``settings``, ``enough``, how many are worth trying, and
-            ``budget_s``, in which so many are expected to be tried.
+            ``budget_s``, in which so many are expected to be tried; ``busy-machine`` has ``disturbed`` and ``blocks``.
     """
 
     code: TuningNoteCode

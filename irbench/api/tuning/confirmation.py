@@ -23,8 +23,8 @@ from irbench.stats.standing import decide_standing
 from irbench.stats.winner import LeadEstimate, find_winner
 from irbench.store.reading import read_launches
 from irbench.tuning.decision import Decision, decide, pareto_front
-from irbench.tuning.evidence import deciding_budget_s, pair_evidence
-from irbench.tuning.report import Alternative, FrontPoint, Gain, ReferenceKind, RowFigures, TunedSetting
+from irbench.tuning.evidence import confirmation_notes, deciding_budget_s, pair_evidence
+from irbench.tuning.report import Alternative, FrontPoint, Gain, ReferenceKind, RowFigures, TunedSetting, TuningNote
 
 __all__ = ["Confirmed", "Finalists", "figures_of", "front_of"]
 
@@ -65,12 +65,14 @@ class Confirmed:
         settings: The rows, by id.
         alternatives: Every row but the leader, against it.
         deciding_budget_s: See :func:`irbench.tuning.evidence.deciding_budget_s`.
+        notes: What must be known of its figures.
     """
 
     decision: Decision
     settings: Mapping[str, TunedSetting]
     alternatives: tuple[Alternative, ...]
     deciding_budget_s: float | None = None
+    notes: tuple[TuningNote, ...] = ()
 
     @classmethod
     def of(cls, finalists: Finalists, stored: StoredRun, before_s: float) -> Confirmed:
@@ -90,6 +92,7 @@ class Confirmed:
             settings,
             tuple(_alternative(row, settings[row.id], found, finalists.references.get(row.id)) for row in others),
             deciding_budget_s(scene, found, decision.reservations, before_s),
+            confirmation_notes(table, decision.reservations),
         )
 
 

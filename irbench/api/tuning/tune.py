@@ -255,6 +255,7 @@ class _Tuner:
             alternatives=confirmed.alternatives,
             command=() if setting is None else command_of(setting, self._options.run),
             code="" if setting is None else self._code(setting),
+            notes=(*confirmed.notes, *report.notes),
         )
 
     def _report(self, search: StoredRun, confirmation: StoredRun | None = None) -> TuningReport:

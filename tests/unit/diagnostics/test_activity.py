@@ -150,3 +150,15 @@ def test_a_program_that_has_ended_and_is_not_yet_buried_is_not_to_be_stopped() -
 )
 def test_an_interpreter_is_named_with_its_script(name: str, words: tuple[str, ...], shown: str) -> None:
     assert activity._name(name, words) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "ours"),
+    [
+        (["/venv/bin/python", "-P", "-m", "irbench.worker", "5"], True),
+        (["/venv/bin/python", "/venv/bin/irbench", "run", "net.onnx"], True),
+        (["/usr/bin/python3", "train.py", "--log", "a", "b", "irbench"], False),
+    ],
+)
+def test_a_process_of_another_call_of_irbench_is_never_offered_for_a_pause(words: list[str], ours: bool) -> None:
+    assert activity._is_of_irbench(words) is ours

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.render.changes import change_and_figures, signed_amount, signed_percent
+from irbench.render.changes import change_and_figures, signed_amount, signed_percent, signed_percent_end
 
 FIGURES = st.floats(1e-4, 1e6)
 
@@ -46,4 +46,9 @@ def test_bytes_are_megabytes():
 
 def test_nothing_has_no_sign():
     assert signed_percent(-0.0001) == signed_percent(0.0001) == "0.0 %"
+    assert (signed_percent_end(0.0), signed_percent_end(0.0002), signed_percent_end(-0.01)) == (
+        "0.0 %",
+        "+0.02 %",
+        "-1.0 %",
+    )
     assert signed_amount(-2.0, "ms") == "-2.00 ms"

@@ -191,7 +191,9 @@ def test_a_timeline_that_failed_is_a_line_with_its_reason():
     assert "failed at compile: perf cannot count it: it ended" in text.partition("timeline")[2]
 
 
-@pytest.mark.parametrize(("stop", "why"), [("budget", "budget used up"), ("interrupt", "interrupted")])
+@pytest.mark.parametrize(
+    ("stop", "why"), [("budget", "the budget has no time for another launch"), ("interrupt", "interrupted")]
+)
 def test_rows_without_a_timeline_are_named_with_why_no_more_were_taken(stop: TimelineStop, why: str):
     rows = (replace(counter_row("ort", 0.5), timeline=timeline()), counter_row("openvino", 0.4))
     found = counted(*rows, timeline_ms=100)

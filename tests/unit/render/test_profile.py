@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from typing import get_args
@@ -141,41 +142,54 @@ def test_operators_that_overlap_are_told() -> None:
     assert "ort: operators ran at the same time" in text(document(cell("ort", operators, [12] * 4, [12] * 4)), 100)
 
 
+def _headlines(found: ProfileDocument) -> Iterator[str]:
+    return headline_lines(found, derive_report(found))
+
+
 def test_time_between_operators_is_said_first_where_it_matters() -> None:
     operators = [operator("block/conv", "Conv", *[10.0] * 4, nodes=["block/conv"])]
-    _, gap = headline_lines(derive_report(document(cell("ort", operators, [100] * 4, [99] * 4))))
+    _, gap = _headlines(document(cell("ort", operators, [100] * 4, [99] * 4)))
     assert gap.startswith("ort spends 100 % of its operators' time in matrix products")
     assert gap.endswith("; 90.0 of 100 ms lie between operators.")
-    _, none = headline_lines(derive_report(document(cell("ort", operators, [10.4] * 4, [10.4] * 4))))
+    _, none = _headlines(document(cell("ort", operators, [10.4] * 4, [10.4] * 4)))
     assert "between" not in none
 
 
 def test_operators_that_overlap_are_said_first() -> None:
     operators = [operator(name, "Conv", *[10.0] * 4) for name in ("a", "b")]
-    _, said = headline_lines(derive_report(document(cell("ort", operators, [12] * 4, [12] * 4))))
+    _, said = _headlines(document(cell("ort", operators, [12] * 4, [12] * 4)))
     assert said.endswith("; operators run at the same time, 20.0 ms of them in 12.0 ms.")
 
 
 def test_plain_latencies_are_said_first_and_who_is_fastest_only_where_that_is_certain() -> None:
-    first, *_ = headline_lines(derive_report(profiles.example()))
+    first, *_ = _headlines(profiles.example())
     assert first == "Without profiling openvino takes 10.8 ms, ort 20.0 ms: openvino is fastest."
     operators = [operator("block/conv", "Conv", *[10.0] * 4, nodes=["block/conv"])]
     alike = [cell(label, operators, [13] * 4, [12, 13, 13, 14]) for label in ("a", "b")]
-    first, *_ = headline_lines(derive_report(document(*alike)))
+    first, *_ = _headlines(document(*alike))
     assert first == "Without profiling a takes 13.0 ms, b 13.0 ms."
+
+
+def test_who_is_fastest_beside_other_programs_is_said_with_them() -> None:
+    busy = Disturbance(wall_ns=10**9, foreign_cpu_ns=10**9, processors=2)
+    found = profiles.example()
+    cells = (
+        replace(each, launches=tuple(replace(launch, disturbance=busy) for launch in each.launches))
+        for each in found.cells
+    )
+    first, *_ = _headlines(replace(found, cells=tuple(cells)))
+    assert first.endswith(": openvino is fastest beside the other programs that ran, and irbench run tells more.")
 
 
 def test_where_profiling_costs_much_nothing_is_lost_and_no_speed_is_told_in_words() -> None:
     costly = profiles.ort()
     launches = tuple(replace(launch, plain_ns=(5_700_000,) * 20) for launch in costly.launches)
-    first, ort, _ = headline_lines(
-        derive_report(document(replace(costly, launches=launches), profiles.openvino(), kinds=profiles.KINDS))
-    )
+    first, ort, _ = _headlines(document(replace(costly, launches=launches), profiles.openvino(), kinds=profiles.KINDS))
     assert first == "Without profiling ort takes 5.70 ms, openvino 10.8 ms: ort is fastest."
     assert ort.endswith("; these are times of a profiled run, which takes 3.7 times as long.")
     assert "loses" not in ort
     assert "GFLOP/s" not in ort
-    _, ort, _ = headline_lines(derive_report(profiles.example()))
+    _, ort, _ = _headlines(profiles.example())
     assert "loses" in ort
     assert "profiled run" not in ort
 

@@ -100,10 +100,10 @@ def test_a_search_that_tried_few_settings_says_so():
 def test_what_is_searched_is_said_before_the_search():
     assert searching_text(180, (1, 16, 4), "fps", 50.0, 300) == (
         "searching 180 settings for the most FPS (any batch of 1, 4, 16, p90 latency at most 50 ms), then confirming"
-        " the best; 300 s in all"
+        " the best; the budget is 300 s"
     )
     assert searching_text(1, (1,), "latency", None, 90) == (
-        "searching 1 setting for the lowest latency (batch 1), then confirming the best; 90 s in all"
+        "searching 1 setting for the lowest latency (batch 1), then confirming the best; the budget is 90 s"
     )
 
 
