@@ -27,7 +27,7 @@ def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_ra
     assert called.code == 3, called.err
     failure = cell(called, "fake-b")["failure"]
     assert failure["stage"] == "warm-up"
-    assert "no answer within 6 s" in failure["message"]
+    assert "no answer within 7 s" in failure["message"]
     assert "--deadline 12s" in failure["hint"]
     assert cell(called, "fake-a")["state"] == "ok"
 
