@@ -166,6 +166,7 @@ class _FlipMap:
             CONDITION,
             within=request.timing.within,
             deadline=request.timing.deadline,
+            deadline_by=request.timing.deadline_by,
             busy_processors=self._cpus[-1:] if condition.axis == "neighbour" else (),
         )
         origin = f"flip map of {self._report.confirmation_run}: {text}"

@@ -209,7 +209,8 @@ class _Tuner:
         rows, options = self._rows, self._options
         defaults = [cell.id for cell in rows.defaults]
         kept = with_rows(rows.planned, {*rows.space.ids, *defaults})
-        timing = replace(SEARCH, within=rows.request.timing.within, deadline=rows.request.timing.deadline)
+        asked = rows.request.timing
+        timing = replace(SEARCH, within=asked.within, deadline=asked.deadline, deadline_by=asked.deadline_by)
         request = replace(
             rows.request,
             timing=timing,

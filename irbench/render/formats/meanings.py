@@ -50,6 +50,7 @@ _OF_ROWS = {
     "failure_stage": "At which stage the row failed.",
     "failure": "Why there are no figures.",
     "hint": "What to do about that.",
+    "failure_budget_allowed_s": "How long the budget let a step take, where that ended it.",
     "dynamic": "Whether it ran the graph with dynamic shapes.",
     "vendors": "Operator sets outside ONNX in its graph.",
     "graph_precision": "Narrowest precision that its ONNX graph holds.",

@@ -44,6 +44,20 @@ def test_the_contents_are_those_that_reading_here_finds(model: Path) -> None:
     assert read_graph_precision(model) == precision.read_precision(model)
 
 
+def test_nodes_and_weights_are_walked_over_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    call = file_reader._READER.call
+
+    def noted(what: IsolatedCall, deadline_s: float) -> object:
+        asked.append(what.target)
+        return call(what, deadline_s)
+
+    monkeypatch.setattr(file_reader._READER, "call", noted)
+    read_inventory(model)
+    read_graph_precision(model)
+    assert asked == ["irbench.onnx.reading.inventory:take_inventory", "irbench.onnx.reading.precision:read_precision"]
+
+
 def test_shapes_are_bound_as_they_are_here(tmp_path: Path) -> None:
     from irbench.onnx.rewriting.bind import bind
 
