@@ -103,8 +103,10 @@ class CellWorker:
         environment = {**thread_environment(self.cell.load.threads), **self.environment}
         self.spawned_ns = now_ns()
         cpus, python = self.cell.load.cpus, self.cell.python
-        samples = self.setting.task(self.cell).workload.feeding.samples
-        confinement = confinement_of(self.cell, samples, self.environment)
+        workload = self.setting.task(self.cell).workload
+        exported = workload.bundle.artifact(("onnx",))  # operators of its other forms are named after its nodes
+        readable = (*workload.feeding.samples, *(() if exported is None else (exported.path,)))
+        confinement = confinement_of(self.cell, readable, self.environment)
         self._worker = Worker(self._log, cpus=cpus, environment=environment, python=python, confinement=confinement)
 
     def hold(self, target: str, *args: Any) -> None:

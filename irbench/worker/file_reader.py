@@ -192,7 +192,8 @@ class _FileReader:
             self._open, self._worker, self._owner = ExitStack(), None, getpid()
         if self._worker is None:
             folder = self._open.enter_context(scratch_folder())
-            self._worker = self._open.enter_context(Worker(folder / "log", environment=_ONE_THREAD))
+            reader = Worker(folder / "log", environment=_ONE_THREAD, shows_all_variables=False)
+            self._worker = self._open.enter_context(reader)
             if not self._closes_at_exit:
                 atexit.register(self.close)  # behind the watchdog's, so that it runs before
                 self._closes_at_exit = True

@@ -36,6 +36,17 @@ def test_all_reads_of_a_process_share_a_worker_and_each_has_a_fork_of_its_own(mo
     assert first[0] != second[0]  # type: ignore[index]
 
 
+def test_who_reads_a_file_sees_no_secret_among_the_environment_variables(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file_reader._READER.close()  # it has the variables that there were when it started
+    monkeypatch.setenv("HF_TOKEN", "a secret")
+    seen = read_with("variables", model)
+    assert isinstance(seen, list)
+    assert "OPENBLAS_NUM_THREADS" in seen
+    assert "HF_TOKEN" not in seen
+
+
 def test_the_contents_are_those_that_reading_here_finds(model: Path) -> None:
     from irbench.onnx.reading import inventory, precision, signature
 
