@@ -62,6 +62,7 @@ _OF_ROWS = {
     "environment_key": "Its part of the cell's id.",
     "environment_python": "Its interpreter; null for the one that irbench ran in.",
     "environment_requirement": "What irbench built it from; empty where the user brought it.",
+    "environment_indexes": "The package indexes that irbench built it from.",
     "environment_runtime": "The runtime's distribution.",
     "environment_python_version": "Version of its interpreter.",
     "environment_distributions": "Versions of the runtime and of what workers need.",
