@@ -17,9 +17,8 @@ Source: Matteson and James, "A Nonparametric Approach for Multiple Change Point 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,10 +61,11 @@ def change_points(values: Sequence[float], level: float = _LEVEL) -> tuple[Split
 
 def _splits(series: NDArray[np.float64], start: int, level: float) -> Iterator[Split]:
     """Yield the splits of a part of the series that begins at ``start``."""
-    if series.size < FEWEST_VALUES:
+    if series.size < FEWEST_VALUES or series.min() == series.max():
         return
-    place, largest = _largest_split(series)
-    p_value = _p_value(series, largest, level)
+    largest_split = _Statistic(series.size).largest_split
+    place, largest = largest_split(series)
+    p_value = _p_value(series, largest_split, largest, level)
     if p_value > level:
         return
     yield Split(start + place, p_value)
@@ -73,7 +73,12 @@ def _splits(series: NDArray[np.float64], start: int, level: float) -> Iterator[S
     yield from _splits(series[place:], start + place, level)
 
 
-def _p_value(series: NDArray[np.float64], largest: float, level: float) -> float:
+def _p_value(
+    series: NDArray[np.float64],
+    largest_split: Callable[[NDArray[np.float64]], tuple[int, float]],
+    largest: float,
+    level: float,
+) -> float:
     """Return the share of random orders with a split as large; where it exceeds ``level``, a lower bound that does.
 
     Most series have no change, and of theirs a few dozen orders are enough to see that.
@@ -81,34 +86,40 @@ def _p_value(series: NDArray[np.float64], largest: float, level: float) -> float
     generator = np.random.default_rng(_SEED)
     as_large = 0
     for _ in range(_ORDERS):
-        as_large += _largest_split(series[generator.permutation(series.size)])[1] >= largest * (1 - _ROUNDING)
+        as_large += largest_split(series[generator.permutation(series.size)])[1] >= largest * (1 - _ROUNDING)
         if 1 + as_large > level * (1 + _ORDERS):
             break
     return (1 + as_large) / (1 + _ORDERS)
 
 
-def _largest_split(series: NDArray[np.float64]) -> tuple[int, float]:
-    """Return the place of the split with the largest statistic, and that statistic.
+class _Statistic:
+    """The statistic of every split of a series of some length.
 
     The part to the right may end before the series does: otherwise a level that came back would hide the one between.
     With S(p, e) the sum of distances between the first p values and the first e, the statistic of a split at p whose
-    right part ends at e is a weighted sum of S(p, e), S(p, p) and S(e, e).
+    right part ends at e is a weighted sum of S(p, e), S(p, p) and S(e, e). Matrices are made once for all orders: it
+    takes longer to get the memory than to compute.
     """
-    statistic = np.zeros((series.size + 1, series.size + 1))
-    distances = np.abs(series[:, None] - series[None, :])
-    np.cumsum(np.cumsum(distances, axis=0, out=distances), axis=1, out=statistic[1:, 1:])
-    within = statistic.diagonal().copy()
-    between, left, right = _weights(series.size)
-    statistic *= between
-    statistic += left * within[:, None]
-    statistic += right * within[None, :]
-    best = int(np.argmax(statistic))
-    return best // (series.size + 1), float(statistic.flat[best])
+
+    def __init__(self, count: int) -> None:
+        self._between, self._left, self._right = _weights(count)
+        self._distances, self._statistic, self._part = (np.empty((count, count)) for _ in range(3))
+
+    def largest_split(self, series: NDArray[np.float64]) -> tuple[int, float]:
+        """Return the place of the split with the largest statistic, and that statistic."""
+        distances, statistic, part = self._distances, self._statistic, self._part
+        np.abs(np.subtract(series[:, None], series, out=distances), out=distances)
+        np.cumsum(np.cumsum(distances, axis=0, out=distances), axis=1, out=statistic)
+        within = statistic.diagonal().copy()
+        statistic *= self._between
+        statistic += np.multiply(self._left, within[:, None], out=part)
+        statistic += np.multiply(self._right, within, out=part)
+        best = int(statistic.argmax())
+        return best // series.size + 1, float(statistic.flat[best])
 
 
-@lru_cache(maxsize=4)
 def _weights(count: int) -> tuple[NDArray[np.float64], ...]:
-    """Return the weights of S(p, e), S(p, p) and S(e, e) by p and e: 0 where a part would be too short."""
+    """Return the weights of S(p, e), S(p, p) and S(e, e) by p - 1 and e - 1: 0 where a part would be too short."""
     places, ends = np.triu_indices(count + 1, _LEAST_PART)
     kept = places >= _LEAST_PART
     places, ends = places[kept], ends[kept]
@@ -120,7 +131,7 @@ def _weights(count: int) -> tuple[NDArray[np.float64], ...]:
         -scale * (between + within_left + within_right),
         -scale * within_right,
     )
-    matrices = tuple(np.zeros((count + 1, count + 1)) for _ in weights)
+    matrices = tuple(np.zeros((count, count)) for _ in weights)
     for matrix, values in zip(matrices, weights, strict=True):
-        matrix[places, ends] = values
+        matrix[places - 1, ends - 1] = values
     return matrices

@@ -21,6 +21,8 @@ from irbench.system.locks import is_held
 __all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs", "resumable_runs", "runs_called"]
 
 LATEST = "latest"
+_VERSION = 7
+"""Of the lines in the index."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
         IrbenchError: No folder can be called so.
     """
     _require_possible(root)
-    index = Index(root / "index.sqlite")
+    index = Index(root / "index.sqlite", RunEntry, _VERSION)
     if anew:
         index.remove()
     known = index.known()
