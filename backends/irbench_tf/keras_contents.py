@@ -17,7 +17,7 @@ from irbench.errors import IrbenchError
 
 __all__ = ["is_code", "nodes", "require_harmless", "require_small"]
 
-_LOADING = frozenset({"TFSMLayer", "TorchModuleWrapper"})
+_LOADING = ("TFSMLayer", "TorchModuleWrapper")
 """Layers that load another file, or a pickle."""
 _COMPUTING = ("activations", "constraints", "initializers", "losses", "metrics", "ops", "random", "regularizers")
 """Modules of Keras whose functions only compute."""

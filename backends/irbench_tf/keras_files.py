@@ -15,7 +15,7 @@ from typing import Any
 from irbench.errors import IrbenchError, first_line
 from irbench_tf.keras_contents import is_code, nodes, require_harmless, require_small
 
-__all__ = ["load_keras_file", "require_registered"]
+__all__ = ["load_keras_file", "require_registered", "require_trustworthy"]
 
 _CONFIG = "config.json"
 _MOST_BYTES = 1 << 26
@@ -78,7 +78,7 @@ def load_keras_file(path: Path, imports: Sequence[str] = ()) -> Any:
         raise IrbenchError(f"There is no file {path}.", hint="Check the path; model.save('name.keras') writes one.")
     if not zipfile.is_zipfile(path):
         raise IrbenchError(f"{path} is not a .keras file.", hint="model.save('name.keras') writes one.")
-    _require_trustworthy(path)
+    require_trustworthy(path)
     try:
         # safe mode is the second line: the first is that of irbench, which names what it refuses
         return keras.saving.load_model(path, compile=False, safe_mode=True)
@@ -86,7 +86,7 @@ def load_keras_file(path: Path, imports: Sequence[str] = ()) -> Any:
         raise _explained(path, error, imports) from error
 
 
-def _require_trustworthy(path: Path) -> None:
+def require_trustworthy(path: Path) -> None:
     """Refuse what Keras would build or unpack and must not.
 
     Raises:
