@@ -26,6 +26,7 @@ from irbench.across_runs.summaries import VERSION
 from .altered_archives import archive
 from .altered_data import data_target, write_data
 from .altered_documents import altered, json_bytes
+from .altered_keras_files import examine_keras_file, write_keras_file
 from .altered_models import LINK, altered_model, model_with_weights_elsewhere
 from .hostile_values import OUTSIDE, TEXTS, is_seldom
 from .known_documents import (
@@ -271,6 +272,12 @@ _INDEX_TABLES = (
     "create table other (folder text)",
 )
 
+
+def _keras_file(folder: Path, chance: random.Random) -> Sequence[Call]:
+    path = write_keras_file(folder, chance)
+    return [Call(("read a .keras file",), function=lambda: examine_keras_file(path))]
+
+
 KINDS: Mapping[str, Callable[[Path, random.Random], Sequence[Call]]] = {
     "model": _model,
     "run document": _run_document,
@@ -283,5 +290,6 @@ KINDS: Mapping[str, Callable[[Path, random.Random], Sequence[Call]]] = {
     "sweep state": _sweep_state,
     "index": _index,
     "samples": _data,
+    "Keras file": _keras_file,
 }
 """By kind, what writes a file of it into an empty folder and returns what is called there."""
