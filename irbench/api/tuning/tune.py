@@ -41,7 +41,7 @@ from irbench.system import host
 from irbench.tuning.costs import ConfirmationPlan
 from irbench.tuning.evidence import search_notes
 from irbench.tuning.report import TunedSetting, TuningReport
-from irbench.tuning.schedule import SEARCH, SearchSchedule, confirmation_timing
+from irbench.tuning.schedule import SEARCH, SearchSchedule, confirmation_timing, with_asked
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -207,10 +207,9 @@ class _Tuner:
         rows, options = self._rows, self._options
         defaults = [cell.id for cell in rows.defaults]
         kept = with_rows(rows.planned, {*rows.space.ids, *defaults})
-        timing = replace(SEARCH, within=rows.request.timing.within, deadline=rows.request.timing.deadline)
         request = replace(
             rows.request,
-            timing=timing,
+            timing=with_asked(SEARCH, rows.request.timing),
             budget_s=options.budget_s,
             is_part_of=SEARCH_RUN,
             name=f"{options.run.name} search".strip() if options.run.name else "",
