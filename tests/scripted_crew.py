@@ -50,7 +50,7 @@ class ScriptedCrew:
         self.asked.append((cell, method, args))
         match method:
             case "prepare":
-                return Prepared({"precision": "fp32"}, ())
+                return Prepared({"precision": "fp32"}, (), CALL_NS[cell] / 1e9)
             case "warm_up":
                 return Warmed(
                     CALL_NS[cell], CALL_NS[cell], CALLS_PER_SAMPLE[cell], {}, {"load": 7, "warm_up": 5}, {"import": 3}

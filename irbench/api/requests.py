@@ -38,7 +38,7 @@ from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
-from irbench.spec import Goal, Precision, Timing
+from irbench.spec import Goal, Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.suggestions import did_you_mean
 
@@ -232,7 +232,7 @@ def _timing(options: RunOptions) -> Timing:
         deadline=timing.deadline if options.deadline is None else options.deadline,
         deadline_by="default" if options.deadline is None else "user",
         pace=timing.pace if options.pace is None else options.pace,
-        **_warm_up(options, timing),
+        **_warm_up(options.warmup),
         sustain=_sustain_s(options),
         energy=options.energy,
     )
@@ -244,12 +244,11 @@ def _timing(options: RunOptions) -> Timing:
         ) from error
 
 
-def _warm_up(options: RunOptions, timing: Timing) -> dict[str, Any]:
+def _warm_up(asked: WarmUpLength | None) -> dict[str, Any]:
     """Return the numbers of the warm-up; one whose length is given does not look for when calls get no faster."""
-    if options.warmup is None:
+    if asked is None:
         return {}
-    seconds = timing.warm_up if options.warmup.seconds is None else options.warmup.seconds
-    return {"warm_up": seconds, "warm_up_calls": options.warmup.calls or 0, "look_calls": 0}
+    return {"warm_up": asked.seconds or 0.0, "warm_up_calls": asked.calls or 0, "look_calls": 0}
 
 
 def _sustain_s(options: RunOptions) -> float:

@@ -205,7 +205,8 @@ class Launch:
         if cell in self._workers.cells:
             progress.prepared = replace(progress.prepared, outputs=())
             asked = self._warm_up_of(cell)
-            patience_s = self._patience_s(self._timing.warm_up + asked.look_s)
+            calls_s = max(self._timing.warm_up_calls, asked.calls) * progress.prepared.first_inference_s
+            patience_s = self._patience_s(self._timing.warm_up + asked.look_s + calls_s)
             progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", asked, deadline_s=patience_s)
 
     def _try_other_form(self, cell: Cell) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Literal
 
 __all__ = ["Deadline", "Timing", "WarmUpLength"]
@@ -44,8 +45,8 @@ class WarmUpLength:
     calls: int | None = None
 
     def __str__(self) -> str:
-        """Return it as the command line takes it."""
-        return f"{self.seconds:g}s" if self.calls is None else str(self.calls)
+        """Return it as the command line takes it, with all of its digits: plans store it."""
+        return str(self.calls) if self.seconds is None else f"{Decimal(repr(self.seconds)):f}s"
 
 
 @dataclass(frozen=True)

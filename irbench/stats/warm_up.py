@@ -26,6 +26,8 @@ _NOISE = 4.0
 """How many standard deviations of a chunk's median calls must be slower by."""
 _NORMAL_MAD = 1.4826
 """A standard deviation is so many median absolute deviations, of normally distributed values."""
+_STILL_FALLS = 0.4
+"""The first half of the calls after the warm-up may be slower than the second by this share of what is slow."""
 _TAIL = 0.25
 """The share of calls at the end that must be as fast as the last ones."""
 _MARGIN = 1.25
@@ -50,8 +52,8 @@ def course_of(times_ns: NDArray[np.float64]) -> Course | None:
 
     Medians of up to 24 chunks, on a logarithmic scale. The level of the end is the lower of the medians of the last
     quarter and of the last eighth. A chunk is slow where it lies above that by 5 % and by four standard deviations of a
-    chunk, which are taken from differences of neighbours, so that a step does not count as noise. The warm-up ends with
-    the last slow chunk up to which most chunks were slow.
+    chunk, which are taken from second differences, so that neither a step nor a steady fall counts as noise. The
+    warm-up ends with the last slow chunk up to which most chunks were slow, unless the calls after it still get faster.
 
     Args:
         times_ns: Time per call in the order of calls, all above 0.
@@ -59,21 +61,36 @@ def course_of(times_ns: NDArray[np.float64]) -> Course | None:
     calls = times_ns.size
     if calls < FEWEST_JUDGED:
         return None
-    parts = np.array_split(np.log(times_ns), min(_MOST_CHUNKS, calls // _FEWEST_IN_CHUNK))
+    logarithms = np.log(times_ns)
+    parts = np.array_split(logarithms, min(_MOST_CHUNKS, calls // _FEWEST_IN_CHUNK))
     levels = np.array([np.median(part) for part in parts])
     end = min(_end(levels, _TAIL), _end(levels, _TAIL / 2))
-    noise = _NORMAL_MAD * float(np.median(np.abs(np.diff(levels)))) / math.sqrt(2)
-    limit = end + max(math.log1p(_MATTERS), _NOISE * noise)
+    noise = _NORMAL_MAD * float(np.median(np.abs(np.diff(levels, n=2)))) / math.sqrt(6)
+    above = max(math.log1p(_MATTERS), _NOISE * noise)
     slow = [
         number
         for number in range(len(parts))
-        if levels[number] > limit and float(np.median(levels[: number + 1])) > limit
+        if levels[number] > end + above and float(np.median(levels[: number + 1])) > end + above
     ]
-    if not slow:
-        return Course(0, 0.0)
-    after = sum(part.size for part in parts[: slow[-1] + 1])
-    slower = math.expm1(float(np.median(levels[: slow[-1] + 1])) - end)
-    return Course(after if after <= (1 - _TAIL) * calls else None, slower)
+    chunks = slow[-1] + 1 if slow else 0
+    after = sum(part.size for part in parts[:chunks])
+    slower = math.expm1(float(np.median(levels[:chunks])) - end) if slow else 0.0
+    is_steady = after <= (1 - _TAIL) * calls and not _falls(logarithms[after:], above)
+    return Course(after if is_steady else None, slower)
+
+
+def _falls(times: NDArray[np.float64], above: float) -> bool:
+    """Whether the calls after the last slow chunk go on to get faster.
+
+    All of them lie within ``above`` of the end, however slowly calls get faster. So what falls in a straight line falls
+    by half of that from the first half of these calls to the second, and what comes to rest by less.
+
+    Args:
+        times: Logarithms of the times of these calls.
+        above: By how much a chunk must exceed the end to be slow, as a logarithm.
+    """
+    first, second = np.array_split(times, 2)
+    return float(np.median(first) - np.median(second)) > _STILL_FALLS * above
 
 
 def calls_of_later_launches(after: int) -> int:

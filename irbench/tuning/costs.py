@@ -68,7 +68,9 @@ def _round_s(row: RowCost, samples: int, timing: Timing) -> float:
 def _warm_up_s(row: RowCost, timing: Timing) -> float:
     """Return what a warm-up takes; where its calls are long, each that is in flight is made once."""
     fewest_s = max(timing.min_calls, 2 * row.in_flight) * row.completion_s
-    return max(timing.warm_up, fewest_s if fewest_s < _LONG_WARM_UP_S else row.in_flight * row.completion_s)
+    if fewest_s >= _LONG_WARM_UP_S:
+        fewest_s = row.in_flight * row.completion_s
+    return max(timing.warm_up, timing.warm_up_calls * row.completion_s, fewest_s)
 
 
 def confirmation_s(rows: Sequence[RowCost], timing: Timing, launches: int) -> float:

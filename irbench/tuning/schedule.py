@@ -19,7 +19,7 @@ from irbench.tuning.costs import ConfirmationPlan, LaunchCosts, launch_s
 from irbench.tuning.search import Known, finalists, propose
 from irbench.tuning.space import SearchSpace
 
-__all__ = ["ENOUGH_TRIED", "SEARCH", "SearchSchedule", "confirmation_timing"]
+__all__ = ["ENOUGH_TRIED", "SEARCH", "SearchSchedule", "confirmation_timing", "with_asked"]
 
 SEARCH = Timing(
     blocks=2, max_blocks=2, min_blocks=2, most_blocks=2, burn_in_blocks=0,
@@ -48,6 +48,14 @@ def confirmation_timing(timing: Timing) -> Timing:
     the blocks.
     """
     return replace(timing, min_blocks=2)
+
+
+def with_asked(timing: Timing, asked: Timing) -> Timing:
+    """Return a protocol with what was asked of every launch: its deadline, its warm-up, and what counts as the same."""
+    timing = replace(timing, within=asked.within, deadline=asked.deadline, deadline_by=asked.deadline_by)
+    if asked.look_calls:
+        return timing
+    return replace(timing, warm_up=asked.warm_up, warm_up_calls=asked.warm_up_calls, look_calls=0)
 
 
 class SearchSchedule:

@@ -96,6 +96,7 @@ def _is_profile(run: ProfiledRun) -> bool:
 
 
 _SOUND: Mapping[str, Check] = {
+    "prepare": lambda prepared: math.isfinite(prepared.first_inference_s) and prepared.first_inference_s >= 0,
     "warm_up": _is_warm_up,
     "take_round": _is_round,
     "take_share": lambda share: _are_times(share.times_ns, columns=2),

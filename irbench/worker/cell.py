@@ -56,10 +56,12 @@ class Prepared:
     Attributes:
         effective: What the runtime read back.
         outputs: The answers of each slot to the first sample; empty when they were not asked for.
+        first_inference_s: How long the first inference took, in seconds; it may have been slower than others are.
     """
 
     effective: Mapping[str, Scalar]
     outputs: tuple[tuple[Array, ...], ...]
+    first_inference_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class CellHost:
         answers = self._given((first, *_answer_all(self._slots[1:], self._feeds[1:]))) if with_outputs else ()
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
-        return Prepared(effective, answers)
+        return Prepared(effective, answers, self._first_inference_s)
 
     def _compile(self, artifact: Artifact) -> Session:
         """Return the session that this host holds."""
@@ -150,8 +152,8 @@ class CellHost:
         assert self._driver is not None
         if self._other_feeds:
             self._meet_shape()
-        first_s = self._phases.durations_ns["first_inference"] / 1e9
-        calls = self._fewest if self._fewest * first_s <= asked.most_s * len(self._slots) else len(self._slots)
+        fewest_s = self._fewest * self._first_inference_s
+        calls = self._fewest if fewest_s <= asked.most_s * len(self._slots) else len(self._slots)
         with self._phases("warm_up"):
             warming = Warming(self._driver, len(self._slots), self._task.timing, asked)
             window = warming.run(calls)
@@ -254,6 +256,10 @@ class CellHost:
         if self._turns:
             return make_turning_driver(self._slots, self._turns, calls_per_sample)
         return make_driver(self._slots, self._feeds, self._task.cell.io, calls_per_sample)
+
+    @property
+    def _first_inference_s(self) -> float:
+        return self._phases.durations_ns["first_inference"] / 1e9
 
     @property
     def _io_of_slots(self) -> Io:

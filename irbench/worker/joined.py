@@ -30,7 +30,8 @@ def joined_prepared(prepared: Sequence[Prepared]) -> Prepared:
         found = dict.fromkeys(str(own.effective.get(name)) for own in prepared)
         if len(found) > 1:
             raise CallFailed(f"Its instances differ in {name}: {', '.join(found)}.", exit_code=ExitCode.FAILED_CELL)
-    return Prepared(prepared[0].effective, tuple(answer for own in prepared for answer in own.outputs))
+    answers = tuple(answer for own in prepared for answer in own.outputs)
+    return Prepared(prepared[0].effective, answers, max(own.first_inference_s for own in prepared))
 
 
 def joined_warmed(warmed: Sequence[Warmed]) -> Warmed:

@@ -66,7 +66,7 @@ class Warming:
         least = max(self.timing.warm_up_calls, self.asked.calls)
         in_time = int(min(self._calls_in(self.timing.warm_up, window), self.asked.most_calls))
         if max(in_time, least - self._calls) > 0:
-            window = self._drive(max(fewest, in_time, least - self._calls))
+            window = self._drive(max(fewest, in_time, least - self._calls - self.streams))
         self._least_s = self._watch.elapsed_s
         if self._is_worth_looking(window):
             window = self._look(fewest, window)

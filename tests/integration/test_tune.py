@@ -12,6 +12,7 @@ from front_door import Called, irbench
 
 import irbench as api
 from irbench.runner import block
+from irbench.store import Store
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
@@ -79,6 +80,20 @@ def test_the_confirmation_is_a_plan_with_its_rows(tuned: Called, results: Path, 
     assert irbench("plan", "from", run, "-o", written, "--results", results).code == 0
     expanded = irbench("plan", "expand", written)
     assert expanded.code == 0, expanded.err
+
+
+def test_every_launch_of_a_search_and_its_confirmation_warms_up_as_was_asked(model: Path, tmp_path: Path):
+    called = tune(
+        model, "--batch", "1", "--streams", "1", "--set", "fake-b.call_us=500", "--warmup", "40",
+        "--budget", "20s", "--results", tmp_path,
+    )  # fmt: skip
+    assert called.code == 0, called.err
+    store = Store(tmp_path)
+    runs = [store.find(called.document[name]) for name in ("search_run", "confirmation_run")]
+    warm_ups = [own.warm_up for run in runs for record in store.launches(run) for own in record.cells]
+    assert {own.calls for own in warm_ups if own is not None} == {40}
+    command = called.document["command"]
+    assert command[command.index("--warmup") + 1] == "40"
 
 
 @pytest.fixture

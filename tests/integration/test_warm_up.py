@@ -33,6 +33,14 @@ def run_cold(model: Path, *arguments: object, call_us: int = CALL_US) -> Called:
     )  # fmt: skip
 
 
+def calls_of_warm_ups(called: Called, row: str, results: Path) -> list[int]:
+    """Return how many calls each launch of a row made to warm up."""
+    store = Store(results)
+    launches = store.launches(store.find(called.document["run_id"]))
+    warm_ups = [own.warm_up for record in launches for own in record.cells if own.cell == cell(called, row)["id"]]
+    return [own.calls for own in warm_ups if own is not None]
+
+
 def warnings(called: Called) -> dict[str, dict[str, object]]:
     return {warning["code"]: warning["facts"] for warning in called.document["groups"][0]["warnings"]}
 
@@ -46,13 +54,18 @@ def test_a_backend_that_is_slow_for_200_calls_and_faster_afterwards_is_called_fa
     assert speedup["verdict"] == "faster"
     assert speedup["value"] == pytest.approx(1.25, rel=1e-3)
     assert speedup["all_blocks_value"] == pytest.approx(1.25, rel=1e-3)
-    warm_ups = [
-        own.warm_up
-        for record in Store(tmp_path).launches(Store(tmp_path).find(called.document["run_id"]))
-        for own in record.cells
-        if own.cell == cell(called, "fake-b")["id"]
-    ]
-    assert all(own is not None and own.calls > COLD_CALLS for own in warm_ups)
+    assert all(calls > COLD_CALLS for calls in calls_of_warm_ups(called, "fake-b", tmp_path))
+
+
+@pytest.mark.ci
+def test_a_warm_up_of_given_calls_makes_these_and_no_more(model: Path, tmp_path: Path) -> None:
+    """Although more of them fit into the time of the protocol."""
+    called = irbench(
+        "run", model, "--backends", "fake-a", "--set", "fake-a.call_us=500", "--warmup", "10", "--quick",
+        "--format", "json", "--results", tmp_path,
+    )  # fmt: skip
+    assert called.code == 0, called.err
+    assert calls_of_warm_ups(called, "fake-a", tmp_path) == [10, 10, 10]
 
 
 @pytest.mark.ci

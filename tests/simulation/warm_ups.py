@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from irbench.spec import Timing
 from irbench.stats.warm_up import Course, calls_of_later_launches, course_of
 
-__all__ = ["COLD", "WARM", "Looked", "Rule", "as_table", "kept", "looks"]
+__all__ = ["COLD", "DISTURBED", "WARM", "Looked", "Rule", "as_table", "kept", "looks"]
 
 Times = NDArray[np.float64]
 Rule = Callable[[Times], Course | None]
@@ -73,8 +74,12 @@ def _step(calls_cold: int, factor: float) -> Callable[[int], Times]:
     return lambda calls: np.where(np.arange(calls) < calls_cold, factor, 1.0)
 
 
-def _ramp(scale: float, factor: float) -> Callable[[int], Times]:
+def _exponential(scale: float, factor: float) -> Callable[[int], Times]:
     return lambda calls: 1 + (factor - 1) * np.exp(-np.arange(calls) / scale)
+
+
+def _line(calls_cold: int, factor: float) -> Callable[[int], Times]:
+    return lambda calls: np.maximum(1, factor - (factor - 1) * np.arange(calls) / calls_cold)
 
 
 WARM: Mapping[str, _Regime] = {
@@ -95,10 +100,22 @@ COLD: Mapping[str, _Regime] = {
     "the same, scatters by 5 %": _Regime(_noisy, _step(280, 1.25)),
     "step after 200 calls, 3.75x, bursts": _Regime(_bursts, _step(200, 3.75)),
     "step after 200 calls, heavy tails": _Regime(_heavy_tails, _step(200, 1.25)),
-    "ramp over 20 calls, 2x": _Regime(_quiet, _ramp(20, 2.0)),
-    "ramp over 60 calls, 2x": _Regime(_quiet, _ramp(60, 2.0)),
+    **{
+        f"exponential of {scale:,} calls, 2x": _Regime(_quiet, _exponential(scale, 2.0))
+        for scale in (20, 60, 100, 200, 400, 2000)
+    },
+    "exponential of 200 calls, 1.3x": _Regime(_quiet, _exponential(200, 1.3)),
+    "straight line over 500 calls, 2x": _Regime(_quiet, _line(500, 2.0)),
+    "straight line over 1,000 calls, 2x": _Regime(_quiet, _line(1000, 2.0)),
+    "the same over 500 calls, scatters by 5 %": _Regime(_noisy, _line(500, 2.0)),
 }
 """Processes that are not."""
+DISTURBED: Mapping[str, _Regime] = {
+    f"exponential of {scale} calls, 2x, {name}": _Regime(noise, _exponential(scale, 2.0))
+    for scale in (100, 400)
+    for name, noise in (("scatters by 5 %", _noisy), ("bursts", _bursts))
+}
+"""Processes that are not either, and whose slow end drowns in what disturbs them: nothing is promised of these."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +126,7 @@ class Looked:
         early: The share of which later launches would begin their blocks before they are warm.
         late: The share that was said to be cold for half as many calls again as it was, and 24 more at least.
         unsteady: The share that was not steady when the look had to end.
-        calls: The median of calls for which later launches warm up.
+        calls: The median of calls for which later launches warm up, of the others; not a number where there are none.
     """
 
     early: float
@@ -155,8 +172,9 @@ def _look(times: Times, rule: Rule) -> int | None:
 def as_table(runs: int) -> str:
     """Return the table of all regimes in Markdown."""
     lines = ["| process | too early | too late | not steady | calls |", "| --- | ---: | ---: | ---: | ---: |"]
-    for name, regime in {**WARM, **COLD}.items():
+    for name, regime in {**WARM, **COLD, **DISTURBED}.items():
         found = looks(regime, runs)
-        figures = f"{found.early:.3f} | {found.late:.3f} | {found.unsteady:.3f} | {found.calls:.0f}"
+        calls = "" if math.isnan(found.calls) else f"{found.calls:.0f}"
+        figures = f"{found.early:.3f} | {found.late:.3f} | {found.unsteady:.3f} | {calls}"
         lines.append(f"| {name} | {figures} |")
     return "\n".join(lines)

@@ -22,6 +22,7 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.system import host
 from irbench.tuning.flip_map import CONDITION, Pair, conditions, flip_of, pair_under, ranked, share_s
+from irbench.tuning.schedule import with_asked
 from irbench.tuning.report import Alternative, Condition, Flip, NotMeasured, TunedSetting, TuningReport
 
 __all__ = ["FlipMapMeans", "with_flips"]
@@ -162,13 +163,8 @@ class _FlipMap:
 
     def _request(self, condition: Condition, request: RunRequest, share: float) -> RunRequest:
         run, text = self._asked.run, condition_text(condition)
-        timing = dataclasses.replace(
-            CONDITION,
-            within=request.timing.within,
-            deadline=request.timing.deadline,
-            deadline_by=request.timing.deadline_by,
-            busy_processors=self._cpus[-1:] if condition.axis == "neighbour" else (),
-        )
+        busy = self._cpus[-1:] if condition.axis == "neighbour" else ()
+        timing = dataclasses.replace(with_asked(CONDITION, request.timing), busy_processors=busy)
         origin = f"flip map of {self._report.confirmation_run}: {text}"
         return dataclasses.replace(
             request,

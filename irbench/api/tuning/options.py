@@ -44,6 +44,7 @@ class TuneKeywords(TypedDict, total=False):
     seed: int | None
     within: str | float | None
     deadline: str | float | timedelta | None
+    warmup: str | int | timedelta | None
     no_lock: bool | None
     results: str | PathLike[str] | None
     name: str | None

@@ -145,6 +145,8 @@ def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
         yield "--cpus", ",".join(map(str, run.cpus))
     if run.io != "copy":
         yield "--io", run.io
+    if run.warmup is not None:
+        yield "--warmup", str(run.warmup)
     if run.seed:
         yield "--seed", str(run.seed)
     for module in run.imports:

@@ -41,7 +41,7 @@ from irbench.system import host
 from irbench.tuning.costs import ConfirmationPlan
 from irbench.tuning.evidence import search_notes, whole_search_s, with_one_budget
 from irbench.tuning.report import TunedSetting, TuningReport
-from irbench.tuning.schedule import SEARCH, SearchSchedule, confirmation_timing
+from irbench.tuning.schedule import SEARCH, SearchSchedule, confirmation_timing, with_asked
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -209,11 +209,9 @@ class _Tuner:
         rows, options = self._rows, self._options
         defaults = [cell.id for cell in rows.defaults]
         kept = with_rows(rows.planned, {*rows.space.ids, *defaults})
-        asked = rows.request.timing
-        timing = replace(SEARCH, within=asked.within, deadline=asked.deadline, deadline_by=asked.deadline_by)
         request = replace(
             rows.request,
-            timing=timing,
+            timing=with_asked(SEARCH, rows.request.timing),
             budget_s=options.budget_s,
             is_part_of=SEARCH_RUN,
             name=f"{options.run.name} search".strip() if options.run.name else "",

@@ -66,6 +66,7 @@ Examples:
     help="Time limit for each comparison; one that stays undecided is repeated twice, each time with twice as much.",
 )
 @measuring.DEADLINE
+@measuring.WARM_UP
 @measuring.NO_LOCK
 @REPORT_FORMAT
 @OUTPUT

@@ -93,6 +93,7 @@ def _tried(
 @measuring.SEED
 @measuring.WITHIN
 @measuring.DEADLINE
+@measuring.WARM_UP
 @measuring.NO_LOCK
 @measuring.NAME
 @measuring.NOTE

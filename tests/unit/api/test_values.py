@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from irbench.api import values
+from irbench.spec import WarmUpLength
 
 
 @pytest.mark.parametrize(
@@ -93,3 +96,11 @@ def test_a_filter_that_found_nothing_is_not_the_default(read: Callable[[Any], An
 def test_any_other_value_is_refused(read: Callable[[Any], Any], wrong: Any):
     with pytest.raises((TypeError, ValueError)):
         read(wrong)
+
+
+@given(
+    st.floats(min_value=1e-9, max_value=864e6).map(lambda seconds: WarmUpLength(seconds=seconds))
+    | st.integers(min_value=1, max_value=10**6).map(lambda calls: WarmUpLength(calls=calls))
+)
+def test_the_length_of_a_warm_up_is_the_same_when_its_text_is_read_again(length: WarmUpLength) -> None:
+    assert values.warm_up(str(length)) == length

@@ -27,6 +27,11 @@ def test_a_tail_of_slow_calls_is_given_the_time_that_it_takes(tmp_path: Path, cr
     assert crews[0].allowed_s["slow", "tail"] >= DEADLINE_S + 2 * 1000 * CALL_NS["slow"] / 1e9
 
 
+def test_a_warm_up_of_given_calls_is_given_the_time_that_they_take(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
+    one(tmp_path, "slow", warm_up=0.0, warm_up_calls=500, look_calls=0, budget=1e6).measure()
+    assert crews[0].allowed_s["slow", "warm_up"] >= DEADLINE_S + 2 * 500 * CALL_NS["slow"] / 1e9
+
+
 def test_a_launch_without_a_tail_asks_for_none(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
     record, _ = one(tmp_path, "slow").measure()
     assert record.cells[0].tail_ns.size == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import launches
 import pytest
 
@@ -28,6 +30,16 @@ def test_a_confirmation_with_a_batch_of_16_takes_a_third_of_five_minutes():
 def test_launches_after_the_first_start_side_by_side():
     rows = [BATCH_1] * 4
     assert launch_s(rows, SEARCH, verifies=False) < launch_s(rows, SEARCH, verifies=True) - 1
+
+
+def test_a_warm_up_of_given_calls_takes_these_calls_in_each_launch():
+    plain = Timing(look_calls=0)
+    longer_s = [
+        launch_s([BATCH_1] * 2, replace(plain, warm_up=0.0, warm_up_calls=200), verifies=verifies)
+        - launch_s([BATCH_1] * 2, plain, verifies=verifies)
+        for verifies in (True, False)
+    ]
+    assert longer_s == [pytest.approx(2 * (200 * 0.035 - 0.3))] * 2
 
 
 def cell(name: str, backend: str, batch: int = 1, **load: int) -> Cell:

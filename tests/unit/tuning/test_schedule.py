@@ -12,7 +12,7 @@ from irbench.record import LaunchRecord
 from irbench.spec import Cell, Goal, Group, Load, Timing
 from irbench.stats import Admission, Next, Pace
 from irbench.tuning.costs import ConfirmationPlan
-from irbench.tuning.schedule import SEARCH, SearchSchedule, confirmation_timing
+from irbench.tuning.schedule import SEARCH, SearchSchedule, confirmation_timing, with_asked
 from irbench.tuning.space import SearchSpace
 
 SETTINGS = tuple(
@@ -85,3 +85,9 @@ def test_as_many_of_the_best_are_confirmed_as_the_rest_of_the_time_allows():
     following(search, records)
     assert len(search.affordable(3, 1000.0)) == 3
     assert len(search.affordable(3, 1.0)) == 1
+
+
+def test_launches_of_a_search_warm_up_for_as_long_as_was_asked_and_otherwise_briefly():
+    assert with_asked(SEARCH, Timing(within=0.05, deadline=7)) == replace(SEARCH, within=0.05, deadline=7)
+    asked = with_asked(SEARCH, Timing(warm_up=0.0, warm_up_calls=900, look_calls=0))
+    assert (asked.warm_up, asked.warm_up_calls, asked.look_calls) == (0.0, 900, 0)

@@ -10,7 +10,7 @@ import pytest
 
 from irbench.record import Evidence, PacedRun, Round, Sustained
 from irbench.worker.answer_types import check_of_method
-from irbench.worker.cell import Warmed
+from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.instance import Share
 from irbench.worker.profiling import ProfiledRun
 from irbench.worker.soak import SoakBlock
@@ -24,6 +24,7 @@ PACED = PacedRun(10, 1, TIMES - 1, TIMES)
 SHARE = Share(np.ones((3, 2), np.int64), EVIDENCE)
 BLOCK = SoakBlock(3, 9, 3, None)
 SOUND: dict[str, Any] = {
+    "prepare": Prepared({}, (), 0.5),
     "take_round": ROUND,
     "tail": TIMES,
     "warm_up": WARMED,
@@ -53,6 +54,8 @@ def test_what_a_host_returns_is_taken(method: str) -> None:
         ("tail", np.zeros((3, 3, 3), "U4")),
         ("tail", NO_TIMES),
         ("tail", np.array(1, np.int64)),
+        ("prepare", Prepared({}, (), float("inf"))),
+        ("prepare", Prepared({}, (), -1.0)),
         ("warm_up", replace(WARMED, call_ns=float("nan"))),
         ("warm_up", replace(WARMED, completion_ns=0.0)),
         ("warm_up", replace(WARMED, calls_per_sample=0)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,8 @@ def prepared(answer: float, **effective: str) -> Prepared:
 def test_the_answers_of_every_process_are_kept() -> None:
     joined = JOINED["prepare"]([prepared(1), prepared(2)])
     assert [float(outputs[0][0]) for outputs in joined.outputs] == [1, 2]
+    slow, slower = (replace(prepared(1), first_inference_s=seconds) for seconds in (1.0, 2.0))
+    assert JOINED["prepare"]([slow, slower]).first_inference_s == 2.0
     assert JOINED["answer_again"]([((1,), (2,)), ((3,),)]) == ((1,), (2,), (3,))
 
 
