@@ -70,7 +70,9 @@ def test_a_busy_machine_has_a_winner_as_loaded_as_it_was(tmp_path, monkeypatch):
     called = run(tmp_path)
     assert called.code == 0, called.err
     said = headline(called)
-    assert "fake-a is fastest on this busy machine: 3.40x its nearest rival fake-b by time per inference; " in said
+    assert (
+        "fake-a is fastest on this busy machine: 3.40x its nearest rival fake-b by time per inference [3.40, " in said
+    )
     assert re.search(r"; (\d+) of \1 blocks were disturbed, so a quiet machine may differ$", said)
     assert "compared by time per inference" in " ".join(called.out.split())
     assert "few-clean-blocks" not in called.out  # the headline says it

@@ -29,8 +29,8 @@ _OF_TABLES = {
     "preview": "Whether there are too few launches for intervals.",
     "condition": "busy where all that the table says is of the machine as loaded as it was; null elsewhere.",
     "blocks_measured": "Blocks of the table, in all launches.",
-    "blocks_disturbed": "How many of them something outside disturbed, whether they count or not; null in older documents.",
-    "no_winner": "Why no row is called the fastest, for example preview, undecided or busy; null where one is, or none is compared.",
+    "blocks_disturbed": "How many of them something outside disturbed; null in older documents.",
+    "no_winner": "Why no row is the fastest, for example undecided or busy; null where one is, or none is compared.",
 }
 _OF_ROWS = {
     "label": "What the table calls the row; unique in its table.",
