@@ -7,13 +7,16 @@ work as it is, so that the interval of the claim has to hold it; one that is tie
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import click
 
@@ -24,7 +27,7 @@ from irbench.onnx.probe_graph import matmul
 from irbench.result import GroupResult
 from irbench.store import decode_document
 
-__all__ = ["main"]
+__all__ = ["Outcome", "faults", "main", "outcome_of"]
 
 _RATIO, _CALL_US = 1.05, 21_000
 """How many times as fast the second backend is, and how much work a call of the first one is."""
@@ -42,15 +45,41 @@ while True:
     time.sleep(pauses or (0.002 if beacon else 0))
 """
 """Works and pauses by turns, on one processor; with a beacon only while that was touched a moment ago."""
-_NEIGHBOURS: Mapping[str, tuple[float, float, float, bool]] = {
-    "bursts of 0.3 s, 43 %": (0.3, 0.4, 0.0, False),
-    "bursts of 0.3 s, 70 %": (0.3, 0.13, 0.0, False),
-    "bursts of 20 ms, 43 %": (0.02, 0.027, 0.0, False),
-    "all the time": (1.0, 0.0, 0.0, False),
-    "more and more": (0.1, 0.2, 0.05, False),
-    "only in one row's turn": (0.05, 0.0, 0.0, True),
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Another program.
+
+    Attributes:
+        works_s: Seconds of work.
+        pauses_s: Of pauses.
+        grows: Growth of the work in each second.
+        is_tied: Whether it works only while the first backend runs.
+        least_decided: In which share of the runs beside it 5 % are told apart, or its being tied is found, at least:
+            none where intervals are wider than 5 % in simulations.
+    """
+
+    works_s: float
+    pauses_s: float
+    grows: float = 0.0
+    is_tied: bool = False
+    least_decided: float = 0.0
+
+
+_NEIGHBOURS: Mapping[str, Neighbour] = {
+    "bursts of 0.3 s, 43 %": Neighbour(0.3, 0.4),
+    "bursts of 0.3 s, 70 %": Neighbour(0.3, 0.13),
+    "bursts of 20 ms, 43 %": Neighbour(0.02, 0.027),
+    "all the time": Neighbour(1.0, 0.0, least_decided=0.5),
+    "more and more": Neighbour(0.1, 0.2, 0.05),
+    "only in one row's turn": Neighbour(0.05, 0.0, is_tied=True, least_decided=0.5),
 }
-"""Seconds of work, of pauses, growth of the work in each second, and whether it is tied to the first backend."""
+Outcome: TypeAlias = Literal["wrong", "decided", "open", "no interval"]
+_WITH_INTERVALS = 0.8
+"""The share of runs beside a load that is not tied that have an interval, at least."""
+_PROMISED, _UNLIKELY = 0.05, 0.05
+"""How many claims may be wrong, and how improbable more wrong ones are than a run may have."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -59,22 +88,26 @@ _NEIGHBOURS: Mapping[str, tuple[float, float, float, bool]] = {
 def main(runs: int, only: Sequence[str]) -> None:
     """Start real neighbours, and hold what irbench claims beside them against a known ratio.
 
-    Exits with 1 where more than one run in five claims what is wrong, and with 2 where the backends are not installed.
+    Exits with 1 where more claims are wrong than 95 % intervals explain, or too little is claimed at all, and with 2
+    where the backends are not installed.
     """
     if not known_speed.is_installed():
         click.echo("The backends of known speed are not installed here; call: make bench-busy", err=True)
         sys.exit(ExitCode.USAGE)
-    wrong = 0
-    click.echo("| neighbour | claim | speedup | disturbed | right |\n| --- | --- | --- | ---: | --- |")
+    found: dict[str, list[Outcome]] = {}
+    click.echo("| neighbour | claim | speedup | disturbed | outcome |\n| --- | --- | --- | ---: | --- |")
     with tempfile.TemporaryDirectory(prefix="irbench-busy-") as folder:
         bench = Workbench(Path(folder), quick=False)
         for name in only or _NEIGHBOURS:
             for seed in range(1, runs + 1):
                 table = _measured(bench, name, seed)
-                is_right = _is_right(table, is_tied=_NEIGHBOURS[name][3])
-                wrong += not is_right
-                click.echo(f"| {name} | {_claim(table)} | {'yes' if is_right else 'NO'} |")
-    sys.exit(ExitCode.DIFFERENT if 5 * wrong > runs * len(only or _NEIGHBOURS) else ExitCode.OK)
+                outcome = outcome_of(table, is_tied=_NEIGHBOURS[name].is_tied)
+                found.setdefault(name, []).append(outcome)
+                click.echo(f"| {name} | {_claim(table)} | {outcome} |")
+    problems = list(faults(found))
+    for problem in problems:
+        click.echo(problem, err=True)
+    sys.exit(ExitCode.DIFFERENT if problems else ExitCode.OK)
 
 
 def _measured(bench: Workbench, name: str, seed: int) -> GroupResult:
@@ -96,8 +129,9 @@ def _measured(bench: Workbench, name: str, seed: int) -> GroupResult:
 
 @contextmanager
 def _neighbour(name: str, beacon: Path, processor: int) -> Iterator[None]:
-    works_s, pauses_s, grows, is_tied = _NEIGHBOURS[name]
-    asked = (works_s, pauses_s, grows, beacon if is_tied else "", processor)
+    neighbour = _NEIGHBOURS[name]
+    beside = beacon if neighbour.is_tied else ""
+    asked = (neighbour.works_s, neighbour.pauses_s, neighbour.grows, beside, processor)
     started = subprocess.Popen([sys.executable, "-c", _NEIGHBOUR, *map(str, asked)])
     try:
         yield
@@ -106,12 +140,44 @@ def _neighbour(name: str, beacon: Path, processor: int) -> Iterator[None]:
         started.wait()
 
 
-def _is_right(table: GroupResult, *, is_tied: bool) -> bool:
-    """Whether a table claims nothing wrong: it may leave a ratio undecided, and must where the load is tied."""
+def outcome_of(table: GroupResult, *, is_tied: bool) -> Outcome:
+    """Return what a table claims: it may leave a ratio open, and must where the load is tied."""
     speedup = next(row.speedup for row in table.cells if row.speedup is not None)
+    is_claimed = table.winner is not None or speedup.verdict in ("faster", "slower", "same")
     if is_tied:
-        return table.winner is None
-    return speedup.low is None or speedup.high is None or speedup.low <= _RATIO <= speedup.high
+        is_found = table.lead is not None and table.lead.reason == "uneven-load"
+        return "wrong" if is_claimed else "decided" if is_found else "open"
+    if speedup.low is None or speedup.high is None:
+        return "wrong" if is_claimed else "no interval"
+    if not speedup.low <= _RATIO <= speedup.high:
+        return "wrong"
+    return "decided" if speedup.verdict == "faster" else "open"
+
+
+def faults(found: Mapping[str, Sequence[Outcome]]) -> Iterator[str]:
+    """Yield what speaks against a benchmark's runs, by neighbour: too many wrong claims, or too few at all."""
+    for is_tied in (False, True):
+        runs = [out for name, seen in found.items() if _NEIGHBOURS[name].is_tied == is_tied for out in seen]
+        yield from _too_many_wrong(runs, "a load that is tied" if is_tied else "a load that is not tied")
+        if not is_tied and runs.count("no interval") > (1 - _WITH_INTERVALS) * len(runs):
+            yield f"{runs.count('no interval')} of {len(runs)} runs beside a load that is not tied have no interval."
+    for name, seen in found.items():
+        if seen.count("decided") < _NEIGHBOURS[name].least_decided * len(seen):
+            yield f"Only {seen.count('decided')} of {len(seen)} runs beside {name!r} are decided."
+
+
+def _too_many_wrong(runs: Sequence[Outcome], beside: str) -> Iterator[str]:
+    claimed, wrong = len(runs) - runs.count("no interval"), runs.count("wrong")
+    if wrong and _as_many(wrong, claimed) < _UNLIKELY:
+        yield f"{wrong} of {claimed} claims beside {beside} are wrong: more than 95 % intervals explain."
+
+
+def _as_many(wrong: int, claimed: int) -> float:
+    """Return how probable so many wrong claims or more are, if each is wrong as often as is promised."""
+    return sum(
+        math.comb(claimed, count) * _PROMISED**count * (1 - _PROMISED) ** (claimed - count)
+        for count in range(wrong, claimed + 1)
+    )
 
 
 def _claim(table: GroupResult) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -107,7 +108,8 @@ class AgreementElsewhere:
     Attributes:
         drawn: What they are drawn from.
         samples: How many.
-        error: As :attr:`Agreement.error`; ``None`` where the answers cannot be compared, as some are not finite.
+        error: As :attr:`Agreement.error`; ``None`` where the answers cannot be compared, as some are finite in one
+            precision alone: no loss is larger.
     """
 
     drawn: Distribution
@@ -161,9 +163,12 @@ class Agreement:
 
     @property
     def worst_elsewhere(self) -> AgreementElsewhere | None:
-        """The other distribution on which it errs most; ``None`` where none could be compared."""
-        known = [(other.error.max_rel, other) for other in self.elsewhere if other.error is not None]
-        return max(known, key=lambda pair: pair[0])[1] if known else None
+        """The other distribution on which it errs most: first one whose answers are not finite in one precision."""
+
+        def loss(other: AgreementElsewhere) -> float:
+            return math.inf if other.error is None else other.error.max_rel
+
+        return max(self.elsewhere, key=loss, default=None)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from launches import MS, block, launch, measured, streamed, synchronous
 from irbench.record import LaunchRecord
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.registry import FORMATS
-from irbench.result import CellResult, RunDocument, Spans
+from irbench.result import CellResult, Lead, RunDocument, Spans, Speedup, Winner
 from irbench.store import Store
 
 TIMING = {"burn_in_blocks": 1, "min_blocks": 2}
@@ -54,6 +54,25 @@ def stored_run(root: Path, *, name: str = "", launches: int = 2) -> ExportedRun:
 def run_of(found: RunDocument, number: int = 0) -> ExportedRun:
     """Return a run whose raw times are in its document, or are not read."""
     return ExportedRun.of(replace(found, run_id=f"{RUN_ID[:-1]}{number}"), Path("/nowhere"))
+
+
+def busy_run() -> ExportedRun:
+    """Return a run with a winner on a busy machine: 30 of its 30 blocks were disturbed."""
+    slower = cell("ort", 64.0, speedup=Speedup(0.58, 0.57, 0.59, "slower", True, 0.58))
+    fastest = cell("openvino", 37.0)
+    lead = Lead(fastest.id, slower.id, 1.7, 1.6, 1.8, 6, condition="busy")
+    table = group(
+        fastest,
+        slower,
+        baseline=fastest.id,
+        winner=Winner(fastest.id, slower.id, 1.7, 1.6, 1.8, "busy"),
+        lead=lead,
+        condition="busy",
+        blocks_measured=30,
+        blocks_disturbed=30,
+        blocks_excluded=0,
+    )
+    return run_of(document(table), 4)
 
 
 def two_tables() -> ExportedRun:

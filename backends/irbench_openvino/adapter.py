@@ -18,6 +18,7 @@ from irbench.spi import (
     ProfiledSession,
     Refusal,
     Session,
+    Usage,
     UsedModel,
     install_command,
 )
@@ -140,7 +141,7 @@ class OpenVinoBackend:
             compiled = core.compile_model(model, target, without_streams(wanted))
         return int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
-    def usage(self, model: UsedModel, load: Load, device: str) -> str:
+    def usage(self, model: UsedModel, load: Load, device: str) -> Usage:
         """Return how OpenVINO is called for a load."""
         return usage(model, load, _DEVICES[device])
 

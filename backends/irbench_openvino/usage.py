@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from irbench.spec import Load
-from irbench.spi import UsedModel
+from irbench.spi import Usage, UsedModel
 from irbench_openvino.properties import pinned_properties
 
 __all__ = ["usage"]
 
 
-def usage(model: UsedModel, load: Load, target: str) -> str:
+def usage(model: UsedModel, load: Load, target: str) -> Usage:
     """Return Python that compiles a model and calls it.
 
     Args:
@@ -18,8 +18,8 @@ def usage(model: UsedModel, load: Load, target: str) -> str:
         target: OpenVINO's name of the device.
     """
     lines = [f"    {key!r}: {value!r}," for key, value in {**pinned_properties(load), **load.options}.items()]
-    calls = _CONCURRENT if load.streams > 1 else _SYNC
-    return "\n".join(
+    setup, call = _CONCURRENT if load.streams > 1 else _SYNC
+    compiled = "\n".join(
         (
             "import openvino",
             "",
@@ -29,20 +29,29 @@ def usage(model: UsedModel, load: Load, target: str) -> str:
             f"compiled = core.compile_model(model, {target!r}, {{",
             *lines,
             "})",
-            *(line.format(streams=load.streams) for line in calls),
         )
     )
+    return Usage(f"{compiled}\n{setup.format(streams=load.streams)}", call)
 
 
 def _shapes(model: UsedModel) -> dict[str, list[int]]:
     return {name: list(shape) for name, shape in model.shapes.items()}
 
 
-_SYNC = ("request = compiled.create_infer_request()", "outputs = request.infer(inputs)  # arrays by input name")
-_CONCURRENT = (
-    "queue = openvino.AsyncInferQueue(compiled, {streams})",
-    "queue.set_callback(lambda request, number: use(number, request.results))",
-    "for number, inputs in enumerate(batches):  # arrays by input name",
-    "    queue.start_async(inputs, number)",
-    "queue.wait_all()",
+_SYNC = (
+    """\
+request = compiled.create_infer_request()
+# inputs: arrays by input name""",
+    "outputs = request.infer(inputs)",
 )
+_CONCURRENT = (
+    """\
+queue = openvino.AsyncInferQueue(compiled, {streams})
+queue.set_callback(lambda request, number: use(number, request.results))
+# batches: of each, arrays by input name""",
+    """\
+for number, inputs in enumerate(batches):
+    queue.start_async(inputs, number)
+queue.wait_all()""",
+)
+"""What stands before the calls, and the calls."""

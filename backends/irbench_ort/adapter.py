@@ -19,6 +19,7 @@ from irbench.spi import (
     ProfiledSession,
     Refusal,
     Session,
+    Usage,
     UsedModel,
     install_command,
 )
@@ -144,7 +145,7 @@ class OrtBackend:
         }
         return session, effective
 
-    def usage(self, model: UsedModel, load: Load, device: str) -> str:
+    def usage(self, model: UsedModel, load: Load, device: str) -> Usage:
         """Return how ONNX Runtime is called for a load."""
         return usage(model, load, device, parse_options(load.options, device, load.precision))
 

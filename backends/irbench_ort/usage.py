@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irbench.spec import Load
-from irbench.spi import UsedModel
+from irbench.spi import Usage, UsedModel
 from irbench_ort.devices import providers
 from irbench_ort.options import OrtOptions
 
@@ -20,7 +20,7 @@ _LEVELS = {
 }
 
 
-def usage(model: UsedModel, load: Load, device: str, options: OrtOptions) -> str:
+def usage(model: UsedModel, load: Load, device: str, options: OrtOptions) -> Usage:
     """Return Python that makes a session and calls it.
 
     Args:
@@ -30,8 +30,9 @@ def usage(model: UsedModel, load: Load, device: str, options: OrtOptions) -> str
         options: What its options mean.
     """
     settings = (*_sizes(model), *_settings(load, options))
-    session = (*_session(model.path, providers(device, load, options.provider)), *_calls(load))
-    return "\n".join((*_imports(load), "", "options = onnxruntime.SessionOptions()", *settings, *session))
+    session = _session(model.path, providers(device, load, options.provider))
+    setup = (*_imports(load), "", "options = onnxruntime.SessionOptions()", *settings, *session, _inputs(load))
+    return Usage("\n".join(setup), "\n".join(_calls(load)))
 
 
 def _imports(load: Load) -> Iterator[str]:
@@ -62,9 +63,13 @@ def _session(model: str, asked: list[Any]) -> Iterator[str]:
     yield f"session = onnxruntime.InferenceSession({model!r}, options, providers={asked!r})"
 
 
+def _inputs(load: Load) -> str:
+    return "# inputs: arrays by input name" if load.streams == 1 else "# batches: of each, arrays by input name"
+
+
 def _calls(load: Load) -> Iterator[str]:
     if load.streams == 1:
-        yield "outputs = session.run(None, inputs)  # arrays by input name"
+        yield "outputs = session.run(None, inputs)"
         return
     yield f"with ThreadPoolExecutor({load.streams}) as callers:"
-    yield "    outputs = list(callers.map(lambda inputs: session.run(None, inputs), batches))  # arrays by input name"
+    yield "    outputs = list(callers.map(lambda inputs: session.run(None, inputs), batches))"

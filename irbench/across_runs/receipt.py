@@ -24,7 +24,7 @@ from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.graphs import MeasuredGraph, measured_graphs
 from irbench.across_runs.reading import CheckedRun
 from irbench.errors import IrbenchError
-from irbench.notices import Mark, Warn
+from irbench.notices import Mark, Warn, named_rows
 from irbench.result import CellResult, Condition, GroupResult, NoWinner
 from irbench.stats.rederive import rederive
 from irbench.system.document_damage import damage_text
@@ -270,12 +270,10 @@ def reservations_of(table: GroupResult, named: Iterable[str], launches: int | No
     """
     cells, own = {row.id for row in table.cells}, set(named)
     bearing = tuple(
-        warning
-        for warning in table.warnings
-        if not (mentioned := set(_words(warning.facts)) & cells) or mentioned & own
+        warning for warning in table.warnings if not (mentioned := named_rows(warning) & cells) or mentioned & own
     )
     marks = {row.id: row.marks for row in table.cells if row.id in own and row.marks}
-    named_in_facts = {word for warning in bearing for word in _words(warning.facts)} | marks.keys()
+    shown = marks.keys() | {cell for warning in bearing for cell in named_rows(warning)}
     return Reservations(
         no_winner=None if table.lead is None else table.lead.reason,
         launches=table.launches if launches is None else launches,
@@ -285,17 +283,8 @@ def reservations_of(table: GroupResult, named: Iterable[str], launches: int | No
         blocks_excluded=table.blocks_excluded,
         warnings=bearing,
         marks=marks,
-        rows={row.id: key_of(table, row) for row in table.cells if row.id in named_in_facts},
+        rows={row.id: key_of(table, row) for row in table.cells if row.id in shown},
     )
-
-
-def _words(facts: object) -> Iterator[str]:
-    """Yield every text among facts: rows are named by their cells' ids wherever they stand."""
-    if isinstance(facts, str):
-        yield facts
-    elif isinstance(facts, Mapping | list | tuple):
-        for item in facts.values() if isinstance(facts, Mapping) else facts:
-            yield from _words(item)
 
 
 def _claims(table: GroupResult) -> Iterator[Claim]:

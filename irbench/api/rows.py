@@ -41,8 +41,13 @@ class RunRow:
         instances: Processes that run the model side by side.
         state: ``ok``, ``mismatch``, ``failed``, ``not-applicable``, ``interrupted`` or
             ``not-measured``.
+        condition: ``busy`` where winner and verdicts are of the machine as loaded as it was; ``None`` elsewhere.
+        blocks_measured: Blocks of the table, in all launches.
+        blocks_disturbed: How many of them something outside disturbed; ``None`` in older documents.
+        no_winner: Why no row of the table is called the fastest, for example ``undecided`` or ``busy``; ``None`` where
+            one is, or none is compared.
         is_baseline: Whether speedups are relative to this row.
-        is_winner: Whether it is the fastest.
+        is_winner: Whether it is the fastest, under the condition.
         p50_ms: Median latency.
         p90_ms: 90th percentile.
         p99_ms: 99th percentile, with ``tail``.
@@ -88,6 +93,10 @@ class RunRow:
     streams: int
     instances: int
     state: str
+    condition: str | None
+    blocks_measured: int
+    blocks_disturbed: int | None
+    no_winner: str | None
     is_baseline: bool
     is_winner: bool
     p50_ms: float | None

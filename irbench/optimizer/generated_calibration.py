@@ -20,7 +20,7 @@ def calibration_note(model: str, lineage: Lineage) -> Note | None:
         return None
     worst = agreement.worst_elsewhere
     error = None if worst is None else worst.error
-    is_worse = error is not None and error.max_rel > agreement.error.max_rel
+    is_worse = worst is not None and (error is None or error.max_rel > agreement.error.max_rel)
     return Note(
         "calibrated-on-generated",
         {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE
 from irbench.reduction.report import Criterion, TensorFacts
+from irbench.spi import Usage
 
 __all__ = ["script"]
 
@@ -13,36 +14,33 @@ _TIMED_S = 5.0
 _FEWEST_CALLS, _MOST_CALLS = 11, 200
 
 
-def script(usage: str, criterion: Criterion, outputs: Sequence[TensorFacts] = (), p50_ms: float | None = None) -> str:
+def script(usage: Usage, criterion: Criterion, outputs: Sequence[TensorFacts] = (), p50_ms: float | None = None) -> str:
     """Return a program for the folder of a reduced graph.
 
     It prints the median time of a call, or how far each output is from the expected one. Where the runtime fails, it
     fails as it did.
 
     Args:
-        usage: What a backend says of how its runtime is called; its last line is the call
-            (:class:`irbench.spi.UsageWriter`).
+        usage: What a backend says of how its runtime is called, one call at a time.
         criterion: What the graph shows.
         outputs: Of the graph, where the expected ones are stored.
         p50_ms: How long a call takes; decides how many are timed.
     """
-    *setup, call = usage.splitlines()
     head = [*(["import timeit", ""] if criterion == "slower" else []), "import numpy", ""]
     given = [f'inputs = dict(numpy.load("{INPUTS_FILE}"))', ""]
     if criterion == "slower":
-        shown = _timing(call, p50_ms)
+        shown = _timing(usage.call, p50_ms)
     elif criterion == "wrong" and outputs:
-        shown = [call, *_difference(outputs)]
+        shown = [usage.call, *_difference(outputs)]
     else:
-        shown = [call]
-    return "\n".join((*head, *given, *setup, *shown))
+        shown = [usage.call]
+    return "\n".join((*head, *given, usage.setup, *shown))
 
 
 def _timing(call: str, p50_ms: float | None) -> list[str]:
-    statement, _, _comment = call.partition("  # ")
     calls = _MOST_CALLS if not p50_ms else min(_MOST_CALLS, max(_FEWEST_CALLS, round(1e3 * _TIMED_S / p50_ms)))
     return [
-        f'seconds = timeit.repeat("{statement}", number=1, repeat={calls}, globals=globals())',
+        f"seconds = timeit.repeat({call!r}, number=1, repeat={calls}, globals=globals())",
         f'print(f"median of {calls} calls: {{1e3 * numpy.median(seconds):.4g}} ms")',
     ]
 
@@ -51,13 +49,18 @@ def _difference(outputs: Sequence[TensorFacts]) -> list[str]:
     """Return lines that compare what was answered, a sequence or a mapping in the order of outputs."""
     are_numbers = all(tensor.dtype != "string" for tensor in outputs)
     shown = (
-        '    print(f"{name}: off by {numpy.where(value == right, 0, abs(value - 1.0 * right)).max()}'
-        ' of {abs(1.0 * right).max()}")'
+        """\
+        off = numpy.where(value == right, 0, abs(value - 1.0 * right)).max(initial=0)
+        print(f"{name}: off by {off} of {abs(1.0 * right).max(initial=0)}")"""
         if are_numbers
-        else '    print(f"{name}: {(value != right).sum()} of {right.size} values differ")'
+        else """\
+        print(f"{name}: {(value != right).sum()} of {right.size} values differ")"""
     )
     return [
         'answers = outputs.values() if hasattr(outputs, "values") else outputs',
-        f'for (name, right), value in zip(numpy.load("{EXPECTED_FILE}").items(), answers):',
+        f'for (name, right), value in zip(numpy.load("{EXPECTED_FILE}").items(), map(numpy.asarray, answers)):',
+        "    if value.shape != right.shape:",
+        '        print(f"{name}: shape {value.shape} instead of {right.shape}")',
+        "    else:",
         shown,
     ]

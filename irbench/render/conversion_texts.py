@@ -10,8 +10,9 @@ from irbench.render.figures import error_size
 from irbench.render.quantities import plural
 from irbench.spec import Distribution
 
-__all__ = ["agreement_lines", "distribution_text", "inputs_text"]
+__all__ = ["NOT_FINITE", "agreement_lines", "distribution_text", "inputs_text"]
 
+NOT_FINITE = "answers are not finite in one precision"
 _DISTRIBUTIONS: Mapping[str, str] = {
     "uniform": "uniform in [0, 1)",
     "symmetric": "uniform in [-1, 1)",
@@ -35,8 +36,8 @@ def agreement_lines(precision: str, agreement: Agreement) -> Iterator[str]:
         f"max abs {error_size(error.max_abs)}, {_error_text(error)}{weights}"
     )
     worst = agreement.worst_elsewhere
-    if worst is not None and worst.error is not None:
-        yield _elsewhere(worst, worst.error, len(agreement.elsewhere))
+    if worst is not None:
+        yield _elsewhere(worst, len(agreement.elsewhere))
 
 
 def inputs_text(samples: int | None, source: str) -> str:
@@ -78,10 +79,11 @@ def _calibration(agreement: Agreement) -> Iterator[str]:
         yield f"calibrated on {agreement.calibrated_on} others"
 
 
-def _elsewhere(worst: AgreementElsewhere, error: OutputError, count: int) -> str:
+def _elsewhere(worst: AgreementElsewhere, count: int) -> str:
     of = f", the worst of {count} other distributions" if count > 1 else ""
     drawn = distribution_text(worst.drawn, {})
-    return f"on {inputs_text(worst.samples, 'generated')}, {drawn}{of}: {_error_text(error)}"
+    loss = NOT_FINITE if worst.error is None else _error_text(worst.error)
+    return f"on {inputs_text(worst.samples, 'generated')}, {drawn}{of}: {loss}"
 
 
 def _error_text(error: OutputError) -> str:

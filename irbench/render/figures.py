@@ -116,11 +116,14 @@ def ratio_with_ends(value: float, ends: Ends | None, *, marks_ranges: bool = Fal
 
 
 def range_note(speedup: Speedup) -> str:
-    """Return ``, the range over 3 launches`` where the brackets before it are no interval; empty where they are."""
+    """Return ``, the range over 3 launches`` where the brackets before it are no interval; empty where they are.
+
+    Several launches without either are those of a load that is tied to turns, of which there is no interval.
+    """
     if speedup.low is not None:
         return ""
     if speedup.ends is None:
-        return ", after only one launch"
+        return ", after only one launch" if speedup.launches in (None, 1) else ""
     launches = "few launches" if speedup.launches is None else plural(speedup.launches, "launch")
     return f", the {RANGE} over {launches}"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from irbench.measure.lock import holder_text
 from irbench.notices import Facts, Note, NoteCode, Reference
 from irbench.render.context import Context
-from irbench.render.conversion_texts import distribution_text
+from irbench.render.conversion_texts import NOT_FINITE, distribution_text
 from irbench.render.device_texts import ENERGY_NOTES
 from irbench.render.figures import error_size, ratio
 from irbench.render.quantities import listing, plural
@@ -61,7 +61,8 @@ def _generated(facts: Facts, _: Context) -> str:
     names = listing(list(facts["ranges"]))
     worst = ""
     if facts["worst"] is not None:
-        worst = f", {error_size(facts['worst_max_rel'])} where they are {distribution_text(facts['worst'], {})}"
+        loss = NOT_FINITE if facts["worst_max_rel"] is None else error_size(facts["worst_max_rel"])
+        worst = f", {loss} where they are {distribution_text(facts['worst'], {})}"
     return (
         f"{facts['model']}+{facts['variant']} was calibrated on generated values of {names} ({drawn}): max err"
         f" {error_size(facts['max_rel'])} on such inputs{worst}. Calibrate on real inputs: --data"

@@ -46,6 +46,7 @@ from irbench.spi.runtime import (
     Session,
     Slot,
     StreamAdvisor,
+    Usage,
     UsageWriter,
     UsedModel,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "Slot",
     "StreamAdvisor",
     "TensorShape",
+    "Usage",
     "UsageWriter",
     "UsedModel",
     "install_command",

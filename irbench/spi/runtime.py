@@ -26,6 +26,7 @@ __all__ = [
     "Session",
     "Slot",
     "StreamAdvisor",
+    "Usage",
     "UsageWriter",
     "UsedModel",
 ]
@@ -242,15 +243,32 @@ class UsedModel:
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
+@dataclass(frozen=True)
+class Usage:
+    """Python that uses a runtime without irbench.
+
+    Attributes:
+        setup: Compiles the model.
+        call: Calls it, in statements. With one stream it is one call: it reads ``inputs``, arrays by input name, and
+            what it answers is in ``outputs``, a sequence or a mapping in the order of the model's outputs. With
+            several it reads ``batches``, of which each is such inputs.
+    """
+
+    setup: str
+    call: str
+
+    @property
+    def program(self) -> str:
+        """Both, one after the other."""
+        return f"{self.setup}\n{self.call}"
+
+
 @runtime_checkable
 class UsageWriter(Protocol):
     """A backend that can say how its runtime is called without irbench."""
 
-    def usage(self, model: UsedModel, load: Load, device: str, /) -> str:
+    def usage(self, model: UsedModel, load: Load, device: str, /) -> Usage:
         """Return Python that compiles a model as a load asks for, and calls it.
-
-        With one stream its last line is one call: it reads ``inputs``, arrays by input name, and what it answers is in
-        ``outputs``, a sequence or a mapping in the order of the model's outputs.
 
         Args:
             model: What is compiled.

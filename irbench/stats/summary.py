@@ -272,11 +272,23 @@ def _with_reservations(
 
 
 def _without_verdict(row: CellResult) -> CellResult:
-    """Return a row whose interval, being of unequal conditions, decides nothing."""
+    """Return a row without an interval, which of unequal conditions would decide something for whoever reads it."""
     found = row.speedup
     if found is None or found.verdict == "preview":
         return row
-    return replace(row, speedup=replace(found, verdict="undecided", all_blocks_verdict="undecided"))
+    undecided = Speedup(
+        value=found.value,
+        low=None,
+        high=None,
+        verdict="undecided",
+        excludes_one=False,
+        all_blocks_value=found.all_blocks_value,
+        reason=found.reason,
+        all_blocks_verdict="undecided",
+        verified=found.verified,
+        launches=found.launches,
+    )
+    return replace(row, speedup=undecided)
 
 
 def _is_verified(records: Sequence[LaunchRecord], cell: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -93,11 +95,23 @@ def test_its_document_says_so_and_follows_from_its_samples_and_results_lists_it_
     assert rederive(store.load(folder), store.launches(folder)) == store.load(folder)
 
 
+def test_its_exports_say_so(tmp_path, monkeypatch):
+    keep_busy(monkeypatch, lambda _: 0.8)
+    assert run(tmp_path).code == 0
+    shown = irbench("show", "--results", tmp_path / "results", "--format", "csv").out
+    fastest, slower = csv.DictReader(io.StringIO(shown))
+    assert (fastest["is_winner"], slower["is_winner"]) == ("True", "False")
+    for row in (fastest, slower):
+        assert row["condition"] == "busy"
+        assert row["blocks_disturbed"] == row["blocks_measured"]
+
+
 def test_rows_that_a_busy_machine_slows_equally_are_the_same_on_it(tmp_path, monkeypatch):
     keep_busy(monkeypatch, lambda _: 0.8)
     called = run(tmp_path, calls_us={"fake-a": 2000, "fake-b": 2000})
     assert "are the same on this busy machine" in headline(called)
-    assert "the same" in irbench("results", "--results", tmp_path / "results").out
+    listed = " ".join(irbench("results", "--results", tmp_path / "results").out.split())
+    assert re.search(r" the same \(fake-. 2\.0\d ms\), busy machine ", listed)
 
 
 def test_a_load_that_is_tied_to_the_rounds_of_one_row_leaves_no_winner_and_no_verdict(tmp_path, monkeypatch):

@@ -188,6 +188,20 @@ def test_a_run_compares_a_converted_graph_with_its_original_and_marks_the_differ
 
 
 @pytest.mark.ci
+def test_int8_that_answers_numbers_where_fp32_answers_none_is_called_its_worst_loss(tmp_path: Path) -> None:
+    path = tmp_path / "root.onnx"
+    weights = ",".join(str(0.01 * number) for number in range(1, 65))
+    graph = f"tiny (float[1,8] x) => (float[1,8] y) <float[8,8] w = {{{weights}}}> {{ z = MatMul(x, w) y = Sqrt(z) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {graph}'), path)
+    asked = ("--precision", "int8", "--quantize", "static", "-o", tmp_path / "int8.onnx")
+    called = irbench("optimize", path, "--level", "none", *asked)
+    assert called.code == 0, called.err
+    said = " ".join(f"{called.out} {called.err}".split())
+    assert "the worst of 2 other distributions: answers are not finite in one precision" in said
+    assert ", answers are not finite in one precision where they are " in said
+
+
+@pytest.mark.ci
 def test_two_files_that_are_named_are_compared_and_marked_whatever_precisions_they_hold(
     model: Path, tmp_path: Path
 ) -> None:

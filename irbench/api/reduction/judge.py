@@ -17,7 +17,7 @@ from irbench.reduction.files import MODEL_FILE
 from irbench.reduction.report import BackendFacts, Evidence
 from irbench.result import CellResult
 from irbench.spec import Artifact, Load, Workload
-from irbench.spi import UsageWriter, UsedModel
+from irbench.spi import Usage, UsageWriter, UsedModel
 
 __all__ = ["Judge", "WholeGraph", "code_without_irbench", "facts_of", "graph_source"]
 
@@ -98,7 +98,7 @@ def graph_source(artifact: Artifact | None, workload: Workload) -> GraphSource |
     return GraphSource(artifact, workload.bundle, dict(workload.sizes), workload.feeding)
 
 
-def code_without_irbench(loads: Mapping[BackendAddress, Load]) -> Iterator[tuple[str, str]]:
+def code_without_irbench(loads: Mapping[BackendAddress, Load]) -> Iterator[tuple[str, Usage]]:
     """Yield each backend that can say it, with Python that runs the reduced graph as it was run."""
     for address, load in loads.items():
         backend = registry.backend(address.name)

@@ -33,6 +33,7 @@ from irbench.render.reduction_progress import (
     whole_text,
 )
 from irbench.runner.signals import signals_deferred
+from irbench.spi import Usage
 
 __all__ = ["Reducer"]
 
@@ -58,7 +59,7 @@ class Reducer:
         self._scratch = scratch
         self._say = say
         self._watch = Stopwatch()
-        self._usage: dict[str, str] = {}
+        self._usage: dict[str, Usage] = {}
         self._report = ReductionReport(
             model=options.model,
             expected=expected_difference(options.expectation),
@@ -183,7 +184,7 @@ class Reducer:
         code = {backend: self._script(backend, usage, part, shown) for backend, usage in self._usage.items()}
         return self._finished(replace(report, reduced=reduced, repeat=repeat, folder=folder, code=code))
 
-    def _script(self, backend: str, usage: str, part: Part, shown: Shown) -> str:
+    def _script(self, backend: str, usage: Usage, part: Part, shown: Shown) -> str:
         times_ms = {facts.label: facts.p50_ms for facts in shown.evidence.backends}
         outputs = part.outputs if part.has_expected else ()
         return script(usage, self._report.expected.criterion, outputs, times_ms.get(backend))

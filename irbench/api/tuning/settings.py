@@ -76,7 +76,7 @@ def code_of(setting: TunedSetting, workload: Workload, cpus: Sequence[int] | Non
     )
     used = _used_model(setting, workload)
     made = [] if setting.optimize == UNOPTIMIZED else [f"# {_making(setting, workload, used.path)}"]
-    return "\n".join((*made, *_shares(setting, cpus), backend.usage(used, load, address.device)))
+    return "\n".join((*made, *_shares(setting, cpus), backend.usage(used, load, address.device).program))
 
 
 def _used_model(setting: TunedSetting, workload: Workload) -> UsedModel:

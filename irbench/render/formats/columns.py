@@ -110,8 +110,8 @@ def _of_row(row_type: type[Any]) -> Iterator[ExportColumn]:
     yield from (_of_field(field) for field in fields_of(row_type) if field.path.partition(".")[0] not in _COMPUTED)
 
 
-def _of_table(name: str, kind: ColumnType, attribute: str = "") -> ExportColumn:
-    return ExportColumn(name, kind, False, lambda source: getattr(source.table, attribute or name))
+def _of_table(name: str, kind: ColumnType, attribute: str = "", *, is_nullable: bool = False) -> ExportColumn:
+    return ExportColumn(name, kind, is_nullable, lambda source: getattr(source.table, attribute or name))
 
 
 def _of_run(name: str) -> ExportColumn:
@@ -137,6 +137,10 @@ def _is_baseline(source: RowSource) -> bool:
 
 def _is_winner(source: RowSource) -> bool:
     return source.table.winner is not None and bool(source.row.id == source.table.winner.cell)
+
+
+def _no_winner(source: RowSource) -> str | None:
+    return None if source.table.lead is None else source.table.lead.reason
 
 
 def _process_peak(source: RowSource) -> int | None:
@@ -189,6 +193,10 @@ COLUMNS_OF_KIND: Mapping[Kind, tuple[ExportColumn, ...]] = {
         _of_table("objective", "string"),
         _of_table("table_launches", "int64", "launches"),
         _of_table("preview", "bool"),
+        _of_table("condition", "string", is_nullable=True),
+        _of_table("blocks_measured", "int64"),
+        _of_table("blocks_disturbed", "int64", is_nullable=True),
+        ExportColumn("no_winner", "string", True, _no_winner),
         *_ROW,
         _BASELINE,
         ExportColumn("is_winner", "bool", False, _is_winner),

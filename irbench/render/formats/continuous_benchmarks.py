@@ -121,8 +121,15 @@ def _entries(export: Export, figures: tuple[_Figure, ...]) -> Iterator[dict[str,
 
 
 def _origin(values: dict[str, Any]) -> str:
-    lines = (f"run {values['run_id']}", values["created"], values["machine"])
+    lines = (f"run {values['run_id']}", values["created"], values["machine"], _condition(values))
     return "\n".join(line for line in lines if line)
+
+
+def _condition(values: dict[str, Any]) -> str:
+    """Return that the machine was too busy for figures of a quiet one; an empty line where it was not."""
+    if "busy" not in (values.get("condition"), values.get("no_winner")):
+        return ""
+    return f"busy machine: {values['blocks_disturbed']} of {values['blocks_measured']} blocks disturbed"
 
 
 def _named_values(export: Export) -> Iterator[tuple[str, dict[str, Any]]]:

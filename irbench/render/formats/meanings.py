@@ -27,13 +27,17 @@ _OF_TABLES = {
     "objective": "What speedups are ratios of: latency, fps or cost (processor time per sample).",
     "table_launches": "Launches of the table.",
     "preview": "Whether there are too few launches for intervals.",
+    "condition": "busy where all that the table says is of the machine as loaded as it was; null elsewhere.",
+    "blocks_measured": "Blocks of the table, in all launches.",
+    "blocks_disturbed": "How many of them something outside disturbed; null in older documents.",
+    "no_winner": "Why no row is the fastest, for example undecided or busy; null where one is, or none is compared.",
 }
 _OF_ROWS = {
     "label": "What the table calls the row; unique in its table.",
     "precision": "What the runtime computed in, or was asked to where it did not run.",
     "threads": "Threads of each process as the runtime reports them, or as requested where it reports none.",
     "is_baseline": "Whether speedups are relative to this row.",
-    "is_winner": "Whether it is the fastest.",
+    "is_winner": "Whether it is the fastest, under the condition of its table.",
     "cell": "The row's id in its table.",
     "artifact": "Kind of graph that it ran.",
     "backend": "The backend.",

@@ -32,8 +32,9 @@ _LABELS = {
     "threads": "threads",
     "streams": "streams",
     "instances": "instances",
+    "condition": "condition",
 }
-"""What tells rows apart, by column."""
+"""What tells rows apart and what their figures hold under, by column."""
 
 _PER_SECOND = {"_ms": 1e3, "_ns": 1e9, "_s": 1.0}
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
@@ -82,7 +83,7 @@ def as_openmetrics(export: Export) -> Iterator[str]:
 
 def _row(record: Mapping[str, Any]) -> _Row:
     created = datetime.fromisoformat(record["created"])
-    identity = {label: _text(record[column]) for column, label in _LABELS.items()}
+    identity = {label: _text(record.get(column)) for column, label in _LABELS.items()}
     return _Row(_labels(identity), record, int(created.timestamp()))
 
 

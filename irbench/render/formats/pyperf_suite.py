@@ -40,6 +40,9 @@ _METADATA = {
     "threads": "irbench_threads",
     "streams": "irbench_streams",
     "instances": "irbench_instances",
+    "condition": "irbench_condition",
+    "blocks_measured": "irbench_blocks_measured",
+    "blocks_disturbed": "irbench_blocks_disturbed",
     "peak_memory_bytes": "mem_max_rss",
 }
 """What pyperf keeps beside values, by column; ``command`` and ``mem_max_rss`` are names of its own."""

@@ -21,7 +21,7 @@ from irbench.across_runs.receipt import (
 )
 from irbench.api.display import as_text
 from irbench.errors import IrbenchError
-from irbench.notices import Mark
+from irbench.notices import Mark, Warn
 from irbench.render.receipt import receipt_view
 
 
@@ -86,6 +86,17 @@ def test_marks_of_a_claims_rows_are_kept_and_shown(tmp_path: Path):
     marked = replace(receipt, claims=(replace(receipt.claims[0], reservations=fast), *receipt.claims[1:]))
     assert "openvino: computes in bf16, the baseline in fp32." in as_text(receipt_view(marked))
     assert decode_receipt(encode_receipt(_sealed(marked)), "claim.irb") == _sealed(marked)
+
+
+def test_a_warning_bears_on_the_rows_that_its_code_says_it_names_and_on_no_text_that_looks_like_one():
+    refused = Warn("unverified", {"model": "ort/fp32", "refusals": [{"reference": "tf/fp32", "message": "no"}]})
+    steady = Warn("not-steady", {"rows": [{"cell": "openvino/fp32", "slower": 0.1}]})
+    table = group(cell("openvino"), cell("ort"), cell("tf"), warnings=(refused, steady))
+    of_openvino, of_others = (
+        reservations_of(table, named, 6) for named in (("openvino/fp32", "ort/fp32"), ("tf/fp32", "ort/fp32"))
+    )
+    assert (of_openvino.warnings, set(of_openvino.rows)) == ((refused, steady), {"openvino/fp32"})
+    assert (of_others.warnings, set(of_others.rows)) == ((refused,), set())
 
 
 def test_a_file_holds_what_was_written(tmp_path: Path):

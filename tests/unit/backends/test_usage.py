@@ -32,7 +32,7 @@ def run(name: str, model: UsedModel, load: Load) -> dict[str, Any]:
         "batches": [feed] * 4,
         "use": lambda _number, results: used.append(next(iter(results.values())).copy()),
     }
-    exec(backend.usage(model, load, "cpu"), variables)
+    exec(backend.usage(model, load, "cpu").program, variables)
     variables["used"] = used
     return variables
 

@@ -16,9 +16,9 @@ from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, writ
 from irbench.reduction.report import TensorFacts
 from irbench.reduction.scripts import script
 from irbench.spec import Load
-from irbench.spi import UsageWriter, UsedModel
+from irbench.spi import Usage, UsageWriter, UsedModel
 
-USAGE = "session = make()\noutputs = session.run(None, inputs)  # arrays by input name"
+USAGE = Usage("session = make()  # of arrays", "outputs = session.run(None, inputs)")
 OUTPUT = (TensorFacts("y", "float32", (2,)),)
 GRAPH = '<ir_version: 10, opset_import: ["" : 20]> net (float[2] x) => (float[2] y) { y = Neg(x) }'
 
@@ -28,12 +28,32 @@ GRAPH = '<ir_version: 10, opset_import: ["" : 20]> net (float[2] x) => (float[2]
 )
 def test_a_median_is_of_as_many_calls_as_take_a_few_seconds(p50_ms: float | None, calls: int):
     text = script(USAGE, "slower", OUTPUT, p50_ms)
-    assert f'timeit.repeat("outputs = session.run(None, inputs)", number=1, repeat={calls}, globals=globals())' in text
+    assert f"timeit.repeat('outputs = session.run(None, inputs)', number=1, repeat={calls}, globals=globals())" in text
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'outputs = run({"x": inputs["x"]})',
+        "outputs = run({'x': inputs[\"x\"]})",
+        'outputs = run("a  # b")',
+        "for number in range(2):\n    outputs = run(number)",
+    ],
+)
+def test_a_median_is_printed_whatever_the_call_looks_like(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    write_arrays(tmp_path / INPUTS_FILE, {"x": np.zeros(2)})
+    called: list[object] = []
+    exec(script(Usage("run = called.append", call), "slower", OUTPUT, 1e3), {"called": called})
+    assert capsys.readouterr().out.startswith("median of 11 calls: ")
+    assert len(called) in (11, 22)
 
 
 def test_a_failure_needs_the_call_alone():
     *_, setup, call = script(USAGE, "failing", OUTPUT).splitlines()
-    assert (setup, call) == tuple(USAGE.splitlines())
+    assert (setup, call) == (USAGE.setup, USAGE.call)
 
 
 def test_nothing_is_compared_where_the_expected_outputs_are_not_stored():
@@ -50,6 +70,12 @@ def test_nothing_is_compared_where_the_expected_outputs_are_not_stored():
         ([True, True], [True, False], "y: off by 1.0 of 1.0"),
         ([3, 4], [3, 1], "y: off by 3.0 of 3.0"),
         (["a", "b"], ["a", "c"], "y: 1 of 2 values differ"),
+        ([], [], "y: off by 0.0 of 0.0"),
+        (np.zeros((0, 4), np.int64), np.zeros((0, 4), np.int64), "y: off by 0.0 of 0.0"),
+        ([1.0, 2.0, 3.0], [1.0, 2.0], "y: shape (3,) instead of (2,)"),
+        ([[1.0], [2.0]], [1.0, 2.0], "y: shape (2, 1) instead of (2,)"),
+        ([], [1.0], "y: shape (0,) instead of (1,)"),
+        (["a"], ["a", "c"], "y: shape (1,) instead of (2,)"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:invalid value")
@@ -60,9 +86,11 @@ def test_the_difference_is_that_to_what_the_reference_answers(
     monkeypatch.chdir(tmp_path)
     write_arrays(tmp_path / INPUTS_FILE, {"x": np.zeros(2)})
     write_arrays(tmp_path / EXPECTED_FILE, {"y": np.asarray(right)})
-    kind = "string" if isinstance(value[0], str) else "float32"
+    kind = "string" if len(value) and isinstance(value[0], str) else "float32"
     for outputs in ([np.asarray(value)], {"any key": np.asarray(value)}):
-        exec(script("outputs = made", "wrong", (TensorFacts("y", kind, (2,)),)), {"made": outputs})
+        exec(
+            script(Usage("made = made", "outputs = made"), "wrong", (TensorFacts("y", kind, (2,)),)), {"made": outputs}
+        )
         assert capsys.readouterr().out.strip() == said
 
 

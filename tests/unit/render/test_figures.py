@@ -11,7 +11,8 @@ from documents import speedup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.render.figures import error_size, gigabytes, percent, ratio, seconds, significant, speedup_cell
+from irbench.render.figures import error_size, gigabytes, percent, range_note, ratio, seconds, significant, speedup_cell
+from irbench.result import Speedup
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,8 @@ def test_small_things_do_not_become_nothing():
 @given(st.floats(1e-9, 1e6))
 def test_no_measured_duration_is_shown_as_zero(milliseconds: float):
     assert re.search("[1-9]", seconds(milliseconds))
+
+
+@pytest.mark.parametrize(("launches", "note"), [(1, ", after only one launch"), (6, "")])
+def test_several_launches_without_an_interval_are_not_called_one(launches: int, note: str):
+    assert range_note(Speedup(1.2, None, None, "undecided", False, 1.2, launches=launches)) == note

@@ -8,10 +8,12 @@ import pytest
 from rich.console import Console
 
 from irbench.graph_record import Agreement, AgreementElsewhere, GraphStep
-from irbench.optimizer import Conversion, Lineage, build_recipe
+from irbench.optimizer import Conversion, Lineage, build_recipe, calibration_note
 from irbench.record import OutputError
+from irbench.render.context import Context
 from irbench.render.conversion_texts import agreement_lines
 from irbench.render.lineages import kept_view, settings_text
+from irbench.render.note_texts import note_text
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5
 STEPS = (GraphStep("original", False, {"Add": 630}), *(GraphStep(name, True, {"Add": 42}, 2e-6) for name in PASSES))
@@ -59,6 +61,7 @@ SPREAD = Agreement(
         AgreementElsewhere("normal", 16, OutputError(0.5, 0.54, 0.7, 0.31)),
     ),
 )
+BROKEN = AgreementElsewhere("normal", 16, None)
 
 
 def test_a_loss_is_said_with_the_inputs_that_it_was_measured_on_and_where_it_is_worst() -> None:
@@ -71,6 +74,20 @@ def test_a_loss_is_said_with_the_inputs_that_it_was_measured_on_and_where_it_is_
         "on 16 generated inputs, normal with mean 0 and deviation 1, the worst of 2 other distributions:"
         " max err 5e-01, cosine 0.70000, top-1 agreement 31 %"
     )
+
+
+@pytest.mark.parametrize("elsewhere", [(SPREAD.elsewhere[0], BROKEN), (BROKEN,)])
+def test_answers_that_are_not_finite_are_the_worst_loss(elsewhere: tuple[AgreementElsewhere, ...]) -> None:
+    agreement = replace(SPREAD, elsewhere=elsewhere)
+    _, far = agreement_lines("int8", agreement)
+    assert far.startswith("on 16 generated inputs, normal with mean 0 and deviation 1")
+    assert far.endswith(": answers are not finite in one precision")
+    note = calibration_note("net", replace(converted(32), agreement=agreement))
+    assert note is not None
+    assert (
+        "max err 2e-02 on such inputs, answers are not finite in one precision where they are normal with mean 0 and"
+        " deviation 1. Calibrate"
+    ) in note_text(note, Context())
 
 
 def test_a_loss_on_samples_says_whether_they_calibrated() -> None:

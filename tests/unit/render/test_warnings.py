@@ -9,7 +9,7 @@ import pytest
 from documents import BUSY, cell, document, example, failed, group, speedup
 from rich.cells import cell_len
 
-from irbench.notices import Mark, MarkCode, Note, NoteCode, Reference, Warn, WarningCode
+from irbench.notices import Mark, MarkCode, Note, NoteCode, Reference, Warn, WarningCode, named_rows
 from irbench.record import Failure
 from irbench.render import DocumentView, GroupView, render_document
 from irbench.render.context import Context, context_of
@@ -227,3 +227,24 @@ def test_a_reference_is_named_by_where_it_came_from():
     assert reference_text(Reference("export", "TensorFlow")) == "TensorFlow at export"
     assert reference_text(Reference("backend", "ort", "ort with optimisations off")) == "ort with optimisations off"
     assert reference_text(Reference("backend", "onnx")) == "the reference onnx"
+
+
+class Asked(dict[str, str]):
+    """Names of rows that remember which were looked up."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self[key] = key
+        return default
+
+
+@pytest.mark.parametrize("code", WARNINGS)
+def test_the_rows_that_a_warning_calls_by_name_are_those_that_its_code_names(code: WarningCode):
+    """Declare where a warning names rows in ``ROWS_NAMED`` of irbench/notices.py."""
+    warning, asked = Warn(code, WARNINGS[code].example), Asked()
+    warning_words(warning, Context(asked))
+    assert set(asked) == named_rows(warning)
+
+
+def test_facts_from_elsewhere_that_are_of_another_form_name_no_rows():
+    assert named_rows(Warn("not-steady", {"rows": [{"cell": 3}, "ort", None, {"cell": ["tf"]}]})) == {"tf"}
+    assert named_rows(Warn("wide-interval", {})) == frozenset()

@@ -134,7 +134,10 @@ def test_a_load_in_the_rounds_of_one_cell_alone_leaves_no_winner_and_no_verdict(
     assert (found.winner, found.lead.reason) == (None, "uneven-load")
     assert (found.uneven_load.more, found.uneven_load.less) == ("a", "b")
     assert found.uneven_load.more_processors == pytest.approx(0.5)
-    assert rows(found)["a"].speedup.verdict == "undecided"
+    speedup = rows(found)["a"].speedup
+    assert (speedup.verdict, speedup.all_blocks_verdict, speedup.launches) == ("undecided", "undecided", 6)
+    assert (speedup.ends, speedup.excludes_one) == (None, False)  # a filter such as low > 1 must not pick it
+    assert (speedup.confidence, speedup.table_confidence, speedup.direction_confidence) == (None, None, None)
 
 
 def test_a_quota_that_a_row_may_have_used_up_for_the_next_one_leaves_no_winner() -> None:

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from cold_and_soak_runs import cold, soak_example
 from documents import document, group
-from exports import run_of, speed_rows, stored_run, text
+from exports import busy_run, run_of, speed_rows, stored_run, text
 
 RUN = run_of(document(group(*speed_rows())))
 NAME = "resnet50 1x224x224x3 batch=1 ort fp32 threads=2"
@@ -94,3 +94,11 @@ def test_smaller_and_bigger_are_files_of_their_own():
 def test_the_names_are_the_same_in_another_run_with_other_rows(tmp_path: Path):
     assert NAME in read("bencher", stored_run(tmp_path))
     assert NAME in read("bencher", run_of(document(group(speed_rows()[0]))))
+
+
+@pytest.mark.parametrize("form", ["github-action-benchmark", "github-action-benchmark-bigger"])
+def test_a_busy_machine_is_said_beside_each_figure(form: str):
+    assert {entry["extra"].splitlines()[-1] for entry in read(form, busy_run())} == {
+        "busy machine: 30 of 30 blocks disturbed"
+    }
+    assert "busy" not in text(form, RUN)

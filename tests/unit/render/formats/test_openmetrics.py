@@ -10,7 +10,7 @@ import pytest
 from cold_and_soak_runs import cold, soak_example
 from documents import cell, document, failed, group
 from documents import example as example_table
-from exports import run_of, text
+from exports import busy_run, run_of, text
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -70,3 +70,11 @@ def test_labels_of_any_text_come_back_as_far_as_they_print(strange: str):
 
 def test_a_run_without_rows_is_an_empty_set_of_metrics():
     assert list(families(run_of(replace(RUNS[0].document, groups=())))) == ["irbench_row"]
+
+
+def test_what_was_measured_on_a_busy_machine_bears_the_condition_on_every_sample():
+    found = families(busy_run())
+    assert {sample.labels["condition"] for family in found.values() for sample in family.samples} == {"busy"}
+    assert [sample.value for sample in found["irbench_blocks_disturbed"].samples] == [30, 30]
+    quiet = families(*RUNS)["irbench_p50_seconds"].samples
+    assert {sample.labels["condition"] for sample in quiet} == {""}

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from cold_and_soak_runs import cold, soak_example
-from exports import data, run_of, text, two_tables
+from documents import cell, document, group
+from exports import busy_run, data, run_of, text, two_tables
 
 from irbench.render.formats.columns import COLUMNS
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.meanings import MEANINGS
 from irbench.render.formats.row_table import RowTable
+from irbench.result import Lead
 
 RUNS = (two_tables(), run_of(cold(), 2), run_of(soak_example(), 3))
 TABLE: RowTable = Export(RUNS).table
@@ -106,3 +108,19 @@ def test_a_csv_of_no_rows_still_has_its_heading():
     (heading,) = csv.reader(io.StringIO(text("csv", empty)))
     assert heading[0] == "run_id"
     assert set(heading) < set(COLUMNS)
+
+
+def test_a_winner_of_a_busy_machine_is_exported_with_its_condition():
+    fastest, slower = csv.DictReader(io.StringIO(text("csv", busy_run())))
+    assert (fastest["is_winner"], slower["verdict"]) == ("True", "slower")
+    for row in (fastest, slower):
+        assert (row["condition"], row["blocks_disturbed"], row["blocks_measured"]) == ("busy", "30", "30")
+        assert row["no_winner"] == ""
+
+
+def test_why_nobody_is_the_fastest_is_exported():
+    lead = Lead("openvino/fp32", "ort/fp32", 1.01, 0.99, 1.03, 6, "undecided")
+    (row, _) = csv.DictReader(
+        io.StringIO(text("csv", run_of(document(group(cell("openvino"), cell("ort"), lead=lead)))))
+    )
+    assert (row["is_winner"], row["no_winner"], row["condition"]) == ("False", "undecided", "")
