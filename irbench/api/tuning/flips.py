@@ -22,8 +22,8 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.system import host
 from irbench.tuning.flip_map import CONDITION, Pair, conditions, flip_of, pair_under, ranked, share_s
-from irbench.tuning.schedule import with_asked
 from irbench.tuning.report import Alternative, Condition, Flip, NotMeasured, TunedSetting, TuningReport
+from irbench.tuning.schedule import with_asked
 
 __all__ = ["FlipMapMeans", "with_flips"]
 
