@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import exporting, harness_cost, listing, optimizing, peers, prompts, run_cost, storing
+from benchmarks import exporting, growth, harness_cost, listing, optimizing, peers, prompts, run_cost, storing
 from benchmarks.output import refuse_unwritable
 from benchmarks.rows import Finding, as_plain, as_table
 from benchmarks.workbench import Workbench
@@ -32,6 +32,7 @@ SUBJECTS: Mapping[str, Callable[[Workbench], Iterator[Finding]]] = {
     "optimize": optimizing.measure,
     "store": storing.measure,
     "list": listing.measure,
+    "growth": growth.measure,
 }
 
 

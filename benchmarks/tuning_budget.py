@@ -395,10 +395,10 @@ def _found(
     group, records, timing = confirmed.group, confirmed.records, confirmed.timing
     launches = observe(group, records, timing)
     standing = decide_standing(group, records, Admission())
-    rows: Any = {cell.id: SimpleNamespace(batch=cell.load.batch) for cell in group.cells}
+    rows: Any = {cell.id: SimpleNamespace(batch=cell.load.batch, fps=None, latency_ms=None) for cell in group.cells}
     scene = Scene(group, records, launches, standing, rows, timing, "budget", confirmed.seconds)
     found = find_winner(launches, standing.candidates, timing, standing.link)
-    evidence = pair_evidence(scene, found, references)
+    evidence = pair_evidence(scene, found)
     decision = decide(found, standing.candidates, references, evidence, timing.within)
     assert decision.row is not None
     truth = machine.truth_s

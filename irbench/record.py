@@ -120,11 +120,19 @@ class Round:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a cell has no number."""
+    """Why a cell has no number.
+
+    Attributes:
+        stage: What its worker was asked for.
+        message: Why, without the end of a sentence.
+        hint: What helps, where somebody knows.
+        budget_allowed_s: For how long the budget let it be waited for, where that ended it; ``None`` elsewhere.
+    """
 
     stage: Stage
     message: str
     hint: str | None = None
+    budget_allowed_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from compared_runs import MACHINE
 from documents import cell, document, group
 
 from irbench.across_runs.history import ModelHistory, history_of
 from irbench.across_runs.problems import Problem
-from irbench.across_runs.reading import CheckedRun
+from irbench.across_runs.summaries import SummarisedRun, summary_of
+from irbench.result import RunDocument
 
 LEVELS_MS = (37.0, 37.2, 36.9, 37.1, 37.0, 36.8, 37.3, 37.1, 44.5, 44.2, 44.9, 44.6)
 
@@ -18,16 +22,31 @@ def history_example() -> ModelHistory:
     """Return the history of a row that became slower with another runtime."""
     runs = [_run(number, value) for number, value in enumerate(LEVELS_MS)]
     broken = Problem("unreadable", "01KAJ", {"message": "runs/01KAJ/run.json is damaged.", "hint": ""})
-    return history_of("resnet50", runs, problems=[broken])
+    return history_of_documents("resnet50", runs, problems=[broken])
 
 
-def _run(number: int, p50: float) -> CheckedRun:
+@dataclass(frozen=True)
+class _KnownRun(SummarisedRun):
+    """A run that lies nowhere."""
+
+    known: RunDocument
+
+    def document(self) -> RunDocument:
+        return self.known
+
+
+def history_of_documents(model: str, documents: Sequence[RunDocument], *machine: str, **asked: Any) -> ModelHistory:
+    """Return the history of runs that lie nowhere."""
+    runs = [_KnownRun(Path(), summary_of(document), document) for document in documents]
+    return history_of(model, runs, *machine, **asked)
+
+
+def _run(number: int, p50: float) -> RunDocument:
     version = "1.22.0" if number < 8 else "1.23.0"
-    made = document(
+    return document(
         group(cell("ort", p50)),
         run_id=f"01KAJ3WQ4R8Z6M1X0V9T7S5{number:03d}",
         created=f"2025-11-{number + 1:02d}T02:29:01+00:00",
         environment={**MACHINE, "distributions": {"onnxruntime": version}},
         plan={},
     )
-    return CheckedRun(Path(), made)

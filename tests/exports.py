@@ -48,12 +48,12 @@ def stored_run(root: Path, *, name: str = "", launches: int = 2) -> ExportedRun:
         writer.add_launch(speed_launch(number))
     table = group(*speed_rows(), baseline=ORT)
     writer.commit(replace(writer.document, groups=(table,), complete=True))
-    return ExportedRun(writer.document, writer.folder)
+    return ExportedRun.of(writer.document, writer.folder)
 
 
 def run_of(found: RunDocument, number: int = 0) -> ExportedRun:
     """Return a run whose raw times are in its document, or are not read."""
-    return ExportedRun(replace(found, run_id=f"{RUN_ID[:-1]}{number}"), Path("/nowhere"))
+    return ExportedRun.of(replace(found, run_id=f"{RUN_ID[:-1]}{number}"), Path("/nowhere"))
 
 
 def two_tables() -> ExportedRun:

@@ -81,6 +81,28 @@ def lack_module(name: str) -> None:
     raise ModuleNotFoundError(f"No module named {name!r}")
 
 
+def trespass(paths: str) -> None:
+    """Fail with which files can be read, and whether the first of them can be written."""
+    places = [Path(path) for path in paths.split(os.pathsep)]
+    read = [place.name for place in places if _is_readable(place)]
+    try:
+        places[0].write_text("overwritten")
+    except PermissionError:
+        raise RuntimeError(f"it read {read} and wrote nothing") from None
+    raise RuntimeError(f"it read {read} and wrote {places[0].name}")
+
+
+def _is_readable(path: Path) -> bool:
+    try:
+        return bool(path.read_bytes())
+    except PermissionError:
+        return False
+
+
+def show_variables(_: str) -> None:
+    raise RuntimeError(f"it has {sorted(os.environ)}")
+
+
 def refuse(_: str) -> None:
     raise Refusal("no such precision here", hint="ask for fp32")
 
@@ -170,6 +192,8 @@ FAULTS: Mapping[str, Callable[[str], None]] = {
     "resist": resist_freezing,
     "raise": lose_device,
     "lack": lack_module,
+    "trespass": trespass,
+    "variables": show_variables,
     "refuse": refuse,
     "grow": grow,
     "memory": exhaust_memory,

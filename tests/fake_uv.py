@@ -19,6 +19,8 @@ from fake_environments import RUNTIME, add_runtime, make_environment
 if TYPE_CHECKING:
     import pytest
 
+INDEX = "https://packages.test/simple"
+"""Where it says that the releases come from."""
 PINNED_CONFLICT = "pinned"
 """Key of a script whose version cannot be installed together with pinned requirements."""
 
@@ -42,28 +44,37 @@ def install(folder: Path, releases: Mapping[str, Mapping[str, str] | None], patc
 def main() -> None:
     """Do what uv would."""
     known = Path(os.environ["FAKE_RELEASES"])
+    asked = sys.stdin.read().split("\n")
     with known.with_name("calls").open("a") as calls:
-        calls.write(f"{' '.join(sys.argv[1:])}\n")
+        calls.write(f"{' '.join(sys.argv[1:])} < {' '.join(asked)}\n")
     releases: dict[str, dict[str, str] | None] = json.loads(known.read_text())
     words = [word for word in sys.argv[1:] if word not in ("--quiet", "--color", "never")]
     match words:
         case ["venv", *_, folder]:
             make_environment(Path(folder), None)
-        case ["pip", "install", "--python", python, "--only-binary", _, requirement, *others]:
-            _install(Path(python), requirement, others, releases)
+        case ["pip", "install", "--python", python, "--only-binary", _, "--require-hashes", "-r", requirements]:
+            _install(Path(python), Path(requirements).read_text().split()[0], releases)
+        case ["pip", "compile", "-", *options] if "--generate-hashes" in options:
+            _require_solvable(*asked, releases=releases)
+            sys.stdout.write(f"{asked[0]} \\\n    --hash=sha256:{'0' * 64}\n    # from {INDEX}\n")
         case ["pip", "compile", "-", *_]:
-            sys.stdout.write(f"{RUNTIME}=={_newest(sys.stdin.read().strip(), releases)}\n")
+            sys.stdout.write(f"{RUNTIME}=={_newest(asked[0].strip(), releases)}\n")
         case _:
             _fail(f"no such command: {words}", code=2)
 
 
-def _install(python: Path, requirement: str, others: list[str], releases: Mapping[str, Any]) -> None:
+def _require_solvable(requirement: str, *others: str, releases: Mapping[str, Any]) -> None:
     name, _, version = requirement.partition("==")
     script = releases.get(version)
     if name != RUNTIME or script is None:
         _fail(f"No solution found when resolving dependencies\n  cause: {requirement} has no wheel")
     if PINNED_CONFLICT in script and any("==" in other for other in others):
         _fail("No solution found when resolving dependencies\n  cause: the versions conflict")
+
+
+def _install(python: Path, requirement: str, releases: Mapping[str, Any]) -> None:
+    version = requirement.partition("==")[2]
+    script = releases[version]
     (packages,) = python.parent.parent.glob("lib/*/site-packages")
     add_runtime(packages, version, {key: value for key, value in script.items() if key != PINNED_CONFLICT})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
@@ -73,3 +74,17 @@ def break_out(_: Path) -> object:
 def states_of_threads() -> list[str]:
     """Return what the kernel says of each thread of this process."""
     return [(thread / "status").read_text() for thread in Path("/proc/self/task").iterdir()]
+
+
+def open_files() -> list[str]:
+    """Return what the descriptors of this process lead to, but for the one by which it looks."""
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.append(str(descriptor.readlink()))
+    return found
+
+
+def variables(_: Path) -> list[str]:
+    """Return the names of the environment variables here."""
+    return list(os.environ)

@@ -143,6 +143,23 @@ def _writes_first() -> Parts:
     return inputs, outputs, lambda path: tf.io.write_file(f"{path}-{MARKER}", "initialiser")
 
 
+def _reads_and_writes(path: Path) -> None:
+    """Write a graph whose variable is read, when it becomes a constant, by what waits for a file to be written."""
+    import tensorflow as tf
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    _graph(lambda: _product(resource=True))(path)
+    file = path / "saved_model.pb"
+    saved = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    with tf.Graph().as_default() as graph:
+        tf.raw_ops.WriteFile(filename=f"{path}-{MARKER}", contents="reading", name="first")
+    nodes = saved.meta_graphs[0].graph_def.node
+    (read,) = (node for node in nodes if node.name == "weights/Read/ReadVariableOp")
+    read.input.append("^first")
+    nodes.extend(graph.as_graph_def().node)
+    file.write_bytes(saved.SerializeToString())
+
+
 GRAPHS: dict[str, Callable[[Path], None]] = {
     "reference variable": _graph(_product),
     "resource variable": _graph(lambda: _product(resource=True)),
@@ -159,4 +176,5 @@ GRAPHS: dict[str, Callable[[Path], None]] = {
     "table": _graph(_table),
     "writes": _graph(_writes),
     "writes first": _graph(_writes_first),
+    "writes when read": _reads_and_writes,
 }

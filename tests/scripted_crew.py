@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from irbench.runner import launch
 from irbench.runner.launch import Launch
 from irbench.runner.reference import Expected
 from irbench.runner.turn import LaunchPlan, Turn
-from irbench.spec import Cell, Feeding, Group, Timing
+from irbench.spec import Cell, Deadline, Feeding, Group, Timing
 from irbench.stats import Room
 from irbench.worker.cell import CellTask, Prepared, Warmed
 
@@ -30,12 +30,12 @@ NOTHING = Expected(None, None)
 class ScriptedCrew:
     """Answers as workers would whose calls last what the script says."""
 
-    def __init__(self, tasks: Iterable[CellTask], logs: Path, deadline_s: float) -> None:
+    def __init__(self, tasks: Iterable[CellTask], logs: Path, deadline: Callable[[], Deadline]) -> None:
         self.cells: tuple[Cell, ...] = tuple(task.cell for task in tasks)
         self.failures: dict[str, Failure] = {}
         self.started_ns = {cell.id: 1 for cell in self.cells}
         self.allowed_s: dict[tuple[str, str], float] = {}
-        self._deadline_s = deadline_s
+        self._deadline = deadline
         self.asked: list[tuple[str, str, tuple[Any, ...]]] = []
 
     def start(self) -> None: ...
@@ -46,7 +46,7 @@ class ScriptedCrew:
     def close(self) -> None: ...
 
     def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
-        self.allowed_s[cell, method] = deadline_s or self._deadline_s
+        self.allowed_s[cell, method] = deadline_s or self._deadline().seconds
         self.asked.append((cell, method, args))
         match method:
             case "prepare":

@@ -27,6 +27,7 @@ from irbench_openvino.placement import placement_facts
 from irbench_openvino.probing import probe
 from irbench_openvino.properties import (
     CACHE_FOLDERS,
+    FILES,
     HINTS,
     KNOWN,
     PRECISION,
@@ -69,6 +70,7 @@ class OpenVinoBackend:
             reserved=RESERVED,
             int8_methods=("static",),
             cache_folders=CACHE_FOLDERS,
+            files=FILES,
             hints=HINTS,
             operator_kinds=OPERATOR_KINDS,
         )

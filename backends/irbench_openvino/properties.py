@@ -11,6 +11,7 @@ from irbench.suggestions import did_you_mean
 
 __all__ = [
     "CACHE_FOLDERS",
+    "FILES",
     "HINTS",
     "KNOWN",
     "PRECISION",
@@ -37,6 +38,9 @@ RESERVED = {
 
 CACHE_FOLDERS = ("CACHE_DIR",)
 """Properties that name a folder of compiled models."""
+
+FILES = ("CONFIG_FILE", "WEIGHTS_PATH")
+"""Other properties that name a file."""
 
 HINTS = {"fps": {"PERFORMANCE_HINT": "THROUGHPUT"}, "latency": {"PERFORMANCE_HINT": "LATENCY"}}
 """What OpenVINO's own benchmark sets for an objective."""

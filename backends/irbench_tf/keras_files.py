@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from irbench.errors import IrbenchError, first_line
+from irbench_tf.keras_contents import is_code, nodes, require_harmless, require_small
 
-__all__ = ["load_keras_file", "require_registered"]
+__all__ = ["load_keras_file", "require_registered", "require_trustworthy"]
 
 _CONFIG = "config.json"
-_MOST_BYTES = 1 << 28
+_MOST_BYTES = 1 << 26
 _OF_KERAS = frozenset({"keras", "keras_hub", "keras_cv", "keras_nlp", "builtins"})
 """Packages that Keras imports by itself."""
 _UNREADABLE = (
@@ -68,7 +69,8 @@ def load_keras_file(path: Path, imports: Sequence[str] = ()) -> Any:
         imports: Modules, or files of Python, that were imported for it.
 
     Raises:
-        IrbenchError: It is damaged, has code in it, or needs code that was not imported.
+        IrbenchError: It is damaged, has code in it or names what does more than compute, or needs code that was not
+            imported.
     """
     import keras
 
@@ -76,23 +78,35 @@ def load_keras_file(path: Path, imports: Sequence[str] = ()) -> Any:
         raise IrbenchError(f"There is no file {path}.", hint="Check the path; model.save('name.keras') writes one.")
     if not zipfile.is_zipfile(path):
         raise IrbenchError(f"{path} is not a .keras file.", hint="model.save('name.keras') writes one.")
+    require_trustworthy(path)
     try:
-        # safe mode refuses Lambda layers: loading a model file must not run code that it carries
+        # safe mode is the second line: the first is that of irbench, which names what it refuses
         return keras.saving.load_model(path, compile=False, safe_mode=True)
     except Exception as error:
         raise _explained(path, error, imports) from error
 
 
+def require_trustworthy(path: Path) -> None:
+    """Refuse what Keras would build or unpack and must not.
+
+    Raises:
+        IrbenchError: It says what the file contains, or that its configuration cannot be read.
+    """
+    config = _config(path)
+    if config is None:
+        raise IrbenchError(
+            f"{path} cannot be loaded: its configuration cannot be read.",
+            hint="Save it again: model.save('name.keras').",
+        )
+    with zipfile.ZipFile(path) as archive:
+        require_small(path, archive)
+    require_harmless(path, config)
+
+
 def _explained(path: Path, error: Exception, imports: Sequence[str]) -> IrbenchError:
     import keras
 
-    config = _config(path)
-    if any(_is_code(node) for node in _nodes(config)):
-        return IrbenchError(
-            f"{path} contains Python code (a Lambda layer), which irbench does not run.",
-            hint="If you trust it, load it in a function of your own and export path/to/file.py:function.",
-        )
-    for custom in _custom_objects(config):
+    for custom in _custom_objects(_config(path)):
         if keras.saving.get_registered_object(custom.registered_name) is None:
             return _not_registered(path, custom, imports)
     return IrbenchError(
@@ -128,25 +142,11 @@ def _config(path: Path) -> Any:
 
 
 def _custom_objects(config: Any) -> Iterator[_CustomObject]:
-    for node in _nodes(config):
+    for node in nodes(config):
         name, registered, module = (node.get(key) for key in ("class_name", "registered_name", "module"))
         named = registered or name
-        if not isinstance(name, str) or not isinstance(named, str) or "config" not in node or _is_code(node):
+        if not isinstance(name, str) or not isinstance(named, str) or "config" not in node or is_code(node):
             continue
         of_keras = isinstance(module, str) and module.partition(".")[0] in _OF_KERAS
         if not of_keras and ("module" in node or registered):
             yield _CustomObject(name, named, module if isinstance(module, str) else "")
-
-
-def _is_code(node: dict[str, Any]) -> bool:
-    return node.get("class_name") in ("Lambda", "__lambda__")
-
-
-def _nodes(config: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(config, dict):
-        yield config
-        for value in config.values():
-            yield from _nodes(value)
-    elif isinstance(config, list):
-        for value in config:
-            yield from _nodes(value)

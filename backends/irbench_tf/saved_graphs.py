@@ -11,11 +11,14 @@ from irbench_tf.pure_operators import RESTORING, is_known, is_pure
 
 __all__ = ["frozen_call", "has_pure_objects", "require_pure"]
 
+_READ = "/Read/ReadVariableOp"
+"""What TensorFlow appends to a variable's name (``convert_to_constants``)."""
+
 
 def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: Collection[str]) -> None:
     """Refuse a graph that does more than compute outputs from inputs and variables, before any part of it runs.
 
-    What computes the outputs is looked at, and what restores the variables: nothing else is ever run.
+    What computes the outputs is looked at, and what restores and reads the variables: nothing else is ever run.
 
     Args:
         path: The SavedModel, for the message.
@@ -27,7 +30,8 @@ def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: 
         IrbenchError: It names the operations, or the placeholders that the signature does not feed.
     """
     graph_def = meta_graph.graph_def
-    run = list(_reached(graph_def, [*outputs, meta_graph.saver_def.restore_op_name]))
+    computing = list(_reached(graph_def, outputs))
+    run = list(_reached(graph_def, [*outputs, meta_graph.saver_def.restore_op_name, *_reading(computing)]))
     operations = {node.op for node in (*run, *_called(graph_def, run))}
     refused = sorted(filter(_is_refused, operations))
     if refused:
@@ -119,6 +123,14 @@ def _restored_constants(path: Path, meta_graph: Any, outputs: Sequence[str]) -> 
         return convert_to_constants.convert_variables_to_constants_from_session_graph(
             session, graph.as_graph_def(), [_operation(name) for name in outputs]
         )
+
+
+def _reading(computing: Iterable[Any]) -> Iterator[str]:
+    """Yield the names by which TensorFlow finds what reads a variable, when it makes variables constants.
+
+    Nothing that computes the outputs need depend on such an operation, and the file says what it is.
+    """
+    return (f"{node.name}{_READ}" for node in computing if node.op == "VarHandleOp")
 
 
 def _is_refused(operation: str) -> bool:

@@ -20,6 +20,7 @@ __all__ = [
     "Difference",
     "DifferenceKind",
     "differences_between",
+    "facts_digest",
     "fingerprint",
     "graph_difference",
     "machine_facts",
@@ -119,6 +120,12 @@ def differences_between(base: Iterable[RunDocument], new: Iterable[RunDocument])
         *_different("settings", list(map(_settings, before)), list(map(_settings, after))),
         *_different("inputs", list(map(_inputs, before)), list(map(_inputs, after))),
     )
+
+
+def facts_digest(document: RunDocument) -> str:
+    """Return a digest of all that :func:`differences_between` compares: equal where it would find nothing."""
+    facts = (machine_facts(document.environment), software_facts(document), _settings(document), _inputs(document))
+    return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()[: 2 * _DIGEST_DIGITS]
 
 
 def _machines(runs: Iterable[RunDocument]) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irbench.across_runs.cell_keys import CellKey, key_names, key_of
+from irbench.across_runs.cell_keys import CellKey, key_names
 from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values
 from irbench.across_runs.conditions import (
     CheckedCondition,
@@ -18,14 +18,12 @@ from irbench.across_runs.conditions import (
     checked_condition,
     outcome_of,
 )
-from irbench.across_runs.environments import Difference, differences_between, fingerprint, graph_difference
+from irbench.across_runs.environments import Difference, differences_between, graph_difference
 from irbench.across_runs.figures import FIGURES, ComparedFigure, Unit
-from irbench.across_runs.measured_cells import ambiguous_cells
 from irbench.across_runs.model_names import name_problems
 from irbench.across_runs.problems import Problem
-from irbench.across_runs.reading import CheckedRun
+from irbench.across_runs.summaries import RowSummary, RunSummary, SummarisedRun
 from irbench.errors import IrbenchError
-from irbench.result import SEARCH_RUN, CellResult
 from irbench.stats.change_points import change_points
 from irbench.stats.two_samples import Shift
 
@@ -37,6 +35,9 @@ HISTORY_FIGURES = ("p50", "fps", "size", "compile", "peak_memory")
 _CONFIDENCE = 0.95
 _FEWEST_BEFORE = 5
 """So many runs on a level say what is usual for it."""
+_WINDOW = 250
+"""Changes of level are looked for among so many of the newest runs of a row: the test takes the square of their number,
+and older levels are no news."""
 _CONFIRMING_RUNS = 3
 """A change is confirmed when so many runs lie on the new level: the first that showed it, and two that repeated it."""
 
@@ -91,7 +92,8 @@ class FigureHistory:
         figure: Its name.
         unit: Of its values.
         points: Oldest first.
-        changes: Of its level, oldest first.
+        changes: Of its level, oldest first, among the newest of the points.
+        searched: How many of the newest points these were looked for in.
         conditions: Outcome of each condition on the newest confirmed change, by the condition as it was written.
         totals: Each condition on the total change: from the oldest runs to the newest, however many steps it took.
     """
@@ -102,6 +104,7 @@ class FigureHistory:
     changes: tuple[LevelChange, ...]
     conditions: Mapping[str, ConditionOutcome]
     totals: tuple[CheckedCondition, ...] = ()
+    searched: int = 0
 
 
 @dataclass(frozen=True)
@@ -171,8 +174,8 @@ class ModelHistory:
 class _Measured:
     """A cell in one run."""
 
-    run: CheckedRun
-    row: CellResult
+    run: SummarisedRun
+    row: RowSummary
 
 
 @dataclass(frozen=True)
@@ -182,6 +185,10 @@ class _Series:
     figure: ComparedFigure
     cells: Sequence[_Measured]
     values: Sequence[float]
+
+    def newest(self, count: int) -> _Series:
+        """Return the series of so many of the newest runs."""
+        return _Series(self.figure, self.cells[-count:], self.values[-count:])
 
     def values_since(self, run: str) -> Sequence[float]:
         """Return the values of a run and of those after it."""
@@ -203,7 +210,7 @@ class _Asked:
 
 def history_of(
     model: str,
-    runs: Sequence[CheckedRun],
+    runs: Sequence[SummarisedRun],
     machine: str | None = None,
     *,
     limit: int | None = None,
@@ -227,22 +234,27 @@ def history_of(
     """
     cells = _cells(model, runs)
     measured = {run.run_id: run for found in cells.values() for run in (cell.run for cell in found)}
-    machines = {run_id: fingerprint(run.document.environment) for run_id, run in sorted(measured.items())}
+    machines = {run_id: run.summary.machine for run_id, run in sorted(measured.items())}
     chosen = machine or next(reversed(machines.values()), "")
     ids = [run_id for run_id, found in machines.items() if found == chosen][-(limit or len(machines)) :]
-    here = {key: [cell for cell in found if cell.run.run_id in ids] for key, found in cells.items()}
+    chosen_ids = frozenset(ids)
+    here = {key: [cell for cell in found if cell.run.run_id in chosen_ids] for key, found in cells.items()}
     here = {key: found for key, found in here.items() if found}
     names = key_names(here)
     others = Counter(found for found in machines.values() if found != chosen)
     asked = _Asked(conditions, _since(model, ids, since_run))
-    newest = measured[ids[-1]] if ids else None
+    newest = measured[ids[-1]].summary if ids else None
+    summaries = [run.summary for run in runs]
     return ModelHistory(
         model=model,
         machine=chosen,
         runs=tuple(ids),
         rows=tuple(_row(names[key], key, found, asked, newest) for key, found in here.items()),
         other_machines=dict(others),
-        problems=(*problems, *name_problems(model, runs, [measured[run_id] for run_id in ids])),
+        problems=(
+            *problems,
+            *name_problems(model, summaries, [measured[run_id].summary for run_id in ids]),
+        ),
         since_run=asked.since,
     )
 
@@ -257,7 +269,7 @@ def _since(model: str, ids: Sequence[str], run: str | None) -> str:
     )
 
 
-def _row(name: str, key: CellKey, cells: Sequence[_Measured], asked: _Asked, newest: CheckedRun | None) -> RowHistory:
+def _row(name: str, key: CellKey, cells: Sequence[_Measured], asked: _Asked, newest: RunSummary | None) -> RowHistory:
     figures = _figures(cells, asked)
     return RowHistory(name, key, figures, tuple(_unjudged(name, key, cells, figures, asked, newest)))
 
@@ -268,10 +280,10 @@ def _unjudged(
     cells: Sequence[_Measured],
     figures: Sequence[FigureHistory],
     asked: _Asked,
-    newest: CheckedRun | None,
+    newest: RunSummary | None,
 ) -> Iterator[Unjudged]:
     """Yield the conditions that cannot be judged of the newest run; rows that it was not to measure have none."""
-    if newest is None or key not in {key_of(table, row) for table in newest.document.groups for row in table.cells}:
+    if newest is None or key not in {row.key for row in newest.rows}:
         return
     if cells[-1].run.run_id != newest.run_id:
         yield from (Unjudged(name, condition.text, "row-missing") for condition in asked.conditions)
@@ -286,19 +298,16 @@ def _unjudged(
                 yield Unjudged(name, total.condition, total.unjudged, total.change)
 
 
-def _cells(model: str, runs: Sequence[CheckedRun]) -> dict[CellKey, list[_Measured]]:
+def _cells(model: str, runs: Sequence[SummarisedRun]) -> dict[CellKey, list[_Measured]]:
     """Return each cell of a model with the runs in which it was measured, oldest first."""
     found: dict[CellKey, list[_Measured]] = {}
-    for run in (run for run in runs if run.document.plan.get("is_part_of") != SEARCH_RUN):
+    for run in (run for run in runs if not run.summary.is_of_search):
         in_run: dict[CellKey, _Measured] = {}
-        for table in run.document.groups:
-            for row in table.cells:
-                if (row.model or table.model) == model and row.state == "ok" and row.latency_ms is not None:
-                    in_run.setdefault(key_of(table, row), _Measured(run, row))
-        ambiguous = ambiguous_cells(run.document)
+        for row in run.summary.rows:
+            if row.key.model == model and row.figures and not row.is_ambiguous:
+                in_run.setdefault(row.key, _Measured(run, row))
         for key, cell in in_run.items():
-            if key not in ambiguous:
-                found.setdefault(key, []).append(cell)
+            found.setdefault(key, []).append(cell)
     return found
 
 
@@ -309,18 +318,20 @@ def _figures(cells: Sequence[_Measured], asked: _Asked) -> tuple[FigureHistory, 
 
 
 def _figure(figure: ComparedFigure, cells: Sequence[_Measured], asked: _Asked) -> FigureHistory:
-    known = [(cell, value) for cell in cells if (value := figure.of_row(cell.row)) is not None]
+    known = [(cell, value) for cell in cells if (value := cell.row.figure(figure.name)) is not None]
     series = _Series(figure, tuple(cell for cell, _ in known), tuple(value for _, value in known))
-    found = tuple(_changes(series))
+    recent = series.newest(_WINDOW)
+    found = tuple(_changes(recent))
     confirmed = [place for place, change in found if change.confirmed]
     own = [condition for condition in asked.conditions if condition.figure == figure.name]
     return FigureHistory(
         figure=figure.name,
         unit=figure.unit,
-        points=tuple(Point(cell.run.run_id, cell.run.document.created, value) for cell, value in known),
+        points=tuple(Point(cell.run.run_id, cell.run.summary.created, value) for cell, value in known),
         changes=tuple(change for _, change in found),
-        conditions={condition.text: _outcome(condition, series, confirmed) for condition in own},
+        conditions={condition.text: _outcome(condition, recent, confirmed) for condition in own},
         totals=tuple(checked_condition(condition, _total(series, asked.since)) for condition in own),
+        searched=len(recent.values),
     )
 
 
@@ -369,7 +380,7 @@ def _level_change(series: _Series, places: tuple[int, int, int], p_value: float 
     previous, first = series.cells[place - 1], series.cells[place]
     return LevelChange(
         run=first.run.run_id,
-        created=first.run.document.created,
+        created=first.run.summary.created,
         before=change.base,
         after=change.new,
         relative=change.relative,
@@ -377,10 +388,17 @@ def _level_change(series: _Series, places: tuple[int, int, int], p_value: float 
         confirmed=False,
         is_loss=(change.new > change.base) == figure.more_is_worse,
         differences=(
-            *differences_between([previous.run.document], [first.run.document]),
-            *graph_difference("graph", previous.row.graph_files, first.row.graph_files),
+            *_differences(previous.run, first.run),
+            *graph_difference("graph", previous.row.graph, first.row.graph),
         ),
     )
+
+
+def _differences(before: SummarisedRun, after: SummarisedRun) -> tuple[Difference, ...]:
+    """Return in what two runs differ besides their figures; their documents are read only if they do."""
+    if before.summary.facts == after.summary.facts:
+        return ()
+    return differences_between([before.document()], [after.document()])
 
 
 def _stands_out(usual: Sequence[float], value: float) -> bool:

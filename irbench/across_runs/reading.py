@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from irbench.store.folders import RUN_FILE
 from irbench.store.launches import decode_launch
 from irbench.store.reading import load_document, read_launch
 
-__all__ = ["CheckedRun", "read_document", "read_documents", "read_run"]
+__all__ = ["CheckedRun", "read_document", "read_run"]
 
 _SAME = 1e-9
 """Figures are derived by the same functions from the same integers; only the order of sums may differ."""
@@ -79,13 +78,6 @@ def read_document(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]
         return None, unreadable
     damaged = tuple(problem for name in sorted(document.launches) for problem in _changed(folder, name, document))
     return (None, damaged) if damaged else (CheckedRun(folder, document), ())
-
-
-def read_documents(folders: Iterable[Path]) -> tuple[tuple[CheckedRun, ...], tuple[Problem, ...]]:
-    """Return the runs in these folders that can be read, oldest first, and what is wrong with the others."""
-    read = [read_document(folder) for folder in folders]
-    runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
-    return tuple(runs), tuple(problem for _, problems in read for problem in problems)
 
 
 def _document(folder: Path) -> tuple[RunDocument | None, tuple[Problem, ...]]:

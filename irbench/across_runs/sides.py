@@ -11,7 +11,8 @@ from irbench.across_runs.environments import fingerprint, software_facts
 from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
 from irbench.across_runs.model_names import shared_names
 from irbench.across_runs.problems import Problem
-from irbench.across_runs.reading import CheckedRun, read_documents, read_run
+from irbench.across_runs.reading import CheckedRun, read_run
+from irbench.across_runs.summaries import SummarisedRun, read_summaries
 from irbench.errors import IrbenchError
 from irbench.store.folders import RUN_FILE, Unsearched, folders_of_runs, is_run, run_folders
 from irbench.store.listing import find_run
@@ -85,13 +86,13 @@ def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
     return {key: tuple(_like_the_newest(cells)) for key, cells in found.items()}
 
 
-def machine_called(runs: Iterable[CheckedRun], name: str) -> str:
+def machine_called(runs: Iterable[SummarisedRun], name: str) -> str:
     """Return the fingerprint that begins with ``name``, of the machine of some of these runs.
 
     Raises:
         IrbenchError: No machine's fingerprint begins like that, or several do.
     """
-    known = sorted({fingerprint(run.document.environment) for run in runs})
+    known = sorted({run.summary.machine for run in runs})
     fitting = [machine for machine in known if name and machine.startswith(name.lower())]
     if len(fitting) != 1:
         raise IrbenchError(
@@ -103,9 +104,9 @@ def machine_called(runs: Iterable[CheckedRun], name: str) -> str:
 
 def _of_machine(root: Path, name: str) -> list[Path]:
     """Return the folders of the stored runs of a machine; those that cannot be read are of none."""
-    runs, _ = read_documents(root / folder for folder, _ in run_folders(root))
+    runs, _ = read_summaries(root, (folder for folder, _ in run_folders(root)))
     machine = machine_called(runs, name)
-    return [run.folder for run in runs if fingerprint(run.document.environment) == machine]
+    return [run.folder for run in runs if run.summary.machine == machine]
 
 
 def _folders(name: str, root: Path, scratch: Path, unpack: Unpack, unsearched: list[Unsearched]) -> Sequence[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from os import PathLike
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 from irbench.across_runs.conditions import Condition
 from irbench.across_runs.history import ModelHistory, RowHistory, history_of
 from irbench.across_runs.problems import Problem
-from irbench.across_runs.reading import read_documents
 from irbench.across_runs.sides import machine_called
+from irbench.across_runs.summaries import read_summaries
 from irbench.api import values
 from irbench.api.compare import conditions
 from irbench.api.display import Displayable
@@ -148,13 +148,22 @@ def history(
     return history_with(HistoryOptions(**read_keywords("history", given, _READERS)))
 
 
-def history_with(options: HistoryOptions) -> RunHistory:
-    """Return the history that is asked for; raises as :func:`history` does."""
+def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lambda _count: None) -> RunHistory:
+    """Return the history that is asked for.
+
+    Args:
+        options: Which.
+        unknown: Receives how many runs are not known from former calls and have to be read, before they are.
+
+    Raises:
+        IrbenchError: As of :func:`history`.
+    """
     root = options.results or default_root()
     model = _model(options, root)
     listing = list_runs(root)
     entries = chosen_entries(listing.entries, model, options.backend, options.since)
-    runs, problems = read_documents(Path(entry.folder) for entry in entries)
+    folders = (entry.folder.removeprefix(f"{root}/") for entry in entries)
+    runs, problems = read_summaries(root, folders, unknown)
     unreadable = (Problem("unreadable", "", {"message": message, "hint": ""}) for message in listing.problems)
     found = history_of(
         model,

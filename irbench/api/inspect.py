@@ -96,6 +96,10 @@ class GraphInspection(Displayable):
 
         return cost_of(self._graph, self.signature)
 
+    def count(self) -> None:
+        """Find out now what is otherwise found when it is first asked for: work, and shapes at the sizes asked for."""
+        _ = self.work, self.values
+
     @property
     def outdated(self) -> str:
         """Which files changed since the model was exported, and what exports it again; empty where none has."""

@@ -265,13 +265,19 @@ def _what(options: RunOptions) -> str:
 
 @contextmanager
 def _ending(writer: RunWriter) -> Iterator[None]:
-    """Let the run's folder go when it ends, and have an error that ends it say where the launches before it are."""
+    """Let the run's folder go when it ends, and have an error that ends it say where the launches before it are.
+
+    A run that was refused before anything was measured is not kept: continued, it would be refused again.
+    """
     try:
         yield
     except IrbenchError as error:
         document = writer.document
+        if not _has_figures(document):
+            writer.discard()
+            raise
         way = f"; irbench run --resume {run_argument(writer.folder)} continues it" if document.is_resumable else ""
-        kept = f" What was measured before is kept in {writer.folder}{way}" if _has_figures(document) else ""
+        kept = f" What was measured before is kept in {writer.folder}{way}"
         raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error
     finally:
         writer.release()  # the traceback of an error would keep it, and the run could not be continued

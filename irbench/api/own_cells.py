@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from irbench.errors import IrbenchError
 from irbench.spec import Program
 from irbench.suggestions import nearest
 from irbench.system.file_states import exists, is_file
+from irbench.system.programs import find_program
 
 __all__ = [
     "OwnCells",
@@ -89,7 +89,7 @@ def program_files(program: Program) -> tuple[Path, ...]:
         found = Path(module) if module.endswith(".py") else find_users_module(module, [Path.cwd()])
         return (found,) if found is not None and is_file(found) else ()
     command, *arguments = shlex.split(program.target)
-    words = (shutil.which(command) or command, *arguments)
+    words = (find_program(command) or command, *arguments)
     return tuple(path for path in map(Path, words) if is_file(path))
 
 
@@ -168,7 +168,7 @@ def _require_command(target: str) -> None:
     from irbench.worker.commands import PLACEHOLDERS
 
     program = shlex.split(target)[0]
-    if "{" not in program and shutil.which(program) is None:
+    if "{" not in program and find_program(program) is None:
         raise IrbenchError(
             f"There is no program {program!r}.",
             hint="A command is a program and its arguments, without a shell; a function is package.module:function or"

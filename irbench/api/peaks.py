@@ -15,7 +15,7 @@ from irbench.api.known_refusals import without_refused_rows
 from irbench.api.measurement import StoredRun, measure_planned
 from irbench.api.processors import allowed_cpus
 from irbench.api.progress import Reporter
-from irbench.api.resolve import resolve_backends, resolve_bundles
+from irbench.api.resolve import resolve_backends
 from irbench.api.run_destination import RunDestination
 from irbench.diagnostics import Machine, NotKept
 from irbench.diagnostics.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
@@ -27,6 +27,7 @@ from irbench.diagnostics.matrix_peaks import (
     runtime_versions,
 )
 from irbench.errors import IrbenchError
+from irbench.exporter import from_onnx_file
 from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
 from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
@@ -233,9 +234,9 @@ class _Products:
         return _Measured(peaks, found.run_id, disturbed_share(found), runtime_versions(search.document))
 
     def _request(self) -> RunRequest:
-        files = [str(write_matrix_chain(chain, self._scratch)) for chain in self._asked.chains]
+        files = (write_matrix_chain(chain, self._scratch) for chain in self._asked.chains)
         return RunRequest(
-            bundles=resolve_bundles(files, everything=False, say=self._reporter.say),
+            bundles=tuple(map(from_onnx_file, files)),
             backends=self._asked.backends,
             precisions=_PRECISIONS,
             threads=self._asked.threads,

@@ -230,6 +230,7 @@ def _timing(options: RunOptions) -> Timing:
         budget=max(timing.budget, _BUDGET_WITH_TAIL_S) if options.tail else timing.budget,
         within=timing.within if options.within is None else options.within,
         deadline=timing.deadline if options.deadline is None else options.deadline,
+        deadline_by="default" if options.deadline is None else "user",
         pace=timing.pace if options.pace is None else options.pace,
         **_warm_up(options.warmup),
         sustain=_sustain_s(options),

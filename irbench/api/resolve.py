@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,10 +29,12 @@ from irbench.exporter import (
 )
 from irbench.notices import ExportNotice
 from irbench.onnx.reading.file_kind import require_model_file
+from irbench.render.confinement_texts import unconfined_root_text
 from irbench.render.export_texts import export_notice_text, export_problems
 from irbench.spec import Bundle
 from irbench.system.file_states import is_file
 from irbench.worker.model_files import require_sound_weights
+from irbench.worker.requested_confinement import VARIABLE
 
 __all__ = [
     "FIRST_MODEL",
@@ -46,6 +49,8 @@ __all__ = [
 
 FIRST_MODEL = "resnet50"
 """What is exported and run when nothing is named and nothing was exported yet."""
+_warned: set[str] = set()
+"""What this process has warned of: a sweep resolves models for each of its tables."""
 
 
 def resolve_bundles(
@@ -177,8 +182,10 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
     require_possible(name)
     path = Path(name)
     if path.suffix == ".onnx":
+        _warn_of_root(say)
         return from_onnx_file(path)
     if is_file(path / bundles.CARD):
+        _warn_of_root(say)
         outdated = find_outdated(path)
         if outdated is not None:
             say(export_notice_text(outdated))
@@ -189,6 +196,13 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
     _refuse_variant(name)
     made = _made_from(Source(name), say)
     return _exported(name, imports, say) if made is None else _refreshed(made, imports, say)
+
+
+def _warn_of_root(say: Callable[[str], None]) -> None:
+    """Say once that a model which came as a file runs with the rights of root, unless the user has decided on that."""
+    if os.geteuid() == 0 and VARIABLE not in os.environ and not _warned:
+        _warned.add(VARIABLE)
+        say(unconfined_root_text(VARIABLE))
 
 
 def _made_from(source: Source, say: Callable[[str], None]) -> Path | None:

@@ -266,7 +266,7 @@ class Run(Displayable):
                 is not installed, samples are damaged, or the file cannot be written.
         """
         target = given_path("output", output)
-        export_run(ExportedRun(self.document, self.folder), target, format, chosen_columns(columns))
+        export_run(ExportedRun.of(self.document, self.folder), target, format, chosen_columns(columns))
 
     def to_text(self, form: TextFormat = "table", *, warnings: bool = False, memory: bool = False) -> str:
         """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown.

@@ -10,9 +10,9 @@ from irbench.api import values
 from irbench.api.options import read_keywords
 from irbench.errors import ExitCode, IrbenchError
 from irbench.render.formats.columns import RowSource
-from irbench.render.formats.exported_run import Export, ExportedRun, read_run
+from irbench.render.formats.exported_run import Export, ExportedRun, RowsOfRuns, read_run
 from irbench.render.formats.registry import FORMATS, ExportFormat, format_called, format_for
-from irbench.render.formats.row_table import check_columns, row_sources, row_values
+from irbench.render.formats.row_table import check_columns, row_values
 from irbench.store.files import explained
 from irbench.store.listing import find_run
 from irbench.system.files import replacing
@@ -161,8 +161,9 @@ def _write_pieces(form: ExportFormat, export: Export, write: Callable[[bytes], o
 
 def rows_left_out(form: ExportFormat, export: Export) -> tuple[str, ...]:
     """Return the labels of the rows that have no figures, and therefore no place in the file."""
-    sources = (source for run in export.runs for source in row_sources(run.document))
-    return tuple(source.label for source in sources if form.needs and not _has_place(form, source))
+    if not form.needs:
+        return ()
+    return tuple(source.label for source in RowsOfRuns(export.runs) if not _has_place(form, source))
 
 
 def _has_place(form: ExportFormat, source: RowSource) -> bool:

@@ -19,7 +19,7 @@ from irbench.api.results import Run
 from irbench.api.run import finished_run
 from irbench.api.run_destination import planned_run
 from irbench.api.run_names import RunName, run_name
-from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
+from irbench.api.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.environments import INSTALLED
 from irbench.errors import IrbenchError
@@ -192,11 +192,11 @@ def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> Ru
     environments = document.plan.get("environments") or ()
     stored = stored_options({**document.plan, "environments": ()}, results_option(options.results))
     refuse_stored_folders(stored)
-    obstacle = None if options.allow_own_code else own_code_obstacle(stored)
+    obstacle = None if options.allow_own_code else own_code_obstacle(stored) or environments_obstacle(environments)
     if obstacle is not None:
         raise IrbenchError(
             f"{document.run_id} is not continued: {obstacle_text(obstacle)}.",
-            hint="Read the code, then allow it with --allow-own-code.",
+            hint="Read it, then allow it with --allow-own-code.",
         )
     asked = replace(stored, results=options.results, no_lock=options.no_lock)
     if not environments:

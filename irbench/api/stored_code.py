@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from irbench import registry
 from irbench.across_runs.confirmation import Obstacle
 from irbench.api.options import RunOptions
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 from irbench.worker.requested_confinement import is_confinement_asked_for
 
-__all__ = ["own_code_obstacle", "refuse_stored_folders"]
+__all__ = ["environments_obstacle", "own_code_obstacle", "refuse_stored_folders"]
 
 
 def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
     """Return an obstacle that names all code of a stored plan that is no part of irbench; ``None`` without any.
 
-    These are the rows of the user's own code, models that a function makes, and a measure of accuracy.
+    These are the rows of the user's own code, models that a function makes, a measure of accuracy, and options that
+    name files or folders: a runtime reads compiled code and settings from there, and writes what it likes.
 
     Args:
         stored: From :func:`~irbench.api.stored_plan.stored_options`.
@@ -24,8 +30,38 @@ def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
     rows = [f"{name}={program.target}" for name, program in stored.cells.items()]
     functions = [model for model in stored.models if Source(model).function is not None]
     measures = [stored.metric.function] if stored.metric is not None else []
-    code = [*rows, *functions, *measures]
+    code = [*rows, *functions, *measures, *_paths(stored)]
     return Obstacle("own-code", {"code": code}) if code else None
+
+
+def environments_obstacle(environments: Sequence[Mapping[str, Any]]) -> Obstacle | None:
+    """Return an obstacle that names all Pythons and packages of a stored plan that are no releases of known runtimes.
+
+    Args:
+        environments: Those of the plan.
+    """
+    known = registry.distributions()
+    named = (found["requirement"] or found["python"] for found in environments)
+    foreign = [text for text in named if text and re.split("[<=>!~]", text)[0] not in known]
+    return Obstacle("own-code", {"code": foreign}) if foreign else None
+
+
+def _paths(stored: RunOptions) -> Iterator[str]:
+    """Yield the options of a plan that name a file or a folder: by their keys, and by their values."""
+    options = [(backend, key, text) for backend, found in stored.set.items() for key, text in found.items()]
+    options += [
+        (backend, key, text) for backend, found in stored.vary.items() for key, texts in found.items() for text in texts
+    ]
+    for backend, key, text in options:
+        if text and (key in _path_options(backend) or os.sep in text):
+            yield f"{backend}.{key}={text}"
+
+
+def _path_options(backend: str) -> tuple[str, ...]:
+    name = backend.partition(":")[0]
+    if name not in registry.names(registry.BACKENDS):  # of another machine: it is refused later
+        return ()
+    return registry.describe(registry.BACKENDS, name).path_options
 
 
 def refuse_stored_folders(stored: RunOptions) -> None:

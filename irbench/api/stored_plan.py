@@ -106,7 +106,7 @@ def _with_timing(plan: Mapping[str, Any]) -> RunOptions:
         quick=preset == "quick",
         thorough=preset == "thorough",
         within=None if timing.within == usual.within else timing.within,
-        deadline=None if timing.deadline == usual.deadline else timing.deadline,
+        deadline=timing.deadline if timing.deadline_by == "user" or timing.deadline != usual.deadline else None,
         warmup=_warm_up(timing),
         sustain=timing.sustain or None,
         energy=timing.energy,

@@ -264,6 +264,9 @@ def _with_new_weights(nodes: Sequence[_CountedNode], sizes: Counter[str]) -> Ite
     seen: set[int] = set()  # the same tensor is the same object; all are held by ``nodes``
     for node in nodes:
         new = {id(weight.tensor): weight for weight in node.weights if id(weight.tensor) not in seen}
+        if not new:
+            yield node.cost
+            continue
         seen |= new.keys()
         for tensor, _ in new.values():
             sizes[tensor.dtype] += tensor.stored_bytes

@@ -71,6 +71,9 @@ class KnownTensor:
         return (elements * bits + 7) // 8
 
 
+_UNKNOWN = KnownTensor("", None)
+
+
 @dataclass(frozen=True)
 class Scope:
     """The tensors and small constant integers that a node can see, by name."""
@@ -100,7 +103,7 @@ def scope_of(graph: onnx.GraphProto, outer: Scope | None = None, values: SmallVa
             integers[name] = found
     if outer is None:
         return Scope(tensors, integers)
-    return Scope(ChainMap(tensors, dict(outer.tensors)), ChainMap(integers, dict(outer.integers)))
+    return Scope(ChainMap(tensors, *_maps(outer.tensors)), ChainMap(integers, *_maps(outer.integers)))
 
 
 class NodeView:
@@ -172,19 +175,24 @@ class NodeView:
         """Yield the inputs that are given; nothing is known of some."""
         for name in self.node.input:
             if name:
-                yield self.scope.tensors.get(name, KnownTensor("", None))
+                yield self.scope.tensors.get(name, _UNKNOWN)
 
     def made(self) -> Iterator[KnownTensor]:
         """Yield the outputs that are wanted; nothing is known of some."""
         for name in self.node.output:
             if name:
-                yield self.scope.tensors.get(name, KnownTensor("", None))
+                yield self.scope.tensors.get(name, _UNKNOWN)
 
     def _tensor(self, names: Sequence[str], place: int) -> KnownTensor:
         name = names[place] if place < len(names) else ""
         if not name or name not in self.scope.tensors:
             raise UnknownShape
         return self.scope.tensors[name]
+
+
+def _maps(seen: Mapping[str, Any]) -> list[Any]:
+    """Return what a graph sees, innermost first; to copy it for each of its bodies would take quadratic time."""
+    return seen.maps if isinstance(seen, ChainMap) else [seen]
 
 
 def _known(shape: tuple[int, ...] | None) -> tuple[int, ...]:

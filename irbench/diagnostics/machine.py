@@ -18,6 +18,7 @@ from irbench.measure.evidence import schedstat_ns
 from irbench.system import host
 from irbench.system.confinement import confinement_support
 from irbench.system.host import read_text
+from irbench.system.programs import clean_environment, required_program
 
 __all__ = ["describe_machine"]
 
@@ -91,9 +92,9 @@ def _online() -> tuple[int, ...]:
 
 def _caches() -> tuple[Cache, ...]:
     """Return the caches for data as lscpu tells them; none where it is missing or too old to."""
-    command = ["lscpu", "--json", "--bytes", "--caches=NAME,ONE-SIZE,ALL-SIZE,TYPE"]
     try:
-        reported = subprocess.run(command, capture_output=True, check=True, timeout=10).stdout
+        command = [required_program("lscpu"), "--json", "--bytes", "--caches=NAME,ONE-SIZE,ALL-SIZE,TYPE"]
+        reported = subprocess.run(command, capture_output=True, check=True, timeout=10, env=clean_environment()).stdout
         levels: list[dict[str, Any]] = msgspec.json.decode(reported)["caches"]
         return tuple(
             Cache(level["name"], int(level["one-size"]), int(level["all-size"]) // int(level["one-size"]))

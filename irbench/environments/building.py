@@ -6,97 +6,132 @@ import hashlib
 import json
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 
 from irbench import bundles
-from irbench.environments.needs import pinned_requirements, worker_requirements
+from irbench.environments.needs import pinned_requirements
+from irbench.environments.resolution import indexes_of, resolve, said_why
 from irbench.environments.sources import Release
-from irbench.environments.uv import Unsolvable, call_uv
+from irbench.environments.uv import call_uv
+from irbench.environments.uv_settings import digest_of_settings
 from irbench.errors import IrbenchError
 from irbench.system.files import replace_folder
 from irbench.system.locks import temporary_folder, waiting_for
 
-__all__ = ["build", "folder_of"]
+__all__ = ["Built", "build", "name_of"]
 
 _KEY_LENGTH = 12
+_ENVIRONMENTS = "environments"
+_INSTALLED = "installed.txt"
+"""The requirements that an environment was made of, with checksums and indexes."""
 
 
-def build(release: Release, say: Callable[[str], None]) -> str:
-    """Return the interpreter of an environment with a release, built by uv unless it is there already.
+@dataclass(frozen=True)
+class Built:
+    """An environment that irbench built.
+
+    Attributes:
+        python: Its interpreter.
+        indexes: Where its distributions come from.
+    """
+
+    python: str
+    indexes: tuple[str, ...]
+
+
+def build(release: Release, say: Callable[[str], None]) -> Built:
+    """Return the environment of a release, built by uv unless it is there already.
 
     It has the Python that irbench runs in, and what workers need in the versions that irbench runs with; in others
     where the runtime needs them.
 
     Args:
         release: Which.
-        say: Receives that one is built.
+        say: Receives that one is built, and from which index.
 
     Raises:
         IrbenchError: uv is not installed, or cannot install the release.
     """
-    folder = folder_of(release)
-    if not _is_whole(folder):
-        try:
-            _make_once(release, folder, say)
-        except OSError as error:
-            raise IrbenchError(
-                f"{folder.parent} cannot be written: {error.strerror or error}.",
-                hint="Set IRBENCH_HOME to a folder that you can write.",
-            ) from error
-    return str(folder / "bin" / "python")
+    parent = bundles.home().absolute() / _ENVIRONMENTS
+    try:
+        folder = _kept(release) or _make_once(release, parent, say)
+    except OSError as error:
+        raise IrbenchError(
+            f"{parent} cannot be written: {error.strerror or error}.",
+            hint="Set IRBENCH_HOME to a folder that you can write.",
+        ) from error
+    return Built(str(folder / "bin" / "python"), indexes_of((folder / _INSTALLED).read_text(encoding="utf-8")))
 
 
-def folder_of(release: Release) -> Path:
-    """Return where the environment of a release is kept: another one for another Python or other requirements."""
-    facts = [release.requirement, release.digest, sys.executable, platform.python_version()]
+def name_of(release: Release) -> str:
+    """Return the beginning of the name of a release's environment.
+
+    It is another one for another Python, other requirements, and another configuration of uv. The rest of the name
+    follows from what was installed: see ``_folder``.
+    """
+    facts = [release.requirement, release.digest, sys.executable, platform.python_version(), digest_of_settings()]
     facts += pinned_requirements(release.distribution)
-    key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:_KEY_LENGTH]
-    name = f"environments/{release.distribution}-{release.version}-{key}"
-    whole = (home / name for home in bundles.homes() if _is_whole(home / name))
-    return next(whole, None) or bundles.home() / name
+    return f"{release.distribution}-{release.version}-{_digest(json.dumps(facts))}"
+
+
+def _folder(parent: Path, release: Release, requirements: str) -> Path:
+    """Return where an environment is kept that has these requirements, with their checksums and indexes."""
+    return parent / f"{name_of(release)}-{_digest(requirements)}"
+
+
+def _kept(release: Release) -> Path | None:
+    """Return the environment that is there already, without asking any index."""
+    name = name_of(release)
+    found = (
+        folder
+        for home in bundles.homes()
+        for folder in sorted((home.absolute() / _ENVIRONMENTS).glob(f"{escape(name)}-*"))
+    )
+    return next(filter(_is_whole, found), None)
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether an environment is there with its Python, which may have been removed from the system."""
-    return (folder / "bin" / "python").exists()
+    """Whether an environment is there with its Python, which may have been removed from the system.
+
+    Its name tells what was installed: an environment that says something else of itself is not used.
+    """
+    try:
+        requirements = (folder / _INSTALLED).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return folder.name.endswith(f"-{_digest(requirements)}") and (folder / "bin" / "python").exists()
 
 
-def _make_once(release: Release, folder: Path, say: Callable[[str], None]) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with waiting_for(folder.with_name(f".{folder.name}.lock")):
-        if not _is_whole(folder):  # another process may have built it meanwhile
-            say(f"building an environment with {release.distribution} {release.version}")
-            _make(release, folder)
+def _make_once(release: Release, parent: Path, say: Callable[[str], None]) -> Path:
+    parent.mkdir(parents=True, exist_ok=True)
+    with waiting_for(parent / f".{name_of(release)}.lock"):
+        kept = _kept(release)  # another process may have built it meanwhile
+        if kept is not None:
+            return kept
+        requirements = resolve(release)
+        indexes = " and ".join(indexes_of(requirements)) or "files alone"
+        say(f"building an environment with {release.distribution} {release.version} from {indexes}")
+        folder = _folder(parent, release, requirements)
+        _make(release, folder, requirements)
+    return folder
 
 
-def _make(release: Release, folder: Path) -> None:
+def _make(release: Release, folder: Path, requirements: str) -> None:
     with temporary_folder(folder.parent, ".building-") as staging:
         made = staging / "environment"
         call_uv("venv", "--no-project", "--relocatable", "--python", sys.executable, str(made))
+        installed = made / _INSTALLED
+        installed.write_text(requirements, encoding="utf-8")
+        how = ("--python", str(made / "bin" / "python"), "--only-binary", release.distribution, "--require-hashes")
         try:
-            _install(release, made, pinned_requirements(release.distribution))
-        except Unsolvable:
-            _install(release, made, _unpinned(release))
+            call_uv("pip", "install", *how, "-r", str(installed))
+        except IrbenchError as error:
+            raise said_why(release, error) from error
         replace_folder(made, folder)
 
 
-def _install(release: Release, environment: Path, others: Sequence[str]) -> None:
-    """Install a release and what workers need.
-
-    Raises:
-        IrbenchError: They cannot be installed together.
-    """
-    python = str(environment / "bin" / "python")
-    how = ("--python", python, "--only-binary", release.distribution)
-    try:
-        call_uv("pip", "install", *how, release.requirement, *others)
-    except Unsolvable as error:
-        what = f"{release.distribution} {release.version} cannot be installed for Python {platform.python_version()}"
-        raise Unsolvable(f"{what}: {error.message}", hint=error.hint) from error
-    except IrbenchError as error:
-        raise IrbenchError(f"No environment was built: {error.message}", hint=error.hint) from error
-
-
-def _unpinned(release: Release) -> tuple[str, ...]:
-    return tuple(wanted for name, wanted in worker_requirements().items() if name != release.distribution)
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]

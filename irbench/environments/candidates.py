@@ -32,6 +32,7 @@ class Candidate:
         python: Its interpreter; ``None`` for the one that irbench runs in.
         requirement: What irbench built it from; empty where it did not.
         distribution: Of the release that it was built with; empty where it was not.
+        indexes: What its distributions come from, where irbench built it.
         backends: Descriptions by backend, in that environment.
     """
 
@@ -41,6 +42,7 @@ class Candidate:
     requirement: str
     distribution: str
     backends: Mapping[str, Description]
+    indexes: tuple[str, ...] = ()
 
 
 def candidate(text: str, source: Source, say: Callable[[str], None]) -> Candidate:
@@ -56,16 +58,25 @@ def candidate(text: str, source: Source, say: Callable[[str], None]) -> Candidat
     """
     if isinstance(source, Installed):
         return Candidate(text, _own(), None, "", "", registry.describe_all(registry.BACKENDS))
-    release = source if isinstance(source, Release) else None
-    python = build(source, say) if isinstance(source, Release) else str(source.path)
+    if isinstance(source, Release):
+        built = build(source, say)
+        found, backends = _looked_at(built.python)
+        return Candidate(text, found, built.python, source.requirement, source.distribution, backends, built.indexes)
+    found, backends = _looked_at(str(source.path))
+    return Candidate(text, found, found.python, "", "", backends)
+
+
+def _looked_at(python: str) -> tuple[Inspection, Mapping[str, Description]]:
+    """Return what an environment says of itself, and the backends whose runtimes it has.
+
+    Raises:
+        IrbenchError: irbench's workers cannot run in it.
+    """
     found = inspect_python(python)
     require_able(found)
-    backends: Mapping[str, Description] = call_in_worker(
+    return found, call_in_worker(
         "irbench.registry:describe_all", registry.BACKENDS, deadline_s=_DEADLINE_S, python=python
     )
-    if release is None:
-        return Candidate(text, found, python, "", "", backends)
-    return Candidate(text, found, python, release.requirement, release.distribution, backends)
 
 
 def shared_backend(candidates: Sequence[Candidate], asked: str | None) -> str:
@@ -131,6 +142,7 @@ def as_environment(key: str, backend: str, found: Candidate) -> PythonEnvironmen
         runtime=description.distribution,
         python_version=found.found.version_text,
         distributions={description.distribution: version, **found.found.distributions},
+        indexes=found.indexes,
     )
 
 

@@ -10,7 +10,7 @@ from shlex import quote
 import msgspec
 
 from irbench import bundles, registry
-from irbench.card import Card, Origin
+from irbench.card import CARD, Card, Origin
 from irbench.errors import IrbenchError
 from irbench.exporter.build import export
 from irbench.exporter.bundle_notices import Notify, bundle_facts, bundle_used
@@ -20,7 +20,7 @@ from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 from irbench.notices import ExportNotice, Facts
 from irbench.system.document_damage import damage_text
-from irbench.system.file_states import exists
+from irbench.system.file_states import exists, is_of_another_user
 
 __all__ = ["find_outdated", "is_made_from", "made_from", "original_request", "refreshed"]
 
@@ -35,7 +35,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         notify: Receives which bundle is used, and why.
 
     Raises:
-        IrbenchError: The source has changed and cannot be exported any more.
+        IrbenchError: The source has changed and cannot be exported any more, or the bundle is another user's.
     """
     card = bundles.load_card(place)
     if card.origin is None:
@@ -53,9 +53,23 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
     if None in tools.values() and not any(map(exists, changed)):  # its files may lie elsewhere on another machine
         notify(ExportNotice("not-exportable", {**bundle_facts(card), "tools": tools}))
         return place
+    _require_own(place, card.origin)
     if key != card.key:  # otherwise the export tells what changed
         notify(_reason(card.origin, options, bundle_facts(card, changed), tools))
     return export(source.text, options, say, notify, source.folder)
+
+
+def _require_own(place: Path, origin: Origin) -> None:
+    """Refuse to export what the card of another user names: that runs code, or has files read.
+
+    Raises:
+        IrbenchError: It says how to export it on one's own responsibility.
+    """
+    if is_of_another_user(place / CARD):
+        raise IrbenchError(
+            f"{place} belongs to another user, and irbench does not export again what others name.",
+            hint=f"If you trust it, export it yourself: irbench export {quote(origin.source)}",
+        )
 
 
 def find_outdated(place: Path) -> ExportNotice | None:

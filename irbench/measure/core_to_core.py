@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from irbench.measure.clock import now_ns
+from irbench.system.programs import clean_environment
 
 __all__ = ["CoreLink", "peer"]
 
@@ -51,6 +52,7 @@ class CoreLink:
             stdout=subprocess.DEVNULL,
             pass_fds=(descriptor,),
             start_new_session=True,
+            env=clean_environment(),
         )
         os.close(descriptor)
 

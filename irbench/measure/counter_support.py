@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +33,7 @@ from irbench.counters import (
 )
 from irbench.measure.perf_stat import PERF_ENVIRONMENT
 from irbench.measure.toplev_probe import toplev_obstacle
+from irbench.system.programs import clean_environment, find_program
 
 __all__ = ["counting_for", "read_processor"]
 
@@ -65,7 +64,7 @@ def counting_for(plan: CounterPlan) -> Counting:
     Args:
         plan: What is asked for. Of what is impossible, the result has the reasons.
     """
-    perf = shutil.which("perf")
+    perf = find_program("perf")
     version, said = _version(perf)
     if perf is None or version is None:
         reason = Obstacle("no-perf", {"said": said})
@@ -219,7 +218,7 @@ def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None)
     if not asked:
         return counting
     level = max(toplev_level(name) or 0 for name in asked)
-    program = next(filter(None, map(shutil.which, _TOPLEV)), None)
+    program = next(filter(None, map(find_program, _TOPLEV)), None)
     if not processor.has_pmu:
         reason: Obstacle | None = Obstacle("no-pmu")
     elif processor.is_hybrid:
@@ -263,7 +262,7 @@ def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str] | No
             errors="replace",
             timeout=_TIMEOUT_S,
             check=False,
-            env={**os.environ, **PERF_ENVIRONMENT},
+            env={**clean_environment(), **PERF_ENVIRONMENT},
         )
     except (OSError, subprocess.SubprocessError):
         return None

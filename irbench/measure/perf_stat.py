@@ -15,6 +15,7 @@ import psutil
 
 from irbench.counters import Counting, read_toplev
 from irbench.measure.clock import Stopwatch, sleep
+from irbench.system.programs import clean_environment
 
 __all__ = ["PERF_ENVIRONMENT", "CountingFailed", "PerfStat", "TopLev"]
 
@@ -224,7 +225,7 @@ def _start(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
                 stdout=said,
                 stderr=said,
                 start_new_session=True,
-                env={**os.environ, **PERF_ENVIRONMENT},
+                env={**clean_environment(), **PERF_ENVIRONMENT},
             )
         except OSError as error:
             raise CountingFailed(f"{command[0]} cannot be started: {error.strerror}") from error

@@ -105,8 +105,8 @@ OBSTACLE_TEXTS: Mapping[ObstacleCode, Callable[[Mapping[str, Any]], str]] = {
     ),
     "model-changed": lambda facts: f"the graph of {listing(facts['names'])} is not the one that was measured",
     "own-code": lambda facts: (
-        f"the stored plan would run code: {_as_written('; '.join(facts['code']))} (read it, then allow it with"
-        " --allow-own-code)"
+        f"the stored plan would run code or use files: {_as_written('; '.join(facts['code']))}"
+        " (read it, then allow it with --allow-own-code)"
     ),
     "not-repeatable": lambda facts: f"{facts['message']} {facts['hint']}".strip(),
     "interrupted": lambda _facts: "it was interrupted",

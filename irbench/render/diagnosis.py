@@ -25,6 +25,7 @@ from irbench.render.quantities import binary_size, cpu_list, listing, percent, p
 from irbench.render.self_comparison import self_comparison_message
 from irbench.render.table import ListingTable
 from irbench.system.confinement import ConfinementSupport
+from irbench.system.landlock import SCOPES_SINCE
 
 __all__ = ["ReportView"]
 
@@ -117,7 +118,11 @@ def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:
 def _confinement(found: ConfinementSupport) -> str:
     files = f"Landlock {found.landlock}" if found.landlock else "no Landlock here"
     calls = "seccomp" if found.seccomp else "no seccomp here"
-    return f"{files}, {calls}, for processes that read model files"
+    readers = f"{files}, {calls}, for processes that read model files"
+    if not (found.landlock and found.seccomp):
+        return readers
+    reach = "" if found.landlock >= SCOPES_SINCE else "; signals to other processes stay open before Landlock 6"
+    return f"{readers}, and with IRBENCH_CONFINE=1 for those that run them{reach}"
 
 
 def _counters(counters: CounterFacts | None) -> Iterator[tuple[str, str]]:

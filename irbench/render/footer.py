@@ -15,6 +15,7 @@ from irbench.render.line_wrapping import shorten, shorten_middle
 from irbench.render.mark_texts import mark_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.quantities import listing, plural
+from irbench.render.remedies import remedy
 from irbench.render.table_title import SEPARATOR
 from irbench.result import CellResult, GroupResult, RunDocument, State, StoppedBy
 from irbench.stats.figures import calls_to_bound
@@ -73,7 +74,7 @@ def not_applicable(result: GroupResult, context: Context) -> Iterator[str]:
         if cell.state == "not-applicable" and cell.failure is not None:
             rows.setdefault(cell.failure, []).append(context.name(cell.id))
     for failure, labels in rows.items():
-        hint = f" {failure.hint}" if failure.hint else ""
+        hint = f" {remedy(failure)}" if remedy(failure) else ""
         yield f"not applicable: {', '.join(labels)}: {failure.message}.{hint}"
 
 
@@ -130,7 +131,7 @@ def failure_text(state: State, failure: Failure, *, has_figures: bool = False) -
     """
     words = state.replace("-", " ")
     where = f"{words} at {failure.stage.replace('_', ' ')}" if state == "failed" else words
-    why = SEPARATOR.join(part.strip() for part in (failure.message, failure.hint or "") if part.strip())
+    why = SEPARATOR.join(part.strip() for part in (failure.message, remedy(failure)) if part.strip())
     return why if state == "mismatch" and has_figures else f"{where}: {why}"
 
 

@@ -132,7 +132,19 @@ def _notes(history: ModelHistory) -> Iterator[str]:
     if history.other_machines:
         machines = listing(f"machine:{name} ({plural(runs, 'run')})" for name, runs in history.other_machines.items())
         yield f"Measured elsewhere too: {machines}. Choose one with --machine."
+    yield from _window(history)
     yield "Trends are drawn from the smallest to the largest value of each figure, and over 10 % of it at least."
+
+
+def _window(history: ModelHistory) -> Iterator[str]:
+    """Yield that changes were looked for among the newest runs only, where there are more."""
+    figures = [figure for row in history.rows for figure in row.figures if figure.searched < len(figure.points)]
+    if figures:
+        longest = max(figures, key=lambda figure: len(figure.points))
+        yield (
+            f"Changes of level are looked for in the newest {longest.searched:,} of {len(longest.points):,} runs of a"
+            " row; totals are of all."
+        )
 
 
 def _explained(row: RowHistory, figure: FigureHistory, change: LevelChange) -> str:

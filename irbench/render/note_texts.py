@@ -140,7 +140,9 @@ def _model(facts: Facts, _: Context) -> str:
 
 def _environment(facts: Facts, _: Context) -> str:
     origin = "the environment of irbench" if facts["python"] is None else facts["python"]
-    origin = "built by irbench" if facts["requirement"] else origin
+    sources = " and ".join(facts.get("indexes", ()))
+    built = f"built by irbench from {sources}" if sources else "built by irbench"
+    origin = built if facts["requirement"] else origin
     others = [f"{name} {version or 'missing'}" for name, version in facts["others"].items()]
     runtime, python = f"{facts['runtime']} {facts['version']}", f"Python {facts['python_version']}"
     return f"{facts['label']}: {', '.join((runtime, python, *others, origin))}"
@@ -242,6 +244,7 @@ NOTES: Mapping[NoteCode, Text] = {
             "python_version": "3.12.4",
             "python": "/cache/irbench/environments/onnxruntime-1.22.0/bin/python",
             "requirement": "onnxruntime==1.22.0",
+            "indexes": ["https://pypi.org/simple"],
             "others": {"numpy": "2.2.0"},
         },
     ),

@@ -24,6 +24,7 @@ from irbench.render.figures import ratio_with_ends, significant
 from irbench.render.note_texts import note_text
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, percent, plural
+from irbench.render.remedies import remedy
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
 from irbench.render.texts import warning_words
 from irbench.row_figures import Ends
@@ -164,8 +165,8 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     """Yield what a reader must know besides the figures, the most important first."""
     for cell in report.cells:
         if cell.failure is not None:
-            hint = f" {cell.failure.hint}" if cell.failure.hint else ""
-            yield f"{cell.label}: {cell.failure.message.rstrip('.')}.{hint}"
+            sentence = f"{cell.label}: {cell.failure.message.rstrip('.')}."
+            yield f"{sentence} {remedy(cell.failure)}".rstrip()
     measured = [cell for cell in report.cells if cell.launches]
     overlapping = [cell.label for cell in measured if cell.overlaps]
     if overlapping:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from irbench.activity import Activity, ActivityCode, Outlook
 from irbench.render.quantities import percent, percents_apart, plural
 
-__all__ = ["activity_text", "outlook_text"]
+__all__ = ["activity_text", "counting_text", "outlook_text", "reading_text"]
 
 _WIDEST = 0.5
 """Beyond this half-width an interval says nothing of who is faster, or by how much."""
@@ -34,6 +34,16 @@ _ACTIVITIES: Mapping[ActivityCode, str] = {
 def activity_text(activity: Activity) -> str:
     """Return what runs now, in a few words."""
     return _ACTIVITIES[activity.code].format(row=activity.row, block=activity.block, clean_blocks=activity.clean_blocks)
+
+
+def reading_text(model: str) -> str:
+    """Return that a graph is read."""
+    return f"reading {model}"
+
+
+def counting_text(model: str) -> str:
+    """Return that it is counted what a graph costs."""
+    return f"counting what {model} costs"
 
 
 def outlook_text(outlook: Outlook | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from irbench.render.figures import ratio_with_ends
 from irbench.render.quantities import listing
@@ -47,10 +48,10 @@ RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
     "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
     "busy": "other programs disturbed most blocks",
     "uneven-load": "other programs were busier beside one setting than beside another",
-    "all-blocks-disagree": "over all blocks, disturbed ones included, {rows} is faster",
-    "throughput-disagrees": "{rows} has the higher throughput, which includes slow calls",
-    "sustained-disagrees": "{rows} is faster where each setting runs alone",
-    "p50-disagrees": "{rows} has the lower p50",
+    "all-blocks-disagree": "over all blocks, disturbed ones included, the setting is not faster than {rows}",
+    "throughput-disagrees": "the throughput, which includes slow calls, is below that of {rows}",
+    "sustained-disagrees": "where each runs alone, the setting is not faster than {rows}",
+    "p50-disagrees": "its p50 is above that of {rows}",
     "preview": "there were too few launches for confidence intervals",
     "same": "the lead over {rows} is smaller than what counts",
     "undecided": "it cannot be distinguished from {rows}",
@@ -104,7 +105,8 @@ def _reason(report: TuningReport) -> str:
 
 def _reference_gain(other: Alternative, gain: Gain) -> str:
     kind = KIND_TEXTS[other.kind] if other.kind is not None else other.setting.label
-    return f"{gain_text(gain)} {kind} of {other.setting.backend}"
+    preview = " (preview)" if gain.is_preview else ""
+    return f"{gain_text(replace(gain, is_preview=False))} {kind} of {other.setting.backend}{preview}"
 
 
 def _reservations(report: TuningReport) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from irbench.measure.clock import now_ns
+from irbench.measure.clock import Stopwatch, now_ns
 from irbench.output_check import judge
 from irbench.record import Failure, OutputError, Stage
 from irbench.runner.answers import fallback, require_answers, worse, worst_error
@@ -16,7 +16,7 @@ from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.runner.workers import START_DEADLINE_S, failure_of, thread_environment
-from irbench.spec import Cell, Timing
+from irbench.spec import Cell, Deadline, Timing
 from irbench.worker.cell import CellTask, Prepared
 from irbench.worker.inputs import takes_turns
 from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
@@ -47,12 +47,19 @@ class Setting:
         timing: The protocol's numbers.
         logs: Where workers write what they print.
         expected: The outputs that each cell is compared with.
+        watch: Since when the table is measured.
     """
 
     planned: PlannedGroup
     timing: Timing
     logs: Path
     expected: Expected
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    @property
+    def deadline(self) -> Deadline:
+        """How long a worker is waited for from now on."""
+        return self.timing.deadline_after(self.watch.elapsed_s)
 
     def task(self, cell: Cell) -> CellTask:
         """Return what a worker must know of a cell."""
@@ -69,9 +76,9 @@ def setting_of(planned: PlannedGroup, timing: Timing, logs: Path, scratch: Path)
         scratch: A folder for copies of the model; it is made.
     """
     scratch.mkdir(parents=True, exist_ok=True)
-    return Setting(
-        planned, timing, logs, expected_outputs(planned.group.main, planned.group.cells, scratch, timing.deadline)
-    )
+    watch, group = Stopwatch(), planned.group
+    expected = expected_outputs(group.main, group.cells, scratch, timing.deadline_after(0.0).seconds)
+    return Setting(planned, timing, logs, expected, watch)
 
 
 @dataclass
@@ -96,13 +103,15 @@ class CellWorker:
         environment = {**thread_environment(self.cell.load.threads), **self.environment}
         self.spawned_ns = now_ns()
         cpus, python = self.cell.load.cpus, self.cell.python
-        samples = self.setting.task(self.cell).workload.feeding.samples
-        confinement = confinement_of(self.cell, samples, self.environment)
+        workload = self.setting.task(self.cell).workload
+        exported = workload.bundle.artifact(("onnx",))  # operators of its other forms are named after its nodes
+        readable = (*workload.feeding.samples, *(() if exported is None else (exported.path,)))
+        confinement = confinement_of(self.cell, readable, self.environment)
         self._worker = Worker(self._log, cpus=cpus, environment=environment, python=python, confinement=confinement)
 
     def hold(self, target: str, *args: Any) -> None:
         """Make the object in the worker that later calls by method name belong to; raises as :meth:`ask` does."""
-        self._ask("start", target, args, max(START_DEADLINE_S, self._deadline_s), hold=True)
+        self._ask("start", target, args, START_DEADLINE_S, 0.0, hold=True)
 
     def ask(self, stage: Stage, target: str, *args: Any, extra_s: float = 0.0) -> Any:
         """Call a function, or a method of what is held, and return what it returned.
@@ -116,7 +125,7 @@ class CellWorker:
         Raises:
             CellFailed: It raised, the process ended, or the deadline passed.
         """
-        return self._ask(stage, target, args, self._deadline_s + extra_s, hold=False)
+        return self._ask(stage, target, args, 0.0, extra_s, hold=False)
 
     def freeze(self) -> None:
         """Let it stand still until :meth:`thaw`.
@@ -127,7 +136,7 @@ class CellWorker:
         try:
             self._worker.freeze()
         except WorkerDied as error:
-            raise CellFailed(failure_of("measure", error, self._log, self._deadline_s)) from error
+            raise CellFailed(failure_of("measure", error, self._log, self.setting.deadline)) from error
 
     def thaw(self) -> None:
         """Let it run again."""
@@ -144,15 +153,14 @@ class CellWorker:
         """The worker's process id."""
         return self._worker.process_id
 
-    @property
-    def _deadline_s(self) -> float:
-        return self.setting.timing.deadline
-
-    def _ask(self, stage: Stage, target: str, args: Sequence[Any], deadline_s: float, *, hold: bool) -> Any:
+    def _ask(
+        self, stage: Stage, target: str, args: Sequence[Any], least_s: float, extra_s: float, *, hold: bool
+    ) -> Any:
+        deadline = self.setting.deadline
         try:
-            return self._worker.ask(target, *args, deadline_s=deadline_s, hold=hold)
+            return self._worker.ask(target, *args, deadline_s=max(least_s, deadline.seconds) + extra_s, hold=hold)
         except (CallFailed, WorkerDied) as error:
-            raise CellFailed(failure_of(stage, error, self._log, self._deadline_s)) from error
+            raise CellFailed(failure_of(stage, error, self._log, deadline)) from error
 
 
 def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int | None = None) -> OutputError | None:

@@ -142,7 +142,8 @@ class Comparison:
                 found.append(found[known])
                 continue
             cells = [cell for cell in self._group.cells if cell.workload == place]
-            found.append(expected_outputs(workload, cells, scratch, self._timing.deadline))
+            deadline = self._timing.deadline_after(self._watch.elapsed_s)
+            found.append(expected_outputs(workload, cells, scratch, deadline.seconds))
             self._remarks = (*self._remarks, *(warn for warn in found[-1].warnings if warn not in self._remarks))
         self._expected = tuple(found)
 

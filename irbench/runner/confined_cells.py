@@ -34,13 +34,13 @@ def refuse_own_code_beside_models(function: str) -> None:
 
 
 def confinement_of(
-    cell: Cell, samples: Iterable[Path] = (), environment: Mapping[str, str] | None = None
+    cell: Cell, readable: Iterable[Path] = (), environment: Mapping[str, str] | None = None
 ) -> Confinement | None:
     """Return what a row's worker may reach; ``None`` where it is not confined: unless asked for, and for your own code.
 
     Args:
         cell: What it runs.
-        samples: Files of its inputs.
+        readable: Files that it needs besides the model, of its inputs for example.
         environment: Variables that irbench sets for it: folders that they name are for it to write.
 
     Raises:
@@ -49,7 +49,7 @@ def confinement_of(
     """
     if cell.program is not None or cell.artifact is None:
         return None
-    found = confinement_to(cell.artifact, samples)
+    found = confinement_to(cell.artifact, readable)
     if found is None:
         return None
     folders = (*_folders((environment or {}).values()), *_caches(cell, cell.artifact))

@@ -107,7 +107,7 @@ class _Measurement:
         ok = {row.id: row for row in speeds.cells if row.state == "ok"}
         self._rows = [_Counted(cell, effective=ok[cell.id].effective) for cell in self._group.cells if cell.id in ok]
         # answers were compared with the expected ones when speeds were measured
-        self._setting = Setting(planned, request.timing, writer.logs, Expected(None, None))
+        self._setting = Setting(planned, request.timing, writer.logs, Expected(None, None), self._rounds.watch)
         self._files = count()
         self._longest_launch_s = 0.0
         self._stopped_by: CounterStop = "interrupt"

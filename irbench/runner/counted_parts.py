@@ -145,7 +145,7 @@ class _Counting:
         (cell,) = planned.group.cells
         self._rounds.say(Activity("counted-launch", cell.label))
         # the answers of the whole model were compared with the expected ones when it was profiled
-        setting = Setting(planned, self._task.timing, self._task.logs, Expected(None, None))
+        setting = Setting(planned, self._task.timing, self._task.logs, Expected(None, None), self._rounds.watch)
         folder = self._task.scratch / str(next(self._folders))
         try:
             found = count_cell(cell, setting, self._task.counting, folder)

@@ -42,6 +42,7 @@ def environment_notes(environments: Sequence[PythonEnvironment]) -> Iterator[Not
             "python_version": environment.python_version,
             "python": environment.python,
             "requirement": environment.requirement,
+            "indexes": list(environment.indexes),
             "others": {name: environment.distributions.get(name) for name in differing},
         }
         yield Note("python-environment", facts)

@@ -27,7 +27,7 @@ from irbench.runner.other_graph import GraphRefused, other_form
 from irbench.runner.tempo import Starts, Tempo, choose_tempo
 from irbench.runner.turn import LaunchPlan, Turn
 from irbench.runner.workers import Workers
-from irbench.spec import Cell
+from irbench.spec import Cell, Deadline
 from irbench.stats import (
     block_order,
     clean_blocks,
@@ -67,7 +67,7 @@ class Launch:
         self._progress = {cell.id: CellProgress() for cell in turn.cells}
         self._names = cell_names(plan.group)
         self._watch = Stopwatch()
-        self._workers = Workers((self._task(cell) for cell in turn.cells), plan.logs, plan.timing.deadline)
+        self._workers = Workers((self._task(cell) for cell in turn.cells), plan.logs, self._deadline)
         self._energy = LaunchEnergy(plan.timing)
         self._check = LaunchCheck(plan, turn.new, self._workers, self._progress)
 
@@ -272,7 +272,11 @@ class Launch:
 
     def _patience_s(self, expected_s: float) -> float:
         """Return the deadline of a request that should take ``expected_s`` when nothing goes wrong."""
-        return self._timing.deadline + _SLOWDOWN * expected_s
+        return self._deadline().seconds + _SLOWDOWN * expected_s
+
+    def _deadline(self) -> Deadline:
+        timing, until_s = self._plan.timing, self._turn.room.until_s
+        return timing.deadline_after(timing.budget - until_s + self._watch.elapsed_s)
 
     def _clean(self, blocks: list[BlockEvidence]) -> frozenset[int]:
         healthy = {cell.id for cell in self._workers.cells}

@@ -131,7 +131,7 @@ class RunRequest:
         timing = self.timing
         if self.budget_s is not None:
             left_s = max(0.0, self.budget_s - elapsed_s)
-            return replace(self, timing=replace(timing, budget=left_s * weight / weights))
+            return replace(self, timing=timing.within_budget(left_s * weight / weights))
         sized_for = None if timing.sized_for is None else timing.sized_for * weight
         return replace(self, timing=replace(timing, budget=timing.budget * weight, sized_for=sized_for))
 

@@ -11,7 +11,7 @@ from irbench.measure.clock import now_ns
 from irbench.record import Failure, Stage
 from irbench.runner.confined_cells import confinement_of
 from irbench.runner.instances import InstanceWorkers
-from irbench.spec import Cell
+from irbench.spec import Cell, Deadline
 from irbench.system import host
 from irbench.worker.cell import CellTask
 from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
@@ -30,10 +30,10 @@ class Workers:
         started_ns: From a worker's start until it held its cell, by cell id: interpreter and harness.
     """
 
-    def __init__(self, tasks: Iterable[CellTask], logs: Path, deadline_s: float) -> None:
+    def __init__(self, tasks: Iterable[CellTask], logs: Path, deadline: Callable[[], Deadline]) -> None:
         self.failures: dict[str, Failure] = {}
         self.started_ns: dict[str, int] = {}
-        self._deadline_s = deadline_s
+        self._deadline = deadline
         self._timed_out: set[str] = set()
         self._workers: dict[str, Worker | InstanceWorkers] = {}
         self._tasks = {task.cell.id: task for task in tasks}
@@ -48,7 +48,7 @@ class Workers:
         """Start a worker for each cell, one after the other, and leave it frozen once its runtime is imported."""
         for cell, task in self._tasks.items():
             self._start_one(cell, task)
-            self._finish(cell, "import", self._deadline_s)
+            self._finish(cell, "import", self._deadline().seconds)
 
     def start_and_prepare(self, together: Collection[str]) -> dict[str, Any]:
         """Start all workers, and let these import, load and compile side by side; leave each frozen when it is done.
@@ -62,10 +62,10 @@ class Workers:
                 # waits in the worker until the import is done
                 self._try(cell, "import", partial(self._send, cell, "prepare", False))
         prepared: dict[str, Any] = {}
-        shared_s = self._deadline_s * max(1, len(together))  # they share the processors
+        shared_s = self._deadline().together(len(together))
         for cell in self._tasks:
             if cell not in together:
-                self._finish(cell, "import", self._deadline_s)
+                self._finish(cell, "import", self._deadline().seconds)
             elif self._receive(cell, "import", shared_s):
                 prepared[cell] = self._finish(cell, "compile", shared_s)
         return {cell: answer for cell, answer in prepared.items() if cell in self._workers}
@@ -85,7 +85,8 @@ class Workers:
         """
         worker = self._workers[cell]
         worker.thaw()
-        answer = self._try(cell, stage, lambda: worker.ask(method, *args, deadline_s=deadline_s or self._deadline_s))
+        patience_s = deadline_s or self._deadline().seconds
+        answer = self._try(cell, stage, lambda: worker.ask(method, *args, deadline_s=patience_s))
         if cell in self._workers:
             self._try(cell, stage, worker.freeze)
         return answer if cell in self._workers else None
@@ -100,7 +101,7 @@ class Workers:
         if failure.stage != "compile" or cell in self._timed_out:
             return False
         self._start_one(cell, task)
-        self._finish(cell, "import", self._deadline_s)
+        self._finish(cell, "import", self._deadline().seconds)
         prepared = self.ask(cell, "compile", "prepare", False) if cell in self._workers else None
         if cell in self._workers:
             self._workers.pop(cell).kill()
@@ -119,7 +120,7 @@ class Workers:
         self._workers.clear()
 
     def _start_one(self, cell: str, task: CellTask) -> None:
-        deadline_s = max(START_DEADLINE_S, self._deadline_s)
+        deadline_s = max(START_DEADLINE_S, self._deadline().seconds)
         start_ns = now_ns()
         self._workers[cell] = worker = _started(task, self._logs)
         self._try(cell, "start", lambda: _hold(worker, task, deadline_s))
@@ -128,7 +129,7 @@ class Workers:
             self._try(cell, "import", lambda: self._send(cell, "import_runtime"))
 
     def _send(self, cell: str, method: str, *args: Any) -> None:
-        self._workers[cell].send(method, *args, deadline_s=self._deadline_s)
+        self._workers[cell].send(method, *args, deadline_s=self._deadline().seconds)
 
     def _receive(self, cell: str, stage: Stage, deadline_s: float) -> bool:
         """Take one answer, whatever it is; whether the cell is still healthy."""
@@ -147,6 +148,7 @@ class Workers:
         return answer
 
     def _try(self, cell: str, stage: Stage, action: Callable[[], Any]) -> Any:
+        deadline = self._deadline()  # of before the wait
         try:
             return action()
         except (CallFailed, WorkerDied) as error:
@@ -154,7 +156,7 @@ class Workers:
             worker.kill()
             if isinstance(error, WorkerTimedOut):
                 self._timed_out.add(cell)
-            self.failures[cell] = failure_of(stage, error, worker.log, self._deadline_s)
+            self.failures[cell] = failure_of(stage, error, worker.log, deadline)
             return None
 
 
@@ -175,18 +177,20 @@ def _hold(worker: Worker | InstanceWorkers, task: CellTask, deadline_s: float) -
         worker.ask("irbench.worker.run:RunHost", task, hold=True, deadline_s=deadline_s)
 
 
-def failure_of(stage: Stage, error: CallFailed | WorkerDied, log: Path, deadline_s: float) -> Failure:
+def failure_of(stage: Stage, error: CallFailed | WorkerDied, log: Path, deadline: Deadline) -> Failure:
     """Return why a cell has no number, and what helps.
 
     Args:
         stage: What its worker was asked for.
         error: How that ended.
         log: Where the worker wrote what it printed.
-        deadline_s: The protocol's deadline.
+        deadline: How long it was waited for, beyond what it was asked to do.
     """
     remedy = error.hint or None
     if isinstance(error, WorkerTimedOut):
-        remedy = f"If the model is really that slow, give it more time: --deadline {2 * deadline_s:.0f}s"
+        if deadline.by_budget:
+            return Failure(stage, error.message, budget_allowed_s=deadline.seconds)
+        remedy = f"If the model is really that slow, give it more time: --deadline {2 * deadline.seconds:.0f}s"
     elif not error.hint:
         remedy = f"What it printed is in {log}" if isinstance(error, WorkerDied) else f"Its traceback is in {log}"
     return Failure(stage, error.message, remedy)

@@ -18,7 +18,7 @@ from irbench.spec.tensors import (
     TensorSpec,
     is_named_as_mask,
 )
-from irbench.spec.timing import Timing, WarmUpLength
+from irbench.spec.timing import Deadline, Timing, WarmUpLength
 from irbench.spec.work import InferenceWork, Roof
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Bound",
     "Bundle",
     "Cell",
+    "Deadline",
     "Disagreement",
     "Distribution",
     "Feeding",

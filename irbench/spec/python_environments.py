@@ -20,6 +20,7 @@ class PythonEnvironment:
         runtime: The distribution of the runtime.
         python_version: Of its interpreter.
         distributions: Versions of the runtime and of what irbench's workers need, by name.
+        indexes: Addresses of the package indexes that irbench built it from; empty where the user brought it.
     """
 
     key: str
@@ -29,6 +30,7 @@ class PythonEnvironment:
     runtime: str = ""
     python_version: str = ""
     distributions: Mapping[str, str] = field(default_factory=dict[str, str])
+    indexes: tuple[str, ...] = ()
 
     @property
     def version(self) -> str:

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Literal
 
-__all__ = ["Timing", "WarmUpLength"]
+__all__ = ["Deadline", "Timing", "WarmUpLength"]
+
+_LEAST_WAIT_S = 30.0
+"""However small a budget is: an interpreter, a runtime and a model of usual size take no longer to get ready."""
+_SHARE_OF_BUDGET = 0.5
+"""Of what is left, what one wait may take, so that a backend that hangs leaves time for the other rows. A step that
+takes longer would take so long in each launch, of which an interval needs several."""
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """How long a worker is waited for.
+
+    Attributes:
+        seconds: So long.
+        by_budget: Whether it is the budget that allows no more.
+    """
+
+    seconds: float
+    by_budget: bool = False
+
+    def together(self, workers: int) -> float:
+        """Return how long workers are waited for that share the processors."""
+        return self.seconds * max(1, workers)
 
 
 @dataclass(frozen=True)
@@ -73,6 +97,7 @@ class Timing:
         busy_processors: Processors that a process of irbench's own keeps busy each while the group is measured; none
             leaves the machine as it is.
         deadline: How long a worker may take for one command, beyond what the command itself asks for.
+        deadline_by: Who chose that: nobody, the user, or nobody while a budget was given, which then bounds it too.
     """
 
     min_launches: int = 4
@@ -111,3 +136,15 @@ class Timing:
     dirty_run_queue: float = 0.05
     busy_processors: tuple[int, ...] = ()
     deadline: float = 300.0
+    deadline_by: Literal["default", "user", "budget"] = "default"
+
+    def within_budget(self, budget_s: float) -> Timing:
+        """Return the numbers with a budget that somebody gave, which bounds a deadline that nobody did."""
+        return replace(self, budget=budget_s, deadline_by="user" if self.deadline_by == "user" else "budget")
+
+    def deadline_after(self, elapsed_s: float) -> Deadline:
+        """Return how long a worker is waited for when so much of the budget is used up."""
+        most_s = max(_LEAST_WAIT_S, _SHARE_OF_BUDGET * (self.budget - elapsed_s))
+        if self.deadline_by != "budget" or most_s >= self.deadline:
+            return Deadline(self.deadline)
+        return Deadline(most_s, by_budget=True)

@@ -78,6 +78,7 @@ class Description:
         hints: What its vendor advises for an objective, as options, by the objective: ``fps`` or ``latency``.
         cache_folders: Keys of options that name a folder in which the runtime keeps what it compiled, so that a cold
             start can be given an empty one.
+        files: Keys of other options that name a file or a folder: a stored plan does not choose them for its reader.
     """
 
     name: str
@@ -97,6 +98,12 @@ class Description:
     hints: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     operator_kinds: Mapping[str, str] = field(default_factory=dict[str, str])
     nvidia_devices: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def path_options(self) -> tuple[str, ...]:
+        """Keys of all options that name a file or a folder."""
+        return (*self.cache_folders, *self.files)
 
 
 @dataclass(frozen=True)

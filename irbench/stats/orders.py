@@ -21,7 +21,7 @@ from irbench.stats.observed import is_as_loaded
 from irbench.stats.scene import Scene
 from irbench.stats.winner import LeadEstimate
 
-__all__ = ["OrderConflict", "as_facts", "order_conflicts", "order_doubt"]
+__all__ = ["OrderConflict", "as_facts", "order_conflicts", "order_doubt", "pair_order_doubt"]
 
 _MATTERS = math.log1p(0.1)
 """From this ratio on a reader sees a contradiction, whether or not the figures are known as closely."""
@@ -82,8 +82,12 @@ class OrderConflict:
     believes_speedup: bool
 
     @property
-    def size(self) -> float:
-        """The log ratio of the worst contradiction."""
+    def weight(self) -> tuple[bool, float]:
+        """What makes a conflict the one to name: a p50 that surely contradicts, then the largest log ratio."""
+        return self.p50 is not None and self.p50.is_sure, self._size
+
+    @property
+    def _size(self) -> float:
         return max(abs(math.log(found.own / found.other)) for found in (self.p50, self.fps) if found is not None)
 
 
@@ -97,17 +101,23 @@ def order_conflicts(scene: Scene) -> tuple[OrderConflict, ...]:
     worst: dict[str, OrderConflict] = {}
     for ahead, behind in combinations(ranked, 2):
         found = _conflict(scene, ahead, behind)
-        if found is not None and (ahead not in worst or found.size > worst[ahead].size):
+        if found is not None and (ahead not in worst or found.weight > worst[ahead].weight):
             worst[ahead] = found
     return tuple(worst.values())
 
 
-def order_doubt(finding: LeadEstimate, conflicts: tuple[OrderConflict, ...]) -> NoWinner | None:
+def order_doubt(scene: Scene, finding: LeadEstimate) -> NoWinner | None:
     """Return that the leader cannot be called the fastest, where a row has surely the lower median latency."""
-    if finding.reason is not None:
+    if finding.reason is not None or finding.leader is None:
         return None
-    own = (found for found in conflicts if found.cell == finding.leader)
-    return "p50-disagrees" if any(found.p50 is not None and found.p50.is_sure for found in own) else None
+    others = (row for row in scene.standing.compared if row != finding.leader)
+    return next(filter(None, (pair_order_doubt(scene, finding.leader, other) for other in others)), None)
+
+
+def pair_order_doubt(scene: Scene, ahead: str, behind: str) -> NoWinner | None:
+    """Return that the row behind by speedup has surely the lower median latency, where it does."""
+    found = _conflict(scene, ahead, behind)
+    return "p50-disagrees" if found is not None and found.p50 is not None and found.p50.is_sure else None
 
 
 def as_facts(conflict: OrderConflict) -> dict[str, Any]:
@@ -125,11 +135,14 @@ def as_facts(conflict: OrderConflict) -> dict[str, Any]:
 def _columns(scene: Scene) -> Mapping[str, _Column]:
     """Return the columns that speak of what rows are compared by: latencies of concurrent requests do not.
 
-    Nor do medians on a busy machine, where rows are compared by their mean time.
+    Nor do medians on a busy machine, where rows are compared by their mean time. What is best in something else that
+    was asked for need not be so in throughput.
     """
+    asks_for_other = scene.group.goal is not None and scene.group.objective != "fps"
+    fps = {} if asks_for_other else {"fps": _FPS}
     if is_as_loaded(scene.launches):
-        return {"fps": _FPS}
-    return {"latency": {"p50": _P50, "fps": _FPS}, "fps": {"fps": _FPS}}.get(scene.group.objective, {})
+        return fps
+    return {"latency": {"p50": _P50, **fps}, "fps": fps}.get(scene.group.objective, {})
 
 
 def _conflict(scene: Scene, ahead: str, behind: str) -> OrderConflict | None:

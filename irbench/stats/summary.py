@@ -52,7 +52,7 @@ from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.marks import marks_of
 from irbench.stats.notes import find_notes
 from irbench.stats.observed import Observed, is_as_loaded, observe
-from irbench.stats.orders import order_conflicts, order_doubt
+from irbench.stats.orders import order_doubt
 from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
 from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
@@ -106,7 +106,7 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     group, launches, timing = scene.group, scene.launches, scene.timing
     warnings, notes = find_warnings(scene), find_notes(scene)
     condition: Condition | None = "busy" if is_as_loaded(launches) else None
-    lead = finding.as_lead(doubt(scene, finding) or order_doubt(finding, order_conflicts(scene)), condition)
+    lead = finding.as_lead(doubt(scene, finding) or order_doubt(scene, finding), condition)
     count = len(scene.records)
     blocks = [len(launch.counted) for launch in launches if launch.counted]
     return GroupResult(

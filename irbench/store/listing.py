@@ -21,6 +21,8 @@ from irbench.system.locks import is_held
 __all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs", "resumable_runs", "runs_called"]
 
 LATEST = "latest"
+_VERSION = 7
+"""Of the lines in the index."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
         IrbenchError: No folder can be called so.
     """
     _require_possible(root)
-    index = Index(root / "index.sqlite")
+    index = Index(root / "index.sqlite", RunEntry, _VERSION)
     if anew:
         index.remove()
     known = index.known()
@@ -124,7 +126,7 @@ def find_run(root: Path, name: str | None) -> Path:
     found = _of_path(name)
     if found is not None:
         return found
-    folders = sorted(root / folder for folder, _ in run_folders(root))
+    folders = _folders_by_id(root, name.upper())
     return _of_id(folders, name) or _called(root, name) or _beginning_with(root, folders, name)
 
 
@@ -156,6 +158,12 @@ def _read(root: Path, folder: str) -> RunEntry:
     return entry_of(load_document(root / folder), folder)
 
 
+def _folders_by_id(root: Path, beginning: str) -> list[Path]:
+    """Return the folders of the runs whose ids begin like that; as texts, because paths of thousands take a while."""
+    folders = (folder for folder, _ in run_folders(root) if folder.rpartition("/")[2].upper().startswith(beginning))
+    return [root / folder for folder in sorted(folders)]
+
+
 def _called(root: Path, name: str) -> Path | None:
     """Return the folder of the newest measured run that was given this name, if there is one."""
     entries = runs_called(root, name)
@@ -175,18 +183,22 @@ def _of_id(folders: Sequence[Path], name: str) -> Path | None:
 
 
 def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
-    fitting = [folder for folder in folders if name and folder.name.upper().startswith(name.upper())]
-    if len(fitting) > 1:
-        names = _listed([folder.name for folder in fitting[-5:]])
-        raise IrbenchError(f"{len(fitting)} runs match {name!r}.", hint=f"Give more characters: {names}")
-    if not fitting:
+    """Return the only one of the folders of runs whose ids begin with a name.
+
+    Raises:
+        IrbenchError: There is none, or there are several.
+    """
+    if name and len(folders) > 1:
+        names = _listed([folder.name for folder in folders[-5:]])
+        raise IrbenchError(f"{len(folders)} runs match {name!r}.", hint=f"Give more characters: {names}")
+    if not name or not folders:
         profiles = profiles_folder(root)
         is_profile = name and is_folder(profiles) and any(profiles.glob(f"*/{glob.escape(name.upper())}*"))
         way = (
             f"It is a profile: irbench profile --show {name}" if is_profile else "List the stored runs: irbench results"
         )
         raise IrbenchError(f"There is no run {name!r} in {root}.", hint=f"{way}{results_option(root)}")
-    return fitting[0]
+    return folders[0]
 
 
 def _listed(names: Sequence[object]) -> str:

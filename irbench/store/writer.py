@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -72,6 +73,13 @@ class RunWriter:
         if document.complete:
             self.release()
         return document
+
+    def discard(self) -> None:
+        """Remove the run: nothing of it was measured."""
+        with contextlib.suppress(OSError):
+            (self.folder / RUN_FILE).unlink()  # what is left of a removal that is cut short is no run
+            shutil.rmtree(self.folder)
+        self.release()
 
     def release(self) -> None:
         """Let the folder go: nothing more is written, and others may continue or remove the run."""

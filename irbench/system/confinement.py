@@ -14,24 +14,25 @@ from functools import cache
 from pathlib import Path
 
 from irbench.system import landlock, seccomp
+from irbench.system.privileges import READS_ALL_FILES, drop_capabilities
+from irbench.system.runtime_paths import device_paths, runtime_paths
 
-__all__ = ["Confinement", "ConfinementSupport", "confine", "confinement_support"]
+__all__ = ["OF_THE_SYSTEM", "Confinement", "ConfinementSupport", "confine", "confinement_support"]
 
-_OF_THE_SYSTEM = (
+OF_THE_SYSTEM = (
     *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime"),
     *("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system"),
     *("/dev/zero", "/dev/random", "/dev/urandom"),
 )
 """What Python and its libraries may need and no user owns."""
-_OF_RUNTIMES = ("/proc", "/sys", "/etc", "/opt")
-_DEVICES = ("nvidia*", "dri", "kfd", "accel", "shm")
-"""Below ``/dev``: of graphics processors and accelerators, and memory that processes share."""
 _SINK = Path("/dev/null")
 _LARGEST_LOG_BYTES = 1 << 24
+_REFUSED_TO_RUNTIMES = (*seccomp.NETWORK, *seccomp.OTHER_PROCESSES, *seccomp.SHARED, *seccomp.KERNEL)
 _REFUSED_TO_READERS = (
-    *(*seccomp.NETWORK, *seccomp.PROGRAMS, *seccomp.PROCESSES),
+    *(*_REFUSED_TO_RUNTIMES, *seccomp.PROGRAMS, *seccomp.PROCESSES),
     *(*seccomp.OWNERSHIP, *seccomp.ATTRIBUTES),
 )
+_REFUSED_WITH_ARGUMENTS = (seccomp.LIMITS_OF_OTHERS, *seccomp.SET_USER_MODES)
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def confine(allowed: Confinement) -> ConfinementSupport:
         OSError: The kernel takes no filter though it said so, or a runtime cannot be restricted.
     """
     found = confinement_support()
+    drop_capabilities({READS_ALL_FILES})  # otherwise root may look into any process
     _limit(resource.RLIMIT_CORE, 0)
     if not allowed.for_runtime:
         _limit(resource.RLIMIT_NPROC, 0)  # no process or thread more; root is exempt, hence the filter besides
@@ -86,15 +88,17 @@ def confine(allowed: Confinement) -> ConfinementSupport:
     if found.landlock:
         found = replace(found, landlock=_restrict(allowed, found.landlock))
     if found.seccomp:
-        seccomp.refuse_calls(seccomp.NETWORK if allowed.for_runtime else _REFUSED_TO_READERS)
+        refused = _REFUSED_TO_RUNTIMES if allowed.for_runtime else _REFUSED_TO_READERS
+        cutting = () if found.landlock >= landlock.TRUNCATION_SINCE else seccomp.TRUNCATION
+        seccomp.refuse_calls((*refused, *cutting), _REFUSED_WITH_ARGUMENTS)
     return found
 
 
 def _restrict(allowed: Confinement, version: int) -> int:
     """Restrict files, and return the version of Landlock; 0 where a reader goes on without: sandboxes nest 16 deep."""
-    of_runtime = _places_of_runtime() if allowed.for_runtime else ()
-    devices = _devices() if allowed.for_runtime else ()
-    own = (*map(Path, _OF_THE_SYSTEM), *_places_of_code(), *of_runtime, *allowed.readable)
+    of_runtime = runtime_paths() if allowed.for_runtime else ()
+    devices = device_paths() if allowed.for_runtime else ()
+    own = (*map(Path, OF_THE_SYSTEM), *_places_of_code(), *of_runtime, *allowed.readable)
     try:
         landlock.restrict_files(own, (_SINK, *devices, *allowed.writable))
     except OSError:
@@ -108,15 +112,6 @@ def _places_of_code() -> tuple[Path, ...]:
     """Return where Python, and what it has imported or may import, lie."""
     places = dict.fromkeys((sys.base_prefix, sys.prefix, *filter(None, sys.path)))
     return tuple(Path(os.path.realpath(place)) for place in places)
-
-
-def _places_of_runtime() -> tuple[Path, ...]:
-    libraries = filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))
-    return (*map(Path, _OF_RUNTIMES), *map(Path, libraries))
-
-
-def _devices() -> tuple[Path, ...]:
-    return tuple(device for pattern in _DEVICES for device in Path("/dev").glob(pattern))
 
 
 def _limit(kind: int, most: int) -> None:

@@ -18,6 +18,7 @@ __all__ = [
     "files_below",
     "is_file",
     "is_folder",
+    "is_of_another_user",
     "is_unchanged",
     "names_digest",
 ]
@@ -80,6 +81,14 @@ def is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except (OSError, ValueError):
+        return False
+
+
+def is_of_another_user(path: Path) -> bool:
+    """Whether a file belongs to neither this user nor root; one that is not there belongs to nobody."""
+    try:
+        return path.stat().st_uid not in (os.getuid(), 0)
+    except OSError:
         return False
 
 

@@ -17,6 +17,7 @@ import msgspec
 import psutil
 
 from irbench.errors import IrbenchError
+from irbench.system.programs import clean_environment, required_program
 
 __all__ = [
     "CpuAllowance",
@@ -173,7 +174,9 @@ def _lscpu() -> Mapping[str, str]:
         "Socket(s)", "Hypervisor vendor", "L1d cache", "L2 cache", "L3 cache", "NUMA node(s)", "Flags",
     }  # fmt: skip
     try:
-        text = subprocess.run(["lscpu", "-J"], capture_output=True, check=True, timeout=10).stdout  # noqa: S607 - found on PATH
+        text = subprocess.run(
+            [required_program("lscpu"), "-J"], capture_output=True, check=True, timeout=10, env=clean_environment()
+        ).stdout
         entries = msgspec.json.decode(text)["lscpu"]
     except (OSError, subprocess.SubprocessError, msgspec.DecodeError, KeyError):
         return {"Model name": platform.processor() or platform.machine()}

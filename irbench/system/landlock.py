@@ -14,7 +14,7 @@ from pathlib import Path
 
 from irbench.system.privileges import give_up_privileges, last_error
 
-__all__ = ["abi_version", "restrict_files"]
+__all__ = ["SCOPES_SINCE", "TRUNCATION_SINCE", "abi_version", "restrict_files"]
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """System calls that are newer than the differences between architectures: one number on all of them."""
@@ -26,13 +26,15 @@ _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 """Rights that a rule for a single file can give; the others belong to folders."""
 _READING = _EXECUTE | _READ_FILE | _READ_DIR
+TRUNCATION_SINCE = 3
+"""The first version that keeps who may not write a file from cutting it by its path."""
 _FILE_RIGHTS_BITS = {1: 13, 2: 14, 3: 15, 4: 15}
 """How many rights of files each version knows; 16 since version 5."""
 _TCP = 0b11
 _TCP_SINCE = 4
 _SCOPES = 0b11
 """No connection to abstract sockets, and no signal, beyond processes that are restricted likewise."""
-_SCOPES_SINCE = 6
+SCOPES_SINCE = 6
 
 
 class _Ruleset(ctypes.Structure):
@@ -67,7 +69,7 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
     """
     version = _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
     handled = (1 << _FILE_RIGHTS_BITS.get(version, 16)) - 1
-    ruleset = _Ruleset(handled, _TCP if version >= _TCP_SINCE else 0, _SCOPES if version >= _SCOPES_SINCE else 0)
+    ruleset = _Ruleset(handled, _TCP if version >= _TCP_SINCE else 0, _SCOPES if version >= SCOPES_SINCE else 0)
     descriptor = _call(_CREATE_RULESET, ctypes.byref(ruleset), _size_of_ruleset(version), 0)
     try:
         for path in readable:
@@ -82,7 +84,7 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
 
 def _size_of_ruleset(version: int) -> int:
     """Return how much of the structure a version knows: a kernel refuses more."""
-    fields = 3 if version >= _SCOPES_SINCE else 2 if version >= _TCP_SINCE else 1
+    fields = 3 if version >= SCOPES_SINCE else 2 if version >= _TCP_SINCE else 1
     return fields * ctypes.sizeof(ctypes.c_uint64)
 
 

@@ -10,17 +10,25 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from irbench.system.privileges import give_up_privileges, last_error
+from irbench.system.system_calls import ARCHITECTURES, Architecture
 
 __all__ = [
     "ATTRIBUTES",
+    "KERNEL",
+    "LIMITS_OF_OTHERS",
     "NETWORK",
+    "OTHER_PROCESSES",
     "OWNERSHIP",
     "PROCESSES",
     "PROGRAMS",
+    "SET_USER_MODES",
+    "SHARED",
+    "TRUNCATION",
+    "ArgumentRule",
     "can_filter",
     "filter_program",
     "refuse_calls",
@@ -28,106 +36,65 @@ __all__ = [
 
 NETWORK = ("socket", "io_uring_setup")
 """What begins with a new connection: no socket can be made, and none by the other way into the kernel."""
-PROGRAMS = ("execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev")
-"""What starts other programs, or reaches into other processes."""
+PROGRAMS = ("execve", "execveat")
+"""What starts other programs."""
+OTHER_PROCESSES = (
+    *("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp", "perf_event_open"),
+    *("setpriority", "ioprio_set"),
+)
+"""What reaches into other processes, and what changes the priority of all of a user's at once."""
+SHARED = (
+    *("shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl"),
+    *("msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink", "add_key", "request_key", "keyctl"),
+)
+"""What reaches memory, queues and keys of a user's other programs, for which Landlock has no rules."""
+KERNEL = ("bpf", "userfaultfd")
+"""What no runtime needs, and attacks on the kernel do."""
 PROCESSES = ("fork", "vfork", "clone", "clone3", "setsid", "setpgid")
 """What starts processes and threads, and what leaves the process group that is killed."""
 OWNERSHIP = ("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat")
 """What changes who may do what with a file, which Landlock leaves alone."""
+TRUNCATION = ("truncate",)
+"""What changes the length of a file without opening it; Landlock knows it since version 3."""
 ATTRIBUTES = (
-    *("truncate", "utime", "utimes", "futimesat", "utimensat", "file_setattr"),
+    *(*TRUNCATION, "utime", "utimes", "futimesat", "utimensat", "file_setattr"),
     *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
     *("removexattr", "lremovexattr", "fremovexattr", "removexattrat"),
 )
-"""What changes a file without opening it: its times and attributes, and its length, which Landlock knows since 3."""
+"""What changes a file without opening it: its times, attributes and length."""
 
 
 @dataclass(frozen=True)
-class _Architecture:
-    """What the kernel calls an architecture, and the numbers of the calls above that it has."""
+class ArgumentRule:
+    """A system call that is refused where an argument has any of some bits.
 
-    audit: int
-    numbers: Mapping[str, int]
+    Attributes:
+        call: Its name.
+        argument: Which argument, from 0.
+        bits: Of its lower 32.
+    """
+
+    call: str
+    argument: int
+    bits: int
 
 
-_ON_ALL = {
-    "io_uring_setup": 425,
-    "clone3": 435,
-    "fchmodat2": 452,
-    "setxattrat": 463,
-    "removexattrat": 466,
-    "file_setattr": 469,
-}
-"""Newer than the differences between architectures: one number on all of them."""
-_ARCHITECTURES: Mapping[str, _Architecture] = {
-    "x86_64": _Architecture(
-        0xC000003E,
-        {
-            "socket": 41,
-            "execve": 59,
-            "execveat": 322,
-            "ptrace": 101,
-            "process_vm_readv": 310,
-            "process_vm_writev": 311,
-            "fork": 57,
-            "vfork": 58,
-            "clone": 56,
-            "setsid": 112,
-            "setpgid": 109,
-            "chmod": 90,
-            "fchmod": 91,
-            "fchmodat": 268,
-            "chown": 92,
-            "fchown": 93,
-            "lchown": 94,
-            "fchownat": 260,
-            "truncate": 76,
-            "utime": 132,
-            "utimes": 235,
-            "futimesat": 261,
-            "utimensat": 280,
-            "setxattr": 188,
-            "lsetxattr": 189,
-            "fsetxattr": 190,
-            "removexattr": 197,
-            "lremovexattr": 198,
-            "fremovexattr": 199,
-            **_ON_ALL,
-        },
-    ),
-    "aarch64": _Architecture(
-        0xC00000B7,
-        {
-            "socket": 198,
-            "execve": 221,
-            "execveat": 281,
-            "ptrace": 117,
-            "process_vm_readv": 270,
-            "process_vm_writev": 271,
-            "clone": 220,
-            "setsid": 157,
-            "setpgid": 154,
-            "fchmod": 52,
-            "fchmodat": 53,
-            "fchown": 55,
-            "fchownat": 54,
-            "truncate": 45,
-            "utimensat": 88,
-            "setxattr": 5,
-            "lsetxattr": 6,
-            "fsetxattr": 7,
-            "removexattr": 14,
-            "lremovexattr": 15,
-            "fremovexattr": 16,
-            **_ON_ALL,
-        },
-    ),
-}
+_SET_USER_AND_GROUP = 0o6000
+SET_USER_MODES = (
+    *(ArgumentRule(call, 1, _SET_USER_AND_GROUP) for call in ("chmod", "fchmod")),
+    *(ArgumentRule(call, 2, _SET_USER_AND_GROUP) for call in ("fchmodat", "fchmodat2")),
+)
+"""Changes of modes by which whoever starts a file gets the rights of its owner."""
+LIMITS_OF_OTHERS = ArgumentRule("prlimit64", 0, 0xFFFFFFFF)
+"""The limits of another process, by which it can be ended: a process names itself as 0."""
+
+
 _FIRST_X32 = 0x40000000
 """From here on x86-64 has other numbers for the same calls, which no filter by number would find."""
 
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_NUMBER_OFFSET, _ARCHITECTURE_OFFSET = 0, 4
+_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET, _ARGUMENT_BYTES = 0, 4, 16, 8
+_RULE_LINES = 4
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
 _INSTRUCTION = struct.Struct("=HBBI")
 _POINTER_BYTES = struct.calcsize("P")
@@ -149,16 +116,17 @@ def can_filter() -> bool:
     return libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None, 0, 0) < 0 and ctypes.get_errno() == errno.EFAULT
 
 
-def _architecture() -> _Architecture | None:
+def _architecture() -> Architecture | None:
     """Return that of this process, if its numbers are known: a kernel of 64 bits also runs programs of 32 bits."""
-    return _ARCHITECTURES.get(platform.machine()) if _POINTER_BYTES == 8 else None
+    return ARCHITECTURES.get(platform.machine()) if _POINTER_BYTES == 8 else None
 
 
-def refuse_calls(names: Iterable[str]) -> None:
+def refuse_calls(names: Iterable[str], rules: Iterable[ArgumentRule] = ()) -> None:
     """Have these system calls fail with EACCES in this thread, and in what it starts, for ever.
 
     Args:
         names: Of the lists above; what the architecture lacks is left out.
+        rules: Calls that fail only with some arguments; likewise.
 
     Raises:
         OSError: The kernel takes no filter, or the architecture is unknown here.
@@ -167,29 +135,44 @@ def refuse_calls(names: Iterable[str]) -> None:
     if architecture is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     numbers = architecture.numbers
-    code = filter_program(architecture.audit, [numbers[name] for name in names if name in numbers])
+    code = filter_program(
+        architecture.audit,
+        [numbers[name] for name in names if name in numbers],
+        [(numbers[rule.call], rule) for rule in rules if rule.call in numbers],
+    )
     program = _Program(len(code) // _INSTRUCTION.size, code)
     give_up_privileges()
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(program), 0, 0):
         raise last_error()
 
 
-def filter_program(audit: int, numbers: Sequence[int]) -> bytes:
+def filter_program(audit: int, numbers: Sequence[int], rules: Sequence[tuple[int, ArgumentRule]] = ()) -> bytes:
     """Return the filter that refuses system calls by their numbers, and all calls of another architecture.
 
     Args:
         audit: What the kernel calls the architecture whose numbers these are.
         numbers: The calls.
+        rules: Numbers of calls that are refused only with some arguments, and with which.
     """
     checks = [(_JUMP_AT_LEAST, _FIRST_X32), *((_JUMP_EQUAL, number) for number in numbers)]
     first_check = 3
-    refusal = first_check + len(checks) + 1
+    first_rule = first_check + len(checks)
+    refusal = first_rule + _RULE_LINES * len(rules) + 1
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE_OFFSET),
         (_JUMP_EQUAL, 0, refusal - 2, audit),  # a jump is counted from the next instruction
         (_LOAD, 0, 0, _NUMBER_OFFSET),
         *((code, refusal - place - 1, 0, value) for place, (code, value) in enumerate(checks, first_check)),
-        (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _REFUSE),
     ]
+    for number, rule in rules:
+        offset = (
+            _ARGUMENTS_OFFSET + _ARGUMENT_BYTES * rule.argument
+        )  # of its lower half: both architectures begin there
+        lines += [
+            (_JUMP_EQUAL, 0, _RULE_LINES - 1, number),
+            (_LOAD, 0, 0, offset),
+            (_JUMP_ANY_BIT, refusal - len(lines) - 3, 0, rule.bits),
+            (_LOAD, 0, 0, _NUMBER_OFFSET),
+        ]
+    lines += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)]
     return b"".join(_INSTRUCTION.pack(*line) for line in lines)

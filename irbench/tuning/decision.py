@@ -71,24 +71,24 @@ def decide(
         found: The best row of the confirmation against each other row.
         able: Ids of the rows that may be recommended.
         references: What the user has without tuning, by the id of its row.
-        evidence: What else is known of the leader against each reference, by the id of its row; nothing of one that
-            is not there.
+        evidence: What else is known of the leader against each other row, by its id; nothing of one that is not there.
         within: Half-width of the band around 1 that is called the same.
     """
     if found.leader is None:
         return _without_leader(able, references)
+    known = {row: evidence.get(row, PairEvidence()) for row in found.rivals}
     if found.leader in references:
-        return _reference_leads(found.leader, found.rivals, references, within)
+        return _reference_leads(found, references, known, within)
     behind = {row: interval for row, interval in found.rivals.items() if row in references}
     if not behind:
-        return Decision("unopposed", found.leader, found.leader, *_unopposed(found))
-    known = {row: evidence.get(row, PairEvidence()) for row in behind}
+        return Decision("unopposed", found.leader, found.leader, *_unopposed(found, known))
     reservations = tuple(_reservations(behind, known))
     if not reservations:
         return Decision("better", found.leader, found.leader, is_confirmed=True)
     nearest = min(behind, key=lambda row: behind[row].value)
     if _is_same(behind[nearest], known[nearest], within):
-        return Decision("same", nearest, found.leader, is_confirmed=True)
+        others = tuple(reservation for reservation in reservations if reservation.row != nearest)
+        return Decision("same", nearest, found.leader, is_confirmed=not others, reservations=others)
     conclusion = _conclusion(reservations)
     is_ahead = all(_is_ahead(interval, known[row], within) for row, interval in behind.items())
     return Decision(conclusion, found.leader if is_ahead else nearest, found.leader, reservations=reservations)
@@ -114,11 +114,21 @@ def _conclusion(reservations: Sequence[Reservation]) -> Conclusion:
 
 
 def _is_ahead(interval: Interval, evidence: PairEvidence, within: float) -> bool:
-    """Whether a lead is beyond what counts as the same, by every figure: surely so, or by far."""
+    """Whether a lead is beyond what counts as the same, by every figure: surely so, or by far.
+
+    Where other programs were busier beside one of the two, no figure says so.
+    """
+    if evidence.doubt == "uneven-load":
+        return False
     figures = (interval, *evidence.other_figures)
     if evidence.doubt is None:
-        return interval.low > 0 or all(figure.value > math.log1p(_FAR) for figure in figures)
-    is_sure = interval.low > math.log1p(within) and all(figure.low > 0 for figure in figures)
+        is_sure = interval.confidence is not None and interval.low > 0
+        return is_sure or all(figure.value > math.log1p(_FAR) for figure in figures)
+    is_sure = (
+        interval.confidence is not None
+        and interval.low > math.log1p(within)
+        and all(figure.low > 0 for figure in figures)
+    )
     return is_sure or all(figure.value > math.log1p(_FAR_IN_DOUBT) for figure in figures)
 
 
@@ -128,24 +138,36 @@ def _is_same(interval: Interval, evidence: PairEvidence, within: float) -> bool:
 
 
 def _reference_leads(
-    leader: str, rivals: Mapping[str, Interval], references: Mapping[str, ReferenceKind], within: float
+    found: LeadEstimate,
+    references: Mapping[str, ReferenceKind],
+    evidence: Mapping[str, PairEvidence],
+    within: float,
 ) -> Decision:
     """Return a reference as what is recommended; confirmed where no setting can be better by more than counts."""
-    edge = -math.log1p(within)
-    open_ones = {row: interval for row, interval in rivals.items() if row not in references}
+    leader, edge = found.leader, -math.log1p(within)
+    open_ones = {row: interval for row, interval in found.rivals.items() if row not in references}
     few = (row for row, interval in open_ones.items() if interval.confidence is None)
     wide = (row for row, interval in open_ones.items() if interval.confidence is not None and interval.low < edge)
     reservations = (
         *(Reservation("few-launches", row) for row in few),
         *(Reservation("interval-includes-1", row) for row in wide),
+        *_doubts(open_ones, evidence),
     )
     return Decision("reference", leader, leader, is_confirmed=not reservations, reservations=reservations)
 
 
-def _unopposed(found: LeadEstimate) -> tuple[bool, tuple[Reservation, ...]]:
+def _unopposed(found: LeadEstimate, evidence: Mapping[str, PairEvidence]) -> tuple[bool, tuple[Reservation, ...]]:
     """Return whether a leader without any reference is confirmed, and what keeps it from being so."""
-    few = tuple(Reservation("few-launches", row) for row, rival in found.rivals.items() if rival.confidence is None)
-    return not few, few
+    few = (Reservation("few-launches", row) for row, rival in found.rivals.items() if rival.confidence is None)
+    reservations = (*few, *_doubts(found.rivals, evidence))
+    return not reservations, reservations
+
+
+def _doubts(rows: Iterable[str], evidence: Mapping[str, PairEvidence]) -> Iterator[Reservation]:
+    for row in rows:
+        doubt = evidence[row].doubt
+        if doubt is not None:
+            yield Reservation(doubt, row)
 
 
 def _without_leader(able: Sequence[str], references: Mapping[str, ReferenceKind]) -> Decision:

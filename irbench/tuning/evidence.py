@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from irbench.result import GroupResult, NoWinner, StoppedBy
 from irbench.stats.compare import launch_ratios
@@ -11,6 +12,7 @@ from irbench.stats.doubts import doubt, log_ratio_by_launch
 from irbench.stats.figures import frames_by_launch
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import is_as_loaded
+from irbench.stats.orders import pair_order_doubt
 from irbench.stats.scene import Scene
 from irbench.stats.stopping import launches_planned, launches_to_reach
 from irbench.stats.winner import LeadEstimate
@@ -18,7 +20,14 @@ from irbench.tuning.decision import PairEvidence
 from irbench.tuning.report import Reservation, TuningNote
 from irbench.tuning.schedule import ENOUGH_TRIED
 
-__all__ = ["confirmation_notes", "deciding_budget_s", "pair_evidence", "search_notes"]
+__all__ = [
+    "confirmation_notes",
+    "deciding_budget_s",
+    "pair_evidence",
+    "search_notes",
+    "whole_search_s",
+    "with_one_budget",
+]
 
 _ROUND_S = 60.0
 _MARGIN = 1.2
@@ -28,27 +37,28 @@ _FEW_TRIED = 20
 _TIME_DECIDES = ("few-launches", "interval-includes-1")
 
 
-def pair_evidence(scene: Scene, found: LeadEstimate, references: Iterable[str]) -> dict[str, PairEvidence]:
-    """Return what is known of the leader against each reference that it can be compared with, by the id of its row.
+def pair_evidence(scene: Scene, found: LeadEstimate) -> dict[str, PairEvidence]:
+    """Return what is known of the leader against each row that it can be compared with, by the id of that row.
 
     Args:
         scene: The confirmation.
         found: Its best row against each other row.
-        references: Ids of rows.
     """
     leader = found.leader
     if leader is None:
         return {}
     return {
         row: PairEvidence(_doubt(scene, LeadEstimate(leader, row)), tuple(_other_figures(scene, leader, row)))
-        for row in references
-        if row in found.rivals
+        for row in found.rivals
     }
 
 
 def _doubt(scene: Scene, pair: LeadEstimate) -> NoWinner | None:
     """Return what speaks against the lead of a pair: also that it is of a machine as loaded as it was."""
-    return doubt(scene, pair) or ("busy" if is_as_loaded(scene.launches) else None)
+    known = doubt(scene, pair) or ("busy" if is_as_loaded(scene.launches) else None)
+    if known is not None or pair.leader is None or pair.rival is None:
+        return known
+    return pair_order_doubt(scene, pair.leader, pair.rival)
 
 
 def _other_figures(scene: Scene, leader: str, reference: str) -> Iterator[Interval]:
@@ -77,7 +87,7 @@ def deciding_budget_s(
         scene: The confirmation.
         found: Its best row against each other row.
         reservations: What keeps it from being confirmed.
-        before_s: What was spent before the confirmation.
+        before_s: What is spent before the confirmation, with as much time as that.
 
     Returns:
         ``None`` where nothing needs to be decided, where so many launches would be needed that nobody would wait for
@@ -101,6 +111,33 @@ def _launches(scene: Scene, interval: Interval) -> int | None:
     return launches_to_reach(interval, max(abs(interval.value), math.log1p(scene.timing.within)), scene.timing)
 
 
+def whole_search_s(tried: int, settings: int, stopped_by: StoppedBy, search_s: float) -> float:
+    """Return how long a search takes, in seconds, that the budget does not end: a larger one is its own first.
+
+    Args:
+        tried: How many settings were launched.
+        settings: How many there are.
+        stopped_by: Why it ended.
+        search_s: What it took.
+    """
+    enough = min(settings, ENOUGH_TRIED)
+    return search_s * enough / tried if stopped_by == "budget" and 0 < tried < enough else search_s
+
+
+def with_one_budget(
+    deciding_s: float | None, notes: Sequence[TuningNote]
+) -> tuple[float | None, tuple[TuningNote, ...]]:
+    """Return the budget that decides and the notes, which name the same one: the largest that either takes."""
+    named = [note.facts["budget_s"] for note in notes if "budget_s" in note.facts]
+    if deciding_s is None or not named:
+        return deciding_s, tuple(notes)
+    largest = max(deciding_s, *named)
+    one = (
+        replace(note, facts={**note.facts, "budget_s": largest}) if "budget_s" in note.facts else note for note in notes
+    )
+    return largest, tuple(one)
+
+
 def search_notes(
     tried: int, settings: int, stopped_by: StoppedBy, search_s: float, rest_s: float
 ) -> tuple[TuningNote, ...]:
@@ -120,7 +157,7 @@ def search_notes(
         "tried": tried,
         "settings": settings,
         "enough": enough,
-        "budget_s": _whole_minutes(rest_s + enough * search_s / tried),
+        "budget_s": _whole_minutes(rest_s + whole_search_s(tried, settings, stopped_by, search_s)),
     }
     return (TuningNote("few-settings-tried", facts),)
 

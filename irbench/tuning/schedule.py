@@ -52,7 +52,7 @@ def confirmation_timing(timing: Timing) -> Timing:
 
 def with_asked(timing: Timing, asked: Timing) -> Timing:
     """Return a protocol with what was asked of every launch: its deadline, its warm-up, and what counts as the same."""
-    timing = replace(timing, within=asked.within, deadline=asked.deadline)
+    timing = replace(timing, within=asked.within, deadline=asked.deadline, deadline_by=asked.deadline_by)
     if asked.look_calls:
         return timing
     return replace(timing, warm_up=asked.warm_up, warm_up_calls=asked.warm_up_calls, look_calls=0)

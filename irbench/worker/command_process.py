@@ -6,13 +6,13 @@ import contextlib
 import os
 import select
 import shlex
-import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from irbench.errors import IrbenchError
+from irbench.system.programs import find_program
 
 __all__ = ["CommandEnded", "CommandProcess", "command_words"]
 
@@ -141,7 +141,7 @@ class CommandProcess:
             raise IrbenchError(
                 f"{self._words[0]} cannot be started: {error.strerror or error}.",
                 hint="A command is a program and its arguments, without a shell: write bash -c '...' for one."
-                if shutil.which(self._words[0]) is None
+                if find_program(self._words[0]) is None
                 else "Make it executable, and begin a script with #! and its interpreter.",
             ) from error
 

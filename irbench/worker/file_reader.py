@@ -65,6 +65,8 @@ class _Version:
 
 
 _BOUNDS = "irbench.onnx.reading.inventory:require_bounds"
+_INVENTORY = "irbench.onnx.reading.inventory:take_inventory"
+"""Looks at the bounds itself: a second walk over a large graph would take as long again."""
 _BOUNDED: set[_Version] = set()
 """Files that hold no more than others can work on; each is looked at once."""
 
@@ -94,10 +96,11 @@ def read_file(
     path = path.absolute()
     require_model_file(path)
     version = _version(path)
-    if version not in _BOUNDED:
+    if version not in _BOUNDED and target != _INVENTORY:
         _read(_BOUNDS, (path,), version)
         _BOUNDED.add(version)
     found = _read(target, (path, *args), version, imports, deadline_s)
+    _BOUNDED.add(version)
     if not check_of(returns)(found):
         raise UnreadableFile(f"{path} could not be read: the answer is of another type.", "answer")
     return found
@@ -189,7 +192,8 @@ class _FileReader:
             self._open, self._worker, self._owner = ExitStack(), None, getpid()
         if self._worker is None:
             folder = self._open.enter_context(scratch_folder())
-            self._worker = self._open.enter_context(Worker(folder / "log", environment=_ONE_THREAD))
+            reader = Worker(folder / "log", environment=_ONE_THREAD, shows_all_variables=False)
+            self._worker = self._open.enter_context(reader)
             if not self._closes_at_exit:
                 atexit.register(self.close)  # behind the watchdog's, so that it runs before
                 self._closes_at_exit = True

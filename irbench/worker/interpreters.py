@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import importlib.util
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from irbench import registry
+from irbench.system.programs import clean_environment
 from irbench.worker.scratch import scratch_folder
 
 __all__ = ["interpreter_command", "interpreter_environment", "source_folder"]
@@ -40,10 +40,12 @@ def interpreter_command(python: str | None) -> list[str]:
 
 
 def interpreter_environment(python: str | None) -> dict[str, str]:
-    """Return our environment variables, for another interpreter without those that would lead it to our packages."""
-    if python is None:
-        return dict(os.environ)
-    return {name: value for name, value in os.environ.items() if name not in _OURS}
+    """Return our environment variables, for another interpreter without those that would lead it to our packages.
+
+    Nothing of the current folder is searched for programs or modules: see :mod:`irbench.system.programs`.
+    """
+    ours = clean_environment()
+    return ours if python is None else {name: value for name, value in ours.items() if name not in _OURS}
 
 
 @cache

@@ -7,6 +7,7 @@ answer: these are bytes for the coordinator, which takes plain values from them 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import traceback
@@ -114,6 +115,7 @@ def _outcome(function: Callable[..., Any], asked: IsolatedCall) -> bytes:
     try:
         limit_memory(asked.memory_bytes)
         confine(asked.confinement)
+        gc.disable()  # it would go through all objects of a large graph again and again, and the process ends soon
         return plain_bytes(Reply(function(*asked.args)))
     except MemoryError:
         outcome = OutOfMemory()

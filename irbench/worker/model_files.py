@@ -39,6 +39,8 @@ __all__ = [
 ]
 
 _CHECK_DEADLINE_S = 300.0
+_COUNT_DEADLINE_S = 300.0
+"""Formulas of a graph that is as large as irbench reads any are counted at many sizes."""
 _SHAPES = ("onnx", "onnx.shape_inference", "irbench.onnx.contributed")
 
 
@@ -128,7 +130,9 @@ def read_cost(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
     from irbench.cost_model import ModelCost
 
     target = "irbench.cost_model.counting:cost_of_file"
-    found: ModelCost = read_file(target, path, tuple(inputs), returns=ModelCost, imports=_SHAPES)
+    found: ModelCost = read_file(
+        target, path, tuple(inputs), returns=ModelCost, imports=_SHAPES, deadline_s=_COUNT_DEADLINE_S
+    )
     return found
 
 
@@ -137,7 +141,9 @@ def read_formulas(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas | N
     from irbench.cost_model.formulas import ModelFormulas, NoFormulas
 
     target, returns = "irbench.cost_model.formulas:formulas_of_file", ModelFormulas | NoFormulas
-    found: ModelFormulas | NoFormulas = read_file(target, path, tuple(inputs), returns=returns, imports=_SHAPES)
+    found: ModelFormulas | NoFormulas = read_file(
+        target, path, tuple(inputs), returns=returns, imports=_SHAPES, deadline_s=_COUNT_DEADLINE_S
+    )
     return found
 
 

@@ -32,6 +32,7 @@ from irbench.worker.failures import (
 from irbench.worker.field_types import Check, check_of
 from irbench.worker.interpreters import interpreter_command, interpreter_environment
 from irbench.worker.plain_values import load_plain
+from irbench.worker.shown_variables import shown_variables
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say
 
@@ -55,6 +56,8 @@ class Worker:
         inherited: Descriptors that it has under the same numbers.
         python: Another interpreter than ours; ``None`` for ours.
         confinement: What it may reach, if it is not to be trusted: it then answers in plain values and arrays.
+        shows_all_variables: Whether it sees all of our environment variables; who is confined only sees those of
+            runtimes.
 
     Raises:
         IrbenchError: The interpreter cannot be started, or no folder for temporary files be made.
@@ -69,11 +72,15 @@ class Worker:
         inherited: Sequence[int] = (),
         python: str | None = None,
         confinement: Confinement | None = None,
+        shows_all_variables: bool = True,
     ) -> None:
         self.log = log
         self._mark = uuid.uuid4().hex
         folder = worker_folder(self._mark)
         confined = {} if confinement is None else confined_environment(confinement, folder)
+        inherits_all = shows_all_variables and confinement is None
+        present = interpreter_environment(python)
+        variables = present if inherits_all else shown_variables(present)
         ours, theirs = socket.socketpair()
         self._channel = Channel(ours) if confinement is None else Channel(ours, load_plain)
         arguments = [str(theirs.fileno()), ",".join(map(str, cpus or ()))]
@@ -85,7 +92,7 @@ class Worker:
                 stderr=output,
                 pass_fds=(theirs.fileno(), *inherited),
                 start_new_session=True,
-                env={**interpreter_environment(python), **(environment or {}), **confined, MARK: self._mark},
+                env={**variables, **(environment or {}), **confined, MARK: self._mark},
             )
         self._exit = os.pidfd_open(self._process.pid)
         self._frozen = False

@@ -46,7 +46,8 @@ class Watchdog:
         self._say(f"-{process_group} {mark}\n")
 
     def close(self) -> None:
-        """Let the watchdog end; it kills what it still guards."""
+        """Let the watchdog end, even one that somebody has stopped; it kills what it still guards."""
+        self._process.send_signal(signal.SIGCONT)
         self._process.communicate()
 
     def _say(self, line: str) -> None:

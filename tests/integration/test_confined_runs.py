@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import pickle
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -92,6 +93,58 @@ def test_a_row_that_is_confined_agrees_with_the_reference(
     called = irbench_here("run", path, "--backends", backend, "--format", "json", *FASTEST)
     assert called.code == 0, called.err
     assert cell(called, backend)["state"] == "ok"
+
+
+def failure(model: Path, fault: str) -> str:
+    """Return why a row of a confined run failed, whose backend does something at its first call."""
+    script = ("--set", f"fake-a.fault={fault}", "--set", "fake-a.at=import")
+    called = irbench_here("run", model, "--backends", "fake-a", *script, "--format", "json", *FASTEST)
+    assert called.code == ExitCode.FAILED_CELL
+    return str(cell(called, "fake-a")["failure"]["message"])
+
+
+@pytest.fixture
+def shared_memory() -> Iterator[Path]:
+    """Memory that another program of the user's shares by name."""
+    with tempfile.NamedTemporaryFile("w", dir="/dev/shm") as file:
+        file.write("a secret")
+        file.flush()
+        yield Path(file.name)
+
+
+@needs_both
+def test_a_model_that_took_its_runtime_over_finds_no_secret_of_other_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_memory: Path
+) -> None:
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    places = (shared_memory, f"/proc/{os.getpid()}/environ", f"/proc/{os.getppid()}/cmdline", "/etc/passwd")
+    found = failure(models.mlp(tmp_path).path, f"trespass:{os.pathsep.join(map(str, places))}")
+    assert "it read [] and wrote nothing" in found
+    assert shared_memory.read_text() == "a secret"
+
+
+@needs_both
+def test_a_confined_row_sees_the_variables_of_runtimes_and_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    for name in ("HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "OMP_WAIT_POLICY"):
+        monkeypatch.setenv(name, "PASSIVE")
+    seen = failure(models.mlp(tmp_path).path, "variables")
+    assert "'OMP_WAIT_POLICY'" in seen
+    assert "TOKEN" not in seen
+    assert "AWS" not in seen
+
+
+@needs_both
+def test_a_confined_worker_inherits_no_descriptor_but_those_that_it_is_given(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("a secret")
+    with secret.open() as file, Worker(tmp_path / "log", confinement=Confinement(for_runtime=True)) as worker:
+        os.set_inheritable(file.fileno(), True)
+        held = worker.ask("isolated_reads:open_files", deadline_s=30)
+    assert str(secret) not in held
+    assert {name for name in held if name.startswith("/")} == {"/dev/null", str(tmp_path / "log")}
 
 
 def test_a_kernel_that_cannot_confine_refuses_who_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

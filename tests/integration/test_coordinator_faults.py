@@ -221,6 +221,24 @@ def test_a_disk_that_fills_up_in_mid_run_keeps_what_was_committed(model: Path, m
 
 
 @pytest.mark.ci
+def test_a_disk_without_room_for_optimised_models_is_told_with_its_remedy(model: Path, mounted: Path) -> None:
+    script = (
+        'mount -t tmpfs -o size=64k none "$1" || exit 99; cd "$1"; dd if=/dev/zero of=filler bs=4k 2>/dev/null; shift;'
+        ' exec "$@"'
+    )
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script, "sh", str(mounted), *IRBENCH, "optimize", str(model)],
+        env={**os.environ, "IRBENCH_HOME": str(mounted)},
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    problem, remedy = done.stderr.splitlines()[-2:]
+    assert problem.startswith("error: ")
+    assert problem.endswith("cannot be written: No space left on device.")
+    assert "IRBENCH_HOME" in remedy
+
+
+@pytest.mark.ci
 def test_results_that_are_a_file_are_told_with_their_remedy(
     model: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

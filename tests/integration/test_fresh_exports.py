@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -287,3 +288,19 @@ def test_no_framework_is_imported_to_see_that_a_bundle_is_fresh(monkeypatch: pyt
     for framework in ("tensorflow", "keras"):
         monkeypatch.setitem(sys.modules, framework, None)
     assert ran("fake_scaled")[1].startswith("using fake_scaled, exported just now")
+
+
+@pytest.mark.ci
+def test_code_that_the_card_of_another_user_names_is_not_run(project: Path, monkeypatch: pytest.MonkeyPatch):
+    place = exported("nets.net:fake_net")[0].folder
+    if os.getuid() == 0:
+        os.chown(place / bundles.CARD, 4711, -1)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 4711)
+    assert ran("fake_net")[0] == 2
+    write(project / "nets/scales.py", f"open({str(project / 'ran')!r}, 'w')\nSCALE = 3\n")
+    called = irbench("run", "fake_net", "--backends", "ort", "--dry-run")
+    assert called.code == 2, called.out
+    assert "belongs to another user" in called.err
+    assert "irbench export nets.net:fake_net" in called.err
+    assert not (project / "ran").exists()

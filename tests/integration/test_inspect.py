@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -238,3 +241,25 @@ def test_sizes_that_do_not_fit_are_refused(model: Path, options: tuple[str, ...]
     called = irbench("inspect", model, *(model,) * ("--diff" in options), *options)
     assert called.code == 2
     assert said in called.err
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(("command", "said"), [("inspect", ("reading", "counting what")), ("cost", ("counting what",))])
+def test_a_terminal_is_told_what_is_done_and_a_pipe_nothing(model: Path, command: str, said: tuple[str, ...]) -> None:
+    ours, theirs = pty.openpty()
+    arguments = [sys.executable, "-m", "irbench", command, str(model)]
+    shown = subprocess.run(
+        arguments,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "300"},
+        check=True,
+    )
+    os.close(theirs)
+    told = os.read(ours, 2**16).decode()
+    os.close(ours)
+    for words in said:
+        assert f"{words} {model}" in told
+    piped = subprocess.run(arguments, capture_output=True, check=True)
+    assert piped.stderr == b""
+    assert piped.stdout.splitlines()[0] == shown.stdout.splitlines()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,22 @@ def test_the_command_of_the_report_repeats_it_on_the_values_of_the_whole_graph(
     assert again.code == 1, again.err
     (row,) = again.document["groups"][0]["cells"]
     assert row["state"] == "mismatch"
+
+
+@pytest.mark.ci
+def test_a_disk_that_fills_up_while_the_graph_is_written_leaves_no_part_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_out_of_room(_source: Path, target: Path) -> None:
+        target.write_bytes(b"a part")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("irbench.api.reduction.reducer.shutil.copyfile", run_out_of_room)
+    model, folder = saved(tmp_path, GRAPHS[2]), tmp_path / "found"
+    called = irbench("reduce", model, "--expect-wrong", "fake-a", "-o", folder, *at("Neg", fault="wrong"))
+    assert called.code == 2, called.err
+    assert "cannot be written: No space left on device" in called.err
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,8 +20,11 @@ from front_door import Called, irbench, irbench_here
 from stored_runs import altered, measured, refused, results
 
 from irbench.cli.output import exports
+from irbench.render.formats import exported_run
 from irbench.render.formats.registry import FORMATS
+from irbench.result import RunDocument
 from irbench.store import Store
+from irbench.store.reading import load_document
 
 
 @pytest.fixture
@@ -206,3 +210,26 @@ def test_columns_belong_to_tables_of_rows(root: Path) -> None:
     assert refused(irbench("show", "--columns", "label", "--results", root), "--format table", "--format csv")
     called = irbench("show", "--samples", "--columns", "label", "--results", root)
     assert refused(called, "--samples has columns of its own", "--columns")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "arrow"])
+def test_tables_of_many_runs_hold_one_document_at_a_time(
+    form: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if FORMATS[form].library:
+        pytest.importorskip(FORMATS[form].library)
+    for _ in range(12):
+        stored_run(root, launches=1)
+    held: list[weakref.ref[RunDocument]] = []
+    most = 0
+
+    def loaded(folder: Path) -> RunDocument:
+        nonlocal most
+        document = load_document(folder)
+        held.append(weakref.ref(document))
+        most = max(most, sum(known() is not None for known in held))
+        return document
+
+    monkeypatch.setattr(exported_run, "load_document", loaded)
+    assert results(root, "export", "--all", "--format", form, "-o", tmp_path / "out").code == 0
+    assert (len(held), most <= 3) == (24, True)

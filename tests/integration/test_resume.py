@@ -209,7 +209,9 @@ def test_a_comparison_of_two_versions_goes_on(model: Path, tmp_path: Path) -> No
     asked = {"a": versions[0], "b": versions[1], "backend": "fake-versioned", "quick": True, "budget": SPENT_S}
     with pytest.raises(api.Interrupted) as caught:
         api.ab(model, progress=after_launch(1), **asked)  # type: ignore[arg-type]
-    found = api.resume(progress=None)
+    refused = irbench("run", "--resume")
+    assert (refused.code, str(versions[0]) in refused.err) == (2, True)
+    found = api.resume(allow_own_code=True, progress=None)
     assert found.id == caught.value.result.id  # type: ignore[attr-defined]
     assert (found.document.complete, found.table.result.launches) == (True, 1)
     assert {row.environment for row in found.rows} == {"1.0", "2.0"}

@@ -27,9 +27,53 @@ def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_ra
     assert called.code == 3, called.err
     failure = cell(called, "fake-b")["failure"]
     assert failure["stage"] == "warm-up"
-    assert "no answer within 6 s" in failure["message"]
+    assert "no answer within 7 s" in failure["message"]
     assert "--deadline 12s" in failure["hint"]
     assert cell(called, "fake-a")["state"] == "ok"
+
+
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a wait take a small share of a budget, so that no test waits for half of one."""
+    monkeypatch.setattr("irbench.spec.timing._LEAST_WAIT_S", 1.0)
+    monkeypatch.setattr("irbench.spec.timing._SHARE_OF_BUDGET", 0.05)
+
+
+@pytest.mark.ci
+@pytest.mark.usefixtures("short_waits")
+@pytest.mark.parametrize("fault", ["hang@import", "hang:deaf@compile", "hang@run:8"])
+def test_the_budget_ends_a_hang_in_time_for_the_other_rows(model: Path, fault: str) -> None:
+    fault, _, stage = fault.partition("@")
+    called = irbench(
+        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", "--budget", "60s",
+        "--set", f"fake-b.fault={fault}", "--set", f"fake-b.at={stage}",
+    )  # fmt: skip
+    assert called.code == 3, called.err
+    failure = cell(called, "fake-b")["failure"]
+    assert "no answer within" in failure["message"]
+    assert failure["budget_allowed_s"] == pytest.approx(3.0, abs=2.0)
+    assert failure["hint"] is None
+    assert called.document["groups"][0]["launches"] == 3  # as many as without the row that hangs
+
+
+@pytest.mark.ci
+@pytest.mark.usefixtures("short_waits")
+def test_a_deadline_that_was_asked_for_is_obeyed_whatever_the_budget(model: Path) -> None:
+    called = run(model, "--deadline", "6s", "--set", "fake-b.fault=hang")
+    failure = cell(called, "fake-b")["failure"]
+    assert failure["budget_allowed_s"] is None
+    assert "--deadline 12s" in failure["hint"]
+
+
+@pytest.mark.ci
+@pytest.mark.usefixtures("short_waits")
+def test_the_budget_also_ends_a_hang_of_a_row_that_is_launched_alone(model: Path) -> None:
+    called = irbench(
+        "run", model, "--backends", "fake-a,fake-b", "--cold", "--quick", "--budget", "6s",
+        "--set", "fake-b.fault=hang", "--set", "fake-b.at=compile",
+    )  # fmt: skip
+    assert called.code == 3, called.err
+    assert "The budget left no more time" in called.out
 
 
 @pytest.mark.ci

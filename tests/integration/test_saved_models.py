@@ -46,6 +46,7 @@ REFUSALS = {
     "strings": ("Input text holds strings", "decoded"),
     "table": ("keep tables: HashTableV2, LookupTableFindV2", "only computes"),
     "writes": ("keep tables: WriteFile", "only computes"),
+    "writes when read": ("keep tables: WriteFile", "only computes"),
     "writes as object": ("keep tables: WriteFile", "only computes"),
     "reads as object": ("that use files, have side effects or keep tables: ReadFile", "only computes"),
     "looks as object": ("keep tables: MatchingFiles", "only computes"),

@@ -21,10 +21,12 @@ import tomli_w
 
 from irbench.across_runs import receipt as receipts
 from irbench.across_runs.receipt import Receipt, encode_receipt
+from irbench.across_runs.summaries import VERSION
 
 from .altered_archives import archive
 from .altered_data import data_target, write_data
 from .altered_documents import altered, json_bytes
+from .altered_keras_files import examine_keras_file, write_keras_file
 from .altered_models import LINK, altered_model, model_with_weights_elsewhere
 from .hostile_values import OUTSIDE, TEXTS, is_seldom
 from .known_documents import (
@@ -206,15 +208,16 @@ def _index(folder: Path, chance: random.Random) -> Sequence[Call]:
     """Write an index whose rows, columns or form are not those that irbench makes."""
     _write_run(folder, json.dumps(known_runs()[0]).encode(), {})
     root = folder / "results"
-    with contextlib.closing(sqlite3.connect(root / "index.sqlite")) as connection, connection:
-        connection.execute(f"pragma user_version={chance.choice((7, 7, 7, 0, 8, 2**31 - 1))}")
+    file = root / chance.choice(("index.sqlite", "history.sqlite"))
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"pragma user_version={chance.choice((7, 7, 7, VERSION, VERSION, 0, 2**31 - 1))}")
         connection.execute(chance.choice(_INDEX_TABLES))
         for _ in range(chance.choice((1, 3))):
             row = [chance.choice(_INDEX_VALUES) for _ in range(4)]
             row[0] = chance.choice((f"runs/2025-11/{documents.RUN_ID}", "../..", OUTSIDE, *_INDEX_VALUES))
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("insert into runs values (?, ?, ?, ?)", row)
-    return [Call(("results",)), Call(("show",))]
+    return [Call(("results",)), Call(("show",)), Call(("history",))]
 
 
 def _data(folder: Path, chance: random.Random) -> Sequence[Call]:
@@ -269,6 +272,12 @@ _INDEX_TABLES = (
     "create table other (folder text)",
 )
 
+
+def _keras_file(folder: Path, chance: random.Random) -> Sequence[Call]:
+    path = write_keras_file(folder, chance)
+    return [Call(("read a .keras file",), function=lambda: examine_keras_file(path))]
+
+
 KINDS: Mapping[str, Callable[[Path, random.Random], Sequence[Call]]] = {
     "model": _model,
     "run document": _run_document,
@@ -281,5 +290,6 @@ KINDS: Mapping[str, Callable[[Path, random.Random], Sequence[Call]]] = {
     "sweep state": _sweep_state,
     "index": _index,
     "samples": _data,
+    "Keras file": _keras_file,
 }
 """By kind, what writes a file of it into an empty folder and returns what is called there."""

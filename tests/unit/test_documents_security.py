@@ -8,7 +8,9 @@ from pathlib import Path
 from structural_fuzz.cases import KINDS
 
 from irbench.store import archive_limits
+from irbench.system import confinement, runtime_paths
 from irbench.worker import requested_confinement
+from irbench.worker.shown_variables import shown_variables
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "security.md").read_text()
@@ -37,6 +39,26 @@ def test_who_is_confined_is_said() -> None:
     confined = {row[0].partition(" ")[0]: row[1] for row in table_below("### Confinement")}
     assert confined["reads"] == "always"
     assert confined["runs"] == f"with `{requested_confinement.VARIABLE}=1`"
+
+
+def test_what_a_confined_runtime_reaches_of_the_machine_is_said_and_no_more() -> None:
+    reach = {row[0].strip("`"): row[1] for row in table_below("and a process that reads an ONNX file less:\n")}
+    paths = (
+        *confinement.OF_THE_SYSTEM,
+        *runtime_paths.KERNEL_FILES,
+        *runtime_paths.CONFIGURATION,
+        *runtime_paths.DEVICES,
+    )
+    for folder in ("/etc", "/proc", "/sys", "/dev"):
+        given = {path.removeprefix(f"{folder}/") for path in paths if path.startswith(f"{folder}/")} - {"self"}
+        said = set(re.findall(r"`([^`]+)`", reach[folder]))
+        assert said - {"null"} == given
+
+
+def test_the_names_of_secrets_are_said() -> None:
+    for name in ("HF_TOKEN", "TF_SECRET", "OMP_PASSWORD", "NVIDIA_API_KEY", "ORT_CREDENTIALS", "KERAS_AUTH"):
+        assert shown_variables({name: "x"}) == {}
+    assert shown_variables({"OMP_NUM_THREADS": "2", "PATH": "/bin"}) == {"OMP_NUM_THREADS": "2", "PATH": "/bin"}
 
 
 def test_the_limits_of_archives_are_those_of_the_code() -> None:

@@ -59,12 +59,13 @@ def counted_profile(
         models, begun = _models(_profiled_cells(task.planned, document), begun, task.scratch / "parts")
     except KeyboardInterrupt:
         return replace(begun, stopped_by="interrupt", seconds=watch.elapsed_s)
+    left_s = budget_s - watch.elapsed_s
     counted = CountingTask(
         model=document.model,
         parts=models,
         counting=counting,
-        timing=task.request.timing,
-        budget_s=budget_s - watch.elapsed_s,
+        timing=replace(task.request.timing, budget=left_s),
+        budget_s=left_s,
         seed=task.request.seed,
         scratch=task.scratch / "counted",
         logs=task.logs,

@@ -34,7 +34,7 @@ from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import By, ProfileReport
 from irbench.profiling.summary import derive_report
 from irbench.runner import profiling
-from irbench.runner.profiling import Keep, ProfileTask
+from irbench.runner.profiling import Keep, ProfilePlan, ProfileTask
 from irbench.runner.progress import Listener
 from irbench.runner.signals import signals_deferred
 from irbench.store import default_root
@@ -255,6 +255,8 @@ def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:
     request = replace(request, counting=with_cycles(request.counting))
     require_models(asked.models, everything=False, imports=asked.imports)
     name = ", ".join(Path(model).name for model in asked.models)
+    if options.plan.budget_s != ProfilePlan.budget_s:
+        request = replace(request, timing=request.timing.within_budget(options.plan.budget_s))
     with measuring(f"profile {name}", insist=asked.no_lock), scratch_folder() as folder:
         request, groups = planned(request, asked, folder, reporter.say, reporter.status)
         table = with_capable_backends(groups[0], were_named=bool(asked.backends))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -256,6 +257,9 @@ def _copy(source: Path, folder: Path) -> None:
         for file in source.iterdir():
             shutil.copyfile(file, folder / file.name)
     except OSError as error:
+        for file in source.iterdir():  # a part of a file would pass for one
+            with contextlib.suppress(OSError):
+                (folder / file.name).unlink()
         raise IrbenchError(
             f"{folder} cannot be written: {error.strerror}.", hint="Name another folder with -o."
         ) from error

@@ -94,10 +94,11 @@ class SpeedJudge:
     def _planned(
         self, run: RunOptions, timing: Timing, budget_s: float, scratch: Path, reporter: Reporter
     ) -> tuple[RunRequest, PlannedGroup]:
-        deadline = timing.deadline if run.deadline is None else run.deadline
+        request = requested(run)
+        deadline, by = request.timing.deadline, request.timing.deadline_by
         request = replace(
-            requested(run),
-            timing=replace(for_interval(timing, budget_s), deadline=deadline),
+            request,
+            timing=replace(for_interval(timing, budget_s), deadline=deadline, deadline_by=by),
             budget_s=min(timing.budget, budget_s),
             is_part_of="reduce",
         )

@@ -76,13 +76,13 @@ class Confirmed:
 
     @classmethod
     def of(cls, finalists: Finalists, stored: StoredRun, before_s: float) -> Confirmed:
-        """Return what follows from a stored confirmation, before which so many seconds of the budget were spent."""
+        """Return what follows from a stored confirmation, before which so many seconds are spent, with time enough."""
         group = finalists.planned.group
         table = stored.document.groups[0]
         records = tuple(read_launches(stored.folder, stored.document))
         scene, found = _lead(group, table, stored, records)
         able = [row for row in scene.standing.candidates if row not in scene.standing.too_slow]
-        evidence = pair_evidence(scene, found, finalists.references)
+        evidence = pair_evidence(scene, found)
         decision = decide(found, able, finalists.references, evidence, scene.timing.within)
         names = cell_names(group)
         settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
@@ -139,7 +139,7 @@ def _lead(
     admission = stored_admission(table, records, allow_mixed=planned_mixing(plan))
     standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
     rows = {row.id: row for row in table.cells}
-    scene = Scene(group, records, launches, standing, rows, timing, table.stopped_by, table.seconds)
+    scene = Scene(group, records, launches, standing, rows, timing, table.stopped_by, table.seconds, table.uneven_load)
     return scene, find_winner(launches, standing.candidates, timing, standing.link)
 
 

@@ -39,7 +39,7 @@ from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.spec import Objective
 from irbench.system import host
 from irbench.tuning.costs import ConfirmationPlan
-from irbench.tuning.evidence import search_notes
+from irbench.tuning.evidence import search_notes, whole_search_s, with_one_budget
 from irbench.tuning.report import TunedSetting, TuningReport
 from irbench.tuning.schedule import SEARCH, SearchSchedule, confirmation_timing, with_asked
 from irbench.worker.scratch import scratch_folder
@@ -194,7 +194,9 @@ class _Tuner:
         )
         if confirmation.is_interrupted:
             return self._tuning(replace(report, conclusion="interrupted"), search, confirmation)
-        report = self._concluded(report, Confirmed.of(finalists, confirmation, before_s))
+        table = search.document.groups[0]
+        whole_s = whole_search_s(report.measured, report.settings, table.stopped_by, table.seconds)
+        report = self._concluded(report, Confirmed.of(finalists, confirmation, before_s - table.seconds + whole_s))
         return self._tuning(self._with_flips(report, confirmation), search, confirmation)
 
     def _schedule(self) -> SearchSchedule:
@@ -243,18 +245,19 @@ class _Tuner:
     def _concluded(self, report: TuningReport, confirmed: Confirmed) -> TuningReport:
         decision, settings = confirmed.decision, confirmed.settings
         setting = None if decision.row is None else settings[decision.row]
+        deciding_s, notes = with_one_budget(confirmed.deciding_budget_s, (*confirmed.notes, *report.notes))
         return replace(
             report,
             conclusion=decision.conclusion,
             setting=setting,
             is_confirmed=decision.is_confirmed,
             reservations=decision.reservations,
-            deciding_budget_s=confirmed.deciding_budget_s,
+            deciding_budget_s=deciding_s,
             leader=None if decision.leader is None else settings[decision.leader],
             alternatives=confirmed.alternatives,
             command=() if setting is None else command_of(setting, self._options.run),
             code="" if setting is None else self._code(setting),
-            notes=(*confirmed.notes, *report.notes),
+            notes=notes,
         )
 
     def _report(self, search: StoredRun, confirmation: StoredRun | None = None) -> TuningReport:

@@ -41,7 +41,7 @@ Examples:
     " again. Without --fail-on: a time that is longer by more than --within.",
 )
 @click.option(
-    "--allow-own-code", is_flag=True, help="Let --confirm run the commands and functions that the stored plan names."
+    "--allow-own-code", is_flag=True, help="Let --confirm run the code and use the files that the stored plan names."
 )
 @click.option("--force", is_flag=True, help="Compare although the machines differ.")
 @measuring.strict("a condition is undecided")

@@ -62,9 +62,14 @@ def command(
     counted is named, and never counted as zero.
     """
     from irbench.api.cost import cost_with
+    from irbench.api.progress import reporting
     from irbench.cli.output.console import print_data, to_text
+    from irbench.render.progress import counting_text
 
-    found = cost_with(model, batch, shape)
+    with reporting("auto") as reporter:  # which says on a terminal what takes seconds of large graphs
+        reporter.status(counting_text(model))
+        found = cost_with(model, batch, shape)
+        reporter.status("")
     if found.outdated:
         say(found.outdated)
     to_file = output is not None

@@ -15,6 +15,9 @@ from irbench.cli.options.types import CONDITION, COUNT, DURATION
 
 __all__ = ["command"]
 
+_MANY = 200
+"""So many runs take a second to read, or longer."""
+
 _EXAMPLES = """\b
 Examples:
   irbench history resnet50
@@ -47,8 +50,8 @@ def command(form: Literal["table", "json", "md"], output: Path | None, strict: b
     """Show how latency, FPS, size, compile time and memory of a model changed.
 
     MODEL is a model's name as `irbench results` shows it; the default is that of the newest run. All runs on the same
-    machine count, oldest first. A change of level is found by a permutation test, and is confirmed when three runs lie
-    on the new level; until then, and for a single run that stands out, measure again.
+    machine count, oldest first. A change of level is found by a permutation test among the newest 250 runs, and is
+    confirmed when three runs lie on the new level; until then, and for a single run that stands out, measure again.
 
     With --fail-on, two changes are judged: the last confirmed one, and the total, from the oldest four runs to the
     newest four, so that many small steps fail too. The exit code is 1 if a condition is met, and 6 if one could not be
@@ -58,8 +61,16 @@ def command(form: Literal["table", "json", "md"], output: Path | None, strict: b
     from irbench.cli.output.console import print_data, to_text
     from irbench.cli.output.gates import say_unjudged
 
-    found = history_with(HistoryOptions(**options))
+    found = history_with(HistoryOptions(**options), _say_what_takes_time)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
     print_data(text, output)
     say_unjudged(found.history.unjudged, regressed=found.regressed, is_shown=form == "table" and output is None)
     return int(found.exit_code(strict=strict))
+
+
+def _say_what_takes_time(unknown: int) -> None:
+    """Say that many runs are read for the first time; later calls read those that changed."""
+    from irbench.cli.output.stderr import say
+
+    if unknown >= _MANY:
+        say(f"reading {unknown:,} runs that were added or changed since the last history: this is done once")

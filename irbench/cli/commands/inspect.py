@@ -53,22 +53,43 @@ def command(
     MODEL is an exported bundle's name or folder, what it was exported from (models.py:build), or an ONNX file.
     resnet50+basic is the graph that `irbench optimize` made of resnet50, and resnet50+basic:batch=1 the one with that
     dimension fixed. Weights are not read, so large files take no longer than small ones; it is an error if those in
-    other files are missing or too short. With --batch or --shape, multiply-accumulates and the shapes of values are
-    those for these sizes. --diff matches nodes by name; nodes replaced by a single new node are shown as fused.
+    other files are missing or too short. A graph of 200,000 nodes takes some 20 s. With --batch or --shape,
+    multiply-accumulates and the shapes of values are those for these sizes. --diff matches nodes by name; nodes
+    replaced by a single new node are shown as fused.
     """
-    from irbench.api.inspect import GraphDifference, inspect_at
+    from irbench.api.inspect import GraphDifference
     from irbench.cli.output.console import print_data
 
     if compares and len(models) != 2:
         raise IrbenchError(f"--diff compares two graphs, not {len(models)}.", hint="irbench inspect --diff A B")
     if compares and (batch is not None or shape):
         raise IrbenchError("--diff compares nodes, which have no sizes.", hint="Leave --batch and --shape out.")
-    found = [inspect_at(model, batch, shape) for model in models]
+    found = _inspected(models, batch, shape, counts=not compares)
     for message in dict.fromkeys(graph.outdated for graph in found if graph.outdated):
         say(message)
     shown = GraphDifference(*found) if compares else found
     print_data(_as_text(shown, form, to_file=output is not None), output)
     _refuse_damaged_weights([graph.weights_problem for graph in found if graph.weights_problem is not None])
+
+
+def _inspected(
+    models: Sequence[str], batch: int | None, shape: Mapping[str, tuple[int, ...]], *, counts: bool
+) -> list[GraphInspection]:
+    """Return what graphs hold, and say on a terminal what is done meanwhile: large ones take seconds."""
+    from irbench.api.inspect import inspect_at
+    from irbench.api.progress import reporting
+    from irbench.render.progress import counting_text, reading_text
+
+    found: list[GraphInspection] = []
+    with reporting("auto") as reporter:
+        for model in models:
+            reporter.status(reading_text(model))
+            found.append(inspect_at(model, batch, shape))
+            if counts:
+                reporter.status(counting_text(model))
+                found[-1].count()
+        reporter.status("")
+    return found
 
 
 def _refuse_damaged_weights(problems: Sequence[IrbenchError]) -> None:

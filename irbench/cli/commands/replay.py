@@ -33,7 +33,7 @@ Examples:
 @click.option(
     "--force", is_flag=True, help="Replay even if the machine, the versions or the confinement of workers differ."
 )
-@click.option("--allow-own-code", is_flag=True, help="Run the commands and functions that the receipt's plan names.")
+@click.option("--allow-own-code", is_flag=True, help="Run the code and use the files that the receipt's plan names.")
 @click.option(
     "--within",
     type=PERCENT,

@@ -164,11 +164,11 @@ def _write(root: Path, names: tuple[str, ...], name: str, columns: tuple[str, ..
             "None of the runs can be exported.", hint=f"List the stored runs: irbench results{results_option(root)}"
         )
     for run in report.export.runs:
-        if not run.document.complete:
-            say(f"warning: {run.document.run_id}: {incomplete(run.document)}")
+        if not run.is_complete:
+            say(f"warning: {run.run_id}: {incomplete(run.document)}")
     write_export(FORMATS[name], report.export, output)
     if output is not None:
-        print_lines("\n".join(f"exported {run.document.run_id}" for run in report.export.runs))
+        print_lines("\n".join(f"exported {run.run_id}" for run in report.export.runs))
     return not report.problems
 
 

@@ -50,7 +50,7 @@ Examples:
 @measuring.SET
 @measuring.IO
 @measuring.seed("Seed for inputs.")
-@measuring.DEADLINE
+@measuring.DEADLINE_WITHOUT_BUDGET
 @measuring.strict("it is undecided whether a row grows")
 @measuring.NO_LOCK
 @measuring.NAME

@@ -25,6 +25,7 @@ __all__ = [
     "CPUS",
     "DATA",
     "DEADLINE",
+    "DEADLINE_WITHOUT_BUDGET",
     "FEEDBACK",
     "IMPORTS",
     "INSTANCES",
@@ -249,13 +250,20 @@ BUDGET = click.option(
     show_default="90s per table, 5m with --tail",
     help="Time limit for the whole run.",
 )
-DEADLINE = click.option(
-    "--deadline",
-    type=types.DURATION,
-    cls=PlainDefault,
-    show_default="300s",
-    help="Time limit for one step of a backend, after which it counts as failed.",
-)
+
+
+def _deadline(default: str) -> Decorator:
+    return click.option(
+        "--deadline",
+        type=types.DURATION,
+        cls=PlainDefault,
+        show_default=default,
+        help="Time limit for one step of a backend, after which it counts as failed.",
+    )
+
+
+DEADLINE = _deadline("300s, or with --budget half of what is left if that is less, at least 30s")
+DEADLINE_WITHOUT_BUDGET = _deadline("300s")
 PACE = click.option(
     "--pace",
     type=types.PACE,

@@ -23,7 +23,7 @@ RESUME = click.option(
     " run that ended early.",
 )
 ALLOW_OWN_CODE = click.option(
-    "--allow-own-code", is_flag=True, help="With --resume: run the commands and functions that the run's plan names."
+    "--allow-own-code", is_flag=True, help="With --resume: run the code and use the files that the run's plan names."
 )
 
 _BESIDE = ("resume", "allow_own_code", "strict", "no_lock", "yes", "form", "output", "results")

@@ -59,7 +59,7 @@ def write_run(document: RunDocument, folder: Path, form: str, output: Path | Non
         write_document(document, folder, form, output)
         return
     reads_samples = FORMATS[form].reads_samples
-    run = read_run(folder, with_samples=True) if reads_samples else ExportedRun(document, folder)
+    run = read_run(folder, with_samples=True) if reads_samples else ExportedRun.of(document, folder)
     write_export(FORMATS[form], Export((run,), tuple(columns)), output)
 
 

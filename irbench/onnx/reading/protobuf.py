@@ -185,14 +185,21 @@ def fields(data: memoryview, start: int = 0, end: int | None = None) -> Iterator
     position, end = start, len(data) if end is None else end
     while position < end:
         tag = position
-        key, position = _varint(data, position, end)
+        key = data[position]
+        if key < 0x80:  # as almost all keys and sizes are, each of which would cost a call
+            position += 1
+        else:
+            key, position = _varint(data, position, end)
         number, wire_type = key >> 3, key & 7
         value = 0
         payload = position
         if wire_type == _VARINT:
             value, position = _varint(data, position, end)
         elif wire_type == _BYTES:
-            size, payload = _varint(data, position, end)
+            if position < end and data[position] < 0x80:
+                size, payload = data[position], position + 1
+            else:
+                size, payload = _varint(data, position, end)
             position = payload + size
         elif wire_type in (_FIXED64, _FIXED32):
             position += 8 if wire_type == _FIXED64 else 4

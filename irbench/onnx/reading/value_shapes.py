@@ -22,6 +22,8 @@ __all__ = ["ValueShape", "dtype_of", "inferred_at", "inferred_with_values", "sha
 
 _MOST_ROUNDS = 10
 """As many loops may lie one behind the other whose sizes follow from those before."""
+_MOST_COPIES = 100_000_000
+"""ONNX copies what it knows of a graph for each body of its nodes, some ten million values a second."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,28 @@ def inferred_with_values(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -
     bound = _bound(model, inputs)
     if bound.functions:
         bound = inliner.inline_local_functions(bound)
+    _require_few_copies(bound.graph)
     with contributed_schemas(bound):
         if _has_sizes(bound.graph):
             return _inferred_by_values(bound)
         if find_spec("onnx_ir") is not None:  # our own inference follows names that ONNX's gives up on
             bound = _with_computed_sizes(bound)
         return shape_inference.infer_shapes(bound, data_prop=True), {}
+
+
+def _require_few_copies(graph: onnx.GraphProto) -> None:
+    """Refuse a graph of so many values and bodies that ONNX would be copying for minutes.
+
+    Raises:
+        onnx.shape_inference.InferenceError: It is such a graph.
+    """
+    from onnx import shape_inference
+
+    bodies = sum(len(attribute.graphs) + attribute.HasField("g") for node in graph.node for attribute in node.attribute)
+    if bodies * len(graph.node) > _MOST_COPIES:
+        raise shape_inference.InferenceError(
+            f"{bodies:,} bodies in a graph of {len(graph.node):,} nodes would take minutes."
+        )
 
 
 def _has_sizes(graph: onnx.GraphProto) -> bool:

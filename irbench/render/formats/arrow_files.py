@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from irbench import __version__
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["arrow_table", "as_arrow", "as_parquet"]
 
+_ROWS_OF_BATCH = 2000
+
 
 def arrow_table(table: RowTable) -> pa.Table:
     """Return rows as a table of Arrow, whose columns have the same types whatever was measured.
@@ -26,31 +29,63 @@ def arrow_table(table: RowTable) -> pa.Table:
     Raises:
         IrbenchError: pyarrow is not installed.
     """
+    return _pyarrow().Table.from_pylist(list(table.scalar_records()), schema=_schema(table))
+
+
+def as_arrow(table: RowTable) -> Iterator[bytes]:
+    """Yield the file format of Arrow, which Feather 2 is too."""
+    yield from _batches(table, _pyarrow().ipc.new_file)
+
+
+def as_parquet(table: RowTable) -> Iterator[bytes]:
+    """Yield a Parquet file."""
+    _pyarrow()
+    from pyarrow import parquet
+
+    yield from _batches(table, parquet.ParquetWriter)
+
+
+def _batches(table: RowTable, open_writer: Callable[[Any, pa.Schema], Any]) -> Iterator[bytes]:
+    """Yield what a writer makes of the rows, of which so many are held as one of its batches has."""
+    pa, schema, file = _pyarrow(), _schema(table), _Pieces()
+    records = table.scalar_records()
+    with open_writer(file, schema) as writer:
+        while batch := list(islice(records, _ROWS_OF_BATCH)):
+            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+            yield file.taken()
+    yield file.taken()
+
+
+class _Pieces(io.RawIOBase):
+    """A file for writers, from whose content is taken what they have written so far."""
+
+    def __init__(self) -> None:
+        self._content, self._taken = bytearray(), 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._taken + len(self._content)
+
+    def write(self, data: Any) -> int:
+        self._content += data
+        return len(data)
+
+    def taken(self) -> bytes:
+        content = bytes(self._content)
+        self._content.clear()
+        self._taken += len(content)
+        return content
+
+
+def _schema(table: RowTable) -> pa.Schema:
     pa = _pyarrow()
     types = {
         "string": pa.string(), "json": pa.string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()
     }  # fmt: skip
     fields = [pa.field(column.name, types[column.type], metadata=_metadata(column)) for column in table.columns]
-    schema = pa.schema(fields, metadata={"irbench": __version__})
-    return pa.Table.from_pylist(list(table.scalar_records()), schema=schema)
-
-
-def as_arrow(table: RowTable) -> Iterator[bytes]:
-    """Yield the file format of Arrow, which Feather 2 is too."""
-    pa = _pyarrow()
-    whole, buffer = arrow_table(table), io.BytesIO()
-    with pa.ipc.new_file(buffer, whole.schema) as writer:
-        writer.write_table(whole)
-    yield buffer.getvalue()
-
-
-def as_parquet(table: RowTable) -> Iterator[bytes]:
-    """Yield a Parquet file."""
-    whole, buffer = arrow_table(table), io.BytesIO()
-    from pyarrow import parquet
-
-    parquet.write_table(whole, buffer)
-    yield buffer.getvalue()
+    return pa.schema(fields, metadata={"irbench": __version__})
 
 
 def _metadata(column: ExportColumn) -> dict[str, str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
-from irbench.render.formats.row_table import RowTable, row_table
+from irbench.render.formats.columns import Kind, RowSource
+from irbench.render.formats.row_table import RowTable, kinds_of, row_sources, table_of
 from irbench.result import RunDocument
 from irbench.store.folders import removal_of
 from irbench.store.reading import check_launches, load_document, read_launches
@@ -18,15 +20,31 @@ __all__ = ["Export", "ExportedRun", "read_run"]
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """A stored run.
+    """A stored run, whose document is not held: thousands of them are written to one file.
 
     Attributes:
-        document: All that is known of it.
         folder: Where its raw samples are.
+        load: Returns all that is known of it.
+        run_id: Its ULID.
+        is_complete: Whether it ended by itself.
+        kinds: Of its rows.
     """
 
-    document: RunDocument
     folder: Path
+    load: Callable[[], RunDocument]
+    run_id: str
+    is_complete: bool
+    kinds: tuple[Kind, ...]
+
+    @staticmethod
+    def of(document: RunDocument, folder: Path) -> ExportedRun:
+        """Return a run whose document is at hand."""
+        return _exported(document, folder, lambda: document)
+
+    @property
+    def document(self) -> RunDocument:
+        """All that is known of it; raises as :func:`irbench.store.reading.load_document`."""
+        return self.load()
 
     def launches(self) -> Iterator[LaunchRecord]:
         """Yield its raw samples, a launch after the other.
@@ -51,8 +69,21 @@ class Export:
 
     @property
     def table(self) -> RowTable:
-        """All rows with the columns that were chosen; raises as :func:`row_table`."""
-        return row_table([run.document for run in self.runs], self.columns)
+        """All rows with the columns that were chosen, read run by run; raises as :func:`row_table`."""
+        kinds = tuple(dict.fromkeys(kind for run in self.runs for kind in run.kinds))
+        return table_of(RowsOfRuns(self.runs), self.columns, kinds)
+
+
+@dataclass(frozen=True)
+class RowsOfRuns:
+    """The rows of runs, of which one document is held at a time."""
+
+    runs: tuple[ExportedRun, ...]
+
+    def __iter__(self) -> Iterator[RowSource]:
+        """Read the runs one after the other; raises as :attr:`ExportedRun.document`."""
+        for run in self.runs:
+            yield from row_sources(run.document)
 
 
 def read_run(folder: Path, *, with_samples: bool) -> ExportedRun:
@@ -75,4 +106,8 @@ def read_run(folder: Path, *, with_samples: bool) -> ExportedRun:
                     f"The samples of run {document.run_id} do not match its document: it has no table {record.group}.",
                     hint=f"Restore the run from a copy, or delete it: {removal_of(folder)}",
                 )
-    return ExportedRun(document, folder)
+    return _exported(document, folder, partial(load_document, folder))
+
+
+def _exported(document: RunDocument, folder: Path, load: Callable[[], RunDocument]) -> ExportedRun:
+    return ExportedRun(folder, load, document.run_id, document.complete, kinds_of(document))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,12 @@ from irbench.row_names import distinguish, name_of, row_names
 from irbench.store.document import representable
 from irbench.suggestions import nearest
 
-__all__ = ["RowTable", "check_columns", "row_sources", "row_table", "row_values", "table_of"]
+__all__ = ["RowTable", "check_columns", "kinds_of", "row_sources", "row_table", "row_values", "table_of"]
+
+_PLAIN = (str, int, bool)
+_BY_NAME_OF_KIND: Mapping[Kind, Mapping[str, ExportColumn]] = {
+    kind: {column.name: column for column in columns} for kind, columns in COLUMNS_OF_KIND.items()
+}
 
 
 @dataclass(frozen=True)
@@ -26,20 +31,31 @@ class RowTable:
 
     Attributes:
         columns: From left to right.
-        rows: A value for each column: scalars, ``None``, and what becomes JSON.
+        sources: What the rows are made of, whenever they are asked for.
     """
 
     columns: tuple[ExportColumn, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    sources: Iterable[RowSource]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def rows(self) -> tuple[tuple[Any, ...], ...]:
+        """A value for each column of each row: scalars, ``None``, and what becomes JSON."""
+        return tuple(tuple(record.values()) for record in self.records())
+
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield each row as its values by column."""
-        yield from (dict(zip(self.names, row, strict=True)) for row in self.rows)
+        of_kinds = {
+            kind: [(name, columns.get(name)) for name in self.names] for kind, columns in _BY_NAME_OF_KIND.items()
+        }
+        for source in self.sources:
+            yield {
+                name: None if column is None else _plain(column.value(source)) for name, column in of_kinds[source.kind]
+            }
 
     def scalar_records(self) -> Iterator[dict[str, Any]]:
         """Yield each row as its scalars by column: what is open-ended is JSON text."""
@@ -61,19 +77,30 @@ def row_table(documents: Sequence[RunDocument], chosen: Sequence[str] = ()) -> R
     return table_of([source for document in documents for source in row_sources(document)], chosen)
 
 
-def table_of(sources: Sequence[RowSource], chosen: Sequence[str] = ()) -> RowTable:
-    """Return a table of these rows; takes and raises what :func:`row_table` does."""
+def table_of(sources: Iterable[RowSource], chosen: Sequence[str] = (), kinds: tuple[Kind, ...] = ()) -> RowTable:
+    """Return a table of these rows.
+
+    Args:
+        sources: What they are made of; can be gone through more than once.
+        chosen: Names of columns; none for all that the kinds of rows have.
+        kinds: Of the rows; none where they are to be looked at.
+
+    Raises:
+        IrbenchError: There is no column of a name.
+    """
     check_columns(chosen)
-    kinds: tuple[Kind, ...] = tuple({source.kind: None for source in sources}) or ("speed",)
-    columns = _columns(kinds, chosen)
-    values = (row_values(source) for source in sources)
-    return RowTable(columns, tuple(tuple(found.get(column.name) for column in columns) for found in values))
+    found = kinds or tuple(dict.fromkeys(source.kind for source in sources)) or ("speed",)
+    return RowTable(_columns(found, chosen), sources)
+
+
+def kinds_of(document: RunDocument) -> tuple[Kind, ...]:
+    """Return of which kinds the rows of a run are."""
+    return tuple(dict.fromkeys(source.kind for source in row_sources(document)))
 
 
 def row_values(source: RowSource) -> dict[str, Any]:
     """Return the value of every column that a row's kind has, with numbers that every format can hold."""
-    columns = COLUMNS_OF_KIND[source.kind]
-    return {column.name: representable(msgspec.to_builtins(column.value(source))) for column in columns}
+    return {column.name: _plain(column.value(source)) for column in COLUMNS_OF_KIND[source.kind]}
 
 
 def check_columns(names: Sequence[str]) -> None:
@@ -107,7 +134,7 @@ def row_sources(document: RunDocument) -> Iterator[RowSource]:
 
 
 def _columns(kinds: Sequence[Kind], chosen: Sequence[str]) -> tuple[ExportColumn, ...]:
-    of_kinds = [{column.name: column for column in COLUMNS_OF_KIND[kind]} for kind in kinds]
+    of_kinds = [_BY_NAME_OF_KIND[kind] for kind in kinds]
     wanted = chosen or [name for name in COLUMNS if any(name in columns for columns in of_kinds)]
     return tuple(_merged(name, of_kinds) for name in dict.fromkeys(wanted))
 
@@ -117,6 +144,11 @@ def _merged(name: str, of_kinds: Sequence[Mapping[str, ExportColumn]]) -> Export
     found = [columns[name] for columns in of_kinds if name in columns]
     may_be_null = len(found) < len(of_kinds) or any(column.is_nullable for column in found)
     return replace(COLUMNS[name], is_nullable=may_be_null)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of JSON; most are what they are."""
+    return value if value is None or type(value) in _PLAIN else representable(msgspec.to_builtins(value))
 
 
 def _with_suggestion(name: str) -> str:

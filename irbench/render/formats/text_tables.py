@@ -21,7 +21,11 @@ def as_csv(table: RowTable) -> Iterator[str]:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, table.names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: csv_cell(value) for name, value in record.items()} for record in table.scalar_records())
+    for record in table.scalar_records():
+        writer.writerow({name: csv_cell(value) for name, value in record.items()})
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
     yield buffer.getvalue()
 
 

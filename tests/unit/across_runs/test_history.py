@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from across_runs_history import history_of_documents as history_of
 from compared_runs import MACHINE
 from documents import cell, document, group
 
 from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.history import FigureHistory, ModelHistory, history_of
-from irbench.across_runs.reading import CheckedRun
+from irbench.across_runs.history import FigureHistory, ModelHistory
 from irbench.errors import IrbenchError
+from irbench.render.history import history_view
+from irbench.result import RunDocument
 from irbench.spec import GraphFiles
 
 USUAL = (37.0, 37.2, 36.9, 37.1, 37.0, 36.8, 37.3, 37.1)
 SLOWER = tuple(1.2 * value for value in USUAL)
 
 
-def run(number: int, p50: float, *, row: dict[str, Any] | None = None, **environment: Any) -> CheckedRun:
+def run(number: int, p50: float, *, row: dict[str, Any] | None = None, **environment: Any) -> RunDocument:
     """Return the run of a day, whose only row took so many milliseconds."""
-    made = document(
+    return document(
         group(cell("ort", p50, **(row or {}))),
         run_id=f"01KAJ3WQ4R8Z6M1X0V9T7S5{number:03d}",
         created=f"2025-11-{number % 28 + 1:02d}T02:29:01+00:00",
         environment={**MACHINE, **environment},
         plan={},
     )
-    return CheckedRun(Path(), made)
 
 
 def history(values: Sequence[float], *conditions: str, **facts: Any) -> ModelHistory:
@@ -152,8 +152,8 @@ def test_a_total_takes_eight_runs_since_the_run_that_is_named():
 
 def test_a_row_that_failed_in_the_newest_run_is_not_judged():
     broken = run(30, 37.0, row={"state": "mismatch"})
-    whole = replace(broken.document, groups=(*broken.document.groups, group(cell("tf", 37.0))))
-    runs = [*(run(number, value) for number, value in enumerate(USUAL)), replace(broken, document=whole)]
+    whole = replace(broken, groups=(*broken.groups, group(cell("tf", 37.0))))
+    runs = [*(run(number, value) for number, value in enumerate(USUAL)), whole]
     found = history_of("resnet50", runs, conditions=[read_condition("p50>5%")])
     assert {(item.row, item.reason) for item in found.unjudged} == {("ort", "row-missing"), ("tf", "too-few")}
 
@@ -172,20 +172,20 @@ def test_a_limit_keeps_the_newest_runs():
 
 def test_other_models_and_rows_without_figures_are_passed_over():
     failed = run(1, 37.0, row={"state": "mismatch"})
-    other = replace(run(2, 37.0).document, groups=(group(cell("ort"), model="vgg"),))
-    assert history_of("resnet50", [failed, CheckedRun(Path(), other)]).rows == ()
+    other = replace(run(2, 37.0), groups=(group(cell("ort"), model="vgg"),))
+    assert history_of("resnet50", [failed, other]).rows == ()
 
 
-def of_file(number: int, source: str, graph: str) -> CheckedRun:
+def of_file(number: int, source: str, graph: str) -> RunDocument:
     """Return a run of the model that was read from a file."""
     made = run(number, USUAL[number], row={"graph_files": GraphFiles(graph, 1234)})
     plan = {"models": ["resnet50"], "sources": [source]}
-    return replace(made, document=replace(made.document, plan=plan))
+    return replace(made, plan=plan)
 
 
 def test_a_run_with_two_models_of_one_name_is_named_and_left_out():
     both = [group(cell("ort", 37.0, graph_files=GraphFiles(graph, 1234))) for graph in ("aa", "bb")]
-    shared = CheckedRun(Path(), document(*both, run_id="01KAJ3WQ4R8Z6M1X0V9T7S5999", plan={}))
+    shared = document(*both, run_id="01KAJ3WQ4R8Z6M1X0V9T7S5999", plan={})
     found = history_of("resnet50", [*(run(number, USUAL[number]) for number in range(3)), shared])
     assert [(problem.code, problem.run) for problem in found.problems] == [("same-names", shared.run_id)]
     assert shared.run_id not in found.runs
@@ -207,3 +207,19 @@ def test_different_files_of_one_name_with_different_graphs_are_a_warning():
 )
 def test_a_new_version_or_a_copy_of_a_model_is_none(second: tuple[str, str]):
     assert not history_of("resnet50", [of_file(0, "a/resnet50.onnx", "aa"), of_file(1, *second)]).problems
+
+
+@pytest.mark.ci
+def test_changes_are_looked_for_among_the_newest_runs_and_totals_are_of_all():
+    slower_long_ago = [*(0.5 * value for value in USUAL), *(USUAL * 32)[:250]]
+    found = history(slower_long_ago, "p50>5%")
+    figure = p50(found)
+    assert (len(figure.points), figure.searched, figure.changes) == (258, 250, ())
+    assert [checked.outcome for checked in figure.totals] == ["met"]
+    assert "in the newest 250 of 258 runs of a row; totals are of all" in history_view(found).as_markdown()
+    recent = history([*(0.5 * value for value in USUAL), *(USUAL * 31)[:240], *SLOWER[:4]])
+    assert [change.run for change in p50(recent).changes] == [recent.runs[8], recent.runs[-4]]
+
+
+def test_only_long_histories_say_where_changes_are_looked_for():
+    assert "Changes of level are looked for" not in history_view(history(USUAL)).as_markdown()

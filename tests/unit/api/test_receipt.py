@@ -136,8 +136,11 @@ CODE: dict[str, Any] = {"kind": "command", "target": "./loop {model}; \x1b[2J"}
     [
         ({"cells": {"mine": CODE}}, "mine=./loop {model}; \\x1b[2J"),
         ({"models": ["net"], "sources": ["package.net:build"]}, "package.net:build"),
+        ({"options": {"openvino": {"CACHE_DIR": "cache"}}}, "openvino.CACHE_DIR=cache"),
+        ({"alternatives": {"openvino": [{}, {"CONFIG_FILE": "gpu.xml"}]}}, "openvino.CONFIG_FILE=gpu.xml"),
+        ({"options": {"openvino": {"ANOTHER": "/home/you"}}}, "openvino.ANOTHER=/home/you"),
     ],
-    ids=["rows", "models"],
+    ids=["rows", "models", "folders", "varied", "unknown"],
 )
 def test_code_of_a_receipt_is_shown_and_runs_only_if_it_is_allowed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plan: dict[str, Any], code: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irbench.api.options import RunOptions
-from irbench.api.stored_code import refuse_stored_folders
+from irbench.api.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
 from irbench.errors import IrbenchError
 
 
@@ -26,3 +26,26 @@ def test_a_stored_plan_chooses_no_folder_for_a_confined_model(
     refuse_stored_folders(RunOptions(set={"ort": {"intra_op.allow_spinning": "1"}}))
     with pytest.raises(IrbenchError, match="/home/you"):
         refuse_stored_folders(stored)
+
+
+@pytest.mark.parametrize("value", ["", "7"])
+def test_options_that_name_no_file_are_no_obstacle(value: str) -> None:
+    assert own_code_obstacle(RunOptions(set={"openvino": {"CACHE_DIR": "", "KEY_CACHE_GROUP_SIZE": value}})) is None
+
+
+@pytest.mark.parametrize(
+    ("requirement", "python", "is_foreign"),
+    [
+        ("onnxruntime==1.22.0", "/cache/bin/python", False),
+        ("", None, False),
+        ("", "/tmp/bin/python", True),
+        ("/tmp/onnxruntime-1.22.0-py3-none-any.whl", "/cache/bin/python", True),
+        ("another-package==1.0", "/cache/bin/python", True),
+    ],
+    ids=["release", "installed", "python", "wheel", "package"],
+)
+def test_a_stored_plan_starts_no_python_and_installs_no_package_of_its_own(
+    requirement: str, python: str | None, is_foreign: bool
+) -> None:
+    found = environments_obstacle([{"requirement": requirement, "python": python}])
+    assert (found is not None) is is_foreign

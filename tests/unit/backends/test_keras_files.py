@@ -24,6 +24,12 @@ LAMBDA = {
 }
 
 
+def calling(module: str, name: str) -> dict[str, Any]:
+    """Return the configuration of an operation that is given a function to call."""
+    called = {"module": module, "class_name": "function", "config": name, "registered_name": name}
+    return {"module": "keras.src.ops.core", "class_name": "Cond", "config": {}, "inbound_nodes": [{"args": [called]}]}
+
+
 @pytest.fixture(autouse=True)
 def without_keras(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "keras", raising=False)
@@ -120,3 +126,64 @@ def test_a_layer_that_was_imported_is_to_be_registered(
     with pytest.raises(IrbenchError) as caught:
         load_keras_file(file_of(tmp_path, SWISH), imports)
     assert str(caught.value.hint).startswith(hint)
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return the files that reach Keras."""
+    reached: list[Path] = []
+    saving = SimpleNamespace(load_model=lambda path, **_: reached.append(path))
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(saving=saving))
+    return reached
+
+
+HARMFUL = {
+    "a layer of code": (LAMBDA, "contains Python code"),
+    "a layer that calls Keras": ({**LAMBDA, "config": {"function": ZERO_ARGUMENTS}}, "contains Python code"),
+    "code beside layers": ({**DENSE, "config": {"activation": LAMBDA["config"]}}, "contains Python code"),
+    "another program": ({"class_name": "TFSMLayer", "config": {"filepath": "saved"}}, "names TFSMLayer"),
+    "a pickle": ({"class_name": "TorchModuleWrapper", "config": {"module": "gASV"}}, "names TorchModuleWrapper"),
+    "a download": (calling("keras.datasets.mnist", "load_data"), "the function keras.datasets.mnist.load_data"),
+    "a class": (calling("keras.layers", "TFSMLayer"), "the function keras.layers.TFSMLayer"),
+    "the root of Keras": (calling("keras", "Model"), "the function keras.Model"),
+    "Python": (calling("builtins", "eval"), "the function builtins.eval"),
+}
+
+
+@pytest.mark.parametrize("kind", HARMFUL)
+def test_what_does_more_than_compute_is_refused_before_keras_reads_it(kind: str, tmp_path: Path, loaded: list[Path]):
+    layer, said = HARMFUL[kind]
+    with pytest.raises(IrbenchError) as caught:
+        load_keras_file(file_of(tmp_path, DENSE, {"deeper": [layer]}))
+    assert said in caught.value.message
+    assert "If you trust it" in caught.value.hint
+    assert not loaded
+
+
+@pytest.mark.parametrize("module", ["builtins", "keras.activations", "keras.ops", "keras.initializers", "my_layers"])
+def test_functions_that_compute_and_those_of_users_are_left_to_keras(module: str, tmp_path: Path, loaded: list[Path]):
+    path = file_of(tmp_path, DENSE, calling(module, "gelu"))
+    load_keras_file(path)
+    assert loaded == [path]
+
+
+@pytest.mark.parametrize("config", ["[" * 100_000 + "]" * 100_000, "no json"])
+def test_a_configuration_that_cannot_be_read_reaches_keras_no_more(config: str, tmp_path: Path, loaded: list[Path]):
+    with zipfile.ZipFile(tmp_path / "net.keras", "w") as archive:
+        archive.writestr("config.json", config)
+    with pytest.raises(IrbenchError, match="its configuration cannot be read"):
+        load_keras_file(tmp_path / "net.keras")
+    assert not loaded
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("config.json", "cannot be read"), ("assets/words", "more than 100 times its own size")]
+)
+def test_an_archive_that_unpacks_to_far_more_is_refused(name: str, said: str, tmp_path: Path, loaded: list[Path]):
+    path = tmp_path / "net.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, content in {"config.json": b"{}", name: bytes((1 << 27) + 1)}.items():
+            archive.writestr(member, content)
+    with pytest.raises(IrbenchError, match=said):
+        load_keras_file(path)
+    assert not loaded

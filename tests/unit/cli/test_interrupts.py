@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from front_door import irbench
@@ -48,3 +51,21 @@ def test_an_interrupt_while_the_command_is_imported_is_said_like_any_other(monke
     monkeypatch.setattr("irbench.cli.importlib.import_module", interrupt)
     called = irbench("results")
     assert (called.code, called.err) == (130, "error: interrupted\n")
+
+
+def test_an_interrupt_in_code_compiled_from_text_leaves_the_exit_code_as_it_is(tmp_path: Path) -> None:
+    """Dataclasses compile their methods when they are defined, which is when commands are imported."""
+    (tmp_path / "interrupted.py").write_text("""
+from irbench import cli
+
+def interrupted(_arguments):
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        return 130
+
+cli._run = interrupted
+cli.main([])
+""")
+    called = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, check=False)
+    assert called.returncode == 130

@@ -9,11 +9,12 @@ from pathlib import Path
 import fake_uv
 import pytest
 from fake_environments import RUNTIME
-from fake_uv import PINNED_CONFLICT
+from fake_uv import INDEX, PINNED_CONFLICT
 
-from irbench.environments.building import build, folder_of
+from irbench.environments.building import build, name_of
 from irbench.environments.sources import Release
 from irbench.environments.uv import Unsolvable
+from irbench.system.home import home
 
 RELEASES: Mapping[str, Mapping[str, str] | None] = {"1.0": {}, "1.1": None, "1.2": {PINNED_CONFLICT: "1"}}
 
@@ -25,7 +26,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def built(version: str, heard: list[str] | None = None) -> Path:
-    return Path(build(Release(RUNTIME, version), (heard if heard is not None else []).append))
+    return Path(build(Release(RUNTIME, version), (heard if heard is not None else []).append).python)
 
 
 def test_an_environment_has_the_release_and_what_irbench_runs_with(calls: Path) -> None:
@@ -33,7 +34,7 @@ def test_an_environment_has_the_release_and_what_irbench_runs_with(calls: Path) 
 
     python = built("1.0")
     assert list(python.parent.parent.glob("lib/*/site-packages/irbench_fake_runtime-1.0.dist-info"))
-    (line,) = [line for line in calls.read_text().splitlines() if "install" in line]
+    (line,) = [line for line in calls.read_text().splitlines() if "compile" in line]
     assert f"{RUNTIME}==1.0 " in line
     assert f" numpy=={metadata.version('numpy')}" in line
 
@@ -41,7 +42,7 @@ def test_an_environment_has_the_release_and_what_irbench_runs_with(calls: Path) 
 def test_an_environment_is_built_once(calls: Path) -> None:
     heard: list[str] = []
     assert built("1.0", heard) == built("1.0", heard)
-    assert heard == [f"building an environment with {RUNTIME} 1.0"]
+    assert heard == [f"building an environment with {RUNTIME} 1.0 from {INDEX}"]
     assert calls.read_text().count(" venv ") == 1
 
 
@@ -56,14 +57,13 @@ def test_an_environment_whose_python_was_removed_is_built_again(calls: Path) -> 
 def test_what_cannot_be_installed_leaves_nothing_behind(calls: Path) -> None:
     with pytest.raises(Unsolvable, match=r"irbench-fake-runtime 1\.1 cannot be installed for Python"):
         built("1.1")
-    folder = folder_of(Release(RUNTIME, "1.1"))
-    assert not folder.exists()
-    assert not list(folder.parent.glob(".building-*"))
+    environments = home() / "environments"
+    assert [path.name for path in environments.iterdir() if not path.name.endswith(".lock")] == []
 
 
 def test_other_packages_have_other_versions_only_where_the_runtime_needs_them(calls: Path) -> None:
     built("1.2")
-    pinned, unpinned = [line for line in calls.read_text().splitlines() if "install" in line]
+    pinned, unpinned = [line for line in calls.read_text().splitlines() if "compile" in line]
     assert "numpy==" in pinned
     assert "numpy>=" in unpinned
 
@@ -71,9 +71,9 @@ def test_other_packages_have_other_versions_only_where_the_runtime_needs_them(ca
 def test_versions_pythons_and_wheels_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = tmp_path / "fake-1.0-py3-none-any.whl"
     releases = [Release("fake", "1.0"), Release("fake", "1.1"), Release("fake", "1.0", wheel, "a")]
-    folders = [folder_of(release) for release in (*releases, Release("fake", "1.0", wheel, "b"))]
+    names = [name_of(release) for release in (*releases, Release("fake", "1.0", wheel, "b"))]
     monkeypatch.setattr("platform.python_version", lambda: "3.99.0")
-    assert len({*folders, folder_of(releases[0])}) == 5
+    assert len({*names, name_of(releases[0])}) == 5
 
 
 def test_the_folder_may_be_removed_at_any_time(calls: Path) -> None:

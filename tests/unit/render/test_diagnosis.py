@@ -31,6 +31,7 @@ from irbench.render.diagnosis_document import diagnosis_document
 from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.render.finding_texts import finding_words
 from irbench.spec import Timing
+from irbench.system.confinement import ConfinementSupport
 
 AGAIN = cell("ort", label="ort again", id="ort-again", speedup=speedup(1.0, 0.99, 1.01, "same"))
 COMPARISON = judge_self_comparison(document(group(AGAIN, cell("ort"))), Path("results/runs/x"), Timing())
@@ -81,6 +82,16 @@ def test_the_name_of_a_program_is_neither_markup_nor_an_order_to_the_terminal() 
     text = shown(report(), 200)
     assert "[red]stress[/red]" in text
     assert "\x1b[2J" not in text
+
+
+@pytest.mark.parametrize(
+    ("landlock", "seccomp", "offered", "signals"),
+    [(7, True, True, False), (5, True, True, True), (0, True, False, False), (7, False, False, False)],
+)
+def test_what_confinement_can_do_here_is_said(landlock: int, seccomp: bool, offered: bool, signals: bool) -> None:
+    text = shown(report(facts(confinement=ConfinementSupport(landlock, seccomp)), None), 300)
+    assert ("with IRBENCH_CONFINE=1 for those that run them" in text) is offered
+    assert ("signals to other processes stay open" in text) is signals
 
 
 @pytest.mark.parametrize(

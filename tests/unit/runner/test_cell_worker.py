@@ -10,11 +10,14 @@ import launches
 import numpy as np
 import pytest
 
+from irbench.runner import cell_worker
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, checked_turns
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected
-from irbench.spec import Cell, Feeding, Timing
+from irbench.spec import Artifact, Cell, Feeding, Timing
 from irbench.spi import Outputs
+from irbench.system.confinement import Confinement
+from irbench.worker import requested_confinement
 from irbench.worker.cell import Prepared
 
 EXPECTED: tuple[Outputs, ...] = ((np.ones(4, np.float32),), (np.full(4, 2, np.float32),), (np.full(4, 3, np.float32),))
@@ -71,3 +74,24 @@ def test_a_cell_that_gives_no_answer_is_no_right_one() -> None:
     found = setting(1)
     with pytest.raises(CellFailed, match="gave 0 answers in place of 1"):
         checked(found.planned.group.cells[0], PREPARED, found)
+
+
+def test_a_confined_cell_reads_the_onnx_file_that_its_operators_are_named_after(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    allowed: list[Confinement | None] = []
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    monkeypatch.setattr(requested_confinement, "require_confinement", lambda: None)
+    monkeypatch.setattr(cell_worker, "Worker", lambda *_, confinement, **__: allowed.append(confinement))
+    group = launches.group("a")
+    onnx, graph = tmp_path / "model.onnx", tmp_path / "graph.pb"
+    (workload,) = group.workloads
+    bundle = replace(
+        workload.bundle, artifacts=(Artifact("onnx", onnx, (), ()), other := Artifact("tf-graph", graph, (), ()))
+    )
+    group = replace(group, workloads=(replace(workload, bundle=bundle),))
+    CellWorker(
+        replace(group.cells[0], artifact=other, backend="fake-a"),
+        Setting(PlannedGroup(group), Timing(), Path(), Expected(None, None)),
+    )
+    assert allowed == [Confinement((graph, onnx), for_runtime=True)]

@@ -91,7 +91,7 @@ def test_the_names_are_those_that_were_promised():
         "verified", "launches", "confidence", "direction_confidence", "assumes_one_mode", "table_confidence",
         "range_low", "range_high",
     }  # fmt: skip
-    assert broken["failure"].keys() == {"stage", "message", "hint"}
+    assert broken["failure"].keys() == {"stage", "message", "hint", "budget_allowed_s"}
     assert broken["latency_ms"] is broken["fps"] is broken["speedup"] is None
     assert first["latency_ms"]["p99"] is None
     assert tail["latency_ms"]["p99"] == 50.0

@@ -5,18 +5,23 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import platform
 import resource
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from irbench.system import confinement, landlock, seccomp
 from irbench.system.confinement import Confinement, ConfinementSupport, confine, confinement_support
+from irbench.system.system_calls import ARCHITECTURES
 
 needs_landlock = pytest.mark.skipif(not confinement_support().landlock, reason="this kernel offers no Landlock")
 needs_seccomp = pytest.mark.skipif(not confinement_support().seccomp, reason="no filters of system calls here")
@@ -107,6 +112,98 @@ def test_the_environment_of_another_process_stays_unread() -> None:
     assert confined(Confinement(), other.read_bytes) == errno.EACCES
 
 
+OF_A_PROCESS = ("environ", "cmdline", "maps", "status", "fd")
+
+
+@needs_landlock
+@pytest.mark.parametrize("name", OF_A_PROCESS)
+def test_a_runtime_reads_of_processes_its_own_alone(name: str) -> None:
+    def read(process: int) -> object:
+        path = Path(f"/proc/{process}/{name}")
+        return [*path.iterdir()] if path.is_dir() else path.read_bytes()
+
+    other = os.getpid()
+    assert confined(Confinement(for_runtime=True), lambda: read(other)) == errno.EACCES
+    assert confined(Confinement(for_runtime=True), lambda: read(os.getpid())) == 0
+    assert confined(Confinement(for_runtime=True), lambda: [*Path("/proc").iterdir()]) == errno.EACCES
+
+
+@needs_landlock
+def test_a_runtime_reads_a_list_of_files_of_the_system_and_no_other() -> None:
+    for path in ("/etc/passwd", "/etc/hosts", "/etc/fstab", "/proc/cmdline", "/proc/keys", "/sys/kernel/uevent_seqnum"):
+        if os.access(path, os.R_OK):
+            assert confined(Confinement(for_runtime=True), Path(path).read_bytes) == errno.EACCES
+    for path in ("/etc/ld.so.cache", "/proc/stat", "/proc/meminfo", "/sys/devices/system/cpu/online"):
+        assert confined(Confinement(for_runtime=True), Path(path).read_bytes) == 0
+
+
+@needs_landlock
+def test_memory_that_programs_share_by_name_is_not_shared_with_a_runtime() -> None:
+    with tempfile.NamedTemporaryFile(dir="/dev/shm") as other:
+        path = Path(other.name)
+        acts = (path.read_bytes, lambda: path.write_text("x"), path.with_name("irbench-new").touch)
+        for act in acts:
+            assert confined(Confinement(for_runtime=True), act) == errno.EACCES
+
+
+def system_call(name: str, *arguments: int) -> Callable[[], None]:
+    """Return what makes a system call by its number."""
+
+    def call() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        number = ARCHITECTURES[platform.machine()].numbers[name]
+        if libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments)) < 0:
+            raise OSError(ctypes.get_errno(), name)
+
+    return call
+
+
+@needs_seccomp
+@pytest.mark.parametrize("name", [*seccomp.SHARED, *seccomp.OTHER_PROCESSES, *seccomp.KERNEL])
+def test_a_runtime_reaches_other_programs_by_no_system_call(name: str) -> None:
+    for allowed in (Confinement(), Confinement(for_runtime=True)):
+        assert confined(allowed, system_call(name, -1, -1, -1, -1, -1)) == errno.EACCES
+    assert confined(Confinement(for_runtime=True), system_call("fchmod", -1, 0)) == errno.EBADF  # others arrive
+
+
+@needs_seccomp
+def test_a_runtime_has_limits_of_its_own_alone() -> None:
+    other = os.getpid()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for arguments in ((), (limits,)):
+        act = partial(resource.prlimit, other, resource.RLIMIT_NOFILE, *arguments)
+        assert confined(Confinement(for_runtime=True), act) == errno.EACCES
+    assert confined(Confinement(for_runtime=True), lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits)) == 0
+
+
+@needs_seccomp
+def test_a_runtime_makes_no_file_that_runs_with_the_rights_of_its_owner(tmp_path: Path) -> None:
+    file = tmp_path / "program"
+    file.touch()
+    allowed = Confinement(writable=(tmp_path,), for_runtime=True)
+    for mode in (0o4755, 0o2755, 0o6755):
+        assert confined(allowed, lambda mode=mode: file.chmod(mode)) == errno.EACCES  # type: ignore[misc]
+    assert confined(allowed, lambda: file.chmod(0o755)) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to lose")
+@pytest.mark.parametrize("allowed", [Confinement(), Confinement(for_runtime=True)])
+def test_root_keeps_of_its_privileges_the_reading_of_files(allowed: Confinement, tmp_path: Path) -> None:
+    file = tmp_path / "model"
+    file.touch()
+    os.chown(file, 12345, 12345)
+    file.chmod(0o600)
+    assert confined(replace(allowed, readable=(file,)), file.read_bytes) == 0
+    assert confined(allowed, lambda: socket.sethostname(socket.gethostname())) == errno.EPERM
+
+    def require_none() -> None:
+        status = Path("/proc/self/status").read_text()
+        held = dict(line.split(":\t") for line in status.splitlines() if line.startswith("Cap"))
+        assert all(int(held[name], 16) & ~0b10 == 0 for name in ("CapEff", "CapPrm", "CapBnd", "CapInh"))
+
+    assert confined(allowed, require_none) == 0
+
+
 @needs_seccomp
 def test_there_is_no_network() -> None:
     for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX):
@@ -150,6 +247,7 @@ def test_no_time_attribute_or_length_of_a_file_can_be_changed_where_landlock_res
     )
     assert [confined(Confinement(), act) for act in acts] == [errno.EACCES] * len(acts)
     assert confined(Confinement(for_runtime=True), acts[0]) == 0
+    assert confined(Confinement(for_runtime=True), acts[-1]) == errno.EACCES
 
 
 @needs_seccomp
@@ -164,9 +262,25 @@ def test_calls_by_the_numbers_of_another_architecture_are_refused() -> None:
     assert confined(Confinement(), call) == errno.EACCES
 
 
+def instructions(code: bytes) -> list[tuple[int, ...]]:
+    return [seccomp._INSTRUCTION.unpack_from(code, place) for place in range(0, len(code), 8)]
+
+
+def test_a_filter_looks_at_the_argument_of_a_call_that_has_a_rule() -> None:
+    rules = [(90, seccomp.ArgumentRule("chmod", 1, 0o6000)), (302, seccomp.LIMITS_OF_OTHERS)]
+    lines = instructions(seccomp.filter_program(0xC000003E, [41], rules))
+    refusal = len(lines) - 1
+    for first, (number, rule) in zip((5, 9), rules, strict=True):
+        assert lines[first] == (0x15, 0, 3, number)  # another call goes on behind the rule
+        assert lines[first + 1] == (0x20, 0, 0, 16 + 8 * rule.argument)
+        assert lines[first + 2] == (0x45, refusal - first - 3, 0, rule.bits)
+        assert lines[first + 3] == lines[2]
+    assert [line[0] for line in lines[13:]] == [0x06, 0x06]
+
+
 def test_a_filter_jumps_to_its_refusal_from_each_check() -> None:
     code = seccomp.filter_program(0xC000003E, [41, 59])
-    lines = [seccomp._INSTRUCTION.unpack_from(code, place) for place in range(0, len(code), 8)]
+    lines = instructions(code)
     refusal = len(lines) - 1
     assert lines[refusal][3] == 0x00050000 | errno.EACCES
     assert lines[1][2] + 2 == refusal  # another architecture

@@ -120,6 +120,31 @@ def test_a_reference_that_leads_is_confirmed_where_no_setting_can_be_better_by_w
     assert decided(lead("default", hint=behind(-0.1, 0.2))).is_confirmed
 
 
+def test_one_launch_hardly_ahead_does_not_replace_the_default():
+    one = Interval(0.001, 0.001, 0.001, 1, None, Bound(1, 0.0))
+    assert recommended(lead("found", default=one, hint=one)) == ("preview", "default")
+
+
+def test_a_default_that_leads_is_open_where_something_speaks_against_it():
+    decision = decide(lead("default", found=behind(0.1, 0.2)), ("default",), REFERENCES, {"found": busy()}, 0.02)  # type: ignore[arg-type]
+    assert (decision.row, decision.is_confirmed) == ("default", False)
+    assert [(each.reason, each.row) for each in decision.reservations] == [("busy", "found")]
+    alone = decide(lead("found", other=behind(0.2, 0.4)), ("found", "other"), {}, {"other": busy()}, 0.02)
+    assert (alone.conclusion, alone.is_confirmed) == ("unopposed", False)
+
+
+def test_the_same_as_one_reference_is_open_where_another_may_be_better():
+    decision = decided(lead("found", default=behind(-0.3, 0.5), hint=behind(-0.005, 0.015)))
+    assert (decision.conclusion, decision.row, decision.is_confirmed) == ("same", "hint", False)
+    assert [each.row for each in decision.reservations] == ["default"]
+
+
+def test_a_load_beside_one_row_alone_leaves_no_figure_to_go_by():
+    uneven = PairEvidence("uneven-load", (behind(1.8, 2.5),))
+    found = lead("found", default=behind(1.9, 2.4), hint=behind(2.5, 2.9))
+    assert recommended(found, default=uneven, hint=uneven) == ("doubtful", "default")
+
+
 def point(latency_ms: float, fps: float) -> FrontPoint:
     setting = TunedSetting(f"{latency_ms}/{fps}", "ort", "ort", 1, 1, 1, 1, "fp32")
     return FrontPoint(setting, latency_ms, fps, is_confirmed=False)

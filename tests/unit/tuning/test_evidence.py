@@ -17,7 +17,13 @@ from irbench.stats.scene import Scene
 from irbench.stats.standing import decide_standing
 from irbench.stats.winner import find_winner
 from irbench.tuning.decision import decide
-from irbench.tuning.evidence import deciding_budget_s, pair_evidence, search_notes
+from irbench.tuning.evidence import (
+    deciding_budget_s,
+    pair_evidence,
+    search_notes,
+    whole_search_s,
+    with_one_budget,
+)
 from irbench.tuning.report import Reservation
 
 REFERENCES: Any = {"default": "default", "hint": "hint"}
@@ -33,14 +39,14 @@ def scene(levels_ms: Mapping[str, Sequence[float]], *, foreign_ns: int = 0, seco
         for record in launches.even(levels_ms)
     ]
     observed = observe(group, records, Timing())
-    rows: Any = {cell.id: SimpleNamespace(batch=1) for cell in group.cells}
+    rows: Any = {cell.id: SimpleNamespace(batch=1, fps=None, latency_ms=None) for cell in group.cells}
     standing = decide_standing(group, records, Admission())
     return Scene(group, records, observed, standing, rows, Timing(), "budget", seconds)
 
 
 def judged(found: Scene) -> Any:
     lead = find_winner(found.launches, found.standing.candidates, found.timing)
-    evidence = pair_evidence(found, lead, REFERENCES)
+    evidence = pair_evidence(found, lead)
     decision = decide(lead, found.standing.candidates, REFERENCES, evidence, found.timing.within)
     return lead, evidence, decision
 
@@ -107,3 +113,19 @@ def test_a_search_that_ran_out_of_time_with_few_settings_says_what_would_do():
 )
 def test_a_search_that_tried_enough_says_nothing(tried: int, settings: int, stopped_by: Any):
     assert search_notes(tried, settings, stopped_by, 150.0, 120.0) == ()
+
+
+def test_more_time_is_the_searchs_first_until_it_has_tried_enough():
+    assert whole_search_s(10, 180, "budget", 150.0) == 600.0
+    assert whole_search_s(10, 180, "searched", 150.0) == 150.0
+    assert whole_search_s(40, 180, "budget", 150.0) == 150.0
+    assert whole_search_s(0, 180, "budget", 150.0) == 150.0
+
+
+def test_one_budget_is_named():
+    notes = search_notes(5, 180, "budget", search_s=150.0, rest_s=120.0)
+    deciding_s, named = with_one_budget(420.0, notes)
+    assert {deciding_s, named[0].facts["budget_s"]} == {1320.0}
+    assert with_one_budget(2000.0, notes)[1][0].facts["budget_s"] == 2000.0
+    assert with_one_budget(None, notes) == (None, notes)
+    assert with_one_budget(420.0, ()) == (420.0, ())

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import psutil
 import pytest
+from front_door import given_up_after
 
 from irbench.worker import Worker, WorkerDied
+from irbench.worker.watchdog import Watchdog
 
 PATIENCE_S = 60
 
@@ -81,3 +84,12 @@ def _gone(process: int) -> bool:
     except psutil.TimeoutExpired:
         return False
     return True
+
+
+def test_a_watchdog_that_somebody_has_stopped_ends_all_the_same() -> None:
+    watchdog = Watchdog()
+    process = watchdog._process
+    os.kill(process.pid, signal.SIGSTOP)
+    with given_up_after(PATIENCE_S):
+        watchdog.close()
+    assert process.returncode == 0

@@ -36,12 +36,37 @@ def test_all_reads_of_a_process_share_a_worker_and_each_has_a_fork_of_its_own(mo
     assert first[0] != second[0]  # type: ignore[index]
 
 
+def test_who_reads_a_file_sees_no_secret_among_the_environment_variables(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file_reader._READER.close()  # it has the variables that there were when it started
+    monkeypatch.setenv("HF_TOKEN", "a secret")
+    seen = read_with("variables", model)
+    assert isinstance(seen, list)
+    assert "OPENBLAS_NUM_THREADS" in seen
+    assert "HF_TOKEN" not in seen
+
+
 def test_the_contents_are_those_that_reading_here_finds(model: Path) -> None:
     from irbench.onnx.reading import inventory, precision, signature
 
     assert read_inventory(model) == inventory.take_inventory(model)
     assert read_signature(model) == signature.read(model)
     assert read_graph_precision(model) == precision.read_precision(model)
+
+
+def test_nodes_and_weights_are_walked_over_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    call = file_reader._READER.call
+
+    def noted(what: IsolatedCall, deadline_s: float) -> object:
+        asked.append(what.target)
+        return call(what, deadline_s)
+
+    monkeypatch.setattr(file_reader._READER, "call", noted)
+    read_inventory(model)
+    read_graph_precision(model)
+    assert asked == ["irbench.onnx.reading.inventory:take_inventory", "irbench.onnx.reading.precision:read_precision"]
 
 
 def test_shapes_are_bound_as_they_are_here(tmp_path: Path) -> None:

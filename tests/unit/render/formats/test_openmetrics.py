@@ -69,4 +69,4 @@ def test_labels_of_any_text_come_back_as_far_as_they_print(strange: str):
 
 
 def test_a_run_without_rows_is_an_empty_set_of_metrics():
-    assert list(families(replace(RUNS[0], document=replace(RUNS[0].document, groups=())))) == ["irbench_row"]
+    assert list(families(run_of(replace(RUNS[0].document, groups=())))) == ["irbench_row"]

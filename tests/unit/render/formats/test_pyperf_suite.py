@@ -24,7 +24,7 @@ def sync_run(root: Path) -> ExportedRun:
     writer = Store(root).begin(ENVIRONMENT, {"timing": TIMING})
     writer.add_launch(launch(0, [measured("ort/fp32", rounds, calls_per_sample=4)]))
     writer.commit(replace(writer.document, groups=(group(cell("ort")),), complete=True))
-    return ExportedRun(writer.document, writer.folder)
+    return ExportedRun.of(writer.document, writer.folder)
 
 
 def suite(*runs: Any) -> dict[str, Any]:

@@ -1,0 +1,88 @@
+"""What a ``.keras`` file makes Keras build is looked at before Keras does: ``safe_mode`` alone lets more through.
+
+It refuses code that a file carries, but a file may also name any function or class of Keras by its public name, and
+have operations call it with arguments of the file's choosing while the model is built: ``keras.datasets`` fetches files
+and unpickles them, ``keras.utils`` writes some, and the class ``TFSMLayer`` loads a program from another folder.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+from irbench.errors import IrbenchError
+
+__all__ = ["is_code", "nodes", "require_harmless", "require_small"]
+
+_LOADING = ("TFSMLayer", "TorchModuleWrapper")
+"""Layers that load another file, or a pickle."""
+_COMPUTING = ("activations", "constraints", "initializers", "losses", "metrics", "ops", "random", "regularizers")
+"""Modules of Keras whose functions only compute."""
+_ALWAYS_BYTES, _MOST_RATIO = 1 << 27, 100
+"""What an archive may unpack to in any case, and over its own size beyond that. Keras does not compress weights."""
+_HINT = "If you trust it, load it in a function of your own and export path/to/file.py:function."
+
+
+def require_harmless(path: Path, config: Any) -> None:
+    """Refuse a configuration that has Keras do more than build layers which compute.
+
+    Args:
+        path: The file, for the message.
+        config: Its configuration.
+
+    Raises:
+        IrbenchError: It names what the file contains.
+    """
+    for node in nodes(config):
+        if is_code(node):
+            raise IrbenchError(f"{path} contains Python code (a Lambda layer), which irbench does not run.", hint=_HINT)
+        found = _harmful(node)
+        if found is not None:
+            raise IrbenchError(f"{path} names {found}, which does more than compute.", hint=_HINT)
+
+
+def require_small(path: Path, archive: ZipFile) -> None:
+    """Refuse an archive that unpacks to far more than it holds.
+
+    Raises:
+        IrbenchError: It does.
+    """
+    unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > max(_ALWAYS_BYTES, _MOST_RATIO * path.stat().st_size):
+        raise IrbenchError(
+            f"{path} unpacks to {unpacked / 1e6:.0f} MB, more than {_MOST_RATIO} times its own size.",
+            hint="Keras writes no such file: do not trust it.",
+        )
+
+
+def is_code(node: dict[str, Any]) -> bool:
+    """Whether a node of a configuration is Python code, or calls a function with arguments that the file gives."""
+    return node.get("class_name") in ("Lambda", "__lambda__")
+
+
+def nodes(config: Any) -> Iterator[dict[str, Any]]:
+    """Yield every dictionary of a configuration, however deep, in the order in which they stand there."""
+    pending = [config]
+    while pending:
+        found = pending.pop()
+        if isinstance(found, dict):
+            yield found
+            pending.extend(reversed(found.values()))
+        elif isinstance(found, list):
+            pending.extend(reversed(found))
+
+
+def _harmful(node: dict[str, Any]) -> str | None:
+    """Return what a node names that does more than compute: a layer, or a function of Keras or Python."""
+    kind, module, name = node.get("class_name"), node.get("module"), node.get("config")
+    if kind in _LOADING:
+        return str(kind)
+    if kind != "function" or not isinstance(module, str):
+        return None
+    package, _, inner = module.partition(".")
+    if (package == "keras" and inner not in _COMPUTING) or (package == "builtins" and hasattr(builtins, str(name))):
+        return f"the function {module}.{name}"
+    return None

@@ -1,0 +1,175 @@
+"""What a history needs of each run, kept beside the runs so that their documents are not read for every history."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from irbench import __version__
+from irbench.across_runs.cell_keys import CellKey, key_of
+from irbench.across_runs.environments import facts_digest, fingerprint
+from irbench.across_runs.figures import FIGURES
+from irbench.across_runs.measured_cells import ambiguous_cells
+from irbench.across_runs.problems import Problem
+from irbench.across_runs.reading import read_document
+from irbench.result import SEARCH_RUN, CellResult, GroupResult, RunDocument
+from irbench.spec import GraphFiles
+from irbench.store.folders import RUN_FILE, Stamp
+from irbench.store.index import Index
+from irbench.store.reading import load_document
+
+__all__ = ["VERSION", "RowSummary", "RunSummary", "SummarisedRun", "read_summaries", "summary_of"]
+
+_FILE = "history.sqlite"
+_FORMAT = 1
+VERSION = zlib.crc32(f"{_FORMAT} {__version__} {' '.join(FIGURES)}".encode()) & 0x7FFFFFFF
+"""A number that changes with what summaries are made of."""
+
+_PLACES = {name: place for place, name in enumerate(FIGURES)}
+_STAMP_BYTES = 7
+"""A digest of so many bytes fits into SQLite's integers."""
+
+
+class RowSummary(msgspec.Struct, frozen=True, array_like=True):
+    """A row of a run.
+
+    Attributes:
+        key: What was asked of it.
+        figures: In the order of ``FIGURES``; empty where it has no right outputs or no time.
+        graph: What it ran.
+        is_ambiguous: Whether several rows of the run with this key ran different graphs.
+    """
+
+    key: CellKey
+    figures: tuple[float | None, ...]
+    graph: GraphFiles | None
+    is_ambiguous: bool
+
+    def figure(self, name: str) -> float | None:
+        """Return a figure; ``None`` where the row does not have it."""
+        place = _PLACES[name]
+        return self.figures[place] if place < len(self.figures) else None
+
+
+class RunSummary(msgspec.Struct, frozen=True, array_like=True):
+    """A run.
+
+    Attributes:
+        run_id: Its ULID.
+        created: ISO 8601, UTC.
+        machine: The fingerprint of its machine.
+        facts: Digest of its machine, software, settings and inputs: runs with the same one do not differ in these.
+        is_of_search: Whether a search measured it, which tries what nobody asked for.
+        sources: The file or name that each model was read from, where the plan says so.
+        rows: Of its tables of speeds.
+    """
+
+    run_id: str
+    created: str
+    machine: str
+    facts: str
+    is_of_search: bool
+    sources: dict[str, str]
+    rows: tuple[RowSummary, ...]
+
+
+@dataclass(frozen=True)
+class SummarisedRun:
+    """A stored run.
+
+    Attributes:
+        folder: Where it lies.
+        summary: What is known of it.
+    """
+
+    folder: Path
+    summary: RunSummary
+
+    @property
+    def run_id(self) -> str:
+        """The run's ULID."""
+        return self.summary.run_id
+
+    def document(self) -> RunDocument:
+        """Read its document; raises as :func:`irbench.store.reading.load_document`."""
+        return load_document(self.folder)
+
+
+def summary_of(document: RunDocument) -> RunSummary:
+    """Return what a history needs of a run."""
+    ambiguous = frozenset(ambiguous_cells(document))
+    models, sources = document.plan.get("models") or (), document.plan.get("sources") or ()
+    return RunSummary(
+        run_id=document.run_id,
+        created=document.created,
+        machine=fingerprint(document.environment),
+        facts=facts_digest(document),
+        is_of_search=document.plan.get("is_part_of") == SEARCH_RUN,
+        sources={str(name): str(source) for name, source in reversed(list(zip(models, sources, strict=False)))},
+        rows=tuple(_row(table, row, ambiguous) for table in document.groups for row in table.cells),
+    )
+
+
+def read_summaries(
+    root: Path, folders: Iterable[str], unknown: Callable[[int], object] = lambda _count: None
+) -> tuple[tuple[SummarisedRun, ...], tuple[Problem, ...]]:
+    """Return the runs in these folders that can be read, oldest first, and what is wrong with the others.
+
+    A run whose files have the sizes and times that they had when it was read last is not read again. Another is, and
+    every file of it compared with its checksum.
+
+    Args:
+        root: The folder of results, which has the summaries of its runs beside them.
+        folders: Of runs, relative to it.
+        unknown: Receives how many runs have to be read, before they are.
+    """
+    stamps = {folder: _stamp(f"{root}/{folder}") for folder in folders}
+    index = Index(root / _FILE, RunSummary, VERSION)
+    known = {folder: summary for folder, (stamp, summary) in index.known(stamps).items() if stamps.get(folder) == stamp}
+    missing = [folder for folder in stamps if folder not in known]
+    unknown(len(missing))
+    problems: list[Problem] = []
+    changed: dict[str, tuple[Stamp, RunSummary]] = {}
+    for folder in missing:
+        run, found = read_document(root / folder)
+        problems += found
+        if run is not None:
+            changed[folder] = (stamps[folder], summary_of(run.document))
+    index.update(changed, _gone(root, index) if changed else ())
+    read = {**known, **{folder: summary for folder, (_, summary) in changed.items()}}
+    runs = [SummarisedRun(root / folder, summary) for folder, summary in read.items()]
+    return tuple(sorted(runs, key=lambda run: run.run_id)), tuple(problems)
+
+
+def _row(table: GroupResult, row: CellResult, ambiguous: frozenset[CellKey]) -> RowSummary:
+    key = key_of(table, row)
+    is_measured = row.state == "ok" and row.latency_ms is not None
+    figures = tuple(figure.of_row(row) for figure in FIGURES.values()) if is_measured else ()
+    return RowSummary(key, figures, row.graph_files, key in ambiguous)
+
+
+def _stamp(folder: str) -> Stamp:
+    """Return the size of what belongs to a run, and a digest of the names, sizes and times of its files."""
+    try:
+        with os.scandir(folder) as entries:
+            files = sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in entries if _is_part(entry.name))
+    except OSError:
+        return (-1, 0)  # whoever reads the run says why
+    text = ",".join(f"{name}:{state.st_mode}:{state.st_size}:{state.st_mtime_ns}" for name, state in files)
+    digest = blake2b(text.encode(), digest_size=_STAMP_BYTES).digest()
+    return sum(state.st_size for _, state in files), int.from_bytes(digest, "big")
+
+
+def _is_part(name: str) -> bool:
+    return name == RUN_FILE or name.startswith("launch-")
+
+
+def _gone(root: Path, index: Index[RunSummary]) -> Iterator[str]:
+    """Yield the folders in the index that hold no run any more."""
+    yield from (folder for folder in index.folders() if not os.path.lexists(f"{root}/{folder}/{RUN_FILE}"))

@@ -1,0 +1,53 @@
+"""Finding programs that irbench starts, and the environment that they are started with.
+
+An empty or relative entry of a search path is the folder that irbench is called in: the one that a model was downloaded
+to, perhaps with a program, a module or a library of somebody else's beside it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["clean_environment", "find_program", "required_program"]
+
+_SEARCHED = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
+
+
+def find_program(name: str) -> str | None:
+    """Return the path of a program in an absolute folder of ``PATH``; ``None`` where there is none."""
+    return shutil.which(name, path=_absolute_entries(os.environ.get("PATH", os.defpath)))
+
+
+def required_program(name: str) -> str:
+    """Return what :func:`find_program` finds.
+
+    Raises:
+        FileNotFoundError: There is no such program.
+    """
+    found = find_program(name)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    return found
+
+
+def clean_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return environment variables without the entries of search paths that depend on the current folder.
+
+    Args:
+        environment: The variables; ``None`` for those of this process.
+    """
+    found = dict(os.environ if environment is None else environment)
+    for name in _SEARCHED:
+        if name in found:
+            found[name] = _absolute_entries(found[name])
+            if not found[name] and name != "PATH":  # an empty text would be an entry again
+                del found[name]
+    return found
+
+
+def _absolute_entries(path: str) -> str:
+    return os.pathsep.join(entry for entry in path.split(os.pathsep) if Path(entry).is_absolute())
