@@ -9,7 +9,7 @@ from typing import Any
 from irbench.notices import Warn
 from irbench.stats.dependence import dependence_warnings
 from irbench.stats.doubts import log_ratio_by_launch
-from irbench.stats.figures import frames_by_launch, rounds_that_count, sustained_by_launch
+from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.machine_warnings import machine_warnings
 from irbench.stats.modes import mode_warnings
 from irbench.stats.observed import mostly_disturbed
@@ -18,7 +18,7 @@ from irbench.stats.paced import paced_rate_by_launch, reversed_pairs
 from irbench.stats.race import aim_of
 from irbench.stats.scatter import scatter_of
 from irbench.stats.scene import Scene
-from irbench.stats.starvation import in_flight
+from irbench.stats.starvation import starving
 from irbench.stats.stopping import launches_to_reach
 from irbench.stats.warm_up_warnings import warm_up_warnings
 
@@ -71,14 +71,16 @@ def _baseline_replaced(scene: Scene) -> Iterator[Warn]:
 
 
 def _starved_streams(scene: Scene) -> Iterator[Warn]:
-    rows: list[dict[str, Any]] = []
-    for cell in scene.group.cells:
-        rounds = rounds_that_count(scene.records, scene.launches, cell.id)
-        found = in_flight(rounds, cell)
-        if found is not None and found.some_starve:
-            oldest_ms = None if found.oldest_ns is None else found.oldest_ns / 1e6
-            facts = {"asked": found.asked, "found": found.found, "open_share": found.open_share}
-            rows.append({"cell": cell.id, **facts, "oldest_ms": oldest_ms})
+    rows = [
+        {
+            "cell": cell,
+            "asked": found.asked,
+            "found": found.found,
+            "open_share": found.open_share,
+            "oldest_ms": found.oldest_ns / 1e6,
+        }
+        for cell, found in starving(scene.records, scene.launches, scene.group.cells).items()
+    ]
     if rows:
         yield Warn("starved-streams", {"rows": rows})
 

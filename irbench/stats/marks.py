@@ -11,25 +11,29 @@ from irbench.output_check import judge
 from irbench.record import LaunchRecord
 from irbench.spec import Cell
 from irbench.stats.effective import changing
+from irbench.stats.observed import Observed
 from irbench.stats.paced import late_mark
 from irbench.stats.standing import Standing, first_launch
-from irbench.stats.starvation import in_flight
+from irbench.stats.starvation import starving
 
 __all__ = ["marks_of"]
 
 
-def marks_of(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> tuple[Mark, ...]:
+def marks_of(
+    cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], standing: Standing
+) -> tuple[Mark, ...]:
     """Return a row's marks.
 
     Args:
         cell: Whose row.
         records: The group's launches.
+        launches: The same, reduced.
         standing: Every cell's part.
     """
     return (
         *_oversubscribed(cell, records),
         *late_mark(records, cell.id),
-        *_starved(cell, records),
+        *_starved(cell, records, launches),
         *_over_launches(cell, records),
         *_unlike(cell, standing),
         *_mixed(cell, standing),
@@ -53,10 +57,8 @@ def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mar
         yield Mark("oversubscribed", facts)
 
 
-def _starved(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:
-    own = [(measured, round_) for record in records for measured in record.cells for round_ in measured.rounds]
-    found = in_flight([pair for pair in own if pair[0].cell == cell.id], cell)
-    if found is not None and found.some_starve:
+def _starved(cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed]) -> Iterator[Mark]:
+    for found in starving(records, launches, (cell,)).values():
         yield Mark("starved-streams", {"asked": found.asked, "found": found.found})
 
 

@@ -8,15 +8,17 @@ the product falls short of the number of streams.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from irbench.record import Round
+from irbench.record import LaunchRecord, Round
 from irbench.spec import Cell
-from irbench.stats.figures import Rounds
+from irbench.stats.figures import Rounds, rounds_that_count
+from irbench.stats.observed import Observed
 
-__all__ = ["LEAST_SHARE", "InFlight", "in_flight"]
+__all__ = ["LEAST_SHARE", "InFlight", "in_flight", "starving"]
 
 LEAST_SHARE = 0.8
 """Of the requests in flight that latencies must account for."""
@@ -31,34 +33,45 @@ class InFlight:
 
     Attributes:
         asked: How many were to be kept in flight.
-        kept: How many were on average, gaps between one request and the next left out; ``asked`` where the record does
-            not hold those that were open at the end of a round.
+        kept: How many were on average, gaps between one request and the next left out.
         found: How many the completed ones account for: completions per second times their mean latency.
-        open_share: Requests that were open at the end of a round, as a share of them and of the completed ones;
-            ``None`` where the record does not hold them.
-        spanned: The share of rounds with a request that was open from before the window until after it; ``None``
-            where the record does not hold them.
-        oldest_ns: How long the oldest of these had been open, in nanoseconds; ``None`` where that is not known.
+        open_share: Requests that were open at the end of a round, as a share of them and of the completed ones.
+        spanned: The share of rounds with a request that was open from before the window until after it.
+        oldest_ns: How long the oldest of these had been open, in nanoseconds.
     """
 
     asked: int
     kept: float
     found: float
-    open_share: float | None
-    spanned: float | None
-    oldest_ns: float | None
+    open_share: float
+    spanned: float
+    oldest_ns: float
 
     @property
     def some_starve(self) -> bool:
         """Whether percentiles leave out requests that waited longest."""
-        falls_short = self.found < LEAST_SHARE * self.kept
-        return falls_short and (self.spanned is None or self.spanned >= _IN_MOST_ROUNDS)
+        return self.found < LEAST_SHARE * self.kept and self.spanned >= _IN_MOST_ROUNDS
+
+
+def starving(
+    records: Sequence[LaunchRecord], launches: Sequence[Observed], cells: Iterable[Cell]
+) -> dict[str, InFlight]:
+    """Return the cells whose percentiles leave out requests that waited longest, by id, from the blocks that count.
+
+    Args:
+        records: The group's launches.
+        launches: The same, reduced.
+        cells: Which are judged.
+    """
+    found = {cell.id: in_flight(rounds_that_count(records, launches, cell.id), cell) for cell in cells}
+    return {cell: seen for cell, seen in found.items() if seen is not None and seen.some_starve}
 
 
 def in_flight(rounds: Rounds, cell: Cell) -> InFlight | None:
     """Return what rounds say of the requests in flight; ``None`` for one at a time, for a command, and of few calls.
 
-    All rounds together: the first and the last requests of a single one cross its window's ends.
+    All rounds together: the first and the last requests of a single one cross its window's ends. Records without the
+    requests that were open at the end of a round say nothing: gaps between requests look like requests that wait.
 
     Args:
         rounds: Each with its launch.
@@ -70,14 +83,18 @@ def in_flight(rounds: Rounds, cell: Cell) -> InFlight | None:
     completed = sum(round_.completion_ns.size for _, round_ in rounds)
     if completed < _FEWEST_PER_STREAM * asked:
         return None
-    latency_ns = sum(float(round_.latency_ns.sum()) for _, round_ in rounds)
-    window_ns = sum(float(round_.completion_ns[-1]) for _, round_ in rounds)
     ages_ns = np.concatenate([round_.completion_ns[-1] - round_.open_ns for _, round_ in rounds])
-    share = ages_ns.size / (ages_ns.size + completed) if ages_ns.size else None
-    kept = sum(map(_flight_ns, (round_ for _, round_ in rounds))) / window_ns if ages_ns.size else float(asked)
-    spanned = sum(bool((round_.open_ns < 0).any()) for _, round_ in rounds) / len(rounds) if ages_ns.size else None
-    oldest_ns = float(ages_ns.max()) if ages_ns.size else None
-    return InFlight(asked, kept, latency_ns / window_ns, share, spanned, oldest_ns)
+    if not ages_ns.size:
+        return None
+    window_ns = sum(float(round_.completion_ns[-1]) for _, round_ in rounds)
+    return InFlight(
+        asked=asked,
+        kept=sum(_flight_ns(round_) for _, round_ in rounds) / window_ns,
+        found=sum(float(round_.latency_ns.sum()) for _, round_ in rounds) / window_ns,
+        open_share=ages_ns.size / (ages_ns.size + completed),
+        spanned=sum(bool((round_.open_ns < 0).any()) for _, round_ in rounds) / len(rounds),
+        oldest_ns=float(ages_ns.max()),
+    )
 
 
 def _flight_ns(round_: Round) -> float:

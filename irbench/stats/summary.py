@@ -88,7 +88,7 @@ def summarise(
     """
     launches = observe(group, records, timing)
     standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
-    rows = {cell.id: _row(cell, group, records, standing) for cell in group.cells}
+    rows = {cell.id: _row(cell, group, records, launches, standing) for cell in group.cells}
     rows = {cell: _filled(row, records, launches, timing) for cell, row in rows.items()}
     rows = _compared(rows, records, launches, standing, timing)
     uneven = uneven_load(group, records, launches, timing) if is_as_loaded(launches) else None
@@ -156,7 +156,9 @@ def _winner(lead: Lead | None) -> Winner | None:
     return Winner(lead.cell, lead.rival, lead.value, lead.low, lead.high, lead.condition)
 
 
-def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: Standing) -> CellResult:
+def _row(
+    cell: Cell, group: Group, records: Sequence[LaunchRecord], launches: Sequence[Observed], standing: Standing
+) -> CellResult:
     """Return what is known of a cell without its figures."""
     first = first_launch(records, cell.id)
     workload = group.workload_of(cell)
@@ -181,7 +183,7 @@ def _row(cell: Cell, group: Group, records: Sequence[LaunchRecord], standing: St
         state=standing.states[cell.id],
         failure=standing.failures.get(cell.id),
         output_error=first.worst_error if first is not None else None,
-        marks=marks_of(cell, records, standing),
+        marks=marks_of(cell, records, launches, standing),
         disagreement=standing.disagreements.get(cell.id),
         vendors=cell.artifact.domains if cell.artifact is not None else (),
         graph_precision=cell.artifact.precision if cell.artifact is not None else "",

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from launches import measured, synchronous
+from launches import group, launch, measured, streamed, synchronous
 from simulation.served_streams import FAIR, UNFAIR, warned
 
-from irbench.spec import Cell, Load, Program
+from irbench.spec import Cell, Load, Program, Timing
+from irbench.stats import Admission, summarise
 from irbench.stats.starvation import in_flight
 
 FOUR = Cell("row", None, "row", "cpu", Load(streams=4))
@@ -26,6 +27,17 @@ def two_served():
     )
 
 
+def all_served():
+    """Return a round of 1 ms calls of which four are served at a time, and three are open at its end."""
+    ends_ns = np.repeat(np.arange(1, 9, dtype=np.int64), 4) * 1_000_000
+    return replace(
+        synchronous(0, [1]),
+        issue_ns=ends_ns - 1_000_000,
+        completion_ns=ends_ns,
+        open_ns=np.full(3, 8_000_000, np.int64),
+    )
+
+
 def seen(round_, cell=FOUR):
     return in_flight([(measured("row", [round_]), round_)], cell)
 
@@ -36,10 +48,35 @@ def test_rate_times_latency_is_what_is_served():
     assert (found.oldest_ns, found.open_share, found.some_starve) == (13_000_000, 2 / 18, True)
 
 
-def test_a_record_without_open_requests_is_judged_by_what_was_asked():
-    older = replace(two_served(), open_ns=np.empty(0, np.int64))
-    found = seen(older)
-    assert (found.some_starve, found.oldest_ns, found.open_share) == (True, None, None)
+def test_a_record_without_open_requests_is_not_judged():
+    assert seen(replace(two_served(), open_ns=np.empty(0, np.int64))) is None
+
+
+def test_gaps_between_requests_in_older_records_are_no_starving():
+    """Four streams of 60 us that are served alike, with 20 us from one request to the next."""
+    issue_ns = np.repeat(np.arange(64, dtype=np.int64) * 80_000, 4)
+    round_ = streamed(0, issue_ns, issue_ns + 60_000)
+    assert round_.open_ns.size == 0
+    assert seen(round_) is None
+
+
+def table_of(records):
+    """Return a table of a row that keeps four requests in flight."""
+    return summarise(
+        group("row", streams={"row": 4}), records, Timing(), Admission(), stopped_by="launches", seconds=60.0
+    )
+
+
+def test_the_row_is_marked_where_the_warning_names_it_and_from_the_same_rounds():
+    served, starved = all_served(), two_served()
+    for burn_in, counted in ((served, starved), (starved, served)):
+        rounds = [replace(each, block=number) for number, each in enumerate([burn_in, *[counted] * 4])]
+        table = table_of([launch(number, [measured("row", rounds, streams=4)]) for number in range(4)])
+        marked = [mark.facts["found"] for mark in table.cells[0].marks if mark.code == "starved-streams"]
+        warned_of = [
+            row["found"] for each in table.warnings if each.code == "starved-streams" for row in each.facts["rows"]
+        ]
+        assert marked == warned_of == ([2.0] if counted is starved else [])
 
 
 def test_one_request_at_a_time_and_commands_are_not_judged():
