@@ -148,7 +148,7 @@ class Speedup(WithEnds):
     Attributes:
         value: exp of minus the median over launches of the paired log ratio.
         low: Lower end of the interval over launches, adjusted for the number of rows; null where there are too few
-            launches for one.
+            launches for one, and where other programs were busier in the turns of one row.
         high: Upper end; null likewise.
         verdict: What the interval says.
         excludes_one: Whether the interval leaves 1 out; false without one.

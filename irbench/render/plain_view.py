@@ -26,7 +26,7 @@ class PlainView:
     Attributes:
         title: What all rows have in common.
         headline: What the table says; may be empty.
-        table: Its rows.
+        table: Its rows; no heading is shown above none.
         notes: What the columns mean and how they were measured.
         warnings: What speaks against the figures.
     """
@@ -51,21 +51,26 @@ class PlainView:
         """Yield the view as lines of at most ``width`` cells, as far as the table's columns allow."""
         yield from _paragraph(self.title, width, "bold")
         yield from _paragraph(self.headline, width, "")
+        if self.table.rows:
+            yield from self._table_lines(width)
+        for note in self.notes:
+            yield from _paragraph(note, width, "dim")
+        for warning in self.warnings:
+            yield from _paragraph(warning, width, "yellow")
+
+    def _table_lines(self, width: int) -> Iterator[Text]:
         for line in self.table.as_lines(width - len(_INDENT)):
             line.pad_left(len(_INDENT))
             yield line
         left_out = self.table.left_out(width - len(_INDENT))
         if left_out:
             yield from _paragraph(f"hidden, the terminal is too narrow: {', '.join(left_out)}", width, "dim")
-        for note in self.notes:
-            yield from _paragraph(note, width, "dim")
-        for warning in self.warnings:
-            yield from _paragraph(warning, width, "yellow")
 
     def as_markdown(self) -> str:
         """Return a heading, the table and a list of the sentences below it, as Markdown."""
         below = bullets((*self.notes, *self.warnings))
-        parts = (heading(self.title, 3), markdown_text(self.headline), self.table.as_markdown(), below)
+        table = self.table.as_markdown() if self.table.rows else ""
+        parts = (heading(self.title, 3), markdown_text(self.headline), table, below)
         return "\n\n".join(filter(None, parts))
 
     def shortens(self, _width: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.disturbances import disturbance_warnings
+from irbench.profiling.disturbances import disturbance_warnings, warnings_of
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
@@ -89,7 +89,7 @@ def profile_title(document: ProfileDocument) -> str:
 def headline_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
     """Yield the latencies without profiling, and a sentence for each backend: where its time goes, where it loses."""
     if report.by_latency:
-        yield _latencies(report, is_busy=any(disturbance_warnings(document)))
+        yield _latencies(report, is_busy=any(disturbance_warnings(document.cells)))
     cells = {cell.id: cell for cell in report.cells}
     labels = {cell.id: cell.label for cell in report.cells}
     rows = {row.operator_class: row for row in report.classes}
@@ -184,7 +184,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
             "of peak: share of what matrix products attained at most on the same machine in the same precision with as"
             f" many threads, measured {document.peaks.measured[:10]} (irbench doctor){_other_versions(document)}."
         )
-    for warning in (*disturbance_warnings(document), *document.warnings):
+    for warning in warnings_of(document):
         words = warning_words(warning, Context())
         yield f"warning: {words.brief} {words.more}"
     yield from (note_text(note, Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)

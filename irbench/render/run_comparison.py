@@ -26,6 +26,7 @@ from irbench.result import Verdict
 
 __all__ = ["CONFIRMATION_TEXTS", "comparison_markdown", "comparison_view"]
 
+_MOST_NAMES = 8
 _STYLES = {"slower": "red", "faster": "green"}
 _ORDER: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "preview")
 
@@ -80,7 +81,11 @@ def _side(side: ComparedSide) -> str:
 
 def _headline(found: RunComparison, confirmation: Confirmation | None, unjudged: Sequence[Unjudged]) -> str:
     if not found.rows:
-        return "No row was measured on both sides."
+        return (
+            f"No row was measured on both sides: {_rows_of(found, 'BASE')}, {_rows_of(found, 'NEW')}. Rows match where"
+            " model, shapes, backend, precision and all other settings are equal: measure both sides with the same ones"
+            " (irbench plan from RUN prints a run as a plan, which irbench sweep repeats)."
+        )
     counts = Counter(row.verdict for row in found.rows)
     verdicts = listing(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     parts = [f"{plural(len(found.rows), 'row')}: {verdicts}"]
@@ -90,6 +95,18 @@ def _headline(found: RunComparison, confirmation: Confirmation | None, unjudged:
     if confirmation is not None:
         parts.append(f"measured again: {CONFIRMATION_TEXTS[confirmation.outcome]}")
     return f"{'; '.join(parts)}."
+
+
+def _rows_of(found: RunComparison, side: str) -> str:
+    """Return which rows a side has where none is compared: ``BASE has ort and tf``."""
+    names = [
+        row.name if row.in_base != row.in_new else f"{row.name} (without figures on one side)"
+        for row in found.unmatched
+        if (row.in_base if side == "BASE" else row.in_new)
+    ]
+    more = len(names) - _MOST_NAMES
+    shown = names if more <= 1 else [*names[:_MOST_NAMES], f"{more} others"]
+    return f"{side} has {listing(shown) if shown else 'no rows'}"
 
 
 def _regressions(found: RunComparison, regressed: Sequence[ComparedRow], unjudged: Sequence[Unjudged]) -> str:
@@ -162,7 +179,7 @@ def _notes(found: RunComparison, confirmation: Confirmation | None) -> Iterator[
     if confirmation is not None:
         yield from _confirmation(confirmation)
     yield from (difference_text(difference) for difference in found.differences if not difference.blocks)
-    if found.unmatched:
+    if found.unmatched and found.rows:
         yield f"Not compared: {', '.join(map(_unmatched, found.unmatched))}."
     yield from _meaning(found, is_confirmed=confirmation is not None)
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from irbench.activity import Activity
 from irbench.measure.machine import snapshot
 from irbench.notices import Note
+from irbench.profiling.disturbances import disturbance_warnings
 from irbench.profiling.launches import Launch, with_launch
 from irbench.profiling.record import ProfiledCell, ProfileDocument, ProfileStop
 from irbench.record import OutputError
@@ -205,13 +206,15 @@ class _Profiling:
 
     def _commit(self, stopped_by: ProfileStop) -> None:
         expected = None if self._setting is None else self._setting.expected
+        cells = tuple(candidate.profiled for candidate in self._candidates)
+        of_answers = () if expected is None else expected.warnings
         self._document = replace(
             self._document,
-            cells=tuple(candidate.profiled for candidate in self._candidates),
+            cells=cells,
             stopped_by=stopped_by,
             seconds=self._rounds.watch.elapsed_s,
             notes=self._notes,
-            warnings=() if expected is None else expected.warnings,
+            warnings=(*disturbance_warnings(cells), *of_answers),
             verified_against=None if expected is None else expected.source,
         )
         self._keep(self._document)

@@ -22,7 +22,7 @@ from irbench import bundles
 from irbench.across_runs.environments import fingerprint
 from irbench.errors import IrbenchError
 from irbench.profiling.document import encode_profile
-from irbench.profiling.record import ProfileDocument
+from irbench.profiling.record import Disturbance, ProfileDocument
 from irbench.roofline import BandwidthSamples
 from irbench.runner import profiling
 from irbench.runner.progress import Progress
@@ -82,6 +82,18 @@ def test_the_document_has_each_operator_with_its_nodes_and_both_latencies(two: t
     assert seen["processors"] >= 1
     assert document["graphs"]["none"][0]["flops"] > 0
     assert document["verified_against"] is not None
+
+
+@pytest.mark.ci
+def test_other_programs_are_among_the_warnings_of_the_document_and_said_once(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiling, "disturbance_between", lambda *_: Disturbance(10**9, 4 * 10**8, 2))
+    called = profiled(model, "fake-a", "--format", "json", "--results", tmp_path)
+    assert called.code == 0, called.err
+    (warning,) = called.document["warnings"]
+    assert (warning["code"], warning["facts"]) == ("busy-machine", {"foreign_share": 0.4, "processors": 2})
+    assert shown(tmp_path).count("warning: Other programs used 40 % of a processor.") == 1
 
 
 @pytest.mark.ci

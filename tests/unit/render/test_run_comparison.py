@@ -175,7 +175,18 @@ def said_of(found: RunComparison) -> str:
 
 
 def test_nothing_in_common_is_said():
-    assert "No row was measured on both sides." in text(replace(FOUND, rows=()))
+    (tf,) = FOUND.unmatched
+    both = replace(tf, name="ort", in_new=True)
+    others = tuple(replace(tf, name=f"row {number}", in_base=False, in_new=True) for number in range(12))
+    said = said_of(replace(FOUND, rows=(), unmatched=(tf, both, *others)))
+    assert "No row was measured on both sides: BASE has tf and ort (without figures on one side), NEW has ort (" in said
+    assert "row 6 and 5 others. Rows match where model, shapes, " in said
+    assert "prec" not in said.replace("precision", "")
+    assert "Not compared" not in said
+
+
+def test_a_side_without_rows_is_said():
+    assert "BASE has tf, NEW has no rows." in said_of(replace(FOUND, rows=()))
 
 
 def test_other_machines_are_a_warning_where_they_were_forced():
