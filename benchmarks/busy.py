@@ -157,7 +157,9 @@ def outcome_of(table: GroupResult, *, is_tied: bool) -> Outcome:
 def faults(found: Mapping[str, Sequence[Outcome]]) -> Iterator[str]:
     """Yield what speaks against a benchmark's runs, by neighbour: too many wrong claims, or too few at all."""
     for is_tied in (False, True):
-        runs = [out for name, seen in found.items() if _NEIGHBOURS[name].is_tied == is_tied for out in seen]
+        runs: list[Outcome] = [
+            out for name, seen in found.items() if _NEIGHBOURS[name].is_tied == is_tied for out in seen
+        ]
         yield from _too_many_wrong(runs, "a load that is tied" if is_tied else "a load that is not tied")
         if not is_tied and runs.count("no interval") > (1 - _WITH_INTERVALS) * len(runs):
             yield f"{runs.count('no interval')} of {len(runs)} runs beside a load that is not tied have no interval."

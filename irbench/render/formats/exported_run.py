@@ -70,7 +70,7 @@ class Export:
     @property
     def table(self) -> RowTable:
         """All rows with the columns that were chosen, read run by run; raises as :func:`row_table`."""
-        kinds = tuple(dict.fromkeys(kind for run in self.runs for kind in run.kinds))
+        kinds: tuple[Kind, ...] = tuple(dict.fromkeys(kind for run in self.runs for kind in run.kinds))
         return table_of(RowsOfRuns(self.runs), self.columns, kinds)
 
 
