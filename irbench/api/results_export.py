@@ -94,12 +94,12 @@ def require_possible(form: ExportFormat, columns: Sequence[str]) -> None:
     check_columns(columns)
 
 
-def export_named(root: Path, names: Sequence[str], form: ExportFormat, columns: tuple[str, ...]) -> ExportReport:
+def export_named(root: Path, names: Sequence[str | Path], form: ExportFormat, columns: tuple[str, ...]) -> ExportReport:
     """Read runs for a file, and say of each why it cannot be read rather than stop there.
 
     Args:
         root: The folder of results.
-        names: As :func:`irbench.store.listing.find_run` takes them; a run that is named twice is exported once.
+        names: Folders, or what :func:`irbench.store.listing.find_run` takes; a run named twice is exported once.
         form: Says whether raw samples are needed.
         columns: That were chosen.
     """
@@ -107,7 +107,7 @@ def export_named(root: Path, names: Sequence[str], form: ExportFormat, columns: 
     problems: list[IrbenchError] = []
     for name in names:
         try:
-            folder = find_run(root, name)
+            folder = name if isinstance(name, Path) else find_run(root, name)
             if folder not in found:
                 found[folder] = read_run(folder, with_samples=form.reads_samples)
         except IrbenchError as error:

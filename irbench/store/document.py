@@ -6,6 +6,7 @@ import math
 import re
 import sys
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -32,18 +33,21 @@ def encode_document(document: RunDocument) -> bytes:
     return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
 
 
-def decode_document(data: bytes, name: str) -> RunDocument:
+def decode_document(data: bytes, name: str, *, is_checked: bool = False) -> RunDocument:
     """Return the document that ``data`` holds.
 
     Args:
         data: JSON.
         name: What to call it in an error.
+        is_checked: Whether the very same bytes were decoded before, and need not be checked again.
 
     Raises:
         IrbenchError: It was written by a newer irbench, or is no run document.
     """
     try:
         version = msgspec.json.decode(data, type=_Version).schema_version
+        if is_checked:
+            return with_ranges(_decoded(data, version))
         require_bounded(data)
         if version > SCHEMA_VERSION:
             raise IrbenchError(
@@ -63,7 +67,12 @@ def decode_document(data: bytes, name: str) -> RunDocument:
 def _decoded(data: bytes, version: int) -> RunDocument:
     if version < SCHEMA_VERSION:
         return msgspec.convert(upgrade(msgspec.json.decode(data)), RunDocument)
-    return msgspec.json.decode(data, type=RunDocument)
+    return _decoder().decode(data)
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[RunDocument]:
+    return msgspec.json.Decoder(RunDocument)
 
 
 def json_schema() -> bytes:

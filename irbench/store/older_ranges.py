@@ -5,8 +5,9 @@ What tells the two apart is stored: a verdict that says ``preview``, or fewer la
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from operator import is_
 from typing import Any, TypeVar, cast
 
 from irbench.cold_row import ColdRow, ColdTable
@@ -17,17 +18,20 @@ from irbench.row_figures import Spans, Speedup, WithEnds
 __all__ = ["with_ranges"]
 
 _Figure = TypeVar("_Figure", bound=WithEnds)
+_Whole = TypeVar("_Whole")
+_Part = TypeVar("_Part")
 
 
 def with_ranges(document: RunDocument) -> RunDocument:
     """Return a document in which no range stands for an interval; one that this irbench wrote stays as it is."""
     timing = document.plan.get("timing")
     fewest = timing.get("min_launches") if isinstance(timing, dict) else None
-    return replace(
+    fewest = fewest if isinstance(fewest, int) else 0
+    return _with(
         document,
-        groups=tuple(_table(table, fewest if isinstance(fewest, int) else 0) for table in document.groups),
-        cold_starts=tuple(map(_cold_table, document.cold_starts)),
-        counters=tuple(map(_counter_table, document.counters)),
+        groups=_each(document.groups, lambda table: _table(table, fewest)),
+        cold_starts=_each(document.cold_starts, _cold_table),
+        counters=_each(document.counters, _counter_table),
     )
 
 
@@ -35,7 +39,7 @@ def _table(table: GroupResult, fewest: int) -> GroupResult:
     lead = table.lead
     if lead is not None and _is_preview(table, lead.launches, fewest):
         lead = _as_range(lead, lead.launches)
-    return replace(table, lead=lead, cells=tuple(_row(row, table, fewest) for row in table.cells))
+    return _with(table, lead=lead, cells=_each(table.cells, lambda row: _row(row, table, fewest)))
 
 
 def _is_preview(table: GroupResult, launches: int | None, fewest: int) -> bool:
@@ -49,7 +53,7 @@ def _row(row: CellResult, table: GroupResult, fewest: int) -> CellResult:
         changed["speedup"] = _with_confidence(_speedup(row.speedup))
     if _is_preview(table, row.launches_measured, fewest):
         changed |= {name: _as_range(spans, row.launches_measured) for name, spans in _spans(row)}
-    return replace(row, **changed)
+    return _with(row, **changed)
 
 
 def _spans(row: CellResult) -> Iterator[tuple[str, Spans]]:
@@ -79,7 +83,7 @@ def _as_range(figure: _Figure, launches: int | None) -> _Figure:
 
 
 def _cold_table(table: ColdTable) -> ColdTable:
-    return replace(table, rows=tuple(map(_cold_row, table.rows)))
+    return _with(table, rows=_each(table.rows, _cold_row))
 
 
 def _cold_row(row: ColdRow) -> ColdRow:
@@ -88,14 +92,26 @@ def _cold_row(row: ColdRow) -> ColdRow:
         changed["speedup"] = _with_confidence(_speedup(row.speedup))
     if row.ready_ms is not None and row.ready_confidence is None:
         changed["ready_ms"] = _as_range(row.ready_ms, len(row.launches))
-    return replace(row, **changed)
+    return _with(row, **changed)
 
 
 def _counter_table(table: CounterTable) -> CounterTable:
-    return replace(
-        table, rows=tuple(replace(row, figures=tuple(map(_counter_figure, row.figures))) for row in table.rows)
-    )
+    return _with(table, rows=_each(table.rows, lambda row: _with(row, figures=_each(row.figures, _counter_figure))))
 
 
 def _counter_figure(figure: CounterFigure) -> CounterFigure:
     return figure if figure.confidence is not None else _as_range(figure, figure.launches)
+
+
+def _each(parts: tuple[_Part, ...], changed: Callable[[_Part], _Part]) -> tuple[_Part, ...]:
+    """Return what becomes of each part; the very same tuple where nothing changes, as in most documents."""
+    found = tuple(map(changed, parts))
+    return parts if all(map(is_, parts, found)) else found
+
+
+def _with(whole: _Whole, **parts: Any) -> _Whole:
+    """Return a dataclass with other parts; itself where they are what it has."""
+    if all(part is getattr(whole, name) for name, part in parts.items()):
+        return whole
+    changed: Any = whole
+    return cast("_Whole", replace(changed, **parts))

@@ -52,7 +52,10 @@ def read_regular(path: Path, most_bytes: int, *, follow: bool = True) -> bytes:
         OSError: As of :func:`open_regular`, or it is larger.
     """
     with open_regular(path, follow=follow) as file:
-        content = file.read(most_bytes + 1)
+        size = min(os.fstat(file.fileno()).st_size, most_bytes)
+        content = file.read(size + 1)  # not of most_bytes, for which that much memory would be reserved
+        if len(content) > size:  # it has grown since, or it is one of the kernel's, whose size is not known
+            content += file.read(most_bytes + 1 - len(content))
     if len(content) > most_bytes:
         raise OSError(errno.EFBIG, f"it has more than {most_bytes / 1e6:.0f} MB", str(path))
     return content

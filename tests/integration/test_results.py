@@ -7,12 +7,14 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from documents import ENVIRONMENT, cell, example, group, speedup
 from front_door import irbench
 from stored_runs import FAILED, PREVIEW, listed, measured, measured_model, names, older_and_newer, refused, results
 
+import irbench.cli.commands.results as results_command
 from irbench.store import Store
 from irbench.system.locks import waiting_for
 
@@ -198,3 +200,19 @@ def test_a_run_that_was_never_measured_is_listed_and_removed_once_nobody_measure
 )
 def test_a_wrong_call_is_one_line_and_its_remedy(arguments: tuple[str, ...], said: str, hint: str) -> None:
     assert refused(irbench("results", *arguments), said, hint)
+
+
+def test_a_terminal_shows_the_newest_runs_and_says_how_to_see_the_others(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [measured(root).document.run_id for _ in range(4)]
+    monkeypatch.setattr(results_command, "_MOST_LINES", 2)
+    assert all(run in results(root).out for run in ids), "a pipe gets all"
+    monkeypatch.setattr(results_command, "sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
+    called = results(root)
+    assert [run in called.out for run in ids] == [False, False, True, True]
+    assert "2 older runs not shown; --limit 4 shows all" in called.err
+    for complete in (("--limit", "4"), ("--format", "csv"), ("--format", "json")):
+        called = results(root, *complete)
+        assert all(run in called.out for run in ids)
+        assert "not shown" not in called.err

@@ -10,6 +10,7 @@ import weakref
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import models
 import pytest
@@ -20,11 +21,12 @@ from front_door import Called, irbench, irbench_here
 from stored_runs import altered, measured, refused, results
 
 from irbench.cli.output import exports
+from irbench.errors import IrbenchError
 from irbench.render.formats import exported_run
 from irbench.render.formats.registry import FORMATS
 from irbench.result import RunDocument
-from irbench.store import Store
-from irbench.store.reading import load_document
+from irbench.store import Store, reading
+from irbench.store.document import decode_document
 
 
 @pytest.fixture
@@ -220,16 +222,40 @@ def test_tables_of_many_runs_hold_one_document_at_a_time(
         pytest.importorskip(FORMATS[form].library)
     for _ in range(12):
         stored_run(root, launches=1)
+    assert results(root).code == 0
     held: list[weakref.ref[RunDocument]] = []
     most = 0
 
-    def loaded(folder: Path) -> RunDocument:
+    def decoded(*args: Any, **options: Any) -> RunDocument:
         nonlocal most
-        document = load_document(folder)
+        document = decode_document(*args, **options)
         held.append(weakref.ref(document))
         most = max(most, sum(known() is not None for known in held))
         return document
 
-    monkeypatch.setattr(exported_run, "load_document", loaded)
+    monkeypatch.setattr(reading, "decode_document", decoded)
     assert results(root, "export", "--all", "--format", form, "-o", tmp_path / "out").code == 0
     assert (len(held), most <= 3) == (24, True)
+
+
+def test_more_than_ten_exported_runs_are_told_on_one_line(root: Path, tmp_path: Path) -> None:
+    ids = [measured(root).document.run_id for _ in range(11)]
+    for output in ("runs.csv", "runs.tar.gz"):
+        called = results(root, "export", "--all", "-o", tmp_path / output)
+        assert called.out == f"exported 11 runs: {ids[0]} to {ids[-1]}\n"
+    few = results(root, "export", "--all", "--limit", "10", "-o", tmp_path / "few.csv")
+    assert few.out == "".join(f"exported {run_id}\n" for run_id in ids[1:])
+
+
+def test_a_document_is_checked_once_and_again_only_where_it_was_replaced_meanwhile(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored, checked = measured(root), list[int]()
+    assert results(root).code == 0
+    monkeypatch.setattr("irbench.store.document.require_bounded", lambda data: checked.append(len(data)))
+    assert results(root, "export", "latest", "--format", "csv").code == 0
+    assert len(checked) == 1
+    found = exported_run.read_run(stored.folder, with_samples=False)
+    (stored.folder / "run.json").write_bytes((stored.folder / "run.json").read_bytes()[:-20])
+    with pytest.raises(IrbenchError, match=r"run\.json is damaged"):
+        found.load()

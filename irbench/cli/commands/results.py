@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+
+_MOST_LINES = 100
+"""Of a table on a terminal: a longer one takes a minute to lay out for 100,000 runs, and scrolls away."""
 
 _EXAMPLES = """\b
 Examples:
@@ -58,7 +62,8 @@ def command(
 ) -> None:
     """List the stored runs, newest first.
 
-    The outcome is the winner and its lead, the leader of a preview, or that nothing was measured.
+    The outcome is the winner and its lead, the leader of a preview, or that nothing was measured. On a terminal the
+    newest 100 runs are listed unless `--limit` says otherwise; files, pipes and other formats hold all.
     """
     given = [param for param in context.params if context.get_parameter_source(param) is ParameterSource.COMMANDLINE]
     if context.invoked_subcommand is not None:
@@ -124,8 +129,12 @@ def _list(
     found = chosen_entries(listing.entries, model, backend, since, limit)
     if not found:
         say(f"No stored run in {root} matches." if listing.entries else f"No runs are stored in {root}.")
+    is_cut = form == "table" and limit is None and output is None and sys.stdout.isatty()
+    shown = found[:_MOST_LINES] if is_cut else found
     if found or form != "table":
-        print_data(_as_text(found, listing.entries, form, to_file=output is not None), output)
+        print_data(_as_text(shown, listing.entries, form, to_file=output is not None), output)
+    if len(shown) < len(found):
+        say(f"{plural(len(found) - len(shown), 'older run')} not shown; --limit {len(found)} shows all")
     if form == "table":
         say_which_are_unfinished(found, named)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -16,6 +17,8 @@ from irbench.render.formats.registry import ARCHIVE, FORMATS, format_for
 from irbench.system.file_states import is_file
 
 __all__ = ["export"]
+
+_MOST_LINES = 10
 
 _EXAMPLES = """\b
 Examples:
@@ -103,8 +106,8 @@ def _chosen(
     filters: tuple[str | None, str | None, float | None, int | None],
     *,
     everything: bool,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the runs that are meant, oldest first where options choose them, and why others cannot be read.
+) -> tuple[tuple[str | Path, ...], tuple[str, ...]]:
+    """Return the runs that are meant, as folders and oldest first where options choose them, and what is damaged.
 
     Raises:
         IrbenchError: No run is meant, or runs are both named and chosen by options.
@@ -128,10 +131,10 @@ def _chosen(
         raise IrbenchError(
             f"No stored run in {root} matches.", hint=f"List the stored runs: irbench results{results_option(root)}"
         )
-    return tuple(entry.folder for entry in reversed(entries)), listing.problems
+    return tuple(Path(entry.folder) for entry in reversed(entries)), listing.problems
 
 
-def _pack(root: Path, names: tuple[str, ...], columns: tuple[str, ...], output: Path | None) -> None:
+def _pack(root: Path, names: tuple[str | Path, ...], columns: tuple[str, ...], output: Path | None) -> None:
     from irbench.api.stored_runs import export_runs
     from irbench.cli.output.console import print_lines
 
@@ -142,11 +145,11 @@ def _pack(root: Path, names: tuple[str, ...], columns: tuple[str, ...], output: 
             "An archive cannot be written to standard output.", hint="Name a file with -o, or add --format csv."
         )
     _say_which(root, names)
-    for folder in export_runs(names, output, format=ARCHIVE, results=root):
-        print_lines(f"exported {folder.name}")
+    folders = export_runs(names, output, format=ARCHIVE, results=root)
+    print_lines(_exported([folder.name for folder in folders]))
 
 
-def _write(root: Path, names: tuple[str, ...], name: str, columns: tuple[str, ...], output: Path | None) -> bool:
+def _write(root: Path, names: tuple[str | Path, ...], name: str, columns: tuple[str, ...], output: Path | None) -> bool:
     """Write the runs that can be read, and return whether all could be."""
     from irbench.api.results_export import export_named
     from irbench.cli.output.console import print_lines
@@ -168,14 +171,22 @@ def _write(root: Path, names: tuple[str, ...], name: str, columns: tuple[str, ..
             say(f"warning: {run.run_id}: {incomplete(run.document)}")
     write_export(FORMATS[name], report.export, output)
     if output is not None:
-        print_lines("\n".join(f"exported {run.run_id}" for run in report.export.runs))
+        print_lines(_exported([run.run_id for run in report.export.runs]))
     return not report.problems
 
 
-def _say_which(root: Path, names: tuple[str, ...]) -> None:
+def _exported(run_ids: Sequence[str]) -> str:
+    """Return what is said of exported runs: each on a line, unless nobody would read so many lines."""
+    if len(run_ids) > _MOST_LINES:
+        return f"exported {len(run_ids)} runs: {run_ids[0]} to {run_ids[-1]}"
+    return "\n".join(f"exported {run_id}" for run_id in run_ids)
+
+
+def _say_which(root: Path, names: tuple[str | Path, ...]) -> None:
     """Say which runs are meant where that is not obvious; what cannot be found is reported later."""
     from irbench.cli.output.chosen_runs import say_which_run
 
     for name in names:
-        with contextlib.suppress(IrbenchError):
-            say_which_run(root, name)
+        if not isinstance(name, Path):
+            with contextlib.suppress(IrbenchError):
+                say_which_run(root, name)

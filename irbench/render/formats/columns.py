@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from irbench.cold_row import ColdRow
@@ -75,12 +76,16 @@ class ExportColumn:
         type: Of its values.
         is_nullable: Whether a row of its kind may lack a value.
         value: Its value of a row: a scalar, or for ``json`` what becomes JSON.
+        path: The attributes of the row that lead to the value; empty where it is computed.
+        is_of_run: Whether all rows of a run have the same value.
     """
 
     name: str
     type: ColumnType
     is_nullable: bool
     value: Callable[[RowSource], Any]
+    path: str = ""
+    is_of_run: bool = False
 
     @property
     def unit(self) -> str:
@@ -102,7 +107,11 @@ _COMPUTED = frozenset(
 
 def _of_field(field: RowField) -> ExportColumn:
     return ExportColumn(
-        column_name(field.path), field.type, field.is_nullable, lambda source: value_at(source.row, field.path)
+        column_name(field.path),
+        field.type,
+        field.is_nullable,
+        lambda source: value_at(source.row, field.path),
+        path=field.path,
     )
 
 
@@ -114,12 +123,12 @@ def _of_table(name: str, kind: ColumnType, attribute: str = "", *, is_nullable: 
     return ExportColumn(name, kind, is_nullable, lambda source: getattr(source.table, attribute or name))
 
 
-def _of_run(name: str) -> ExportColumn:
-    return ExportColumn(name, "string", False, lambda source: getattr(source.document, name))
+def _of_run(name: str, value: Callable[[RunDocument], Any], kind: ColumnType = "string") -> ExportColumn:
+    return ExportColumn(name, kind, False, lambda source: value(source.document), is_of_run=True)
 
 
 def _of_plan(name: str, key: str) -> ExportColumn:
-    return ExportColumn(name, "string", False, lambda source: str(source.document.plan.get(key) or ""))
+    return _of_run(name, lambda document: str(document.plan.get(key) or ""))
 
 
 def _precision(source: RowSource) -> str:
@@ -161,15 +170,15 @@ def _is_confined(source: RowSource) -> bool | None:
 
 
 _RUN = (
-    _of_run("run_id"),
+    _of_run("run_id", attrgetter("run_id")),
     _of_plan("run_name", "name"),
     _of_plan("run_note", "note"),
-    _of_run("created"),
-    _of_run("irbench_version"),
-    ExportColumn("machine", "string", False, lambda source: machine_text(source.document)),
+    _of_run("created", attrgetter("created")),
+    _of_run("irbench_version", attrgetter("irbench_version")),
+    _of_run("machine", machine_text),
     ExportColumn("confined", "bool", True, _is_confined),
-    ExportColumn("versions", "json", False, lambda source: versions(source.document)),
-    ExportColumn("command", "string", False, lambda source: command_text(source.document)),
+    _of_run("versions", versions, "json"),
+    _of_run("command", command_text),
 )
 _TABLE = (
     ExportColumn("kind", "string", False, lambda source: source.kind),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from irbench.errors import IrbenchError
@@ -13,7 +12,7 @@ from irbench.render.formats.columns import Kind, RowSource
 from irbench.render.formats.row_table import RowTable, kinds_of, row_sources, table_of
 from irbench.result import RunDocument
 from irbench.store.folders import removal_of
-from irbench.store.reading import check_launches, load_document, read_launches
+from irbench.store.reading import check_launches, load_to_read_again, read_launches
 
 __all__ = ["Export", "ExportedRun", "read_run"]
 
@@ -43,7 +42,7 @@ class ExportedRun:
 
     @property
     def document(self) -> RunDocument:
-        """All that is known of it; raises as :func:`irbench.store.reading.load_document`."""
+        """All that is known of it; raises as :func:`irbench.store.reading.load_document` does."""
         return self.load()
 
     def launches(self) -> Iterator[LaunchRecord]:
@@ -97,7 +96,7 @@ def read_run(folder: Path, *, with_samples: bool) -> ExportedRun:
     Raises:
         IrbenchError: The run is damaged, of a newer format, or its samples do not match its document.
     """
-    document = load_document(folder)
+    document, load = load_to_read_again(folder)
     check_launches(folder, document)
     if with_samples:
         for record in read_launches(folder, document):
@@ -106,7 +105,7 @@ def read_run(folder: Path, *, with_samples: bool) -> ExportedRun:
                     f"The samples of run {document.run_id} do not match its document: it has no table {record.group}.",
                     hint=f"Restore the run from a copy, or delete it: {removal_of(folder)}",
                 )
-    return _exported(document, folder, partial(load_document, folder))
+    return _exported(document, folder, load)
 
 
 def _exported(document: RunDocument, folder: Path, load: Callable[[], RunDocument]) -> ExportedRun:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import msgspec
 
 from irbench.cold_row import cold_names
 from irbench.errors import IrbenchError
 from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, ExportColumn, Kind, RowSource
+from irbench.render.formats.row_reader import RowReader, plain_value
 from irbench.render.json_text import json_line
 from irbench.result import RunDocument
 from irbench.row_names import distinguish, name_of, row_names
-from irbench.store.document import representable
 from irbench.suggestions import nearest
 
 __all__ = ["RowTable", "check_columns", "kinds_of", "row_sources", "row_table", "row_values", "table_of"]
 
-_PLAIN = (str, int, bool)
 _BY_NAME_OF_KIND: Mapping[Kind, Mapping[str, ExportColumn]] = {
     kind: {column.name: column for column in columns} for kind, columns in COLUMNS_OF_KIND.items()
 }
@@ -49,19 +46,20 @@ class RowTable:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield each row as its values by column."""
-        of_kinds = {
-            kind: [(name, columns.get(name)) for name in self.names] for kind, columns in _BY_NAME_OF_KIND.items()
-        }
-        for source in self.sources:
-            yield {
-                name: None if column is None else _plain(column.value(source)) for name, column in of_kinds[source.kind]
-            }
+        return self._records(plain_value)
 
     def scalar_records(self) -> Iterator[dict[str, Any]]:
         """Yield each row as its scalars by column: what is open-ended is JSON text."""
-        open_ended = frozenset(column.name for column in self.columns if column.type == "json")
-        for record in self.records():
-            yield {name: _text(value) if name in open_ended else value for name, value in record.items()}
+        return self._records(_scalar)
+
+    def _records(self, convert: Callable[[ExportColumn, Any], Any]) -> Iterator[dict[str, Any]]:
+        readers = {
+            kind: RowReader([columns[name] for name in self.names if name in columns], convert)
+            for kind, columns in _BY_NAME_OF_KIND.items()
+        }
+        blank = dict.fromkeys(self.names)
+        for source in self.sources:
+            yield blank | readers[source.kind].read(source)
 
 
 def row_table(documents: Sequence[RunDocument], chosen: Sequence[str] = ()) -> RowTable:
@@ -95,12 +93,18 @@ def table_of(sources: Iterable[RowSource], chosen: Sequence[str] = (), kinds: tu
 
 def kinds_of(document: RunDocument) -> tuple[Kind, ...]:
     """Return of which kinds the rows of a run are."""
-    return tuple(dict.fromkeys(source.kind for source in row_sources(document)))
+    tables: Mapping[Kind, bool] = {
+        "speed": any(group.cells for group in document.groups),
+        "cold-start": any(cold.rows for cold in document.cold_starts),
+        "soak": any(soak.rows for soak in document.soaks),
+    }
+    return tuple(kind for kind, has_rows in tables.items() if has_rows)
 
 
 def row_values(source: RowSource) -> dict[str, Any]:
     """Return the value of every column that a row's kind has, with numbers that every format can hold."""
-    return {column.name: _plain(column.value(source)) for column in COLUMNS_OF_KIND[source.kind]}
+    columns = COLUMNS_OF_KIND[source.kind]
+    return dict.fromkeys(column.name for column in columns) | RowReader(columns, plain_value).read(source)
 
 
 def check_columns(names: Sequence[str]) -> None:
@@ -146,15 +150,13 @@ def _merged(name: str, of_kinds: Sequence[Mapping[str, ExportColumn]]) -> Export
     return replace(COLUMNS[name], is_nullable=may_be_null)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value of JSON; most are what they are."""
-    return value if value is None or type(value) in _PLAIN else representable(msgspec.to_builtins(value))
-
-
 def _with_suggestion(name: str) -> str:
     near = nearest(name, COLUMNS)
     return f"{name!r} (did you mean {near}?)" if near else repr(name)
 
 
-def _text(value: Any) -> Any:
-    return None if value is None else json_line(value)
+def _scalar(column: ExportColumn, value: Any) -> Any:
+    if column.type != "json":
+        return plain_value(column, value)
+    text = json_line(value)
+    return json_line(plain_value(column, value)) if "null" in text else text  # which may stand for an infinity

@@ -19,10 +19,10 @@ __all__ = ["as_csv", "as_json_lines", "as_markdown"]
 def as_csv(table: RowTable) -> Iterator[str]:
     """Yield the heading and a line for each row: raw numbers, empty where nothing was measured."""
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, table.names, lineterminator="\n")
-    writer.writeheader()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(table.names)
     for record in table.scalar_records():
-        writer.writerow({name: csv_cell(value) for name, value in record.items()})
+        writer.writerow([csv_cell(value) if type(value) is str else value for value in record.values()])
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()

@@ -154,6 +154,17 @@ def test_what_no_run_holds_is_refused_wherever_it_stands(value: object):
         decode_document(json.dumps(plain).encode(), "run.json")
 
 
+@pytest.mark.parametrize("text", ["]" * 200, '"]"', "\\", '\\"', "x"])
+def test_no_text_hides_how_deep_lists_are(text: str):
+    plain: Any = json.loads(encode_document(document()))
+    deep: Any = []
+    for _ in range(101):
+        deep = [text, deep, text]
+    plain["plan"]["anything"] = deep
+    with pytest.raises(IrbenchError, match="levels deep"):
+        decode_document(json.dumps(plain).encode(), "run.json")
+
+
 def test_text_and_fractions_may_look_like_what_is_refused():
     plain: Any = json.loads(encode_document(document()))
     plain["plan"]["anything"] = ["[" * 200, '\\"' + "9" * 30, -1.2345678901234567e-300, (1 << 63) - 1, -(1 << 63)]
