@@ -165,7 +165,8 @@ class FakeSession:
         kind = FakeAsyncSlot if self._options.get("async") == "1" else FakeSlot
         return [kind(self, number) for number in range(count)]
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        misbehave(self._options, "close")
 
 
 class FakeProfiledSession(FakeSession):

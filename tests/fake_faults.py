@@ -26,7 +26,7 @@ leaked = mmap.mmap(-1, LEAKED_BYTES)
 
 
 def misbehave(options: Mapping[str, str], stage: str, runs: int = 0) -> None:
-    """Do what the script says should go wrong at this stage (``at``: import, compile, relaunch, run or run:N)."""
+    """Do what the script says should go wrong at a stage (``at``: import, compile, relaunch, run, run:N or close)."""
     at, _, number = options.get("at", "run:8").partition(":")
     if at == stage and (not number or runs == int(number)):
         fault, _, detail = options.get("fault", "").partition(":")

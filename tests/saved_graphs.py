@@ -160,6 +160,55 @@ def _reads_and_writes(path: Path) -> None:
     file.write_bytes(saved.SerializeToString())
 
 
+def _acting_instead(arrange: Callable[[Any, Any], None]) -> Callable[[Path], None]:
+    """Return what writes a graph that calls the function ``plain``, and says that ``acting``, which writes, is another.
+
+    Args:
+        arrange: Says so, in the library of functions and the node that calls; both functions are written before.
+    """
+
+    def write(path: Path) -> None:
+        import tensorflow as tf
+        from tensorflow.core.protobuf import saved_model_pb2
+
+        def act(rows: Any) -> Any:
+            with tf.control_dependencies([tf.io.write_file(f"{path}-{MARKER}", "instead")]):
+                return tf.identity(rows)
+
+        _graph(lambda: _product(resource=True))(path)
+        file = path / "saved_model.pb"
+        saved = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+        graph = saved.meta_graphs[0].graph_def
+        for name, function in {"plain": tf.identity, "acting": act}.items():
+            traced = tf.function(function, input_signature=[tf.TensorSpec([None, 4])]).get_concrete_function()
+            graph.library.function.add().CopyFrom(traced.function_def)
+            graph.library.function[-1].signature.name = name
+        (product,) = (node for node in graph.node if node.op == "MatMul")
+        call = graph.node.add(name="call", op="PartitionedCall", device="/job:localhost/replica:0/task:0/device:CPU:0")
+        call.input.append(product.input[0])
+        product.input[0] = "call"
+        for types in (call.attr["Tin"], call.attr["Tout"]):
+            types.list.type.append(tf.float32.as_datatype_enum)
+        call.attr["f"].func.name = "plain"
+        arrange(graph.library, call)
+        file.write_bytes(saved.SerializeToString())
+
+    return write
+
+
+def _by_device(library: Any, _: Any) -> None:
+    for function, device in zip(library.function, (b"GPU", b"CPU"), strict=True):
+        function.attr["api_implements"].s, function.attr["api_preferred_device"].s = b"identity", device
+
+
+def _as_gradient(library: Any, _: Any) -> None:
+    library.gradient.add(function_name="plain", gradient_func="acting")
+
+
+def _handed_on(_: Any, call: Any) -> None:
+    call.attr["f"].func.attr["inner"].func.name = "acting"
+
+
 GRAPHS: dict[str, Callable[[Path], None]] = {
     "reference variable": _graph(_product),
     "resource variable": _graph(lambda: _product(resource=True)),
@@ -177,4 +226,7 @@ GRAPHS: dict[str, Callable[[Path], None]] = {
     "writes": _graph(_writes),
     "writes first": _graph(_writes_first),
     "writes when read": _reads_and_writes,
+    "writes by device": _acting_instead(_by_device),
+    "writes as gradient": _acting_instead(_as_gradient),
+    "writes if handed on": _acting_instead(_handed_on),
 }

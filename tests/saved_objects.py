@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,28 @@ def _slots(path: Path) -> None:
     file.write_bytes(saved.SerializeToString())
 
 
+def _linked(path: Path) -> None:
+    """Write the weights elsewhere, and a link to them."""
+    _objects(path)
+    data = path / "variables" / "variables.data-00000-of-00001"
+    data.symlink_to(data.rename(path.with_name("other-weights")))
+
+
+def _piped(path: Path) -> None:
+    """Put a pipe in the place of a file that TensorFlow reads, which waits for somebody to write."""
+    _objects(path)
+    index = path / "variables" / "variables.index"
+    index.unlink()
+    os.mkfifo(index)
+
+
+def _endless(path: Path) -> None:
+    """Make a file long that TensorFlow reads as a whole; it takes no room."""
+    _objects(path)
+    with (path / "fingerprint.pb").open("ab") as file:
+        file.truncate(1 << 40)
+
+
 def _garbage(path: Path) -> None:
     path.mkdir()
     (path / "saved_model.pb").write_bytes(b"\xff" * 64)
@@ -149,4 +172,7 @@ OBJECTS: dict[str, Callable[[Path], None]] = {
     "exported": _exported,
     "slots": _slots,
     "garbage": _garbage,
+    "linked": _linked,
+    "piped": _piped,
+    "endless": _endless,
 }

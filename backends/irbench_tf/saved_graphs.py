@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -159,23 +160,51 @@ def _called(graph_def: Any, callers: Iterable[Any]) -> Iterator[Any]:
 
 
 def _bodies(graph_def: Any, names: Iterable[str]) -> Iterator[Any]:
-    """Yield every node of the functions that have these names, and of those that they call."""
-    functions = {function.signature.name: function for function in graph_def.library.function}
+    """Yield every node of the functions that have these names, of those that they call, and of their stand-ins.
+
+    TensorFlow may run another function in the place of one: the gradient that the file names for it, and of those that
+    say that they implement the same interface the one for the device in use.
+    """
+    library = graph_def.library
+    functions = {function.signature.name: function for function in library.function}
+    gradients = {gradient.function_name: gradient.gradient_func for gradient in library.gradient}
+    alike = _by_interface(library.function)
     waiting, seen = list(names), set[str]()
     while waiting:
         name = waiting.pop()
         if name in functions and name not in seen:
             seen.add(name)
+            waiting.append(gradients.get(name, ""))
+            waiting.extend(alike.pop(_interface(functions[name]), ()))
             for node in functions[name].node_def:
                 waiting.extend(_calls(node))
                 yield node
 
 
+def _by_interface(functions: Iterable[Any]) -> dict[bytes, list[str]]:
+    """Return the names of the functions that implement each interface."""
+    found = defaultdict[bytes, list[str]](list)
+    for function in functions:
+        if interface := _interface(function):
+            found[interface].append(function.signature.name)
+    return found
+
+
+def _interface(function: Any) -> bytes:
+    stated = function.attr.get("api_implements")
+    return b"" if stated is None else bytes(stated.s)
+
+
 def _calls(node: Any) -> Iterator[str]:
-    """Yield the names of the functions that a node calls."""
+    """Yield the names of the functions that a node calls, and of those that it hands to them."""
     yield node.op  # a function may be called by its name
-    for attribute in node.attr.values():
-        yield from (function.name for function in (attribute.func, *attribute.list.func) if function.name)
+    attributes = [*node.attr.values()]
+    while attributes:
+        attribute = attributes.pop()
+        for function in (attribute.func, *attribute.list.func):
+            if function.name:
+                yield function.name
+                attributes.extend(function.attr.values())
 
 
 def _operation(tensor: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from irbench.errors import IrbenchError, first_line
 from irbench.suggestions import nearest
+from irbench_tf.saved_files import require_own_files
 from irbench_tf.saved_graphs import frozen_call, has_pure_objects, require_pure
 
 __all__ = ["DEFAULT_SIGNATURE", "SavedFunction", "is_saved_model", "load_signature"]
@@ -58,8 +59,9 @@ def load_signature(path: Path, name: str | None) -> SavedFunction:
 
     Raises:
         IrbenchError: The folder holds no SavedModel that this TensorFlow can load, or not the signature, or one that
-            has side effects.
+            has side effects, or files that are not its own.
     """
+    require_own_files(path)
     meta_graphs = _meta_graphs(path)
     meta_graph = _choose_meta_graph(path, meta_graphs)
     chosen = _choose_signature(path, meta_graph, name)

@@ -34,7 +34,6 @@ from irbench.worker.single_call import call_in_worker
 
 __all__ = ["answers_of", "as_logical", "require_fit", "trials", "verified_cells"]
 
-_DEADLINE_S = 300.0
 _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "failed")
 
 
@@ -62,7 +61,7 @@ def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
         sets: tuple[DataSet, ...] = call_in_worker(
             "irbench.conformance.data:read_for_model",
             *(asked.data, *counts, memory_for_data_bytes()),
-            deadline_s=_DEADLINE_S,
+            deadline_s=asked.deadline_s,
         )
     except WorkerDied as death:
         raise death.during(f"The data in {asked.data} could not be read.") from death
@@ -98,10 +97,11 @@ def answers_of(trial: Trial, cell: Cell) -> Answered:
 def _seeded(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     planned = _plan(asked, asked.shapes, scratch)
     group = planned.group
-    expected = expected_outputs(group.main, group.cells, scratch, _DEADLINE_S)
+    expected = expected_outputs(group.main, group.cells, scratch, asked.deadline_s)
     if expected.outputs is None:
         raise NoReference(expected.warnings[0])
-    trial = replace(_trial("", (), expected.outputs, planned), feeding=group.main.feeding, scale=expected.scale)
+    trial = _trial("", (), expected.outputs, planned, asked.deadline_s)
+    trial = replace(trial, feeding=group.main.feeding, scale=expected.scale)
     return PlannedTrials((trial,), expected.source, expected.warnings)
 
 
@@ -111,7 +111,7 @@ def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratc
     inputs = tuple(as_logical(array, spec) for array, spec in zip(data.inputs, artifact.inputs, strict=True))
     names = (spec.tensor.name for spec in asked.bundle.inputs)
     shapes = {name: array.shape for name, array in zip(names, inputs, strict=True)}
-    trial = _trial(data.name, inputs, (data.outputs,), _plan(asked, shapes, scratch))
+    trial = _trial(data.name, inputs, (data.outputs,), _plan(asked, shapes, scratch), asked.deadline_s)
     return replace(trial, scale=input_scale(inputs))
 
 
@@ -132,9 +132,12 @@ def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scr
     return planned
 
 
-def _trial(name: str, inputs: tuple[Array, ...], expected: tuple[Outputs, ...], planned: PlannedGroup) -> Trial:
+def _trial(
+    name: str, inputs: tuple[Array, ...], expected: tuple[Outputs, ...], planned: PlannedGroup, deadline_s: float
+) -> Trial:
     group, workload = planned.group, planned.group.main
-    return Trial(name, inputs, expected, workload.bundle, workload.sizes, group.cells, planned.absent, planned.others)
+    bound = (workload.bundle, workload.sizes, group.cells)
+    return Trial(name, inputs, expected, *bound, planned.absent, planned.others, deadline_s=deadline_s)
 
 
 def require_fit(spec: TensorSpec, array: Array, place: str) -> None:
@@ -234,7 +237,7 @@ def _answers(trial: Trial, cell: Cell) -> Answered:
         arguments = (*calls, trial.bundle, dict(trial.sizes), trial.feeding)
     confinement = confinement_of(cell, trial.feeding.samples if trial.feeding is not None else ())
     answered: Answered = call_in_worker(
-        *arguments, deadline_s=_DEADLINE_S, python=cell.python, confinement=confinement, returns=Answered
+        *arguments, deadline_s=trial.deadline_s, python=cell.python, confinement=confinement, returns=Answered
     )
     return answered
 

@@ -35,6 +35,10 @@ class NoReference(Exception):
         self.warning = warning
 
 
+DEADLINE_S = 300.0
+"""For one backend, unless a budget allows less."""
+
+
 @dataclass(frozen=True)
 class DataSets:
     """A folder of data sets, which hold the expected outputs.
@@ -86,6 +90,7 @@ class Trial:
         others: The graph with dynamic shapes, by cell id, for a runtime that refuses the one with bound shapes.
         feeding: Where the inputs of the calls come from; ``None`` for a data set with expected outputs.
         scale: Size of the inputs, which small outputs are compared with.
+        deadline_s: How long each backend is waited for.
     """
 
     name: str
@@ -98,6 +103,7 @@ class Trial:
     others: Mapping[str, Artifact]
     feeding: Feeding | None = None
     scale: float = 1.0
+    deadline_s: float = DEADLINE_S
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -155,6 +161,7 @@ class VerificationRequest:
         environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
         precisions: What backends compute in, a row for each; ``None`` for what the graph holds.
         settings: Properties by backend, then by key.
+        deadline_s: How long each backend, and the reference, is waited for.
     """
 
     bundle: Bundle
@@ -165,6 +172,7 @@ class VerificationRequest:
     environments: tuple[PythonEnvironment, ...] = ()
     precisions: tuple[Precision, ...] | None = ("fp32",)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    deadline_s: float = DEADLINE_S
 
 
 def exit_code(report: ModelReport) -> ExitCode:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import onnx
@@ -13,6 +14,9 @@ from front_door import irbench, irbench_process
 from onnx import numpy_helper
 
 import irbench as package
+from irbench.api.reduction import answers
+from irbench.conformance.verification import VerificationRequest
+from irbench.spec import timing
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -127,6 +131,35 @@ def test_a_crash_is_reduced_to_the_operator_that_crashes(tmp_path: Path) -> None
     assert "SIGSEGV" in called.document["reduced"]["evidence"]["backends"][0]["failure"]["message"]
 
 
+@pytest.mark.ci
+def test_a_backend_that_never_closes_is_waited_for_as_long_as_the_budget_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timing, "_LEAST_WAIT_S", 8.0)
+    asked = ("--expect-failure", "fake-a", "-o", tmp_path / "found", "--budget", "9s", "--format", "json")
+    called = irbench("reduce", saved(tmp_path, GRAPHS[2]), *asked, *at("Neg", fault="hang:deaf", at="close"))
+    assert called.code == 0, called.err
+    assert "no answer within 8 s" in called.document["full"]["backends"][0]["failure"]["message"]
+
+
+@pytest.mark.ci
+def test_the_budget_of_a_reduction_bounds_how_long_a_backend_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def planned(asked: VerificationRequest, _: Path) -> NoReturn:
+        waits.append(asked.deadline_s)
+        raise package.IrbenchError("enough", hint="")
+
+    monkeypatch.setattr(answers, "trials", planned)
+    for budget in ("10s", "100s", "10m", "60m"):
+        with pytest.raises(package.IrbenchError, match="enough"):
+            package.reduce(saved(tmp_path, GRAPHS[2]), expect_wrong="fake-a", budget=budget, progress=None)
+    assert waits == [30, 50, 300, 300]
+
+
+@pytest.mark.ci
 def test_what_the_whole_graph_does_not_show_is_not_searched(tmp_path: Path) -> None:
     model = saved(tmp_path, GRAPHS[2])
     called = irbench("reduce", model, "--expect", "fake-a wrong", "-o", tmp_path / "found")

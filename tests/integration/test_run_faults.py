@@ -32,6 +32,13 @@ def test_a_cell_that_hangs_is_ended_at_the_deadline_which_its_row_says_how_to_ra
     assert cell(called, "fake-a")["state"] == "ok"
 
 
+@pytest.mark.ci
+def test_a_session_that_never_closes_loses_nothing(model: Path) -> None:
+    called = run(model, "--set", "fake-b.fault=hang:deaf", "--set", "fake-b.at=close")
+    assert called.code == 0, called.err
+    assert cell(called, "fake-b")["state"] == "ok"
+
+
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a wait take a small share of a budget, so that no test waits for half of one."""

@@ -50,6 +50,12 @@ REFUSALS = {
     "writes as object": ("keep tables: WriteFile", "only computes"),
     "reads as object": ("that use files, have side effects or keep tables: ReadFile", "only computes"),
     "looks as object": ("keep tables: MatchingFiles", "only computes"),
+    "writes by device": ("keep tables: WriteFile", "only computes"),
+    "writes as gradient": ("keep tables: WriteFile", "only computes"),
+    "writes if handed on": ("keep tables: WriteFile", "only computes"),
+    "linked": ("00001 is a link", "cp -rL"),
+    "piped": ("variables.index is no regular file", "not to be trusted"),
+    "endless": ("fingerprint.pb is larger than 2 GB", "Save the model again"),
     "garbage": ("is not a SavedModel", "Save it again"),
 }
 CHOSEN = {

@@ -45,16 +45,16 @@ class AnswerJudge:
         self._say = say
         self._first: Failure | None = None
 
-    def whole(self, _budget_s: float, scratch: Path, /) -> WholeGraph:
+    def whole(self, budget_s: float, scratch: Path, /) -> WholeGraph:
         """Run the whole graph; see :class:`Judge`."""
         run = self._run
         (bundle,) = resolve_bundles(run.models, everything=False, say=self._say, imports=run.imports)
         refuse_unknown_values(run.inputs, (bundle,))
-        return self._verified(self._request(bundle, run.shape, run.inputs), scratch)
+        return self._verified(self._request(bundle, run.shape, run.inputs, budget_s), scratch)
 
-    def part(self, part: Part, _budget_s: float, scratch: Path, /) -> Evidence:
+    def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
         """Run a part; see :class:`Judge`."""
-        asked = self._request(from_onnx_file(part.model), {}, AskedInputs(part.data))
+        asked = self._request(from_onnx_file(part.model), {}, AskedInputs(part.data), budget_s)
         return self._verified(asked, scratch).evidence
 
     def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
@@ -70,10 +70,12 @@ class AnswerJudge:
             self._first = evidence.backends[0].failure
         return decision
 
-    def _request(self, bundle: Bundle, shapes: Shapes, inputs: AskedInputs) -> VerificationRequest:
+    def _request(self, bundle: Bundle, shapes: Shapes, inputs: AskedInputs, budget_s: float) -> VerificationRequest:
         run, backend = self._run, BackendAddress.parse(self._expected.backend)
         checked = requested(run)
+        deadline_s = checked.timing.within_budget(budget_s).deadline_after(0.0).seconds
         asked = VerificationRequest(bundle, (backend,), shapes, None, inputs, settings=checked.options)
+        asked = replace(asked, deadline_s=deadline_s)
         return replace(asked, precisions=checked.precisions) if run.precision else asked
 
     def _verified(self, asked: VerificationRequest, scratch: Path) -> WholeGraph:

@@ -214,9 +214,9 @@ class Reducer:
         Without an interval of the whole graph, nothing can be decided and no part is tried.
         """
         budget_s, least_s = self._options.budget_s, interval_seconds()
-        share_s = _SHARE_OF_WHOLE * budget_s
         if not self._is_timed:
-            return share_s
+            return budget_s
+        share_s = _SHARE_OF_WHOLE * budget_s
         if budget_s < least_s:
             self._say(short_budget_text(budget_s, least_s, least_s / _SHARE_OF_CONFIRMATION))
         return max(share_s, min(budget_s, longest_interval_seconds()))
