@@ -21,6 +21,8 @@ _LOADING = ("TFSMLayer", "TorchModuleWrapper")
 """Layers that load another file, or a pickle."""
 _COMPUTING = ("activations", "constraints", "initializers", "losses", "metrics", "ops", "random", "regularizers")
 """Modules of Keras whose functions only compute."""
+_BUILDING = (*_COMPUTING, "", "dtype_policies", "layers", "models", "optimizers", "quantizers")
+"""Modules of Keras whose classes are parts of a model; the empty name is ``keras`` itself."""
 _ALWAYS_BYTES, _MOST_RATIO = 1 << 27, 100
 """What an archive may unpack to in any case, and over its own size beyond that. Keras does not compress weights."""
 _HINT = "If you trust it, load it in a function of your own and export path/to/file.py:function."
@@ -80,9 +82,21 @@ def _harmful(node: dict[str, Any]) -> str | None:
     kind, module, name = node.get("class_name"), node.get("module"), node.get("config")
     if kind in _LOADING:
         return str(kind)
-    if kind != "function" or not isinstance(module, str):
+    if not isinstance(kind, str) or not isinstance(module, str):
         return None
     package, _, inner = module.partition(".")
+    if kind != "function":
+        return None if package != "keras" or _is_part(inner, kind) else f"{module}.{kind}"
     if (package == "keras" and inner not in _COMPUTING) or (package == "builtins" and hasattr(builtins, str(name))):
         return f"the function {module}.{name}"
     return None
+
+
+def _is_part(inner: str, name: str) -> bool:
+    """Whether a name in a module of Keras is that of a class which models are made of.
+
+    Keras takes the public name of a function for a class, too, and one with dots for a module and a name in it.
+    Functions that load or write have small letters, or are those of ``keras.applications``.
+    """
+    area = inner.removeprefix("src.").partition(".")[0]
+    return area in _BUILDING and "." not in name and (name[:1].isupper() or name.startswith("__"))

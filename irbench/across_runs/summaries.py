@@ -24,7 +24,7 @@ from irbench.store.folders import RUN_FILE, Stamp
 from irbench.store.index import Index
 from irbench.store.reading import load_document
 
-__all__ = ["VERSION", "RowSummary", "RunSummary", "SummarisedRun", "read_summaries", "summary_of"]
+__all__ = ["VERSION", "RowSummary", "RunSummary", "SummarisedRun", "forget_summaries", "read_summaries", "summary_of"]
 
 _FILE = "history.sqlite"
 _FORMAT = 1
@@ -32,6 +32,8 @@ VERSION = zlib.crc32(f"{_FORMAT} {__version__} {' '.join(FIGURES)}".encode()) & 
 """A number that changes with what summaries are made of."""
 
 _PLACES = {name: place for place, name in enumerate(FIGURES)}
+_BEYOND_ANY = 1e21
+"""No figure is so large; squares of larger ones exceed what a float holds."""
 _STAMP_BYTES = 7
 """A digest of so many bytes fits into SQLite's integers."""
 
@@ -131,7 +133,11 @@ def read_summaries(
     """
     stamps = {folder: _stamp(f"{root}/{folder}") for folder in folders}
     index = Index(root / _FILE, RunSummary, VERSION)
-    known = {folder: summary for folder, (stamp, summary) in index.known(stamps).items() if stamps.get(folder) == stamp}
+    known = {
+        folder: summary
+        for folder, (stamp, summary) in index.known(stamps).items()
+        if stamps.get(folder) == stamp and _is_possible(folder, summary)
+    }
     missing = [folder for folder in stamps if folder not in known]
     unknown(len(missing))
     problems: list[Problem] = []
@@ -145,6 +151,21 @@ def read_summaries(
     read = {**known, **{folder: summary for folder, (_, summary) in changed.items()}}
     runs = [SummarisedRun(root / folder, summary) for folder, summary in read.items()]
     return tuple(sorted(runs, key=lambda run: run.run_id)), tuple(problems)
+
+
+def forget_summaries(root: Path) -> None:
+    """Remove what is known of the runs below a folder of results; the next history reads each of them."""
+    Index(root / _FILE, RunSummary, VERSION).remove()
+
+
+def _is_possible(folder: str, summary: RunSummary) -> bool:
+    """Whether irbench may have written a line: anybody may write to a folder that is shared."""
+    figures = (value for row in summary.rows for value in row.figures if value is not None)
+    return (
+        folder.rpartition("/")[2] == summary.run_id
+        and all(len(row.figures) in (0, len(FIGURES)) for row in summary.rows)
+        and all(0 <= value < _BEYOND_ANY for value in figures)
+    )
 
 
 def _row(table: GroupResult, row: CellResult, ambiguous: frozenset[CellKey]) -> RowSummary:

@@ -18,6 +18,10 @@ from irbench.worker.requested_confinement import is_confinement_asked_for
 __all__ = ["environments_obstacle", "own_code_obstacle", "refuse_stored_folders"]
 
 
+_RELEASE = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==[A-Za-z0-9][A-Za-z0-9.+!_-]*")
+"""What irbench stores of a release that the index has; anything else may be a path, or is asked of the index anew."""
+
+
 def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
     """Return an obstacle that names all code of a stored plan that is no part of irbench; ``None`` without any.
 
@@ -42,7 +46,8 @@ def environments_obstacle(environments: Sequence[Mapping[str, Any]]) -> Obstacle
     """
     known = registry.distributions()
     named = (found["requirement"] or found["python"] for found in environments)
-    foreign = [text for text in named if text and re.split("[<=>!~]", text)[0] not in known]
+    releases = {text: _RELEASE.fullmatch(text) for text in named if text}
+    foreign = [text for text, release in releases.items() if release is None or release["name"] not in known]
     return Obstacle("own-code", {"code": foreign}) if foreign else None
 
 

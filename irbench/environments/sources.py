@@ -77,10 +77,14 @@ def parse_source(text: str) -> Source:
     """
     if text == INSTALLED:
         return Installed()
-    path = Path(text).expanduser()
-    if os.sep in text or exists(path):
-        return _file(text, path)
+    if os.sep in text:
+        return _file(text, Path(text).expanduser())
     requirement = _REQUIREMENT.fullmatch(text.strip())
+    if text and exists(Path(text)) and (requirement is None or not requirement["versions"]):
+        raise IrbenchError(
+            f"{text!r} is in the current folder, and may be the name of a distribution, too.",
+            hint=f"Write ./{text} for the file or folder, or a release such as onnxruntime==1.22.0.",
+        )
     if requirement is None or text[0].isdigit():
         raise IrbenchError(f"{text!r} names no runtime to measure.", hint=_FORMS)
     exact = _EXACT.fullmatch(requirement["versions"] or "")

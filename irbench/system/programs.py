@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 __all__ = ["clean_environment", "find_program", "required_program"]
 
 _SEARCHED = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
+_SEPARATORS = {"LD_LIBRARY_PATH": ":;"}
 
 
 def find_program(name: str) -> str | None:
@@ -43,11 +45,14 @@ def clean_environment(environment: Mapping[str, str] | None = None) -> dict[str,
     found = dict(os.environ if environment is None else environment)
     for name in _SEARCHED:
         if name in found:
-            found[name] = _absolute_entries(found[name])
+            found[name] = _absolute_entries(found[name], _SEPARATORS.get(name, os.pathsep))
             if not found[name] and name != "PATH":  # an empty text would be an entry again
                 del found[name]
+            elif not found[name]:
+                found[name] = os.defpath
     return found
 
 
-def _absolute_entries(path: str) -> str:
-    return os.pathsep.join(entry for entry in path.split(os.pathsep) if Path(entry).is_absolute())
+def _absolute_entries(path: str, separators: str = os.pathsep) -> str:
+    entries = re.split(f"[{separators}]", path)
+    return os.pathsep.join(entry for entry in entries if Path(entry).is_absolute())

@@ -97,12 +97,14 @@ def _as_options(names: list[str]) -> str:
 
 
 def _rebuild(root: Path, others: list[str]) -> None:
+    from irbench.across_runs.summaries import forget_summaries
     from irbench.cli.output.console import print_lines
     from irbench.store.listing import list_runs
 
     if others:
         raise IrbenchError(f"--rebuild and {_as_options(others)} cannot be combined.", hint="Rebuild first, then list.")
     listing = list_runs(root, anew=True)
+    forget_summaries(root)
     _warn(listing.problems)
     print_lines(
         f"index of {root} made anew: {plural(len(listing.entries), 'run')}, {len(listing.problems)} cannot be read"

@@ -7,7 +7,9 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from across_runs_history import history_of_documents
 from compared_runs import EVEN, MACHINE, store, times
@@ -18,7 +20,7 @@ from hypothesis import strategies as st
 from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.figures import FIGURES
 from irbench.across_runs.history import ModelHistory, history_of
-from irbench.across_runs.summaries import RunSummary, read_summaries, summary_of
+from irbench.across_runs.summaries import VERSION, RunSummary, read_summaries, summary_of
 from irbench.result import RunDocument
 from irbench.spec import GraphFiles
 from irbench.store import Store, default_root, index
@@ -172,6 +174,35 @@ def test_a_damaged_or_hostile_file_of_summaries_changes_nothing(tmp_path: Path, 
     connection.close()
     assert from_summaries(tmp_path) == expected
     assert from_summaries(tmp_path) == expected
+
+
+@pytest.mark.parametrize("changed", [{"run_id": "../../evil"}, {"figures": 1e308}, {"figures": -1.0}])
+def test_a_line_that_irbench_would_not_write_is_not_believed(tmp_path: Path, changed: dict[str, Any]):
+    for _ in range(3):
+        store(tmp_path, {"ort": EVEN})
+    expected = from_summaries(tmp_path)
+    lines = Index(tmp_path / "history.sqlite", RunSummary, VERSION)
+    written = {folder: (stamp, _hostile(summary, changed)) for folder, (stamp, summary) in lines.known().items()}
+    lines.update(written, ())
+    assert from_summaries(tmp_path) == expected
+
+
+def _hostile(summary: RunSummary, changed: dict[str, Any]) -> RunSummary:
+    if "figures" not in changed:
+        return msgspec.structs.replace(summary, **changed)
+    rows = (
+        msgspec.structs.replace(row, figures=tuple(value and changed["figures"] for value in row.figures))
+        for row in summary.rows
+    )
+    return msgspec.structs.replace(summary, rows=tuple(rows))
+
+
+def test_an_index_that_is_made_anew_forgets_what_histories_kept():
+    store(default_root(), {"ort": EVEN})
+    assert irbench("history", "tiny").code == 0
+    assert (default_root() / "history.sqlite").is_file()
+    assert irbench("results", "--rebuild").code == 0
+    assert not (default_root() / "history.sqlite").exists()
 
 
 def test_what_has_no_room_in_the_file_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -41,8 +41,11 @@ def test_options_that_name_no_file_are_no_obstacle(value: str) -> None:
         ("", "/tmp/bin/python", True),
         ("/tmp/onnxruntime-1.22.0-py3-none-any.whl", "/cache/bin/python", True),
         ("another-package==1.0", "/cache/bin/python", True),
+        ("onnxruntime=/../../tmp/evil", "/cache/bin/python", True),
+        ("onnxruntime~/x/python", "/cache/bin/python", True),
+        ("onnxruntime>=1.22", "/cache/bin/python", True),
     ],
-    ids=["release", "installed", "python", "wheel", "package"],
+    ids=["release", "installed", "python", "wheel", "package", "hidden path", "home", "bounds"],
 )
 def test_a_stored_plan_starts_no_python_and_installs_no_package_of_its_own(
     requirement: str, python: str | None, is_foreign: bool

@@ -30,6 +30,11 @@ def calling(module: str, name: str) -> dict[str, Any]:
     return {"module": "keras.src.ops.core", "class_name": "Cond", "config": {}, "inbound_nodes": [{"args": [called]}]}
 
 
+def naming(module: str, name: str) -> dict[str, Any]:
+    """Return the configuration of an object of Keras."""
+    return {"module": module, "class_name": name, "config": {}, "registered_name": name}
+
+
 @pytest.fixture(autouse=True)
 def without_keras(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "keras", raising=False)
@@ -100,6 +105,25 @@ def test_damaged_compression_is_left_to_keras(tmp_path: Path):
     assert refusal_of(path) is None
 
 
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("keras", "DTypePolicy"),
+        ("keras", "Functional"),
+        ("keras.initializers", "GlorotUniform"),
+        ("keras.layers", "Dense"),
+        ("keras.optimizers", "Adam"),
+        ("keras.src.models.functional", "Functional"),
+        ("keras.src.ops.numpy", "Add"),
+        ("keras_hub.src.models.bert", "backbone"),
+    ],
+)
+def test_classes_that_models_are_made_of_are_left_to_keras(module: str, name: str, tmp_path: Path, loaded: list[Path]):
+    path = file_of(tmp_path, DENSE, {"deeper": naming(module, name)})
+    load_keras_file(path)
+    assert loaded == [path]
+
+
 @pytest.mark.parametrize("config", ["[" * 100_000, "{}", "[]", '{"class_name": 3, "config": 1}', "x"])
 def test_an_odd_configuration_is_left_to_keras(config: str, tmp_path: Path):
     with zipfile.ZipFile(tmp_path / "net.keras", "w") as archive:
@@ -146,6 +170,11 @@ HARMFUL = {
     "a download": (calling("keras.datasets.mnist", "load_data"), "the function keras.datasets.mnist.load_data"),
     "a class": (calling("keras.layers", "TFSMLayer"), "the function keras.layers.TFSMLayer"),
     "the root of Keras": (calling("keras", "Model"), "the function keras.Model"),
+    "a function as a class": (naming("keras.datasets.mnist", "load_data"), "names keras.datasets.mnist.load_data"),
+    "a name with dots": (naming("keras", "datasets.mnist.load_data"), "names keras.datasets.mnist.load_data"),
+    "a model that is fetched": (naming("keras.applications", "ResNet50"), "names keras.applications.ResNet50"),
+    "a file that is written": (naming("keras.utils", "plot_model"), "names keras.utils.plot_model"),
+    "a setting": (naming("keras.src.backend.config", "set_floatx"), "names keras.src.backend.config.set_floatx"),
     "Python": (calling("builtins", "eval"), "the function builtins.eval"),
 }
 

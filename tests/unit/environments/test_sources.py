@@ -48,6 +48,21 @@ def test_an_environment_is_named_by_its_python_or_its_folder(tmp_path: Path) -> 
     assert parse_source(str(tmp_path)) == Interpreter(python)
 
 
+def test_what_lies_in_the_current_folder_is_no_runtime_unless_it_is_written_as_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("fake-runtime==1.22.0", "fake-runtime"):
+        python = tmp_path / name / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.symlink_to("/usr/bin/env")
+    monkeypatch.chdir(tmp_path)
+    assert parse_source("fake-runtime==1.22.0") == Release("fake-runtime", "1.22.0")
+    with pytest.raises(IrbenchError) as caught:
+        parse_source("fake-runtime")
+    assert "./fake-runtime" in caught.value.hint
+    assert isinstance(parse_source("./fake-runtime"), Interpreter)
+
+
 def test_a_wheel_says_what_it_holds_and_is_told_from_another_of_its_name(tmp_path: Path) -> None:
     wheel = tmp_path / "fake_runtime-1.33.0.dev1-cp311-cp311-linux_x86_64.whl"
     wheel.write_bytes(b"content")

@@ -37,7 +37,9 @@ def test_an_absolute_folder_is_searched(hostile: Path, monkeypatch: pytest.Monke
 def test_programs_are_started_without_search_paths_in_the_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f":/usr/bin{os.pathsep}bin")
     monkeypatch.setenv("PYTHONPATH", ":")
-    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/lib:")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/lib:/opt/none;")
     found = clean_environment()
-    assert (found["PATH"], found["LD_LIBRARY_PATH"]) == ("/usr/bin", "/opt/lib")
+    assert (found["PATH"], found["LD_LIBRARY_PATH"]) == ("/usr/bin", "/opt/lib:/opt/none")
     assert "PYTHONPATH" not in found
+    monkeypatch.setenv("PATH", ".:")  # an empty text would be the current folder to a shell
+    assert clean_environment()["PATH"] == os.defpath
