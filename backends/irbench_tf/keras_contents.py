@@ -23,6 +23,8 @@ _COMPUTING = ("activations", "constraints", "initializers", "losses", "metrics",
 """Modules of Keras whose functions only compute."""
 _BUILDING = (*_COMPUTING, "", "dtype_policies", "layers", "models", "optimizers", "quantizers")
 """Modules of Keras whose classes are parts of a model; the empty name is ``keras`` itself."""
+_LAYERS_OF_APPLICATIONS = ("CustomScaleLayer", "LayerScale", "StochasticDepth")
+"""Classes in ``keras.applications``, beside functions with capitals that fetch weights."""
 _ALWAYS_BYTES, _MOST_RATIO = 1 << 27, 100
 """What an archive may unpack to in any case, and over its own size beyond that. Keras does not compress weights."""
 _HINT = "If you trust it, load it in a function of your own and export path/to/file.py:function."
@@ -99,4 +101,6 @@ def _is_part(inner: str, name: str) -> bool:
     Functions that load or write have small letters, or are those of ``keras.applications``.
     """
     area = inner.removeprefix("src.").partition(".")[0]
+    if area == "applications":
+        return name in _LAYERS_OF_APPLICATIONS
     return area in _BUILDING and "." not in name and (name[:1].isupper() or name.startswith("__"))

@@ -114,6 +114,7 @@ def test_damaged_compression_is_left_to_keras(tmp_path: Path):
         ("keras.layers", "Dense"),
         ("keras.optimizers", "Adam"),
         ("keras.src.models.functional", "Functional"),
+        ("keras.src.applications.convnext", "LayerScale"),
         ("keras.src.ops.numpy", "Add"),
         ("keras_hub.src.models.bert", "backbone"),
     ],
