@@ -11,5 +11,6 @@ def remedy(failure: Failure) -> str:
     """Return what helps against a failure; an empty text where nobody knows."""
     if failure.budget_allowed_s is None:
         return failure.hint or ""
-    longer = f"--deadline {2 * failure.budget_allowed_s:.0f}s"
-    return f"The budget left no more time. If the model is really that slow, give it more: {longer}"
+    allowed_s = failure.budget_allowed_s
+    longer = f"--deadline {2 * allowed_s:.0f}s"
+    return f"The budget allowed it {allowed_s:.0f} s. If the model is really that slow, give it more: {longer}"

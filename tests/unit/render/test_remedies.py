@@ -11,7 +11,7 @@ def test_a_row_says_that_the_budget_ended_it_and_what_gives_it_longer() -> None:
     ended = Failure("compile", "It gave no answer within 30 s and was ended.", budget_allowed_s=30.0)
     assert failure_text("failed", ended).startswith("failed at compile: It gave no answer within 30 s and was ended.")
     assert failure_text("failed", ended).endswith(
-        "The budget left no more time. If the model is really that slow, give it more: --deadline 60s"
+        "The budget allowed it 30 s. If the model is really that slow, give it more: --deadline 60s"
     )
 
 

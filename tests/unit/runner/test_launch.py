@@ -32,6 +32,18 @@ def test_a_warm_up_of_given_calls_is_given_the_time_that_they_take(tmp_path: Pat
     assert crews[0].allowed_s["slow", "warm_up"] >= DEADLINE_S + 2 * 500 * CALL_NS["slow"] / 1e9
 
 
+@pytest.mark.parametrize(("launches_before", "allowed_s"), [(0, 30.0), (1, DEADLINE_S)])
+def test_a_row_that_has_finished_a_launch_is_not_bounded_by_what_is_left_of_the_budget(
+    launches_before: int, allowed_s: float, tmp_path: Path, crews: list[ScriptedCrew]
+) -> None:
+    group = launches.group("short")
+    timing = Timing(deadline=DEADLINE_S, budget=59.0, deadline_by="budget")
+    plan = LaunchPlan(group, 0, timing, seed=0, logs=tmp_path, expected=(NOTHING,), cpus=(0,))
+    new = frozenset() if launches_before else frozenset({"short"})
+    Launch(plan, Turn(launches_before, group.cells, Room(59.0, 4), new=new), CoreLink((0,)), lambda _: None).measure()
+    assert crews[0].allowed_s["short", "prepare"] == pytest.approx(allowed_s, abs=1.0)
+
+
 def test_a_launch_without_a_tail_asks_for_none(tmp_path: Path, crews: list[ScriptedCrew]) -> None:
     record, _ = one(tmp_path, "slow").measure()
     assert record.cells[0].tail_ns.size == 0
