@@ -23,9 +23,7 @@ import click
 from benchmarks import known_speed
 from benchmarks.workbench import Workbench
 from irbench.errors import ExitCode
-from irbench.onnx.probe_graph import matmul
 from irbench.result import GroupResult
-from irbench.store import decode_document
 
 __all__ = ["Outcome", "faults", "main", "outcome_of"]
 
@@ -114,17 +112,11 @@ def _measured(bench: Workbench, name: str, seed: int) -> GroupResult:
     processor = min(os.sched_getaffinity(0))
     beacon = bench.scratch / "beacon"
     beacon.touch()
-    model = matmul(bench.scratch, "fp32").path
     scripts = {"known-a.call_us": _CALL_US, "known-b.call_us": round(_CALL_US / _RATIO), "known-a.beacon": beacon}
     scripts |= {f"known-{letter}.wait": "work" for letter in "ab"}
-    settings = (part for option, value in scripts.items() for part in ("--set", f"{option}={value}"))
+    asked = ("--backends", "known-a,known-b", "--cpus", processor, "--threads", 1, "--seed", seed)
     with _neighbour(name, beacon, processor):
-        done = bench.irbench(
-            "run", model, "--backends", "known-a,known-b", "--cpus", processor, "--threads", 1, "--seed", seed,
-            *settings, "--format", "json",
-        )  # fmt: skip
-    (table,) = decode_document(done.out.encode(), "the run").groups
-    return table
+        return known_speed.run_once(bench, scripts, *asked)
 
 
 @contextmanager

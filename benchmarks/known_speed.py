@@ -18,7 +18,7 @@ from irbench.onnx.probe_graph import matmul
 from irbench.result import GroupResult
 from irbench.store import decode_document
 
-__all__ = ["is_installed", "ratio_steps", "throughput_steps"]
+__all__ = ["is_installed", "ratio_steps", "run_once", "throughput_steps"]
 
 _BASELINE = "known-a"
 _RATIOS = {"known-b": 1.00, "known-c": 1.02, "known-d": 1.05, "known-e": 2.00}
@@ -56,7 +56,7 @@ def _compare(bench: Workbench, seed: int) -> Sequence[Claim]:
     calls_us = {f"{name}.call_us": round(_CALL_US / ratio) for name, ratio in speeds.items()}
     scatter = {f"{name}.launch_sd": _LAUNCH_SD for name in speeds}
     backends = ("--backends", ",".join(speeds), "--baseline", _BASELINE)
-    table = _run(bench, {**calls_us, **scatter}, *backends, "--budget", _RUN_BUDGET, "--seed", seed)
+    table = run_once(bench, {**calls_us, **scatter}, *backends, "--budget", _RUN_BUDGET, "--seed", seed)
     return [claim_of_row(table, backend, ratio) for backend, ratio in _RATIOS.items()]
 
 
@@ -64,7 +64,7 @@ def _measure_streams(bench: Workbench) -> Sequence[ThroughputFigures]:
     """Measure one backend with several numbers of streams, which sleep so that they overlap."""
     asked = {f"{_BASELINE}.call_us": _STREAM_CALL_US, f"{_BASELINE}.wait": "sleep"}
     load = ("--streams", ",".join(map(str, _STREAMS)), "--threads", max(_STREAMS))
-    table = _run(bench, asked, "--backends", _BASELINE, "--budget", _STREAMS_BUDGET, *load, *_ALONE)
+    table = run_once(bench, asked, "--backends", _BASELINE, "--budget", _STREAMS_BUDGET, *load, *_ALONE)
     return throughput_figures(_STREAM_CALL_US / 1e6, table)
 
 
@@ -75,12 +75,12 @@ def _measure_stalls(bench: Workbench) -> Sequence[ThroughputFigures]:
         f"{_BASELINE}.stall_ms": _STALL_MS,
         f"{_BASELINE}.stall_every": _STALL_EVERY,
     }
-    table = _run(bench, asked, "--backends", _BASELINE, "--budget", _RUN_BUDGET, *_ALONE)
+    table = run_once(bench, asked, "--backends", _BASELINE, "--budget", _RUN_BUDGET, *_ALONE)
     words = f"each {_STALL_EVERY}th call {_STALL_MS} ms longer"
     return throughput_figures(_CALL_US / 1e6 + _STALL_MS / 1e3 / _STALL_EVERY, table, words)
 
 
-def _run(bench: Workbench, settings: Mapping[str, object], *arguments: object) -> GroupResult:
+def run_once(bench: Workbench, settings: Mapping[str, object], *arguments: object) -> GroupResult:
     """Call irbench and return its only table."""
     model = matmul(bench.scratch, "fp32").path
     asked = (part for name, value in settings.items() for part in ("--set", f"{name}={value}"))

@@ -20,7 +20,9 @@ LEVELS_MS = (37.0, 37.2, 36.9, 37.1, 37.0, 36.8, 37.3, 37.1, 44.5, 44.2, 44.9, 4
 
 def history_example() -> ModelHistory:
     """Return the history of a row that became slower with another runtime."""
-    runs = [_run(number, value) for number, value in enumerate(LEVELS_MS)]
+    versions = ["1.22.0" if number < 8 else "1.23.0" for number in range(len(LEVELS_MS))]
+    days = enumerate(zip(LEVELS_MS, versions, strict=True))
+    runs = [run(number, value, distributions={"onnxruntime": version}) for number, (value, version) in days]
     broken = Problem("unreadable", "01KAJ", {"message": "runs/01KAJ/run.json is damaged.", "hint": ""})
     return history_of_documents("resnet50", runs, problems=[broken])
 
@@ -41,12 +43,12 @@ def history_of_documents(model: str, documents: Sequence[RunDocument], *machine:
     return history_of(model, runs, *machine, **asked)
 
 
-def _run(number: int, p50: float) -> RunDocument:
-    version = "1.22.0" if number < 8 else "1.23.0"
+def run(number: int, p50: float, *, row: dict[str, Any] | None = None, **environment: Any) -> RunDocument:
+    """Return the run of a day, whose only row took so many milliseconds."""
     return document(
-        group(cell("ort", p50)),
+        group(cell("ort", p50, **(row or {}))),
         run_id=f"01KAJ3WQ4R8Z6M1X0V9T7S5{number:03d}",
-        created=f"2025-11-{number + 1:02d}T02:29:01+00:00",
-        environment={**MACHINE, "distributions": {"onnxruntime": version}},
+        created=f"2025-11-{number % 28 + 1:02d}T02:29:01+00:00",
+        environment={**MACHINE, **environment},
         plan={},
     )

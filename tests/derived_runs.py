@@ -8,22 +8,19 @@ from pathlib import Path
 
 from documents import ENVIRONMENT
 from launches import even, group
+from summaries import TIMING, table
 
 from irbench.record import LaunchRecord
-from irbench.spec import Timing
-from irbench.stats import Admission, summarise
 from irbench.store import RunWriter, Store
 
-TIMING = Timing(burn_in_blocks=0)
 
-
-def stored(root: Path, records: Sequence[LaunchRecord], *names: str, timing: Timing = TIMING) -> RunWriter:
+def stored(root: Path, records: Sequence[LaunchRecord], *names: str) -> RunWriter:
     """Store launches with the table that follows from them; the first row is the baseline."""
-    writer = Store(root).begin(ENVIRONMENT, {"models": ["tiny"], "timing": asdict(timing)})
+    writer = Store(root).begin(ENVIRONMENT, {"models": ["tiny"], "timing": asdict(TIMING)})
     for record in records:
         writer.add_launch(record)
-    table = summarise(group(*names), records, timing, Admission(), stopped_by="budget", seconds=9.0)
-    writer.commit(replace(writer.document, groups=(table,), complete=True))
+    found = table(group(*names), records, stopped_by="budget", seconds=9.0)
+    writer.commit(replace(writer.document, groups=(found,), complete=True))
     return writer
 
 

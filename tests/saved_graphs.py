@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,17 @@ MARKER = "written-by-the-model"
 """How a file is called, or ends, that some of the graphs write beside their folder."""
 Parts = tuple[dict[str, Any], dict[str, dict[str, Any]], Any]
 """Inputs, the outputs of each signature, and the initialiser."""
+
+
+@contextmanager
+def changed(path: Path) -> Iterator[Any]:
+    """Yield a SavedModel as its message, and write back what became of it."""
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    file = path / "saved_model.pb"
+    saved = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    yield saved
+    file.write_bytes(saved.SerializeToString())
 
 
 def _graph(build: Callable[[], Parts], tags: tuple[tuple[str, ...], ...] = (("serve",),)) -> Callable[[Path], None]:
@@ -146,18 +158,15 @@ def _writes_first() -> Parts:
 def _reads_and_writes(path: Path) -> None:
     """Write a graph whose variable is read, when it becomes a constant, by what waits for a file to be written."""
     import tensorflow as tf
-    from tensorflow.core.protobuf import saved_model_pb2
 
     _graph(lambda: _product(resource=True))(path)
-    file = path / "saved_model.pb"
-    saved = saved_model_pb2.SavedModel.FromString(file.read_bytes())
     with tf.Graph().as_default() as graph:
         tf.raw_ops.WriteFile(filename=f"{path}-{MARKER}", contents="reading", name="first")
-    nodes = saved.meta_graphs[0].graph_def.node
-    (read,) = (node for node in nodes if node.name == "weights/Read/ReadVariableOp")
-    read.input.append("^first")
-    nodes.extend(graph.as_graph_def().node)
-    file.write_bytes(saved.SerializeToString())
+    with changed(path) as saved:
+        nodes = saved.meta_graphs[0].graph_def.node
+        (read,) = (node for node in nodes if node.name == "weights/Read/ReadVariableOp")
+        read.input.append("^first")
+        nodes.extend(graph.as_graph_def().node)
 
 
 def _acting_instead(arrange: Callable[[Any, Any], None]) -> Callable[[Path], None]:
@@ -169,29 +178,28 @@ def _acting_instead(arrange: Callable[[Any, Any], None]) -> Callable[[Path], Non
 
     def write(path: Path) -> None:
         import tensorflow as tf
-        from tensorflow.core.protobuf import saved_model_pb2
 
         def act(rows: Any) -> Any:
             with tf.control_dependencies([tf.io.write_file(f"{path}-{MARKER}", "instead")]):
                 return tf.identity(rows)
 
         _graph(lambda: _product(resource=True))(path)
-        file = path / "saved_model.pb"
-        saved = saved_model_pb2.SavedModel.FromString(file.read_bytes())
-        graph = saved.meta_graphs[0].graph_def
-        for name, function in {"plain": tf.identity, "acting": act}.items():
-            traced = tf.function(function, input_signature=[tf.TensorSpec([None, 4])]).get_concrete_function()
-            graph.library.function.add().CopyFrom(traced.function_def)
-            graph.library.function[-1].signature.name = name
-        (product,) = (node for node in graph.node if node.op == "MatMul")
-        call = graph.node.add(name="call", op="PartitionedCall", device="/job:localhost/replica:0/task:0/device:CPU:0")
-        call.input.append(product.input[0])
-        product.input[0] = "call"
-        for types in (call.attr["Tin"], call.attr["Tout"]):
-            types.list.type.append(tf.float32.as_datatype_enum)
-        call.attr["f"].func.name = "plain"
-        arrange(graph.library, call)
-        file.write_bytes(saved.SerializeToString())
+        with changed(path) as saved:
+            graph = saved.meta_graphs[0].graph_def
+            for name, function in {"plain": tf.identity, "acting": act}.items():
+                traced = tf.function(function, input_signature=[tf.TensorSpec([None, 4])]).get_concrete_function()
+                graph.library.function.add().CopyFrom(traced.function_def)
+                graph.library.function[-1].signature.name = name
+            (product,) = (node for node in graph.node if node.op == "MatMul")
+            call = graph.node.add(
+                name="call", op="PartitionedCall", device="/job:localhost/replica:0/task:0/device:CPU:0"
+            )
+            call.input.append(product.input[0])
+            product.input[0] = "call"
+            for types in (call.attr["Tin"], call.attr["Tout"]):
+                types.list.type.append(tf.float32.as_datatype_enum)
+            call.attr["f"].func.name = "plain"
+            arrange(graph.library, call)
 
     return write
 

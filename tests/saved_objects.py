@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from saved_graphs import MARKER, WEIGHTS
+from saved_graphs import MARKER, WEIGHTS, changed
 
 
 def _objects(path: Path) -> None:
@@ -92,20 +92,17 @@ def _filled(path: Path) -> None:
 def _twice(path: Path) -> None:
     """Write a SavedModel of TensorFlow 2 with a second graph: TensorFlow then runs the initialiser, which writes."""
     import tensorflow as tf
-    from tensorflow.core.protobuf import saved_model_pb2
 
     _objects(path)
-    file = path / "saved_model.pb"
-    saved = saved_model_pb2.SavedModel.FromString(file.read_bytes())
     with tf.Graph().as_default() as graph:
         tf.raw_ops.WriteFile(filename=f"{path}-{MARKER}", contents="initialiser", name="first")
-    (first,) = saved.meta_graphs
-    first.graph_def.node.extend(graph.as_graph_def().node)
-    first.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "first"
-    other = saved.meta_graphs.add()
-    other.CopyFrom(first)
-    other.meta_info_def.tags.append("gpu")
-    file.write_bytes(saved.SerializeToString())
+    with changed(path) as saved:
+        (first,) = saved.meta_graphs
+        first.graph_def.node.extend(graph.as_graph_def().node)
+        first.signature_def["__saved_model_init_op"].outputs["__saved_model_init_op"].name = "first"
+        other = saved.meta_graphs.add()
+        other.CopyFrom(first)
+        other.meta_info_def.tags.append("gpu")
 
 
 def _exported(path: Path) -> None:
@@ -122,16 +119,12 @@ def _exported(path: Path) -> None:
 
 def _slots(path: Path) -> None:
     """Write the same, with the slot held by an object that TensorFlow restores as one without slots."""
-    from tensorflow.core.protobuf import saved_model_pb2
-
     _objects(path)
-    file = path / "saved_model.pb"
-    saved = saved_model_pb2.SavedModel.FromString(file.read_bytes())
-    nodes = saved.meta_graphs[0].object_graph_def.nodes
-    variable = next(number for number, node in enumerate(nodes) if node.WhichOneof("kind") == "variable")
-    slot = nodes[0].slot_variables.add(original_variable_node_id=variable, slot_variable_node_id=variable)
-    slot.slot_name = "momentum"
-    file.write_bytes(saved.SerializeToString())
+    with changed(path) as saved:
+        nodes = saved.meta_graphs[0].object_graph_def.nodes
+        variable = next(number for number, node in enumerate(nodes) if node.WhichOneof("kind") == "variable")
+        slot = nodes[0].slot_variables.add(original_variable_node_id=variable, slot_variable_node_id=variable)
+        slot.slot_name = "momentum"
 
 
 def _linked(path: Path) -> None:

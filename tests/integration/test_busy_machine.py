@@ -14,9 +14,7 @@ import models
 import pytest
 from front_door import Called, irbench
 
-from irbench.measure.machine import MachineSnapshot
-from irbench.record import BlockEvidence
-from irbench.runner import launch
+from irbench.runner import block, launch
 from irbench.stats.rederive import rederive
 from irbench.store import Store
 
@@ -30,7 +28,7 @@ def keep_busy(monkeypatch: pytest.MonkeyPatch, processors: Callable[[str], float
         monkeypatch: Undoes it.
         processors: By the id of the row; ``None`` where that cannot be read.
     """
-    take_round, see_block = launch.Launch._round, launch.block_evidence
+    take_round = launch.Launch._round
 
     def beside_others(self: launch.Launch, cell: str, *rest: Any) -> None:
         take_round(self, cell, *rest)
@@ -39,14 +37,8 @@ def keep_busy(monkeypatch: pytest.MonkeyPatch, processors: Callable[[str], float
         foreign_ns = None if used is None else round(used * seen.wall_ns)
         rounds[-1] = replace(rounds[-1], evidence=replace(seen, foreign_cpu_ns=foreign_ns))
 
-    def disturbed(
-        number: int, order: tuple[str, ...], between: tuple[MachineSnapshot, ...], link: Any
-    ) -> BlockEvidence:
-        seen = see_block(number, order, between, link)  # type: ignore[arg-type]
-        return replace(seen, foreign_cpu_ns=seen.wall_ns)
-
     monkeypatch.setattr(launch.Launch, "_round", beside_others)
-    monkeypatch.setattr(launch, "block_evidence", disturbed)
+    monkeypatch.setattr(block, "foreign_cpu_ns", lambda before, after: after.at_ns - before.at_ns)
 
 
 def run(folder: Path, *arguments: object, calls_us: Mapping[str, int] | None = None) -> Called:

@@ -124,8 +124,8 @@ def test_no_program_of_the_folder_is_started(folder: Path, ran: Path, monkeypatc
         (folder / name).write_text(f"#!/bin/sh\ntouch {ran}\n")
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f":{os.environ['PATH']}")
-    compare(folder)
-    irbench("doctor", folder=folder)
+    assert "building" in compare(folder)
+    assert irbench("doctor", folder=folder).code == 0
     assert not ran.exists()
 
 

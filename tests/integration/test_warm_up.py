@@ -23,12 +23,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
 
 
-def run_cold(model: Path, *arguments: object, call_us: int = CALL_US) -> Called:
+def run_cold(model: Path, *arguments: object) -> Called:
     """Compare a backend with one that takes three times as long for 200 calls, and is 1.25x faster from then on."""
-    script = (f"call_us={0.8 * call_us}", f"cold_calls={COLD_CALLS}", f"cold_factor={3 / 0.8}")
+    script = (f"call_us={0.8 * CALL_US}", f"cold_calls={COLD_CALLS}", f"cold_factor={3 / 0.8}")
     settings = [item for setting in script for item in ("--set", f"fake-b.{setting}")]
     return irbench(
-        "run", model, "--backends", "fake-a,fake-b", "--set", f"fake-a.call_us={call_us}", *settings,
+        "run", model, "--backends", "fake-a,fake-b", "--set", f"fake-a.call_us={CALL_US}", *settings,
         "--budget", "10m", "--format", "json", *arguments,
     )  # fmt: skip
 

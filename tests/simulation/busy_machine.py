@@ -17,12 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.spec import Timing
-from irbench.stats.compare import holm_intervals, launch_ratios
+from irbench.stats.compare import excludes_zero, holm_intervals, launch_ratios
 from irbench.stats.intervals import Interval
 from irbench.stats.observed import Reduction
 from irbench.stats.race import contenders
 from irbench.stats.uneven_load import most_uneven
-from simulation.neighbours import NEIGHBOURS, TIED, Array, Drawn, Neighbour, draw, truth_of
+from simulation.criterion import LEAST_COVERAGE, MOST_FALSE_POSITIVES
+from simulation.markdown import markdown_table
+from simulation.neighbours import NEIGHBOURS, TIED, Drawn, Neighbour, draw, truth_of
+from simulation.regimes import Array
 from simulation.shipped import BASELINE, CELL, decided_by, hodges_lehmann, reduced, standing_of
 
 __all__ = ["EFFECT", "MUTATIONS", "SHIPPED", "BusyOutcome", "as_table", "faults", "measure", "mutations_table"]
@@ -30,8 +33,6 @@ __all__ = ["EFFECT", "MUTATIONS", "SHIPPED", "BusyOutcome", "as_table", "faults"
 TIMING = Timing()
 EFFECT = 0.05
 """By how much the cell is slower while nothing else runs, as a difference of log times."""
-LEAST_COVERAGE, MOST_FALSE_POSITIVES = 0.92, 0.08
-"""The criterion is that of the other regimes, without a bound of the width: launches that bursts scatter need many."""
 _PROCESSORS = 2
 
 Estimate = Callable[[Array], Array]
@@ -89,7 +90,6 @@ class BusyOutcome:
         half_width: Of the intervals of claims as loaded; their mean.
         launches: Mean number at which runs ended.
         tied: Share of the runs whose load is found to be tied to the turns of a row.
-        runs: How many there were.
     """
 
     disturbed: float
@@ -101,7 +101,6 @@ class BusyOutcome:
     half_width: float
     launches: float
     tied: float
-    runs: int
 
 
 @dataclass(frozen=True)
@@ -137,11 +136,10 @@ def measure(neighbour: Neighbour, runs: int, estimate: Estimate = SHIPPED, seed:
         coverage=_coverage(loaded, truth),
         quiet_claims=len(quiet) / runs,
         quiet_coverage=_coverage(quiet, EFFECT),
-        false_positives=float(np.mean([not end.is_tied and _excludes_0(end.interval) for end in alike])),
+        false_positives=float(np.mean([not end.is_tied and excludes_zero(end.interval) for end in alike])),
         half_width=float(np.mean([found.half_width for found in loaded])) if loaded else math.nan,
         launches=float(np.mean([end.launches for end in ends])),
         tied=float(np.mean([end.is_tied for end in ends])),
-        runs=runs,
     )
 
 
@@ -208,10 +206,6 @@ def _coverage(found: list[Interval], truth: float) -> float:
     return float(np.mean([item.low <= truth <= item.high for item in found])) if len(found) >= 50 else math.nan
 
 
-def _excludes_0(interval: Interval) -> bool:
-    return interval.low > 0 or interval.high < 0
-
-
 def as_table(runs: int) -> str:
     """Return what irbench claims beside each neighbour, and how often that is true, as Markdown."""
     heads = ["neighbour", "disturbed", "as loaded", "coverage", "±%", "quiet blocks", "coverage", "A/A", "launches"]
@@ -231,7 +225,7 @@ def as_table(runs: int) -> str:
         for name, neighbour in {**NEIGHBOURS, **TIED}.items()
         for found in [measure(neighbour, runs)]
     ]
-    return _markdown([*heads, "tied"], rows)
+    return markdown_table([*heads, "tied"], rows)
 
 
 def mutations_table(runs: int) -> str:
@@ -241,7 +235,7 @@ def mutations_table(runs: int) -> str:
         [name, *(_judged(measure(neighbour, runs, way)) for way in ways.values())]
         for name, neighbour in NEIGHBOURS.items()
     ]
-    return _markdown(["neighbour", *ways], rows)
+    return markdown_table(["neighbour", *ways], rows)
 
 
 def _judged(outcome: BusyOutcome) -> str:
@@ -251,8 +245,3 @@ def _judged(outcome: BusyOutcome) -> str:
 
 def _share(share: float) -> str:
     return "-" if math.isnan(share) else f"{share:.3f}"
-
-
-def _markdown(heads: list[str], rows: list[list[str]]) -> str:
-    rule = ["---", *["---:"] * (len(heads) - 1)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *rows))

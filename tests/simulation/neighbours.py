@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NEIGHBOURS", "TIED", "Array", "Drawn", "Neighbour", "draw", "truth_of"]
+from simulation.regimes import Array, Regime
 
-Array = NDArray[np.float64]
+__all__ = ["NEIGHBOURS", "TIED", "Drawn", "Neighbour", "draw", "truth_of"]
+
 _ROWS = (0, 1)
 """The cell and the baseline."""
 
@@ -47,8 +48,8 @@ class Neighbour:
     shares: tuple[float, float] | None = None
     call_s: float = 0.02
     calls: int = 3
-    launch_sd: float = 0.008
-    round_sd: float = 0.01
+    launch_sd: float = Regime.launch_sd
+    round_sd: float = Regime.round_sd
 
     @property
     def alike(self) -> Neighbour:

@@ -7,20 +7,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from launches import measured
+from launches import evidence, measured
 from numpy.random import Generator
 
 from irbench.measure.ledger import WindowLedger
-from irbench.record import Evidence, Round
+from irbench.record import Round
 from irbench.spec import Cell, Load
 from irbench.stats.starvation import in_flight
+from simulation.markdown import markdown_table
 
 __all__ = ["FAIR", "UNFAIR", "as_table", "warned"]
 
 _STREAMS = 4
 _ROUNDS = 32
 _SAMPLES = 16
-_EVIDENCE = Evidence(1, 1, 0, 0, 0, 0, 0)
 _CELL = Cell("row", None, "row", "cpu", Load(streams=_STREAMS))
 
 
@@ -68,11 +68,10 @@ def _round(service: _Service, draw: Generator, number: int) -> Round:
         if ledger.complete(issued_at, now):
             waiting.append(now)
     window = ledger.window()
-    return Round(number, window.issue_ns, window.completion_ns, _EVIDENCE, window.open_ns)
+    return Round(number, window.issue_ns, window.completion_ns, evidence(1), window.open_ns)
 
 
 def as_table(runs: int) -> str:
     """Return the table of all kinds of service in Markdown."""
-    lines = ["| service of 4 streams | warned |", "| --- | ---: |"]
-    lines += [f"| {name} | {warned(service, runs):.3f} |" for name, service in {**FAIR, **UNFAIR}.items()]
-    return "\n".join(lines)
+    rows = ([name, f"{warned(service, runs):.3f}"] for name, service in {**FAIR, **UNFAIR}.items())
+    return markdown_table(["service of 4 streams", "warned"], rows)

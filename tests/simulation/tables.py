@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from irbench.stats.intervals import bounds, looks_of
 from simulation.anytime import LAUNCHES, misses, worst_case
 from simulation.criterion import MUTATIONS, faults
 from simulation.designs import DESIGNS, HOSTS, Design, Host
+from simulation.markdown import markdown_table
 from simulation.methods import IRBENCH, SEQUENTIAL, STUDENT, Outcome, measure
 from simulation.regimes import DEPENDENT, REGIMES
 from simulation.wall_time import runs_of
@@ -35,7 +36,7 @@ def regimes(runs: int) -> str:
         shipped, student, sequential = (measure(item, regime, runs) for item in (IRBENCH, STUDENT, SEQUENTIAL))
         counted = [[*_figures(item), f"{item.launches:.1f}"] for item in (shipped, student)]
         rows.append([name, *counted[0], *counted[1], *_figures(sequential)])
-    return _markdown(heads, rows)
+    return markdown_table(heads, rows)
 
 
 def dependence(runs: int) -> str:
@@ -44,7 +45,7 @@ def dependence(runs: int) -> str:
     found = [
         (name, measure(IRBENCH, item, runs)) for name, item in {"independent": REGIMES["quiet"], **DEPENDENT}.items()
     ]
-    return _markdown(
+    return markdown_table(
         heads, [[name, *_figures(item), f"{item.launches:.1f}", f"{item.warned:.3f}"] for name, item in found]
     )
 
@@ -58,7 +59,7 @@ def mutations(runs: int) -> str:
             name: list(faults(measure(method, regime, runs), shipped[name], regime)) for name, regime in REGIMES.items()
         }
         rows.append([mutation, *_rejections(found)])
-    return _markdown(["instead of what is right", "is rejected in", "for its"], rows, numbers=False)
+    return markdown_table(["instead of what is right", "is rejected in", "for its"], rows, numbers=False)
 
 
 def any_time(runs: int) -> str:
@@ -72,7 +73,9 @@ def any_time(runs: int) -> str:
     ]
     worst = worst_case(looks, round(miss, 12))
     rows.append(["the worst there can be", "no", f"{worst.early:.3f}", f"{worst.anywhere:.3f}"])
-    return _markdown(["launches", "assumption holds", f"misses at {' or '.join(early)}", "misses at any look"], rows)
+    return markdown_table(
+        ["launches", "assumption holds", f"misses at {' or '.join(early)}", "misses at any look"], rows
+    )
 
 
 def designs(runs: int) -> str:
@@ -83,7 +86,7 @@ def designs(runs: int) -> str:
     for name, host in HOSTS.items():
         for budget_s, words in ((None, "within the budget"), (_AMPLE_S, "without a limit")):
             rows = [[title, *_design(design, host, runs, budget_s)] for title, design in DESIGNS.items()]
-            parts.append(f"{name}, {words}\n\n{_markdown(heads, rows)}")
+            parts.append(f"{name}, {words}\n\n{markdown_table(heads, rows)}")
     return "\n\n".join(parts)
 
 
@@ -120,8 +123,3 @@ def _rejections(found: dict[str, list[str]]) -> tuple[str, str]:
     reasons = dict.fromkeys(item for name in names for item in found[name])
     where = "every regime" if len(names) == len(found) else "; ".join(names) or "none"
     return where, ", ".join(reasons) or "-"
-
-
-def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = True) -> str:
-    rule = ["---", *(["---:" if numbers else "---"] * (len(heads) - 1))]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *rows))

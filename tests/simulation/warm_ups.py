@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from irbench.spec import Timing
 from irbench.stats.warm_up import Course, calls_of_later_launches, course_of
+from simulation.markdown import markdown_table
 
 __all__ = ["COLD", "DISTURBED", "WARM", "Looked", "Rule", "as_table", "kept", "looks"]
 
@@ -171,10 +172,9 @@ def _look(times: Times, rule: Rule) -> int | None:
 
 def as_table(runs: int) -> str:
     """Return the table of all regimes in Markdown."""
-    lines = ["| process | too early | too late | not steady | calls |", "| --- | ---: | ---: | ---: | ---: |"]
+    rows = list[list[str]]()
     for name, regime in {**WARM, **COLD, **DISTURBED}.items():
         found = looks(regime, runs)
         calls = "" if math.isnan(found.calls) else f"{found.calls:.0f}"
-        figures = f"{found.early:.3f} | {found.late:.3f} | {found.unsteady:.3f} | {calls}"
-        lines.append(f"| {name} | {figures} |")
-    return "\n".join(lines)
+        rows.append([name, f"{found.early:.3f}", f"{found.late:.3f}", f"{found.unsteady:.3f}", calls])
+    return markdown_table(["process", "too early", "too late", "not steady", "calls"], rows)

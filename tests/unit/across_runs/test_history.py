@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from across_runs_history import history_of_documents as history_of
+from across_runs_history import run
 from compared_runs import MACHINE
 from documents import cell, document, group
 
@@ -21,17 +22,6 @@ from irbench.spec import GraphFiles
 
 USUAL = (37.0, 37.2, 36.9, 37.1, 37.0, 36.8, 37.3, 37.1)
 SLOWER = tuple(1.2 * value for value in USUAL)
-
-
-def run(number: int, p50: float, *, row: dict[str, Any] | None = None, **environment: Any) -> RunDocument:
-    """Return the run of a day, whose only row took so many milliseconds."""
-    return document(
-        group(cell("ort", p50, **(row or {}))),
-        run_id=f"01KAJ3WQ4R8Z6M1X0V9T7S5{number:03d}",
-        created=f"2025-11-{number % 28 + 1:02d}T02:29:01+00:00",
-        environment={**MACHINE, **environment},
-        plan={},
-    )
 
 
 def history(values: Sequence[float], *conditions: str, **facts: Any) -> ModelHistory:

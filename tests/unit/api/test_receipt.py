@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,9 +36,7 @@ def receipt_of(root: Path, name: str, levels_ms: Mapping[str, tuple[float, ...]]
 @pytest.fixture
 def claim(tmp_path: Path) -> Path:
     """Return a receipt of a run in which ort was twice as fast as tf."""
-    store(default_root(), CLAIMED, plan={"name": "claimed"})
-    api.receipt("claimed", tmp_path / "claim.irb")
-    return tmp_path / "claim.irb"
+    return receipt_of(tmp_path, "claimed", CLAIMED, busy=False)
 
 
 def answering(
@@ -240,12 +240,6 @@ def test_another_ratio_under_another_load_refutes_nothing(
     assert ("The second run: 24 of 24 blocks were disturbed" in said) is again_busy
 
 
-def key_added(document: Any, where: tuple[str | int, ...]) -> Any:
-    for step in where:
-        document = document[step]
-    return document
-
-
 @pytest.mark.parametrize(
     "where",
     [(), ("claims", 0), ("claims", 0, "row"), ("claims", 0, "reservations"), ("environment",), ("graphs",)],
@@ -256,7 +250,7 @@ def test_a_key_that_was_added_anywhere_is_a_changed_receipt(
 ):
     asked = answering(monkeypatch, CLAIMED)
     document = json.loads(claim.read_text())
-    changed = key_added(document, where)
+    changed = functools.reduce(operator.getitem, where, document)
     if isinstance(changed, list):
         changed.append({"model": "x", "files": {"sha256": "", "size_bytes": 0, "more": 1}})
     else:

@@ -79,4 +79,5 @@ def test_right_claims_have_no_faults_although_wide_intervals_decide_nothing():
     ids=["always a preview", "always undecided", "never tied", "winners beside a tied load", "12 %", "20 %"],
 )
 def test_an_irbench_that_is_wrong_or_says_nothing_does_not_pass(found: Mapping[str, list[Outcome]], said: str):
-    assert [fault for fault in faults(found) if fault.startswith(said)] == list(faults(found))[:1]
+    told = list(faults(found))
+    assert [fault for fault in told if fault.startswith(said)] == told[:1] != []

@@ -11,7 +11,7 @@ from whole_words import require_whole_words
 from irbench.render import TextTable
 
 _WIDTHS = (60, 80, 100)
-_OF_ANY_WORDS = ("test_table", "test_hostile_text", "test_whole_words")
+_OF_ANY_WORDS = ("test_table", "test_hostile_text")
 """Modules whose tables are made of words that nobody would write, or of more of them than a line has room for."""
 
 _MADE_FOR_A_WIDTH = ("test_cost", "test_cost_widths", "test_profile", "test_profile_counters")

@@ -116,7 +116,10 @@ def test_a_column_that_folds_keeps_usual_words_whole(cells: list[str], width: in
 )
 def test_a_table_of_words_fits_and_cuts_none_although_no_column_was_said_to_fold(cells: list[str], width: int):
     columns = tuple(Column(f"some heading {number}", words=True) for number in range(len(cells)))
-    require_whole_words(TextTable(columns, (Row(tuple(cells)), Row(tuple(reversed(cells))))), width)
+    table = TextTable(columns, (Row(tuple(cells)), Row(tuple(reversed(cells)))))
+    require_whole_words(table, width)
+    written = " ".join([*(column.heading for column in columns), *cells, *cells]).split()
+    assert sorted(" ".join(line.plain for line in table.as_lines(width)).split()) == sorted(written)
 
 
 def test_headings_and_cells_fold_before_a_line_is_too_wide_and_intervals_stay_whole():

@@ -8,34 +8,26 @@ import numpy as np
 import pytest
 from launches import group, launch, measured, streamed, synchronous
 from simulation.served_streams import FAIR, UNFAIR, warned
+from summaries import table
 
 from irbench.spec import Cell, Load, Program, Timing
-from irbench.stats import Admission, summarise
 from irbench.stats.starvation import in_flight
 
 FOUR = Cell("row", None, "row", "cpu", Load(streams=4))
 
 
-def two_served():
-    """Return a round of 1 ms calls of which two are served at a time, and two are open from before until after it."""
-    ends_ns = np.repeat(np.arange(1, 9, dtype=np.int64), 2) * 1_000_000
+def served(at_once, open_ns):
+    """Return a round of 1 ms calls of which so many are served at a time, and these are open after it."""
+    ends_ns = np.repeat(np.arange(1, 9, dtype=np.int64), at_once) * 1_000_000
     return replace(
         synchronous(0, [1]),
         issue_ns=ends_ns - 1_000_000,
         completion_ns=ends_ns,
-        open_ns=np.array([-5_000_000, -5_000_000], np.int64),
+        open_ns=np.array(open_ns, np.int64),
     )
 
 
-def all_served():
-    """Return a round of 1 ms calls of which four are served at a time, and three are open at its end."""
-    ends_ns = np.repeat(np.arange(1, 9, dtype=np.int64), 4) * 1_000_000
-    return replace(
-        synchronous(0, [1]),
-        issue_ns=ends_ns - 1_000_000,
-        completion_ns=ends_ns,
-        open_ns=np.full(3, 8_000_000, np.int64),
-    )
+TWO_SERVED, ALL_SERVED = served(2, [-5_000_000] * 2), served(4, [8_000_000] * 3)
 
 
 def seen(round_, cell=FOUR):
@@ -43,13 +35,13 @@ def seen(round_, cell=FOUR):
 
 
 def test_rate_times_latency_is_what_is_served():
-    found = seen(two_served())
+    found = seen(TWO_SERVED)
     assert (found.asked, found.found, found.kept) == (4, 2.0, 4.0)
     assert (found.oldest_ns, found.open_share, found.some_starve) == (13_000_000, 2 / 18, True)
 
 
 def test_a_record_without_open_requests_is_not_judged():
-    assert seen(replace(two_served(), open_ns=np.empty(0, np.int64))) is None
+    assert seen(replace(TWO_SERVED, open_ns=np.empty(0, np.int64))) is None
 
 
 def test_gaps_between_requests_in_older_records_are_no_starving():
@@ -60,28 +52,22 @@ def test_gaps_between_requests_in_older_records_are_no_starving():
     assert seen(round_) is None
 
 
-def table_of(records):
-    """Return a table of a row that keeps four requests in flight."""
-    return summarise(
-        group("row", streams={"row": 4}), records, Timing(), Admission(), stopped_by="launches", seconds=60.0
-    )
-
-
 def test_the_row_is_marked_where_the_warning_names_it_and_from_the_same_rounds():
-    served, starved = all_served(), two_served()
+    served, starved = ALL_SERVED, TWO_SERVED
     for burn_in, counted in ((served, starved), (starved, served)):
         rounds = [replace(each, block=number) for number, each in enumerate([burn_in, *[counted] * 4])]
-        table = table_of([launch(number, [measured("row", rounds, streams=4)]) for number in range(4)])
-        marked = [mark.facts["found"] for mark in table.cells[0].marks if mark.code == "starved-streams"]
+        records = [launch(number, [measured("row", rounds, streams=4)]) for number in range(4)]
+        found = table(group("row", streams={"row": 4}), records, timing=Timing(), stopped_by="launches")
+        marked = [mark.facts["found"] for mark in found.cells[0].marks if mark.code == "starved-streams"]
         warned_of = [
-            row["found"] for each in table.warnings if each.code == "starved-streams" for row in each.facts["rows"]
+            row["found"] for each in found.warnings if each.code == "starved-streams" for row in each.facts["rows"]
         ]
         assert marked == warned_of == ([2.0] if counted is starved else [])
 
 
 def test_one_request_at_a_time_and_commands_are_not_judged():
-    assert seen(two_served(), replace(FOUR, load=Load())) is None
-    assert seen(two_served(), replace(FOUR, program=Program("command", "./loop"))) is None
+    assert seen(TWO_SERVED, replace(FOUR, load=Load())) is None
+    assert seen(TWO_SERVED, replace(FOUR, program=Program("command", "./loop"))) is None
 
 
 @pytest.mark.ci
