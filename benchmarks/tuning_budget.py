@@ -31,9 +31,11 @@ from irbench.stats import (
     Room,
     behind,
     calls_per_sample,
+    fewest_warm_up_calls,
     fits,
     launch_size,
     launches_planned,
+    mean_round_s,
     needs_more_blocks,
     parts_of,
     samples_per_round,
@@ -54,7 +56,6 @@ from tests.simulation.regimes import REGIMES, SLOWER, Regime
 
 _CLOSING_S = 0.3
 _SIDE_BY_SIDE = 0.6
-_MEAN_SETTLING = 1.5
 _WARM_UP_SHARE = 0.25
 _BATCHES = (1, 2, 4, 8, 16)
 _SHAPES = ((1, 1, 1), (1, 2, 1), (1, 1, 2), (1, 2, 2), (2, 1, 1), (2, 2, 1))
@@ -257,7 +258,7 @@ class Measurement:
         in_flight, completion_s = self.machine.cells[cell].load.concurrency, self.machine.completion_s(cell)
         launches = self._room(0.0).launches
         most_s = max(self.timing.warm_up, _WARM_UP_SHARE * (self.timing.budget - self.seconds) / launches / cells)
-        fewest = max(self.timing.min_calls, 2 * in_flight)
+        fewest = fewest_warm_up_calls(self.timing, in_flight)
         is_long = fewest * in_flight * completion_s > most_s * in_flight
         fewest_s = (in_flight if is_long else fewest) * completion_s
         left_s = self.timing.warm_up - fewest_s
@@ -334,7 +335,7 @@ class Measurement:
         in_flight = self.machine.cells[cell].load.concurrency
         sample_ns = 1e9 * call_s * calls_per_sample(1e9 * self.machine.completion_s(cell))
         completion = np.rint(np.arange(1, samples + 1) * sample_ns).astype(np.int64)
-        settle_s = _MEAN_SETTLING * max(self.timing.settle, call_s)
+        settle_s = mean_round_s(0.0, call_s, self.timing)
         self.machine.clock_s += settle_s + completion[-1] / 1e9
         wall_ns = round(1e9 * settle_s) + int(completion[-1])
         evidence = Evidence(wall_ns, wall_ns, 0, 0, 0, 0, 0)

@@ -23,7 +23,6 @@ from irbench.soak_row import SoakTable
 from irbench.spec import Goal, Objective, objective_of
 
 __all__ = [
-    "DOUBTS",
     "SCHEMA_VERSION",
     "SEARCH_RUN",
     "Basis",
@@ -71,7 +70,7 @@ NoWinner = Literal[
 disturbed, and it is not known in whose turns; other programs were busier in the turns of one cell than in those of
 another; the rival is faster over all blocks, in throughput, or where each runs alone; another row has surely the lower
 median latency."""
-DOUBTS: tuple[NoWinner, ...] = (
+_DOUBTS: tuple[NoWinner, ...] = (
     "busy",
     "uneven-load",
     "all-blocks-disagree",
@@ -135,7 +134,7 @@ class Lead(WithEnds):
     @property
     def is_doubtful(self) -> bool:
         """Whether something besides its interval speaks against it, or binds it to what happened during the run."""
-        return self.reason in DOUBTS or self.condition is not None
+        return self.reason in _DOUBTS or self.condition is not None
 
 
 @dataclass(frozen=True)

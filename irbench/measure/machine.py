@@ -185,8 +185,11 @@ def _busier_ns(before: MachineSnapshot | Glance, after: MachineSnapshot | Glance
 
 def _measured(cpus: Iterable[int] | None) -> frozenset[int] | None:
     """Return the processors that are looked at, those that share a core included; ``None`` for all of the machine."""
-    measured = None if cpus is None else with_siblings(cpus)
-    return None if measured is not None and measured.issuperset(range(os.cpu_count() or 1)) else measured
+    if cpus is None:
+        return None
+    machine, own = range(os.cpu_count() or 1), frozenset(cpus)
+    measured = own if own.issuperset(machine) else with_siblings(own)  # which reads a file of each
+    return None if measured.issuperset(machine) else measured
 
 
 def _idleness(lines: Mapping[str, list[str]]) -> Idleness | None:

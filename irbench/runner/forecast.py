@@ -7,14 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irbench.spec import Cell, Group, Timing
-from irbench.stats import LaunchCost, fewest_calls, same_mix
+from irbench.stats import LaunchCost, fewest_calls, mean_round_s, same_mix
 from irbench.stats.paced import paced_calls
 from irbench.worker.cell import Warmed
 
 __all__ = ["Forecast", "RunAlone"]
-
-_MEAN_SETTLING = 1.5
-"""Settle calls take their shortest time, and by chance up to twice that."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +51,8 @@ class Forecast:
 
     def round_s(self, cell: str, samples: int) -> float:
         """Return how long a round of so many samples takes, its settle calls included, in seconds."""
-        settle_s = _MEAN_SETTLING * max(self.timing.settle, self.calls_s(cell, 1))
-        return settle_s + self.calls_s(cell, samples * self.speeds[cell].calls_per_sample)
+        calls_s = self.calls_s(cell, samples * self.speeds[cell].calls_per_sample)
+        return mean_round_s(calls_s, self.calls_s(cell, 1), self.timing)
 
     def runs_alone(self, group: Group, launch: int) -> dict[str, RunAlone]:
         """Return how each cell runs alone in a launch; where samples take turns, with the same mix of them for all.

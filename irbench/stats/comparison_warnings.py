@@ -143,7 +143,7 @@ def _excluded_blocks_matter(scene: Scene) -> Iterator[Warn]:
 def _fps_differ(scene: Scene) -> Iterator[Warn]:
     if scene.group.goal is not None or scene.group.objective == "fps":
         return  # something else was asked for, or speedups are ratios of throughputs
-    rows = _contradicting(scene, lambda cell: frames_by_launch(scene.records, scene.launches, cell), _FPS_MOVE)
+    rows = _contradicting(scene, lambda cell: frames_by_launch(scene.records, scene.launches, cell, 1), _FPS_MOVE)
     if rows:
         yield Warn("fps-differ", {"rows": rows})
 

@@ -14,7 +14,7 @@ from irbench.stats.observed import is_as_loaded, mostly_disturbed
 from irbench.stats.scene import Scene
 from irbench.stats.winner import LeadEstimate
 
-__all__ = ["doubt", "log_ratio_by_launch"]
+__all__ = ["doubt", "log_ratio_by_launch", "throughput_ratio"]
 
 
 def doubt(scene: Scene, finding: LeadEstimate) -> NoWinner | None:
@@ -41,7 +41,7 @@ def doubt(scene: Scene, finding: LeadEstimate) -> NoWinner | None:
     if scene.group.goal is not None and scene.group.objective != "fps":
         return None  # a row that is best in what was asked for need not be so in throughput
     if scene.group.objective == "latency":
-        throughput = log_ratio_by_launch(_frames(scene, leader), _frames(scene, rival), scene)
+        throughput = throughput_ratio(scene, leader, rival)
         if throughput is not None and throughput.value < edge:
             return "throughput-disagrees"
     alone = log_ratio_by_launch(_alone(scene, leader), _alone(scene, rival), scene)
@@ -61,8 +61,13 @@ def log_ratio_by_launch(own: Mapping[int, float], other: Mapping[int, float], sc
     return interval_at(ratios, looks_of(scene.timing), scene.timing.confidence) if ratios else None
 
 
+def throughput_ratio(scene: Scene, own: str, other: str) -> Interval | None:
+    """Return the interval of ln of the ratio of two cells' throughputs; ``None`` where no launch measured both."""
+    return log_ratio_by_launch(_frames(scene, own), _frames(scene, other), scene)
+
+
 def _frames(scene: Scene, cell: str) -> Mapping[int, float]:
-    return frames_by_launch(scene.records, scene.launches, cell)
+    return frames_by_launch(scene.records, scene.launches, cell, scene.rows[cell].batch)
 
 
 def _alone(scene: Scene, cell: str) -> Mapping[int, float]:

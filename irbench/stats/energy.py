@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from irbench.record import EnergyReading, LaunchRecord, Sustained
 from irbench.result import EnergyUse, Spans
@@ -17,7 +18,7 @@ from irbench.stats.estimators import median
 from irbench.stats.figures import positive_span
 from irbench.stats.intervals import interval_at, looks_of
 
-__all__ = ["LaunchEnergyUse", "energy_above_idle_span", "energy_by_launch", "energy_span", "energy_use"]
+__all__ = ["EnergyFields", "LaunchEnergyUse", "energy_by_launch", "energy_figures"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,31 @@ def energy_by_launch(records: Sequence[LaunchRecord], cell: str) -> dict[int, La
     return found
 
 
-def energy_use(uses: Sequence[LaunchEnergyUse]) -> EnergyUse | None:
+class EnergyFields(TypedDict):
+    """What a row says of its energy."""
+
+    energy: EnergyUse | None
+    energy_over_launches: Spans | None
+    energy_above_idle_over_launches: Spans | None
+
+
+def energy_figures(records: Sequence[LaunchRecord], cell: str, timing: Timing) -> EnergyFields:
+    """Return a row's energy over the launches that read it; nothing without any.
+
+    Args:
+        records: The launches.
+        cell: The row's id.
+        timing: The protocol's numbers.
+    """
+    uses = list(energy_by_launch(records, cell).values())
+    return EnergyFields(
+        energy=_use_of_row(uses),
+        energy_over_launches=_span(uses, timing),
+        energy_above_idle_over_launches=_above_idle_span(uses, timing),
+    )
+
+
+def _use_of_row(uses: Sequence[LaunchEnergyUse]) -> EnergyUse | None:
     """Return a row's figures: medians over launches; ``None`` without any."""
     if not uses:
         return None
@@ -86,12 +111,12 @@ def energy_use(uses: Sequence[LaunchEnergyUse]) -> EnergyUse | None:
     )
 
 
-def energy_span(uses: Sequence[LaunchEnergyUse], timing: Timing) -> Spans | None:
+def _span(uses: Sequence[LaunchEnergyUse], timing: Timing) -> Spans | None:
     """Return the interval over launches of the energy per inference, in joules; ``None`` without any."""
     return positive_span([use.joules for use in uses], timing) if uses else None
 
 
-def energy_above_idle_span(uses: Sequence[LaunchEnergyUse], timing: Timing) -> Spans | None:
+def _above_idle_span(uses: Sequence[LaunchEnergyUse], timing: Timing) -> Spans | None:
     """Return the same of the energy above that of the idle machine, whose lower end may be below 0."""
     above = [use.joules_above_idle for use in uses if use.joules_above_idle is not None]
     if not above:

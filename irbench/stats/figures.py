@@ -156,13 +156,15 @@ def frames_per_second(rounds: Rounds, batch: int) -> float:
     return batch * calls / (max(1, wall_ns) / 1e9)
 
 
-def frames_by_launch(records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str) -> dict[int, float]:
-    """Return a cell's completed calls per second in each launch that measured it, by the launch's number."""
+def frames_by_launch(
+    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, batch: int
+) -> dict[int, float]:
+    """Return a cell's throughput in each launch that measured it, by the launch's number; calls for a batch of 1."""
     found = {
         record.launch: rounds_that_count([record], [observed], cell)
         for record, observed in zip(records, launches, strict=True)
     }
-    return {launch: frames_per_second(rounds, 1) for launch, rounds in found.items() if rounds}
+    return {launch: frames_per_second(rounds, batch) for launch, rounds in found.items() if rounds}
 
 
 def sustained_by_launch(records: Sequence[LaunchRecord], cell: str, batch: int) -> dict[int, float]:

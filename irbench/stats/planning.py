@@ -19,10 +19,12 @@ __all__ = [
     "calls_per_sample",
     "expected_seconds",
     "fewest_blocks",
+    "fewest_warm_up_calls",
     "fits",
     "launch_limits",
     "launch_size",
     "least_seconds",
+    "mean_round_s",
     "needs_more_blocks",
     "parts_of",
     "samples_per_round",
@@ -36,6 +38,9 @@ _SHORT_CALL_NS = 20_000
 _SHORTEST_SAMPLE_NS = 50_000
 _FARTHEST = 4.0
 """Cells whose calls differ more than this take their own numbers of samples; a common one makes slow rounds long."""
+
+_MEAN_SETTLING = 1.5
+"""Settle calls take their shortest time, and by chance up to twice that."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,22 @@ def settle_calls(completion_ns: float, timing: Timing, generator: random.Random)
     """
     fewest = max(1, math.ceil(timing.settle * 1e9 / completion_ns))
     return generator.randint(fewest, 2 * fewest)
+
+
+def mean_round_s(calls_s: float, call_s: float, timing: Timing) -> float:
+    """Return how long a round takes with its settle calls, which last :func:`settle_calls` on average, in seconds.
+
+    Args:
+        calls_s: What its timed calls take.
+        call_s: What one call takes.
+        timing: The protocol's numbers.
+    """
+    return calls_s + _MEAN_SETTLING * max(timing.settle, call_s)
+
+
+def fewest_warm_up_calls(timing: Timing, in_flight: int) -> int:
+    """Return as few samples of a warm-up as tell a median time per completion, with so many calls in flight."""
+    return max(timing.min_calls, 2 * in_flight)
 
 
 def block_order(

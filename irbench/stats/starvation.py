@@ -18,9 +18,9 @@ from irbench.spec import Cell
 from irbench.stats.figures import Rounds, rounds_that_count
 from irbench.stats.observed import Observed
 
-__all__ = ["LEAST_SHARE", "InFlight", "in_flight", "starving"]
+__all__ = ["InFlight", "in_flight", "starving"]
 
-LEAST_SHARE = 0.8
+_LEAST_SHARE = 0.8
 """Of the requests in flight that latencies must account for."""
 _FEWEST_PER_STREAM = 4
 _IN_MOST_ROUNDS = 0.9
@@ -50,7 +50,7 @@ class InFlight:
     @property
     def some_starve(self) -> bool:
         """Whether percentiles leave out requests that waited longest."""
-        return self.found < LEAST_SHARE * self.kept and self.spanned >= _IN_MOST_ROUNDS
+        return self.found < _LEAST_SHARE * self.kept and self.spanned >= _IN_MOST_ROUNDS
 
 
 def starving(

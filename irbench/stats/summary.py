@@ -28,7 +28,7 @@ from irbench.spec import Cell, Group, Timing
 from irbench.stats.compare import speedups
 from irbench.stats.comparison_warnings import find_warnings
 from irbench.stats.doubts import doubt
-from irbench.stats.energy import energy_above_idle_span, energy_by_launch, energy_span, energy_use
+from irbench.stats.energy import energy_figures
 from irbench.stats.estimators import median
 from irbench.stats.figures import (
     Rounds,
@@ -206,9 +206,7 @@ def _filled(
     everything = rounds_that_count(records, launches, row.id, all_blocks=True)
     sustained = list(sustained_by_launch(records, row.id, row.batch).values())
     new_shape = list(new_shape_by_launch(records, row.id).values())
-    latency = latency_ms(rounds, _tails(records, row.id), timing)
     paced = list(paced_runs(records, row.id).values())
-    energies = list(energy_by_launch(records, row.id).values())
 
     def fps(own: Rounds) -> float:
         return frames_per_second(own, row.batch)
@@ -219,7 +217,7 @@ def _filled(
     rate, share = achieved(row, fps(rounds))
     return replace(
         row,
-        latency_ms=latency,
+        latency_ms=latency_ms(rounds, _tails(records, row.id), timing),
         p50_over_launches=spans(percentile_ms(50)),
         p90_over_launches=spans(percentile_ms(90)) if all(map(supports_p90, by_launch(rounds))) else None,
         fps=fps(rounds),
@@ -236,9 +234,7 @@ def _filled(
         phases_ms=phases_ms(first),
         peak_memory_bytes=peak_memory_bytes(records, row.id),
         private_memory_bytes=private_memory_bytes(records, row.id),
-        energy=energy_use(energies),
-        energy_over_launches=energy_span(energies, timing),
-        energy_above_idle_over_launches=energy_above_idle_span(energies, timing),
+        **energy_figures(records, row.id, timing),
         gflop_per_s=rate,
         roof_share=share,
     )

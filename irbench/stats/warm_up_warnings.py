@@ -53,7 +53,7 @@ def _alone_unlike_rounds(scene: Scene) -> Iterator[Warn]:
     rows: list[dict[str, Any]] = []
     for cell in scene.standing.compared:
         alone = sustained_by_launch(scene.records, cell, 1)
-        ratio = log_ratio_by_launch(alone, frames_by_launch(scene.records, scene.launches, cell), scene)
+        ratio = log_ratio_by_launch(alone, frames_by_launch(scene.records, scene.launches, cell, 1), scene)
         if ratio is None or ratio.confidence is None:
             continue
         if ratio.low > math.log1p(_ALONE_MOVES) or ratio.high < -math.log1p(_ALONE_MOVES):

@@ -8,11 +8,17 @@ from dataclasses import dataclass, replace
 
 from irbench.record import CellLaunch, LaunchRecord, ns_per_completion
 from irbench.spec import Cell, Timing
-from irbench.stats import GUESSED_START_S, calls_per_sample, fewest_blocks, samples_per_round
+from irbench.stats import (
+    GUESSED_START_S,
+    calls_per_sample,
+    fewest_blocks,
+    fewest_warm_up_calls,
+    mean_round_s,
+    samples_per_round,
+)
 
 __all__ = ["ConfirmationPlan", "LaunchCosts", "RowCost", "confirmation_s", "launch_s"]
 
-_MEAN_SETTLING = 1.5
 _LONG_WARM_UP_S = 0.5
 _SIDE_BY_SIDE = 0.7
 """What rows that were launched before take to start side by side, as a share of one after the other."""
@@ -62,12 +68,12 @@ def launch_s(rows: Sequence[RowCost], timing: Timing, *, verifies: bool) -> floa
 
 def _round_s(row: RowCost, samples: int, timing: Timing) -> float:
     calls = samples * (calls_per_sample(1e9 * row.completion_s) if row.in_flight == 1 else 1)
-    return calls * row.completion_s + _MEAN_SETTLING * max(timing.settle, row.completion_s)
+    return mean_round_s(calls * row.completion_s, row.completion_s, timing)
 
 
 def _warm_up_s(row: RowCost, timing: Timing) -> float:
     """Return what a warm-up takes; where its calls are long, each that is in flight is made once."""
-    fewest_s = max(timing.min_calls, 2 * row.in_flight) * row.completion_s
+    fewest_s = fewest_warm_up_calls(timing, row.in_flight) * row.completion_s
     if fewest_s >= _LONG_WARM_UP_S:
         fewest_s = row.in_flight * row.completion_s
     return max(timing.warm_up, timing.warm_up_calls * row.completion_s, fewest_s)

@@ -77,11 +77,12 @@ def decide(
     if found.leader is None:
         return _without_leader(able, references)
     known = {row: evidence.get(row, PairEvidence()) for row in found.rivals}
-    if found.leader in references:
-        return _reference_leads(found, references, known, within)
+    settings = {row: interval for row, interval in found.rivals.items() if row not in references}
+    if found.leader in references:  # confirmed where no setting can be better by more than counts
+        return _against_settings("reference", found.leader, settings, known, -math.log1p(within))
     behind = {row: interval for row, interval in found.rivals.items() if row in references}
     if not behind:
-        return Decision("unopposed", found.leader, found.leader, *_unopposed(found, known))
+        return _against_settings("unopposed", found.leader, settings, known, -math.inf)
     reservations = tuple(_reservations(behind, known))
     if not reservations:
         return Decision("better", found.leader, found.leader, is_confirmed=True)
@@ -137,30 +138,22 @@ def _is_same(interval: Interval, evidence: PairEvidence, within: float) -> bool:
     return is_known and within_band(interval.low, interval.high, within)
 
 
-def _reference_leads(
-    found: LeadEstimate,
-    references: Mapping[str, ReferenceKind],
+def _against_settings(
+    conclusion: Conclusion,
+    leader: str,
+    settings: Mapping[str, Interval],
     evidence: Mapping[str, PairEvidence],
-    within: float,
+    edge: float,
 ) -> Decision:
-    """Return a reference as what is recommended; confirmed where no setting can be better by more than counts."""
-    leader, edge = found.leader, -math.log1p(within)
-    open_ones = {row: interval for row, interval in found.rivals.items() if row not in references}
-    few = (row for row, interval in open_ones.items() if interval.confidence is None)
-    wide = (row for row, interval in open_ones.items() if interval.confidence is not None and interval.low < edge)
+    """Return a leader without a reference to beat; confirmed where no interval of its lead reaches below an edge."""
+    few = (row for row, interval in settings.items() if interval.confidence is None)
+    wide = (row for row, interval in settings.items() if interval.confidence is not None and interval.low < edge)
     reservations = (
         *(Reservation("few-launches", row) for row in few),
         *(Reservation("interval-includes-1", row) for row in wide),
-        *_doubts(open_ones, evidence),
+        *_doubts(settings, evidence),
     )
-    return Decision("reference", leader, leader, is_confirmed=not reservations, reservations=reservations)
-
-
-def _unopposed(found: LeadEstimate, evidence: Mapping[str, PairEvidence]) -> tuple[bool, tuple[Reservation, ...]]:
-    """Return whether a leader without any reference is confirmed, and what keeps it from being so."""
-    few = (Reservation("few-launches", row) for row, rival in found.rivals.items() if rival.confidence is None)
-    reservations = (*few, *_doubts(found.rivals, evidence))
-    return not reservations, reservations
+    return Decision(conclusion, leader, leader, is_confirmed=not reservations, reservations=reservations)
 
 
 def _doubts(rows: Iterable[str], evidence: Mapping[str, PairEvidence]) -> Iterator[Reservation]:

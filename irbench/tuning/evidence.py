@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from irbench.result import GroupResult, NoWinner, StoppedBy
 from irbench.stats.compare import launch_ratios
-from irbench.stats.doubts import doubt, log_ratio_by_launch
-from irbench.stats.figures import frames_by_launch
+from irbench.stats.doubts import doubt, throughput_ratio
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import is_as_loaded
 from irbench.stats.orders import pair_order_doubt
@@ -48,17 +47,14 @@ def pair_evidence(scene: Scene, found: LeadEstimate) -> dict[str, PairEvidence]:
     if leader is None:
         return {}
     return {
-        row: PairEvidence(_doubt(scene, LeadEstimate(leader, row)), tuple(_other_figures(scene, leader, row)))
-        for row in found.rivals
+        row: PairEvidence(_doubt(scene, leader, row), tuple(_other_figures(scene, leader, row))) for row in found.rivals
     }
 
 
-def _doubt(scene: Scene, pair: LeadEstimate) -> NoWinner | None:
+def _doubt(scene: Scene, leader: str, rival: str) -> NoWinner | None:
     """Return what speaks against the lead of a pair: also that it is of a machine as loaded as it was."""
-    known = doubt(scene, pair) or ("busy" if is_as_loaded(scene.launches) else None)
-    if known is not None or pair.leader is None or pair.rival is None:
-        return known
-    return pair_order_doubt(scene, pair.leader, pair.rival)
+    busy: NoWinner | None = "busy" if is_as_loaded(scene.launches) else None
+    return doubt(scene, LeadEstimate(leader, rival)) or busy or pair_order_doubt(scene, leader, rival)
 
 
 def _other_figures(scene: Scene, leader: str, reference: str) -> Iterator[Interval]:
@@ -68,14 +64,9 @@ def _other_figures(scene: Scene, leader: str, reference: str) -> Iterator[Interv
         yield interval_at(everything, looks_of(scene.timing), scene.timing.confidence)
     if scene.group.objective != "fps":
         return  # what is best in something else need not be so in throughput
-    throughput = log_ratio_by_launch(_frames(scene, leader), _frames(scene, reference), scene)
+    throughput = throughput_ratio(scene, leader, reference)
     if throughput is not None:
         yield throughput
-
-
-def _frames(scene: Scene, cell: str) -> dict[int, float]:
-    batch = scene.rows[cell].batch
-    return {launch: batch * calls for launch, calls in frames_by_launch(scene.records, scene.launches, cell).items()}
 
 
 def deciding_budget_s(

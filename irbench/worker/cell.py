@@ -19,7 +19,7 @@ from irbench.measure.turns import Turns
 from irbench.record import Round, WarmUp
 from irbench.spec import Artifact, Cell, Io, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
-from irbench.stats import calls_per_sample
+from irbench.stats import calls_per_sample, fewest_warm_up_calls
 from irbench.worker.completions import median_completion_ns
 from irbench.worker.inference import infer
 from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
@@ -165,6 +165,7 @@ class CellHost:
         gc.freeze()
         gc.disable()
         self._memory.reset()
+        found = warming.record()
         return Warmed(
             call_ns=call_ns,
             completion_ns=median_completion_ns(window, len(self._slots)),
@@ -172,8 +173,8 @@ class CellHost:
             phases_ns=self._phases.durations_ns,
             peak_memory_bytes=self._phases.peaks_bytes,
             private_memory_bytes=self._phases.private_bytes,
-            warm_up=warming.record(),
-            repeat_s=warming.repeat_s(),
+            warm_up=found,
+            repeat_s=warming.repeat_s(found),
         )
 
     def _meet_shape(self) -> tuple[Array, ...]:
@@ -269,7 +270,7 @@ class CellHost:
     @property
     def _fewest(self) -> int:
         """As few samples as tell a median time per completion."""
-        return max(self._task.timing.min_calls, 2 * len(self._slots))
+        return fewest_warm_up_calls(self._task.timing, len(self._slots))
 
     @cached_property
     def _backend(self) -> Backend:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["NAMES", "PREFIXES", "shown_variables"]
+__all__ = ["shown_variables"]
 
-NAMES = (
+_NAMES = (
     *("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "TERM", "TMPDIR", "TZ", "USER"),
     *("CONDA_PREFIX", "VIRTUAL_ENV", "XDG_CACHE_HOME"),
 )
-PREFIXES = (
+_PREFIXES = (
     *("IRBENCH_", "LC_", "LD_", "PYTHON", "GLIBC_", "MALLOC_", "JEMALLOC_", "TCMALLOC_"),
     *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "BLIS_", "VECLIB_", "NUMEXPR_", "TBB_", "DNNL_", "ONEDNN_"),
     *("TF_", "TENSORFLOW_", "XLA_", "KERAS_", "ONNX", "ORT_", "OV_", "OPENVINO_", "INTEL_", "ONEAPI_", "SYCL_"),
@@ -29,4 +29,4 @@ def shown_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_shown(name: str) -> bool:
-    return (name in NAMES or name.startswith(PREFIXES)) and not _SECRET.search(name)
+    return (name in _NAMES or name.startswith(_PREFIXES)) and not _SECRET.search(name)

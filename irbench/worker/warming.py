@@ -82,9 +82,9 @@ class Warming:
             slower=0.0 if course is None else course.slower,
         )
 
-    def repeat_s(self) -> float:
-        """Return how long the warm-up of a later launch takes, in seconds."""
-        return max(self._least_s, self._seconds_of(calls_of_later_launches(self.record().steady_after or 0)))
+    def repeat_s(self, found: WarmUp) -> float:
+        """Return how long the warm-up of a later launch takes, in seconds, from what this one was."""
+        return max(self._least_s, self._seconds_of(calls_of_later_launches(found.steady_after or 0)))
 
     def _look(self, fewest: int, window: Window) -> Window:
         """Go on until as many calls as a look has were made and calls get no faster, or the time is over."""

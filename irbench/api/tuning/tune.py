@@ -176,6 +176,7 @@ class _Tuner:
         self._reporter = reporter
         self._watch = Stopwatch()
         self._cells = {cell.id: cell for cell in rows.planned.group.cells}
+        self._defaults = [cell.id for cell in rows.defaults]
 
     def tuned(self) -> Tuning:
         """Search, confirm, and return what was found."""
@@ -202,13 +203,11 @@ class _Tuner:
     def _schedule(self) -> SearchSchedule:
         rows, options = self._rows, self._options
         plan = ConfirmationPlan(self._cells, rows.references, confirmation_timing(rows.request.timing))
-        defaults = [cell.id for cell in rows.defaults]
-        return SearchSchedule(rows.space, plan, options.budget_s, options.run.seed, defaults)
+        return SearchSchedule(rows.space, plan, options.budget_s, options.run.seed, self._defaults)
 
     def _search(self, schedule: SearchSchedule) -> StoredRun:
         rows, options = self._rows, self._options
-        defaults = [cell.id for cell in rows.defaults]
-        kept = with_rows(rows.planned, {*rows.space.ids, *defaults})
+        kept = with_rows(rows.planned, {*rows.space.ids, *self._defaults})
         request = replace(
             rows.request,
             timing=with_asked(SEARCH, rows.request.timing),
@@ -221,7 +220,7 @@ class _Tuner:
         self._reporter.say(
             searching_text(len(rows.space.cells), batches, options.objective, limit_ms, options.budget_s)
         )
-        return self._measured(request, replace(kept, group=replace(kept.group, baseline=defaults[0])), schedule)
+        return self._measured(request, replace(kept, group=replace(kept.group, baseline=self._defaults[0])), schedule)
 
     def _confirm(self, finalists: Finalists, search: StoredRun) -> StoredRun:
         left_s = max(1.0, self._options.budget_s - self._watch.elapsed_s)
