@@ -227,6 +227,11 @@ class GroupResult:
         return 2 * (self.blocks_disturbed or 0) > self.blocks_measured
 
     @property
+    def is_busy(self) -> bool:
+        """Whether what it states is of a busy machine, also where it could not say in whose turns it was busy."""
+        return self.condition == "busy" or (self.lead is not None and self.lead.reason == "busy")
+
+    @property
     def unverified(self) -> bool:
         """Whether some speedup is of answers that nothing was held against."""
         return any(cell.speedup is not None and cell.speedup.verified is False for cell in self.cells)

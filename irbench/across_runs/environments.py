@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -114,22 +114,17 @@ def software_facts(document: RunDocument) -> dict[str, str]:
 def differences_between(base: Iterable[RunDocument], new: Iterable[RunDocument]) -> tuple[Difference, ...]:
     """Return every fact of their environments and plans in which two sides differ, those that block first."""
     before, after = tuple(base), tuple(new)
-    return (
-        *_different("machine", [machine_facts(run.environment) for run in before], _machines(after)),
-        *_different("software", list(map(software_facts, before)), list(map(software_facts, after))),
-        *_different("settings", list(map(_settings, before)), list(map(_settings, after))),
-        *_different("inputs", list(map(_inputs, before)), list(map(_inputs, after))),
+    return tuple(
+        found
+        for kind, facts in _FACTS.items()
+        for found in _different(kind, list(map(facts, before)), list(map(facts, after)))
     )
 
 
 def facts_digest(document: RunDocument) -> str:
     """Return a digest of all that :func:`differences_between` compares: equal where it would find nothing."""
-    facts = (machine_facts(document.environment), software_facts(document), _settings(document), _inputs(document))
+    facts = [of_kind(document) for of_kind in _FACTS.values()]
     return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()[: 2 * _DIGEST_DIGITS]
-
-
-def _machines(runs: Iterable[RunDocument]) -> list[dict[str, str]]:
-    return [machine_facts(run.environment) for run in runs]
 
 
 def _different(kind: DifferenceKind, base: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[Difference]:
@@ -159,3 +154,12 @@ def _texts(facts: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 def _family(release: object) -> str | None:
     found = re.match(r"\d+\.\d+", str(release)) if release else None
     return found[0] if found else None
+
+
+_FACTS: Mapping[DifferenceKind, Callable[[RunDocument], dict[str, str]]] = {
+    "machine": lambda document: machine_facts(document.environment),
+    "software": software_facts,
+    "settings": _settings,
+    "inputs": _inputs,
+}
+"""What two sides may differ in besides models; what blocks a comparison stands first."""

@@ -22,7 +22,7 @@ from irbench.across_runs.environments import Difference, differences_between, gr
 from irbench.across_runs.figures import FIGURES, ComparedFigure, Unit
 from irbench.across_runs.model_names import name_problems
 from irbench.across_runs.problems import Problem
-from irbench.across_runs.summaries import RowSummary, RunSummary, SummarisedRun
+from irbench.across_runs.summaries import RowSummary, SummarisedRun
 from irbench.errors import IrbenchError
 from irbench.stats.change_points import change_points
 from irbench.stats.two_samples import Shift
@@ -202,10 +202,14 @@ class _Asked:
     Attributes:
         conditions: Those that were asked for.
         since: Id of the run since which total changes are taken.
+        newest: Id of the newest run.
+        expected: The rows that this run was to measure.
     """
 
     conditions: Sequence[Condition]
     since: str
+    newest: str
+    expected: frozenset[CellKey]
 
 
 def history_of(
@@ -242,14 +246,15 @@ def history_of(
     here = {key: found for key, found in here.items() if found}
     names = key_names(here)
     others = Counter(found for found in machines.values() if found != chosen)
-    asked = _Asked(conditions, _since(model, ids, since_run))
-    newest = measured[ids[-1]].summary if ids else None
+    newest = ids[-1] if ids else ""
+    expected = frozenset(row.key for row in measured[newest].summary.rows) if ids else frozenset[CellKey]()
+    asked = _Asked(conditions, _since(model, ids, since_run), newest, expected)
     summaries = [run.summary for run in runs]
     return ModelHistory(
         model=model,
         machine=chosen,
         runs=tuple(ids),
-        rows=tuple(_row(names[key], key, found, asked, newest) for key, found in here.items()),
+        rows=tuple(_row(names[key], key, found, asked) for key, found in here.items()),
         other_machines=dict(others),
         problems=(
             *problems,
@@ -269,9 +274,9 @@ def _since(model: str, ids: Sequence[str], run: str | None) -> str:
     )
 
 
-def _row(name: str, key: CellKey, cells: Sequence[_Measured], asked: _Asked, newest: RunSummary | None) -> RowHistory:
+def _row(name: str, key: CellKey, cells: Sequence[_Measured], asked: _Asked) -> RowHistory:
     figures = _figures(cells, asked)
-    return RowHistory(name, key, figures, tuple(_unjudged(name, key, cells, figures, asked, newest)))
+    return RowHistory(name, key, figures, tuple(_unjudged(name, key, cells, figures, asked)))
 
 
 def _unjudged(
@@ -280,12 +285,11 @@ def _unjudged(
     cells: Sequence[_Measured],
     figures: Sequence[FigureHistory],
     asked: _Asked,
-    newest: RunSummary | None,
 ) -> Iterator[Unjudged]:
     """Yield the conditions that cannot be judged of the newest run; rows that it was not to measure have none."""
-    if newest is None or key not in {row.key for row in newest.rows}:
+    if key not in asked.expected:
         return
-    if cells[-1].run.run_id != newest.run_id:
+    if cells[-1].run.run_id != asked.newest:
         yield from (Unjudged(name, condition.text, "row-missing") for condition in asked.conditions)
         return
     known = {figure.figure for figure in figures}

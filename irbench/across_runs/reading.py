@@ -30,12 +30,12 @@ class CheckedRun:
     Attributes:
         folder: Where it lies.
         document: As stored.
-        records: Its launches, in the order in which they were taken; empty where only the document was read.
+        records: Its launches, in the order in which they were taken.
     """
 
     folder: Path
     document: RunDocument
-    records: tuple[LaunchRecord, ...] = ()
+    records: tuple[LaunchRecord, ...]
 
     @property
     def run_id(self) -> str:
@@ -71,13 +71,13 @@ def read_run(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]:
     return CheckedRun(folder, document, records), incomplete
 
 
-def read_document(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]:
-    """Return a run without its samples, whose files are compared with their checksums all the same."""
+def read_document(folder: Path) -> tuple[RunDocument | None, tuple[Problem, ...]]:
+    """Return the document of a run, whose files are compared with their checksums all the same."""
     document, unreadable = _document(folder)
     if document is None:
         return None, unreadable
     damaged = tuple(problem for name in sorted(document.launches) for problem in _changed(folder, name, document))
-    return (None, damaged) if damaged else (CheckedRun(folder, document), ())
+    return (None, damaged) if damaged else (document, ())
 
 
 def _document(folder: Path) -> tuple[RunDocument | None, tuple[Problem, ...]]:

@@ -252,12 +252,8 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def condition_of(table: GroupResult) -> Condition | None:
-    """Return what every claim of a table holds under; ``None`` where nothing restricts it.
-
-    Rows of a busy machine are claimed of it too where a table could not say in whose turns it was busy.
-    """
-    is_busy = table.lead is not None and table.lead.reason == "busy"
-    return "busy" if is_busy else table.condition
+    """Return what every claim of a table holds under; ``None`` where nothing restricts it."""
+    return "busy" if table.is_busy else table.condition
 
 
 def reservations_of(table: GroupResult, named: Iterable[str], launches: int | None) -> Reservations:

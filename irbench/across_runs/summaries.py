@@ -143,10 +143,10 @@ def read_summaries(
     problems: list[Problem] = []
     changed: dict[str, tuple[Stamp, RunSummary]] = {}
     for folder in missing:
-        run, found = read_document(root / folder)
+        document, found = read_document(root / folder)
         problems += found
-        if run is not None:
-            changed[folder] = (stamps[folder], summary_of(run.document))
+        if document is not None:
+            changed[folder] = (stamps[folder], summary_of(document))
     index.update(changed, _gone(root, index) if changed else ())
     read = {**known, **{folder: summary for folder, (_, summary) in changed.items()}}
     runs = [SummarisedRun(root / folder, summary) for folder, summary in read.items()]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irbench.api import values
 from irbench.api.options import read_keywords
 from irbench.errors import ExitCode, IrbenchError
-from irbench.render.formats.columns import RowSource
-from irbench.render.formats.exported_run import Export, ExportedRun, RowsOfRuns, read_run
+from irbench.render.formats.exported_run import Export, ExportedRun, read_run
 from irbench.render.formats.registry import FORMATS, ExportFormat, format_called, format_for
-from irbench.render.formats.row_table import check_columns, row_values
+from irbench.render.formats.row_table import check_columns
 from irbench.store.files import explained
 from irbench.store.listing import find_run
 from irbench.system.files import replacing
@@ -163,9 +162,9 @@ def rows_left_out(form: ExportFormat, export: Export) -> tuple[str, ...]:
     """Return the labels of the rows that have no figures, and therefore no place in the file."""
     if not form.needs:
         return ()
-    return tuple(source.label for source in RowsOfRuns(export.runs) if not _has_place(form, source))
-
-
-def _has_place(form: ExportFormat, source: RowSource) -> bool:
-    found = row_values(source)
-    return found["state"] == "ok" and any(found.get(column) is not None for column in form.needs)
+    records = replace(export, columns=("label", "state", *form.needs)).table.records()
+    return tuple(
+        record["label"]
+        for record in records
+        if record["state"] != "ok" or all(record[column] is None for column in form.needs)
+    )

@@ -53,13 +53,17 @@ def environments_obstacle(environments: Sequence[Mapping[str, Any]]) -> Obstacle
 
 def _paths(stored: RunOptions) -> Iterator[str]:
     """Yield the options of a plan that name a file or a folder: by their keys, and by their values."""
-    options = [(backend, key, text) for backend, found in stored.set.items() for key, text in found.items()]
-    options += [
-        (backend, key, text) for backend, found in stored.vary.items() for key, texts in found.items() for text in texts
-    ]
-    for backend, key, text in options:
+    for backend, key, text in _options(stored):
         if text and (key in _path_options(backend) or os.sep in text):
             yield f"{backend}.{key}={text}"
+
+
+def _options(stored: RunOptions) -> Iterator[tuple[str, str, str]]:
+    """Yield each option of a backend: whose, its key and its value."""
+    for backend, found in stored.set.items():
+        yield from ((backend, key, text) for key, text in found.items())
+    for backend, varied in stored.vary.items():
+        yield from ((backend, key, text) for key, texts in varied.items() for text in texts)
 
 
 def _path_options(backend: str) -> tuple[str, ...]:
@@ -75,9 +79,7 @@ def refuse_stored_folders(stored: RunOptions) -> None:
     Raises:
         IrbenchError: An option of a backend is the path of a folder or file.
     """
-    settings = (text for options in stored.set.values() for text in options.values())
-    varied = (text for options in stored.vary.values() for texts in options.values() for text in texts)
-    named = next((text for text in (*settings, *varied) if Path(text).is_absolute()), None)
+    named = next((text for _, _, text in _options(stored) if Path(text).is_absolute()), None)
     if named is not None and is_confinement_asked_for():
         raise IrbenchError(
             f"The stored plan names {named}, and IRBENCH_CONFINE is set: who stored it is not to choose what a model "

@@ -46,17 +46,11 @@ class SelfComparison:
             return "interrupted"
         if found is None:
             return "mismatch" if any(cell.state == "mismatch" for cell in self.table.cells) else "broken"
-        if self._is_busy and found.verdict != "preview":
+        if self.table.is_busy and found.verdict != "preview":
             return "busy"
         if found.verdict == "same":
             return "passed"
         return "failed" if found.verdict in ("faster", "slower") else "undecided"
-
-    @property
-    def _is_busy(self) -> bool:
-        """Whether most blocks were disturbed, so that the two speak of the load rather than of the machine."""
-        lead = self.table.lead
-        return self.table.condition == "busy" or (lead is not None and lead.reason == "busy")
 
     @property
     def smallest_difference(self) -> float | None:

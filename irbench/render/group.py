@@ -105,9 +105,7 @@ class GroupView:
     @property
     def _shown_warnings(self) -> tuple[Warn, ...]:
         """The warnings that say more than the line above the table."""
-        lead = self._result.lead
-        is_said = lead is not None and (lead.reason == "busy" or lead.condition == "busy")
-        said = _SAID_BY_BUSY if is_said else ()
+        said = _SAID_BY_BUSY if self._result.lead is not None and self._result.is_busy else ()
         return tuple(warning for warning in self._result.warnings if warning.code not in said)
 
     @property

@@ -50,7 +50,7 @@ def _is_preview(table: GroupResult, launches: int | None, fewest: int) -> bool:
 def _row(row: CellResult, table: GroupResult, fewest: int) -> CellResult:
     changed: dict[str, Any] = {}
     if row.speedup is not None:
-        changed["speedup"] = _with_confidence(_speedup(row.speedup))
+        changed["speedup"] = _speedup(row.speedup)
     if _is_preview(table, row.launches_measured, fewest):
         changed |= {name: _as_range(spans, row.launches_measured) for name, spans in _spans(row)}
     return _with(row, **changed)
@@ -62,7 +62,7 @@ def _spans(row: CellResult) -> Iterator[tuple[str, Spans]]:
 
 
 def _speedup(speedup: Speedup) -> Speedup:
-    return _as_range(speedup, speedup.launches) if speedup.verdict == "preview" else speedup
+    return _with_confidence(_as_range(speedup, speedup.launches) if speedup.verdict == "preview" else speedup)
 
 
 def _with_confidence(speedup: Speedup) -> Speedup:
@@ -89,7 +89,7 @@ def _cold_table(table: ColdTable) -> ColdTable:
 def _cold_row(row: ColdRow) -> ColdRow:
     changed: dict[str, Any] = {}
     if row.speedup is not None:
-        changed["speedup"] = _with_confidence(_speedup(row.speedup))
+        changed["speedup"] = _speedup(row.speedup)
     if row.ready_ms is not None and row.ready_confidence is None:
         changed["ready_ms"] = _as_range(row.ready_ms, len(row.launches))
     return _with(row, **changed)

@@ -24,8 +24,7 @@ def load_document(folder: Path) -> RunDocument:
     Raises:
         IrbenchError: It is damaged, of a newer format, larger than any, or no regular file: a link is none.
     """
-    document, _again = load_to_read_again(folder)
-    return document
+    return decode_document(_document_bytes(folder), str(folder / RUN_FILE))
 
 
 def load_to_read_again(folder: Path) -> tuple[RunDocument, Callable[[], RunDocument]]:

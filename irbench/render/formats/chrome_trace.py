@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from irbench.cold_row import COLD_PHASES, ColdRow, ColdTable
@@ -18,6 +19,7 @@ from irbench.result import RunDocument
 from irbench.soak_row import SoakTable
 from irbench.stats.observed import sort_blocks
 from irbench.stats.rederive import planned_timing
+from irbench.store.reading import read_launches
 
 __all__ = ["as_chrome_trace"]
 
@@ -44,7 +46,7 @@ class _Process:
 def as_chrome_trace(export: Export) -> Iterator[str]:
     """Yield a trace event on each line; a row that was not measured is a thread without spans."""
     origin = {
-        "runs": [run.document.run_id for run in export.runs],
+        "runs": [run.run_id for run in export.runs],
         "positions": "durations are measured, positions of launches, blocks and rounds are reconstructed",
     }
     yield f'{{"displayTimeUnit":"ms","otherData":{_text(origin)},"traceEvents":[\n'
@@ -68,9 +70,10 @@ def _events(export: Export) -> Iterator[dict[str, Any]]:
 
 
 def _processes(run: ExportedRun) -> Iterator[_Process]:
-    document, rows = run.document, _rows_of_tables(run.document)
+    document = run.document
+    rows = _rows_of_tables(document)
     if document.groups:
-        yield from _launches(run, rows)
+        yield from _launches(document, run.folder, rows)
     for number, table in enumerate(document.cold_starts):
         yield from _cold_rounds(table, _table_name(document, number), rows[number])
     for number, soak in enumerate(document.soaks):
@@ -94,17 +97,17 @@ def _table_name(document: RunDocument, number: int) -> str:
     return f"run {document.run_id}, table {number}, {document.tables[number].model}"
 
 
-def _launches(run: ExportedRun, rows: Sequence[Mapping[str, str]]) -> Iterator[_Process]:
+def _launches(document: RunDocument, folder: Path, rows: Sequence[Mapping[str, str]]) -> Iterator[_Process]:
     """Yield a process for each launch, and one for each table that has none: its rows failed before."""
-    timing, empty = planned_timing(run.document.plan), set(range(len(rows)))
-    for record in run.launches():
+    timing, empty = planned_timing(document.plan), set(range(len(rows)))
+    for record in read_launches(folder, document):
         empty.discard(record.group)
-        asked = {row.id: row.requested for row in run.document.groups[record.group].cells}
+        asked = {row.id: row.requested for row in document.groups[record.group].cells}
         in_flight = {row: requested.streams * requested.instances for row, requested in asked.items()}
         spans = tuple(launch_spans(record, sort_blocks(record, timing), in_flight))
-        name = f"{_table_name(run.document, record.group)}, launch {record.launch}"
+        name = f"{_table_name(document, record.group)}, launch {record.launch}"
         yield _Process(name, spans, rows[record.group])
-    yield from (_Process(_table_name(run.document, number), (), rows[number]) for number in sorted(empty))
+    yield from (_Process(_table_name(document, number), (), rows[number]) for number in sorted(empty))
 
 
 def _cold_rounds(table: ColdTable, name: str, rows: Mapping[str, str]) -> Iterator[_Process]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.record import LaunchRecord
 from irbench.render.formats.columns import Kind, RowSource
 from irbench.render.formats.row_table import RowTable, kinds_of, row_sources, table_of
 from irbench.result import RunDocument
@@ -45,14 +44,6 @@ class ExportedRun:
         """All that is known of it; raises as :func:`irbench.store.reading.load_document` does."""
         return self.load()
 
-    def launches(self) -> Iterator[LaunchRecord]:
-        """Yield its raw samples, a launch after the other.
-
-        Raises:
-            IrbenchError: A file is missing, changed or damaged.
-        """
-        return read_launches(self.folder, self.document)
-
 
 @dataclass(frozen=True)
 class Export:
@@ -70,11 +61,11 @@ class Export:
     def table(self) -> RowTable:
         """All rows with the columns that were chosen, read run by run; raises as :func:`row_table`."""
         kinds: tuple[Kind, ...] = tuple(dict.fromkeys(kind for run in self.runs for kind in run.kinds))
-        return table_of(RowsOfRuns(self.runs), self.columns, kinds)
+        return table_of(_RowsOfRuns(self.runs), self.columns, kinds)
 
 
 @dataclass(frozen=True)
-class RowsOfRuns:
+class _RowsOfRuns:
     """The rows of runs, of which one document is held at a time."""
 
     runs: tuple[ExportedRun, ...]

@@ -15,7 +15,7 @@ from irbench.plain_text import plain_lines
 from irbench.render.formats.columns import COLUMNS, ExportColumn
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.meanings import MEANINGS
-from irbench.render.formats.row_table import RowTable, row_table
+from irbench.render.formats.row_table import RowTable
 
 __all__ = ["as_openmetrics"]
 
@@ -72,7 +72,7 @@ class _Row:
 
 def as_openmetrics(export: Export) -> Iterator[str]:
     """Yield the metrics of all rows, at the moment of their run; a row without figures has its description only."""
-    table = row_table([run.document for run in export.runs])
+    table = export.table
     rows = [_row(record) for record in table.records()]
     yield from _descriptions(table, rows)
     for column in table.columns:

@@ -17,6 +17,7 @@ from irbench.render.json_text import json_line
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
 from irbench.stats.rounds import round_statistic_ns
+from irbench.store.reading import read_launches
 
 __all__ = ["as_pyperf", "benchmarks"]
 
@@ -56,7 +57,7 @@ def as_pyperf(export: Export) -> Iterator[str]:
 
 def benchmarks(export: Export) -> Iterator[dict[str, Any]]:
     """Yield the benchmark of each row that has values."""
-    of_rows = {run.document.run_id: _runs_of_rows(run) for run in export.runs}
+    of_rows = {run.run_id: _runs_of_rows(run) for run in export.runs}
     for name, source in named_rows([run.document for run in export.runs]):
         runs = of_rows[source.document.run_id].get((source.table_number, source.row.id), [])
         runs = runs if source.kind == "speed" else list(_derived_runs(source))
@@ -74,12 +75,13 @@ def _metadata(source: RowSource) -> Mapping[str, Any]:
 def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
     """Return the runs of each row whose speed was measured, by its table's number and its id."""
     found: dict[tuple[int, str], list[PyperfRun]] = {}
-    if not run.document.groups:
+    document = run.document
+    if not document.groups:
         return found
-    timing = planned_timing(run.document.plan)
-    for record in run.launches():
+    timing = planned_timing(document.plan)
+    for record in read_launches(run.folder, document):
         blocks = sort_blocks(record, timing)
-        sync = {row.id for row in run.document.groups[record.group].cells if row.mode == "sync"}
+        sync = {row.id for row in document.groups[record.group].cells if row.mode == "sync"}
         for cell in record.cells:
             value_s = partial(_value_s, cell, by_completion=cell.cell not in sync)
             values_s = [value_s(round_) for round_ in cell.rounds if round_.block in blocks.counted]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from irbench.cold_row import cold_names
@@ -103,8 +105,14 @@ def kinds_of(document: RunDocument) -> tuple[Kind, ...]:
 
 def row_values(source: RowSource) -> dict[str, Any]:
     """Return the value of every column that a row's kind has, with numbers that every format can hold."""
-    columns = COLUMNS_OF_KIND[source.kind]
-    return dict.fromkeys(column.name for column in columns) | RowReader(columns, plain_value).read(source)
+    blank = dict.fromkeys(column.name for column in COLUMNS_OF_KIND[source.kind])
+    return blank | copy(_reader(source.kind)).read(source)
+
+
+@cache
+def _reader(kind: Kind) -> RowReader:
+    """Return what reads all columns of a kind; a copy of it reads a row, so that none is held."""
+    return RowReader(COLUMNS_OF_KIND[kind], plain_value)
 
 
 def check_columns(names: Sequence[str]) -> None:

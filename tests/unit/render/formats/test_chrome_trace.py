@@ -21,6 +21,7 @@ from irbench.record import LaunchRecord, PacedRun, Sustained
 from irbench.render.formats.trace_positions import BLOCKS, Span, Track, lanes_of, launch_spans
 from irbench.stats.observed import sort_blocks
 from irbench.stats.rederive import planned_timing
+from irbench.store.reading import read_launches
 
 
 def trace(*runs: Any) -> list[dict[str, Any]]:
@@ -51,7 +52,7 @@ def test_every_call_is_a_span_as_long_as_its_latency(tmp_path: Path):
     calls = [event for event in trace(run) if event.get("cat") == "call"]
     latencies = sorted(
         latency / 1000
-        for record in run.launches()
+        for record in read_launches(run.folder, run.document)
         for cell in record.cells
         for round_ in cell.rounds
         for latency in round_.latency_ns.tolist()
