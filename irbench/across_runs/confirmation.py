@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from irbench.across_runs.changes import Change, change_between, verdict_of
 from irbench.across_runs.comparison import ComparedRow, RunComparison
-from irbench.across_runs.conditions import Condition, checked_condition
+from irbench.across_runs.conditions import Condition, Unjudged, checked_condition
 from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
 from irbench.across_runs.measured_cells import MeasuredCell
 from irbench.stats.compare import launch_ratios
@@ -25,6 +25,7 @@ __all__ = [
     "confirmed_row",
     "has_regressed",
     "judge",
+    "unjudged_of",
 ]
 
 ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-possible"]
@@ -86,6 +87,22 @@ def has_regressed(found: RunComparison, confirmation: Confirmation | None) -> bo
     if confirmation is None or confirmation.outcome == "not-possible":
         return bool(found.regressions)
     return confirmation.outcome == "confirmed"
+
+
+def unjudged_of(found: RunComparison, confirmation: Confirmation | None) -> tuple[Unjudged, ...]:
+    """Return the conditions that could not be judged, as a second measurement left them where there is one."""
+    if confirmation is None or confirmation.outcome == "not-possible":
+        return found.unjudged
+    measured_once = (item for item in found.unjudged if item.reason not in ("base-load", "new-load"))
+    if confirmation.outcome != "undecided":
+        return tuple(measured_once)
+    open_ = (
+        Unjudged(row.name, checked.condition, "not-repeated", checked.change)
+        for row in found.suspects
+        for checked in row.conditions
+        if checked.outcome == "met"
+    )
+    return (*measured_once, *open_)
 
 
 def judge(rows: Iterable[ComparedRow]) -> ConfirmationOutcome:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from irbench.across_runs.comparison import ComparedRow, RunComparison, compare_sides
 from irbench.across_runs.conditions import Condition, Unjudged, read_condition, slower_than
-from irbench.across_runs.confirmation import Confirmation, has_regressed
+from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
 from irbench.across_runs.sides import Side, read_side
 from irbench.api import values
 from irbench.api.display import Displayable
@@ -97,18 +97,7 @@ class ComparedRuns(Displayable):
     @property
     def unjudged(self) -> tuple[Unjudged, ...]:
         """The conditions that could not be judged: too little was measured, or not the right thing."""
-        if self.confirmation is None or self.confirmation.outcome == "not-possible":
-            return self.comparison.unjudged
-        measured_once = (item for item in self.comparison.unjudged if item.reason not in ("base-load", "new-load"))
-        if self.confirmation.outcome != "undecided":
-            return tuple(measured_once)
-        open_ = (
-            Unjudged(row.name, checked.condition, "not-repeated", checked.change)
-            for row in self.comparison.suspects
-            for checked in row.conditions
-            if checked.outcome == "met"
-        )
-        return (*measured_once, *open_)
+        return unjudged_of(self.comparison, self.confirmation)
 
     def exit_code(self, *, strict: bool = False) -> ExitCode:
         """Return what ``irbench compare`` exits with; ``strict`` has a code for what is undecided."""
@@ -134,7 +123,7 @@ class ComparedRuns(Displayable):
                 "unjudged": self.unjudged,
             }
             return json_text(whole)
-        return comparison_markdown(self.comparison, self.confirmation, self.unjudged) if form == "md" else str(self)
+        return comparison_markdown(self.comparison, self.confirmation) if form == "md" else str(self)
 
     def __repr__(self) -> str:
         """Return what was compared and whether something regressed."""
@@ -147,7 +136,7 @@ class ComparedRuns(Displayable):
         """Return the table as ``irbench compare`` prints it; called by rich."""
         from irbench.render.run_comparison import comparison_view
 
-        return comparison_view(self.comparison, self.confirmation, self.unjudged)
+        return comparison_view(self.comparison, self.confirmation)
 
 
 def compare(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irbench.row_figures import Ends
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at
 
@@ -29,6 +30,11 @@ class Estimate:
     low: float
     high: float
     confidence: float | None = None
+
+    @property
+    def ends(self) -> Ends | None:
+        """The interval or range; ``None`` where both ends are the same, as after a single launch."""
+        return None if self.low == self.high else Ends(self.low, self.high, is_range=self.confidence is None)
 
     @property
     def half_width(self) -> float:

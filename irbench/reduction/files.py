@@ -14,11 +14,12 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["EXPECTED_FILE", "INPUTS_FILE", "MODEL_FILE", "save_model", "size_of_weights", "write_arrays"]
+__all__ = ["EXPECTED_FILE", "INPUTS_FILE", "MODEL_FILE", "REPORT_FILE", "save_model", "size_of_weights", "write_arrays"]
 
 MODEL_FILE = "reduced.onnx"
 INPUTS_FILE = "inputs.npz"
 EXPECTED_FILE = "expected.npz"
+REPORT_FILE = "report.md"
 """What the reference answers; not written where an output is of a type that NumPy cannot store."""
 _LARGEST_MESSAGE_BYTES = 2**31 - 2**20
 """What one protobuf message holds at most, with room for the graph's structure."""

@@ -84,15 +84,15 @@ _REACHES = "not met, but cannot be ruled out: the interval reaches beyond the li
 
 _BUSY = f"the machine was busy on {{side}}, which may hide the change; {FEWEST_RUNS} runs on both sides decide"
 _LOAD = f"met, but the machine was busy on {{side}}, which may be the reason; {FEWEST_RUNS} runs on both sides decide"
-UNJUDGED_TEXTS: Mapping[UnjudgedReason, Callable[[Unjudged], str]] = {
-    "too-few": lambda found: "" if found.change is None else _WITHOUT_INTERVAL[found.change.counted],
-    "no-figure": lambda _found: "not measured on both sides",
-    "base-busy": lambda _found: _BUSY.format(side="the older side"),
-    "new-busy": lambda _found: _BUSY.format(side="the newer side"),
-    "base-load": lambda _found: _LOAD.format(side="the older side"),
-    "new-load": lambda _found: _LOAD.format(side="the newer side"),
-    "row-missing": lambda _found: "no figures on the newer side",
-    "not-repeated": lambda _found: "met, but undecided when measured again",
+UNJUDGED_TEXTS: Mapping[UnjudgedReason, Callable[[Change | None], str]] = {
+    "too-few": lambda change: "" if change is None else _WITHOUT_INTERVAL[change.counted],
+    "no-figure": lambda _change: "not measured on both sides",
+    "base-busy": lambda _change: _BUSY.format(side="the older side"),
+    "new-busy": lambda _change: _BUSY.format(side="the newer side"),
+    "base-load": lambda _change: _LOAD.format(side="the older side"),
+    "new-load": lambda _change: _LOAD.format(side="the newer side"),
+    "row-missing": lambda _change: "no figures on the newer side",
+    "not-repeated": lambda _change: "met, but undecided when measured again",
 }
 """Why a condition could not be judged."""
 
@@ -144,7 +144,7 @@ def checked_text(name: str, checked: CheckedCondition) -> str:
 def _outcome(checked: CheckedCondition) -> str:
     """Return whether a condition is met, and what it takes to decide where that is open."""
     if checked.unjudged is not None:
-        reason = UNJUDGED_TEXTS[checked.unjudged](Unjudged("", checked.condition, checked.unjudged, checked.change))
+        reason = UNJUDGED_TEXTS[checked.unjudged](checked.change)
         return reason if checked.unjudged == "no-figure" else f"not judged: {reason}"
     return _REACHES if checked.outcome == "not-met" and not checked.excluded else CONDITION_TEXTS[checked.outcome]
 
@@ -158,7 +158,7 @@ def unjudged_text(unjudged: Iterable[Unjudged], *, regressed: bool) -> str:
     """
     conditions: dict[tuple[str, str], list[str]] = {}
     for item in unjudged:
-        conditions.setdefault((UNJUDGED_TEXTS[item.reason](item), item.row), []).append(item.condition)
+        conditions.setdefault((UNJUDGED_TEXTS[item.reason](item.change), item.row), []).append(item.condition)
     rows: dict[tuple[str, str], list[str]] = {}
     for (reason, row), found in conditions.items():
         rows.setdefault((reason, listing(found)), []).append(row)

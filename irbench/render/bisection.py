@@ -9,10 +9,9 @@ from irbench.bisection.report import BisectReport, Comparison, Conclusion, Crite
 from irbench.render.figures import (
     NOT_MEASURED,
     are_ranges,
+    as_fast_text,
     ends_heading,
     error_size,
-    range_note,
-    ratio_with_ends,
     speedup_cell,
 )
 from irbench.render.quantities import plural
@@ -101,8 +100,7 @@ def _shown(comparison: Comparison) -> str:
     """Return how a version compares: its speedup, its error, or why there is neither."""
     version, baseline = comparison.version, comparison.baseline
     if comparison.speedup is not None:
-        value, ends = ratio_with_ends(comparison.speedup.value, comparison.speedup.ends)
-        return f"{version} is {value}x as fast as {baseline}{ends}{range_note(comparison.speedup)}"
+        return as_fast_text(version, baseline, comparison.speedup)
     if comparison.failure is not None:
         return f"{version} compared with {baseline}: {comparison.failure.message.rstrip('.')}"
     if comparison.output_error is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE
 from irbench.reduction.report import ReducedGraph, ReductionReport, TensorFacts
 from irbench.render.markdown import bullets, code_block, heading, markdown_text
 from irbench.render.quantities import plural
@@ -32,8 +33,8 @@ def _parts(report: ReductionReport) -> Iterator[str]:
     yield from map(markdown_text, doubts_text(report))
     if report.reduced is not None:
         yield "## How to repeat it"
-        expected = " `expected.npz` has what the reference answers." if report.reduced.has_expected else ""
-        yield f"In the folder of `reduced.onnx` and `inputs.npz`, with irbench (`pip install irbench`):{expected}"
+        expected = f" `{EXPECTED_FILE}` has what the reference answers." if report.reduced.has_expected else ""
+        yield f"In the folder of `{MODEL_FILE}` and `{INPUTS_FILE}`, with irbench (`pip install irbench`):{expected}"
         yield code_block(shlex.join(report.repeat), "sh")
         yield from _without_irbench(report.code)
         yield from _graph(report, report.reduced)

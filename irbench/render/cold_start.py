@@ -8,7 +8,7 @@ from typing import Any
 from irbench.cold_row import CacheState, ColdRow, ColdStop, ColdTable, cold_names
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, ends_text, significant, speedup_cell
-from irbench.render.footer import failure_text
+from irbench.render.footer import STOPPED_TEXTS, failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import plural
@@ -28,7 +28,7 @@ COLD_STOP_TEXTS: Mapping[ColdStop, str] = {
     "budget": "the budget has no time for another round",
     "interrupt": "interrupted",
     "failures": "all backends failed",
-    "unfinished": "unfinished: still being measured, or the run was killed",
+    "unfinished": STOPPED_TEXTS["unfinished"],
 }
 """Why a table's measurement ended."""
 

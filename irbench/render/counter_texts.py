@@ -8,6 +8,7 @@ from irbench.counter_row import CountedLaunch, CounterStop
 from irbench.counters import GROUPS, Obstacle, ObstacleCode, TopdownMethod, kind_and_share
 from irbench.notices import Facts
 from irbench.render.figures import NOT_MEASURED, significant
+from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.quantities import listing, plural
 
 __all__ = [
@@ -26,10 +27,10 @@ __all__ = [
 
 COUNTER_STOP_TEXTS: Mapping[CounterStop, str] = {
     "launches": "all launches made",
-    "budget": "the budget has no time for another launch",
+    "budget": STOPPED_TEXTS["budget"],
     "interrupt": "interrupted",
     "failures": "no row could be counted",
-    "unfinished": "unfinished: still being measured, or the run was killed",
+    "unfinished": STOPPED_TEXTS["unfinished"],
 }
 """Why counting ended."""
 

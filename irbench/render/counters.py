@@ -109,15 +109,10 @@ def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:
 def _lines(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
     counted = [row for row in table.rows if row.figures]
     figures = dict.fromkeys(figure.name for row in counted for figure in row.figures)
-    marks_ranges = not _has_ranges_alone(table)
+    marks_ranges = not are_ranges(_of_inferences(table))
     for name in sorted(figures, key=lambda name: name not in table.events):  # shares and ratios below the counts
         for place, row in enumerate(counted):
             yield Row(("" if place else figure_text(name), names[row.id], *_cells(row, name, marks_ranges)))
-
-
-def _has_ranges_alone(table: CounterTable) -> bool:
-    """Whether no figure of an inference has an interval, so that the column says what the brackets are."""
-    return are_ranges(_of_inferences(table))
 
 
 def _of_inferences(table: CounterTable) -> list[CounterFigure]:

@@ -17,6 +17,7 @@ __all__ = [
     "NOT_MEASURED",
     "RANGE",
     "are_ranges",
+    "as_fast_text",
     "ends_heading",
     "ends_text",
     "error_size",
@@ -113,6 +114,12 @@ def ratio_with_ends(value: float, ends: Ends | None, *, marks_ranges: bool = Fal
         return ratio(value, value, value)[0], ""
     shown, low, high = ratio(value, ends.low, ends.high)
     return shown, ends_text(ends, {ends.low: low, ends.high: high}.__getitem__, marks_ranges=marks_ranges)
+
+
+def as_fast_text(name: str, other: str, speedup: Speedup) -> str:
+    """Return ``tf is 1.31x as fast as ort [1.29, 1.33]``."""
+    value, ends = ratio_with_ends(speedup.value, speedup.ends)
+    return f"{name} is {value}x as fast as {other}{ends}{range_note(speedup)}"
 
 
 def range_note(speedup: Speedup) -> str:

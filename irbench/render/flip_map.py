@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, ratio_with_ends
+from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading
 from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.tuning_recommendation import gain_text
 from irbench.spec import Timing
 from irbench.tuning.flip_map import nearest_flip
-from irbench.tuning.report import Condition, Flip, FlipOutcome, Gain, NotMeasured, Side, Unable
+from irbench.tuning.report import Condition, Flip, FlipOutcome, NotMeasured, Side, Unable
 
 __all__ = [
     "NOT_MEASURED_TEXTS",
@@ -103,11 +104,11 @@ def _by(flip: Flip) -> str:
     """Return by how much the rival wins, where that was measured."""
     if flip.gain is None or flip.unable:
         return ""
-    return f": {_ratio(flip.gain.inverse, marks_ranges=True)}"
+    return f": {gain_text(flip.gain.inverse, marks_ranges=True)}"
 
 
 def _row(flip: Flip, *, marks_ranges: bool) -> Row:
-    compared = NOT_MEASURED if flip.gain is None else _ratio(flip.gain, marks_ranges=marks_ranges)
+    compared = NOT_MEASURED if flip.gain is None else gain_text(flip.gain, marks_ranges=marks_ranges)
     style = "bold" if flip.outcome == "flipped" else ""
     return Row(
         (condition_text(flip.condition), flip.setting.label, flip.rival.label, compared, _outcome(flip)), style=style
@@ -134,8 +135,3 @@ def _name(flip: Flip, side: Side) -> str:
     """Return the backend of a setting, or its label where both have the same backend."""
     chosen = flip.setting if side == "setting" else flip.rival
     return chosen.label if flip.setting.backend == flip.rival.backend else chosen.backend
-
-
-def _ratio(gain: Gain, *, marks_ranges: bool) -> str:
-    value, ends = ratio_with_ends(gain.value, gain.ends, marks_ranges=marks_ranges)
-    return f"{value}x{ends}{' preview' if gain.is_preview else ''}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from irbench.plain_text import plain
-from irbench.render.line_wrapping import cell_count, wrap
+from irbench.render.line_wrapping import cell_count, filled, wrap
 
 __all__ = ["fold", "is_prose", "parts_of", "pieces_of"]
 
@@ -46,39 +47,16 @@ def fold(text: str, width: int, *, folds_at: str = " ", breaks_at: str = "") -> 
         folds_at: A space, or what stands between parts that belong on one line.
         breaks_at: What parts are broken behind that are longer than a line, as far as that suffices; may be empty.
     """
-    if not folds_at.strip() and not breaks_at:
-        return _filled(plain(text), width)
-    lines: list[str] = []
-    gap = " " if folds_at.endswith(" ") else ""
-    for part in parts_of(plain(text), folds_at):
-        if lines and cell_count(f"{lines[-1]}{gap}{part}") <= width:
-            lines[-1] += f"{gap}{part}"
-        else:
-            lines += _broken(part, width, breaks_at)
-    return lines or [""]
-
-
-def _filled(text: str, width: int) -> list[str]:
-    """Return lines with as many pieces as fit; words of what is longer than a line."""
-    pieces = pieces_of(text)
-    if cell_count(text) <= width or any(cell_count(piece) > width for piece in pieces):
+    text = plain(text)
+    parts = parts_of(text, folds_at)
+    is_plain = not folds_at.strip() and not breaks_at
+    if is_plain and (cell_count(text) <= width or any(cell_count(part) > width for part in parts)):
         return wrap(text, width)
-    lines = pieces[:1]
-    for piece in pieces[1:]:
-        if cell_count(f"{lines[-1]} {piece}") <= width:
-            lines[-1] += f" {piece}"
-        else:
-            lines.append(piece)
-    return lines
+    gap = " " if folds_at.endswith(" ") else ""
+    return filled(parts, width, partial(_broken, behind=breaks_at), gap) or [""]
 
 
 def _broken(part: str, width: int, behind: str) -> list[str]:
     if not behind or cell_count(part) <= width:
         return wrap(part, width)
-    lines: list[str] = []
-    for piece in re.split(f"(?<={re.escape(behind)})", part):
-        if lines and cell_count(lines[-1] + piece) <= width:
-            lines[-1] += piece
-        else:
-            lines += wrap(piece, width)
-    return lines
+    return filled(re.split(f"(?<={re.escape(behind)})", part), width, wrap)

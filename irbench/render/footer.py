@@ -74,8 +74,8 @@ def not_applicable(result: GroupResult, context: Context) -> Iterator[str]:
         if cell.state == "not-applicable" and cell.failure is not None:
             rows.setdefault(cell.failure, []).append(context.name(cell.id))
     for failure, labels in rows.items():
-        hint = f" {remedy(failure)}" if remedy(failure) else ""
-        yield f"not applicable: {', '.join(labels)}: {failure.message}.{hint}"
+        helps = remedy(failure)
+        yield f"not applicable: {', '.join(labels)}: {failure.message}.{f' {helps}' if helps else ''}"
 
 
 def _marked(result: GroupResult, context: Context) -> dict[str, list[str]]:
@@ -117,7 +117,7 @@ def is_long(cell: CellResult) -> bool:
 
 
 def _shortened(failure: Failure) -> Failure:
-    hint = None if failure.hint is None else shorten(failure.hint, "", _LONGEST_HINT)
+    hint = None if failure.hint is None else shorten(failure.hint, _LONGEST_HINT)
     return replace(failure, message=shorten_middle(failure.message, _LONGEST_MESSAGE, _LONGEST_HEAD), hint=hint)
 
 

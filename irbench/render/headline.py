@@ -113,8 +113,11 @@ def _condition(result: GroupResult) -> tuple[str, str]:
     """Return where it holds, and what that leaves open; two empty texts where there is no condition."""
     if result.condition is None:
         return "", ""
-    share = f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')} were disturbed"
-    return " on this busy machine", f"; {share}, so a quiet machine may differ"
+    return " on this busy machine", f"; {_disturbed(result)}, so a quiet machine may differ"
+
+
+def _disturbed(result: GroupResult) -> str:
+    return f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')} were disturbed"
 
 
 def _unevenly_busy(uneven: UnevenLoad, names: Mapping[str, str]) -> str:
@@ -128,9 +131,8 @@ def _unevenly_busy(uneven: UnevenLoad, names: Mapping[str, str]) -> str:
 
 def _too_busy(result: GroupResult, context: Context) -> str:
     processors = ", use idle processors with --cpus" if context.has_idle_processors else ""
-    share = f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')} were disturbed"
     remedy = f"Close other programs (top lists them){processors}, and repeat the run"
-    return f"the machine was too busy, {share}{_verdicts_of_busy(result)}. {remedy}"
+    return f"the machine was too busy, {_disturbed(result)}{_verdicts_of_busy(result)}. {remedy}"
 
 
 def _verdicts_of_busy(result: GroupResult) -> str:

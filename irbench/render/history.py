@@ -102,13 +102,17 @@ def _rows(cell: RowHistory) -> Iterator[Row]:
 def _change(change: LevelChange, unit: Unit) -> str:
     """Return ``37.05 → 44.55: +20.2 % since 01KAJ3WQ, confirmed``: from level to level, not from first to last."""
     state = "confirmed" if change.confirmed else "to be confirmed"
-    before, after, by = change_and_figures(change.before, change.after, unit, relative=change.relative is not None)
+    before, after, by = _figures(change, unit)
     return f"{before.partition(' ')[0]} → {after.partition(' ')[0]}: {by} since {change.run}, {state}"
+
+
+def _figures(change: LevelChange, unit: Unit) -> tuple[str, str, str]:
+    return change_and_figures(change.before, change.after, unit, relative=change.relative is not None)
 
 
 def _levels(change: LevelChange, unit: Unit) -> str:
     """Return the levels before and after and the change that follows from them."""
-    before, after, by = change_and_figures(change.before, change.after, unit, relative=change.relative is not None)
+    before, after, by = _figures(change, unit)
     return f"{before} → {after}, {by}"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 
 from rich.cells import cell_len, chop_cells
 
 from irbench.plain_text import plain
 
-__all__ = ["cell_count", "shorten", "shorten_middle", "wrap", "wrap_message"]
+__all__ = ["cell_count", "filled", "shorten", "shorten_middle", "wrap", "wrap_message"]
 
 _TO_BE_TYPED = re.compile(r"(.*?: )((?:[A-Z_]+=\S* )*(?:irbench |--|python |pip |uv ).*)")
 """Words, and what is to be typed, which ends a sentence; variables of the environment may be set before it."""
@@ -22,15 +23,15 @@ def cell_count(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
 
-def shorten(text: str, ending: str, width: int) -> str:
-    """Return text and its ending on one line of at most ``width`` terminal cells, cut between words where need be."""
-    text, ending = plain(text), plain(ending)
-    if cell_count(text + ending) <= width:
-        return text + ending
+def shorten(text: str, width: int) -> str:
+    """Return text on one line of at most ``width`` terminal cells, cut between words where need be."""
+    text = plain(text)
+    if cell_count(text) <= width:
+        return text
     words = text.split()
-    while len(words) > 1 and cell_count(f"{' '.join(words)} …{ending}") > width:
+    while len(words) > 1 and cell_count(f"{' '.join(words)} …") > width:
         words.pop()
-    return f"{' '.join(words)} …{ending}"
+    return f"{' '.join(words)} …"
 
 
 def shorten_middle(text: str, longest: int, head: int) -> str:
@@ -73,14 +74,24 @@ def wrap(text: str, width: int, *, breaks_words: bool = True) -> list[str]:
 
 def _chopped(word: str, width: int) -> list[str]:
     """Return a word in parts of at most ``width`` terminal cells: behind what separates its parts, if it has such."""
-    if cell_count(word) <= width:
-        return [word]
+    return [word] if cell_count(word) <= width else filled(_SEPARATED.split(word), width, chop_cells)
+
+
+def filled(pieces: Iterable[str], width: int, broken: Callable[[str, int], list[str]], gap: str = "") -> list[str]:
+    """Return lines with as many pieces as fit.
+
+    Args:
+        pieces: What stays together where it fits.
+        width: Of a line, in terminal cells.
+        broken: Returns the lines of a piece that begins a line.
+        gap: What stands between pieces on a line.
+    """
     lines: list[str] = []
-    for part in _SEPARATED.split(word):
-        if lines and cell_count(lines[-1] + part) <= width:
-            lines[-1] += part
+    for piece in pieces:
+        if lines and cell_count(f"{lines[-1]}{gap}{piece}") <= width:
+            lines[-1] += f"{gap}{piece}"
         else:
-            lines += chop_cells(part, width)
+            lines += broken(piece, width)
     return lines
 
 

@@ -112,13 +112,13 @@ class ProfileView:
     def _names(self) -> PartNames:
         return PartNames(self.report)
 
-    @property
+    @cached_property
     def _longest(self) -> Sequence[PartRow]:
         """The nodes that take longest, beside a table in which none are named."""
         rows = largest_first(self.report, self._measured, "node") if self.by == "class" else ()
         return [row for row in rows if not row.is_overhead][:_MOST_NAMED]
 
-    @property
+    @cached_property
     def _differing(self) -> tuple[PartRow, ...]:
         return () if self.report.comparisons else self.report.differing(self.top)
 

@@ -16,7 +16,7 @@ from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading
 from irbench.render.profile_texts import class_name
 from irbench.render.quantities import listing, percent, plural
 from irbench.render.reduction import uncuttable_text
-from irbench.render.remedies import remedy
+from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, Row, TextTable
 
 __all__ = ["COUNTERS_HEADING", "counter_lines", "counter_table"]
@@ -174,8 +174,7 @@ def _without_classes(counters: ProfileCounters, report: ProfileReport) -> Iterat
 def _failures(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]:
     labels = {cell.id: cell.label for cell in report.cells}
     for cell, failure in counters.failures.items():
-        hint = f" {remedy(failure)}" if remedy(failure) else ""
-        yield f"{labels[cell]}: operators could not be cut out of the graph: {failure.message.rstrip('.')}.{hint}"
+        yield f"{labels[cell]}: operators could not be cut out of the graph: {failure_sentence(failure)}"
     reasons: dict[tuple[str, str], list[CountedPart]] = {}
     for part in counters.parts:
         reason = _reason(part)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.report import CellSummary, Change, Comparison, PartRow
-from irbench.render.figures import NOT_MEASURED, RANGE
+from irbench.render.figures import NOT_MEASURED, ends_text
 from irbench.render.profile_names import PartNames
 from irbench.render.profile_texts import class_name, milliseconds
 from irbench.render.table import Column, Row, TextTable
@@ -78,9 +78,7 @@ def _signed(value_ns: float) -> str:
 
 
 def _ends(found: Estimate, in_words: Callable[[float], str]) -> str:
-    if found.low == found.high:
-        return ""
-    return f"[{in_words(found.low)}, {in_words(found.high)}]{'' if found.confidence else f' {RANGE}'}"
+    return ends_text(found.ends, in_words, marks_ranges=True).lstrip()
 
 
 def _kinds(change: Change) -> str:

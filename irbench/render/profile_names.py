@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from irbench.profiling.report import PartRow, ProfileReport
 from irbench.render.node_names import short_names
-from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
+from irbench.render.profile_texts import class_name
 
 __all__ = ["PartNames"]
 
@@ -29,7 +29,7 @@ class PartNames:
     def of(self, row: PartRow) -> str:
         """Return the name of a row by class, operator or node."""
         if row.key == str(row.operator_class):
-            return OPERATOR_CLASS_TEXTS[row.operator_class].heading
+            return class_name(row.operator_class)
         return self._of_nodes(row) if row.nodes else self._of_operator(row)
 
     def of_node(self, name: str) -> str:
@@ -46,7 +46,7 @@ class PartNames:
         short = _operator(row, row.op_types[:_MOST_TYPES])
         if self._operators[short] < 2:
             return short
-        return f"{_operator(row, row.op_types)}, {OPERATOR_CLASS_TEXTS[row.operator_class].heading}"
+        return f"{_operator(row, row.op_types)}, {class_name(row.operator_class)}"
 
 
 def _distinct(rows: Sequence[PartRow]) -> list[PartRow]:

@@ -24,10 +24,9 @@ from irbench.render.figures import ratio_with_ends, significant
 from irbench.render.note_texts import note_text
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.quantities import listing, percent, plural
-from irbench.render.remedies import remedy
+from irbench.render.remedies import failure_sentence
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
 from irbench.render.texts import warning_words
-from irbench.row_figures import Ends
 from irbench.spec import Timing
 
 __all__ = [
@@ -165,8 +164,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     """Yield what a reader must know besides the figures, the most important first."""
     for cell in report.cells:
         if cell.failure is not None:
-            sentence = f"{cell.label}: {cell.failure.message.rstrip('.')}."
-            yield f"{sentence} {remedy(cell.failure)}".rstrip()
+            yield f"{cell.label}: {failure_sentence(cell.failure)}"
     measured = [cell for cell in report.cells if cell.launches]
     overlapping = [cell.label for cell in measured if cell.overlaps]
     if overlapping:
@@ -239,8 +237,7 @@ def _slowdown(cell: CellSummary) -> str:
     """Return by how much profiling lengthens calls, with its interval."""
     found = cell.slowdown
     assert found is not None
-    ends = None if found.low == found.high else Ends(found.low, found.high, is_range=found.confidence is None)
-    value, shown = ratio_with_ends(found.value, ends, marks_ranges=True)
+    value, shown = ratio_with_ends(found.value, found.ends, marks_ranges=True)
     return f"{cell.label} {value}x{shown}"
 
 

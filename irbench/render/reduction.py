@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE
+from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
 from irbench.reduction.report import (
     BackendFacts,
     Candidate,
@@ -24,10 +24,9 @@ from irbench.render.code_block import CodeBlock
 from irbench.render.figures import (
     NOT_MEASURED,
     are_ranges,
+    as_fast_text,
     ends_heading,
     error_size,
-    range_note,
-    ratio_with_ends,
     significant,
     speedup_cell,
 )
@@ -100,8 +99,7 @@ def shown_text(evidence: Evidence) -> str:
     """Return what the backends did with a graph; empty where that cannot be told in a line."""
     first, *rest = evidence.backends
     if evidence.speedup is not None and rest:
-        value, ends = ratio_with_ends(evidence.speedup.value, evidence.speedup.ends)
-        return f"{rest[0].label} is {value}x as fast as {first.label}{ends}{range_note(evidence.speedup)}"
+        return as_fast_text(rest[0].label, first.label, evidence.speedup)
     failure = next((facts.failure for facts in evidence.backends if facts.failure is not None), None)
     if failure is not None:
         return failure.message.rstrip(".")
@@ -140,7 +138,7 @@ def _parts(report: ReductionReport) -> Iterator[str | ListingTable | CodeBlock]:
 
 def _files(report: ReductionReport) -> tuple[str, ...]:
     has_expected = report.reduced is not None and report.reduced.has_expected
-    return (MODEL_FILE, INPUTS_FILE, *((EXPECTED_FILE,) if has_expected else ()), "report.md")
+    return (MODEL_FILE, INPUTS_FILE, *((EXPECTED_FILE,) if has_expected else ()), REPORT_FILE)
 
 
 def _tried_text(candidates: Sequence[Candidate]) -> str:

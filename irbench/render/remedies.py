@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irbench.record import Failure
 
-__all__ = ["remedy"]
+__all__ = ["failure_sentence", "remedy"]
 
 
 def remedy(failure: Failure) -> str:
@@ -14,3 +14,8 @@ def remedy(failure: Failure) -> str:
     allowed_s = failure.budget_allowed_s
     longer = f"--deadline {2 * allowed_s:.0f}s"
     return f"The budget allowed it {allowed_s:.0f} s. If the model is really that slow, give it more: {longer}"
+
+
+def failure_sentence(failure: Failure) -> str:
+    """Return what went wrong, and what helps where that is known."""
+    return f"{failure.message.rstrip('.')}. {remedy(failure)}".rstrip()

@@ -70,4 +70,4 @@ def confinement_remedy(*, is_set: bool) -> str:
 
 
 def _value(value: Any) -> str:
-    return "missing" if value is None else shorten(str(value), "", _LONGEST_VALUE)
+    return "missing" if value is None else shorten(str(value), _LONGEST_VALUE)

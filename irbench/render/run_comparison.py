@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
 from irbench.across_runs.conditions import Unjudged
-from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome, has_regressed
+from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome, has_regressed, unjudged_of
 from irbench.render.across_runs_texts import (
     checked_text,
     difference_text,
@@ -39,31 +39,26 @@ CONFIRMATION_TEXTS: dict[ConfirmationOutcome, str] = {
 _COUNTED: dict[Counted, str] = {"launches": "launches", "runs": "runs", "values": "values", "pairs": "pairs"}
 
 
-def comparison_view(
-    found: RunComparison, confirmation: Confirmation | None = None, unjudged: Sequence[Unjudged] | None = None
-) -> PlainView:
+def comparison_view(found: RunComparison, confirmation: Confirmation | None = None) -> PlainView:
     """Return a comparison as a person reads it.
 
     Args:
         found: What was found.
         confirmation: What a second measurement said.
-        unjudged: The conditions that could not be judged; those of ``found`` where it is not given.
     """
-    open_ = found.unjudged if unjudged is None else unjudged
+    unjudged = unjudged_of(found, confirmation)
     return PlainView(
         title=_title(found),
-        headline=_headline(found, confirmation, open_),
+        headline=_headline(found, confirmation, unjudged),
         table=_table(found),
         notes=tuple(_notes(found, confirmation)),
-        warnings=tuple(_warnings(found, unjudged_text(open_, regressed=has_regressed(found, confirmation)))),
+        warnings=tuple(_warnings(found, unjudged_text(unjudged, regressed=has_regressed(found, confirmation)))),
     )
 
 
-def comparison_markdown(
-    found: RunComparison, confirmation: Confirmation | None = None, unjudged: Sequence[Unjudged] | None = None
-) -> str:
+def comparison_markdown(found: RunComparison, confirmation: Confirmation | None = None) -> str:
     """Return a comparison as GitHub-flavoured Markdown; takes what :func:`comparison_view` does."""
-    return comparison_view(found, confirmation, unjudged).as_markdown() + "\n"
+    return comparison_view(found, confirmation).as_markdown() + "\n"
 
 
 def _title(found: RunComparison) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from irbench.render.context import Context
 from irbench.render.figures import NOT_MEASURED, significant
-from irbench.render.footer import failure_text
+from irbench.render.footer import STOPPED_TEXTS, failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.quantities import plural
@@ -25,7 +25,7 @@ SOAK_STOP_TEXTS: Mapping[SoakStop, str] = {
     "finished": "finished",
     "interrupt": "interrupted",
     "failures": "all backends failed",
-    "unfinished": "unfinished: still being measured, or the run was killed",
+    "unfinished": STOPPED_TEXTS["unfinished"],
 }
 """Why a table's measurement ended."""
 

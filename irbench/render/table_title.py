@@ -183,28 +183,27 @@ def _mode(result: GroupResult) -> str:
     io = _same({IO_TEXTS[cell.io] for cell in result.cells}, "copies in some rows")
     modes = [mode for mode in ("streams", "instances") if any(cell.mode == mode for cell in result.cells)]
     mode = " and ".join(modes) or "sync, back to back"
-    is_usual = result.goal is None and result.objective == "latency" and not _compares_means(result)
     bound = result.goal.max_latency_ms if result.goal is not None else None
     limit = "" if bound is None else f" with p90 of at most {bound:g} ms"
-    return f"{mode}, {io}" if is_usual else f"{mode}, compared by {_compared_by(result)}{limit}, {io}"
+    return f"{mode}, compared by {_compared_by(result)}{limit}, {io}" if compared_how(result) else f"{mode}, {io}"
 
 
 def compared_how(result: GroupResult) -> str:
     """Return by what speeds differ, as it follows a ratio: ``in FPS``; empty where it is the usual latency."""
-    if result.objective == "latency" and _compares_means(result):
+    if _compares_means(result):
         return f"by {_compared_by(result)}"
     return "" if result.goal is None and result.objective == "latency" else f"in {_compared_by(result)}"
 
 
 def _compared_by(result: GroupResult) -> str:
-    if result.objective == "latency" and _compares_means(result):
+    if _compares_means(result):
         return "time per inference"
     return COMPARED_BY[result.objective]
 
 
 def _compares_means(result: GroupResult) -> bool:
-    """Whether rows are compared on a busy machine: not by medians, which jump with the share of the load."""
-    return result.condition is not None and result.lead is not None
+    """Whether latencies are compared on a busy machine: not by medians, which jump with the share of the load."""
+    return result.objective == "latency" and result.condition is not None and result.lead is not None
 
 
 def _same(values: set[str], otherwise: str) -> str:

@@ -94,7 +94,7 @@ def gain_text(gain: Gain, *, marks_ranges: bool = False) -> str:
 
 def _reason(report: TuningReport) -> str:
     gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
-    leads = report.setting is not None and report.leader is not None and report.setting.row == report.leader.row
+    leads = report.leader is not None and is_recommended(report, report.leader.row)
     is_setting = leads and report.conclusion in _OF_LEADER
     return TUNING_TEXTS["better" if is_setting else report.conclusion].format(
         gains=listing(gains) if gains else "",

@@ -19,6 +19,7 @@ from irbench.render.line_wrapping import shorten_middle, wrap_message
 from irbench.render.markdown import markdown_text
 from irbench.render.note_texts import reference_text
 from irbench.render.quantities import plural
+from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text
 from irbench.render.texts import warning_words
@@ -120,8 +121,7 @@ def _cells(cell: CellResult) -> tuple[str, ...]:
 
 def _sentence(cell: CellResult) -> str:
     assert cell.failure is not None
-    hint = f" {cell.failure.hint}" if cell.failure.hint else ""
-    return f"{cell.label}: {cell.failure.message.rstrip('.')}.{hint}"
+    return f"{cell.label}: {failure_sentence(cell.failure)}"
 
 
 def _warning(warning: Warn) -> str:

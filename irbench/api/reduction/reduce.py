@@ -36,6 +36,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.lock import measuring
 from irbench.plain_text import plain
 from irbench.reduction.expectation import Expectation, Failing, SlowerThan, WrongAnswers, parse_expectation
+from irbench.reduction.files import REPORT_FILE
 from irbench.reduction.report import ReductionReport
 from irbench.render.bug_report import bug_report
 from irbench.render.json_text import json_text
@@ -217,7 +218,7 @@ def _write_report(report: ReductionReport) -> None:
         return
     folder = Path(report.folder)
     try:
-        (folder / "report.md").write_text(bug_report(report))
+        (folder / REPORT_FILE).write_text(bug_report(report))
         (folder / "report.json").write_text(Reduction(report).to_text("json"))
     except OSError as error:
         raise IrbenchError(
