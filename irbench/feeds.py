@@ -16,7 +16,7 @@ import numpy as np
 
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.spec import BATCH, Artifact, Distribution, Feeding, InputSpec, Number
-from irbench.spec.feeding import number_of_text
+from irbench.spec.feeding import RANGES, number_of_text
 from irbench.spi import Array, Feed
 
 __all__ = [
@@ -35,12 +35,6 @@ __all__ = [
 
 ALIGNMENT = 64
 """Bytes at whose multiples inputs begin: a cache line, and the most that a runtime asks for to read in place."""
-_RANGES: Mapping[Distribution, tuple[float, float]] = {
-    "uniform": (0.0, 1.0),
-    "symmetric": (-1.0, 1.0),
-    "bytes": (0.0, 255.0),
-}
-"""Between what generated floats lie, where that is not left to the model."""
 POOL = 8
 """Distinct samples; sample ``i`` of a batch equals sample ``i % POOL``."""
 
@@ -244,7 +238,7 @@ def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...], dra
         return (integers.astype(str) if dtype.hasobject else integers).astype(dtype)
     if drawn == "normal":
         return np.asarray(generator.standard_normal(shape), dtype)
-    low, high = _RANGES.get(drawn, (spec.low, spec.high))
+    low, high = RANGES.get(drawn, (spec.low, spec.high))
     return generator.uniform(low, high, shape).astype(dtype)
 
 

@@ -23,7 +23,7 @@ from irbench.api.own_cells import require_found
 from irbench.api.processors import allowed_cpus, asked_threads, refuse_too_many_instances
 from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, named_apart, resolve_backends, resolve_bundles
-from irbench.api.unchecked_graphs import generated_calibrations, unchecked_graphs
+from irbench.api.unchecked_graphs import graph_notes
 from irbench.api.values import Settings
 from irbench.api.varied_options import alternatives
 from irbench.errors import IrbenchError
@@ -119,27 +119,38 @@ def requested(options: RunOptions) -> RunRequest:
         refuse_ineffective_levels(backends, variants)
     _refuse_wrong_settings(options.set, backends)
     varied = _alternatives(options, backends)
-    return RunRequest(
-        bundles=(),
+    return replace(
+        _as_asked(options),
         backends=backends,
-        batches=options.batch,
-        streams=options.streams,
-        instances=options.instances,
         precisions=_precisions(options.precision),
         variants=variants,
         threads=asked_threads(options.threads, cpus),
-        divides_threads=options.threads is None,
         cpus=cpus,
+        alternatives=varied,
+        timing=_timing(options),
+        notes=(*notes, *notes_on_energy, *environment_notes(options.environments)),
+        accuracy=limit,
+        counting=counting_of(options),
+    )
+
+
+def _as_asked(options: RunOptions) -> RunRequest:
+    """Return what needs no looking up."""
+    return RunRequest(
+        bundles=(),
+        backends=(),
+        batches=options.batch,
+        streams=options.streams,
+        instances=options.instances,
+        divides_threads=options.threads is None,
         io=options.io,
         options=options.set,
-        alternatives=varied,
         rows=options.rows,
         shapes=options.shape,
         sweep=options.shapes,
         baseline=options.baseline,
         allow_mixed=options.allow_mixed,
         seed=options.seed,
-        timing=_timing(options),
         budget_s=options.budget,
         preset="quick" if options.quick else "thorough" if options.thorough else "default",
         command=options.command,
@@ -149,12 +160,9 @@ def requested(options: RunOptions) -> RunRequest:
         inputs=options.inputs,
         apart=options.apart,
         goal=_goal(options),
-        notes=(*notes, *notes_on_energy, *environment_notes(options.environments)),
         environments=options.environments,
         programs=options.cells,
-        accuracy=limit,
         require_full=options.require_full,
-        counting=counting_of(options),
     )
 
 
@@ -194,7 +202,7 @@ def planned(
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
     for note in (*request.notes, *levels):
         say(note_text(note, Context()))
-    unchecked = (*unchecked_graphs(groups), *generated_calibrations(groups))
+    unchecked = graph_notes(groups)
     for note in (*layouts, *unchecked):
         say(f"warning: {note_text(note, Context())}")
     passes = 1 if request.counting is None else 2  # rows are launched once more to be counted

@@ -8,21 +8,23 @@ from irbench.notices import Note
 from irbench.optimizer import Lineage, calibration_note, read_lineage
 from irbench.runner.plan import PlannedGroup
 
-__all__ = ["generated_calibrations", "unchecked_graphs"]
+__all__ = ["graph_notes"]
 
 
-def unchecked_graphs(groups: Sequence[PlannedGroup]) -> Iterator[Note]:
-    """Yield a note for each optimised graph of which a branch or loop was not compared with the original."""
-    for model, name, lineage in _optimized_graphs(groups):
-        if lineage.checked is not None and lineage.checked.unchecked:
-            parts = len(lineage.checked.unchecked)
-            yield Note("graph-partly-unchecked", {"model": model, "variant": name, "parts": parts})
+def graph_notes(groups: Sequence[PlannedGroup]) -> tuple[Note, ...]:
+    """Return a note for each graph of which a part was not compared, then for each that generated data calibrated.
 
-
-def generated_calibrations(groups: Sequence[PlannedGroup]) -> Iterator[Note]:
-    """Yield a note for each quantised graph that was calibrated on generated floats."""
-    notes = (calibration_note(model, lineage) for model, _, lineage in _optimized_graphs(groups))
-    yield from (note for note in notes if note is not None)
+    Args:
+        groups: Whose graphs; each is looked at once.
+    """
+    graphs = list(_optimized_graphs(groups))
+    unchecked = (
+        Note("graph-partly-unchecked", {"model": model, "variant": name, "parts": len(lineage.checked.unchecked)})
+        for model, name, lineage in graphs
+        if lineage.checked is not None and lineage.checked.unchecked
+    )
+    generated = (calibration_note(model, lineage) for model, _, lineage in graphs)
+    return (*unchecked, *(note for note in generated if note is not None))
 
 
 def _optimized_graphs(groups: Sequence[PlannedGroup]) -> Iterator[tuple[str, str, Lineage]]:

@@ -18,14 +18,12 @@ from irbench.measure.evidence import schedstat_ns
 from irbench.system import host
 from irbench.system.confinement import confinement_support
 from irbench.system.host import read_text
-from irbench.system.programs import clean_environment, required_program
 
 __all__ = ["describe_machine"]
 
 _CPU = Path("/sys/devices/system/cpu")
 _CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-_CPU_INFO = Path("/proc/cpuinfo")
 _MEMORY_INFO = Path("/proc/meminfo")
 _OWN_PROCESS = Path("/proc/self")
 _CONTAINERS = {"docker": Path("/.dockerenv"), "podman": Path("/run/.containerenv")}
@@ -93,9 +91,7 @@ def _online() -> tuple[int, ...]:
 def _caches() -> tuple[Cache, ...]:
     """Return the caches for data as lscpu tells them; none where it is missing or too old to."""
     try:
-        command = [required_program("lscpu"), "--json", "--bytes", "--caches=NAME,ONE-SIZE,ALL-SIZE,TYPE"]
-        reported = subprocess.run(command, capture_output=True, check=True, timeout=10, env=clean_environment()).stdout
-        levels: list[dict[str, Any]] = msgspec.json.decode(reported)["caches"]
+        levels: list[dict[str, Any]] = host.lscpu("--json", "--bytes", "--caches=NAME,ONE-SIZE,ALL-SIZE,TYPE")["caches"]
         return tuple(
             Cache(level["name"], int(level["one-size"]), int(level["all-size"]) // int(level["one-size"]))
             for level in levels
@@ -106,11 +102,8 @@ def _caches() -> tuple[Cache, ...]:
 
 
 def _flags() -> frozenset[str]:
-    for line in read_text(_CPU_INFO).splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in ("flags", "Features"):
-            return frozenset(value.split())
-    return frozenset()
+    info = host.cpu_info()
+    return frozenset((info.get("flags") or info.get("Features") or "").split())
 
 
 def _instructions() -> tuple[str, ...]:

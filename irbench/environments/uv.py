@@ -60,7 +60,7 @@ def call_uv(*arguments: str, stdin: str | None = None) -> str:
                 timeout=_DEADLINE_S,
                 check=False,
                 cwd=folder,
-                env=_environment(),
+                env=clean_environment(_OTHER_FOLDERS),
             )
     except subprocess.TimeoutExpired as error:
         raise IrbenchError(
@@ -80,10 +80,6 @@ def _neutral_folder() -> Iterator[Path]:
         for name in _CONFIGURATION:
             (folder / name).touch()
         yield folder
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in clean_environment().items() if name not in _OTHER_FOLDERS}
 
 
 def _uv() -> str:

@@ -33,13 +33,13 @@ from irbench.counters import (
 )
 from irbench.measure.perf_stat import PERF_ENVIRONMENT
 from irbench.measure.toplev_probe import toplev_obstacle
+from irbench.system.host import cpu_info
 from irbench.system.programs import clean_environment, find_program
 
 __all__ = ["counting_for", "read_processor"]
 
 _DEVICES = Path("/sys/bus/event_source/devices")
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
-_CPU_INFO = Path("/proc/cpuinfo")
 _CORES = re.compile(r"cpu|cpu_core|cpu_atom|armv\d\w*|apple_\w+")
 _VERSION = re.compile(r"perf version (\S+)")
 _TIMEOUT_S = 20.0
@@ -78,7 +78,7 @@ def counting_for(plan: CounterPlan) -> Counting:
 
 def read_processor() -> Processor:
     """Return what the kernel tells of the processor and its counters."""
-    reported = _cpu_info()
+    reported = cpu_info()
     devices = [device for device in _folders(_DEVICES) if _CORES.fullmatch(device.name)]
     events = {event.name for device in devices for event in _folders(device / "events")}
     return Processor(
@@ -273,15 +273,6 @@ def _paranoid() -> int | None:
         return int(_PARANOID.read_text())
     except (OSError, ValueError):
         return None
-
-
-def _cpu_info() -> dict[str, str]:
-    try:
-        first, *_ = _CPU_INFO.read_text().split("\n\n")
-    except (OSError, ValueError):
-        return {}
-    pairs = (line.partition(":") for line in first.splitlines())
-    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _folders(folder: Path) -> Iterable[Path]:

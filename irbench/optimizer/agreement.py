@@ -90,12 +90,13 @@ def measure_agreement(
     """
     wide, narrow = _sized(samples, converted, reference, scratch)
     name, backend, answers = _first_answers(narrow, samples, reference)
-    expected = tuple(_answers(registry.reference(reference), wide, samples))
-    if not any(_has_numbers(right) for right in expected):
+    right = registry.reference(reference)
+    (expected,) = _answers(right, wide, [samples])
+    if not any(map(_has_numbers, expected)):
         raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
     scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
     classifier = samples.bundle.classifier or all(map(are_class_scores, expected))
-    errors = [compare(outputs, right, classifier, scale) for outputs, right in zip(answers, expected, strict=True)]
+    errors = [compare(*pair, classifier, scale) for pair in zip(answers, expected, strict=True)]
     further = _errors_at_other_sizes(at_other_sizes, samples, converted, backend)
     sizes, compared = tuple(other.case.sizes for other in at_other_sizes), len(further)
     return Agreement(
@@ -109,31 +110,38 @@ def measure_agreement(
         drawn=samples.feeding.drawn,
         ranges=samples.generated_ranges,
         is_recognised=classifier and not samples.bundle.classifier,
-        elsewhere=tuple(
-            _agreement_elsewhere(drawn, samples, (wide, narrow), (registry.reference(reference), backend), classifier)
-            for drawn in elsewhere
-        ),
+        elsewhere=tuple(_agreements_elsewhere(elsewhere, samples, (wide, narrow), (right, backend), classifier)),
     )
 
 
-def _agreement_elsewhere(
-    drawn: Distribution,
+def _agreements_elsewhere(
+    distributions: Sequence[Distribution],
     samples: Samples,
     graphs: tuple[Artifact, Artifact],
     backends: tuple[Backend, Backend],
     classifier: bool,
-) -> AgreementElsewhere:
-    """Return how closely two graphs agree on inputs of another distribution."""
-    drawn_so = replace(samples, feeding=replace(samples.feeding, drawn=drawn), min_count=_SAMPLES_ELSEWHERE)
-    scale = max(input_scale(inputs) for inputs in drawn_so.logical_inputs())
-    expected, answers = (
-        tuple(_answers(backend, graph, drawn_so)) for backend, graph in zip(backends, graphs, strict=True)
-    )
+) -> Iterator[AgreementElsewhere]:
+    """Yield how closely two graphs agree on inputs of each distribution, which a session of each answers."""
+    if not distributions:
+        return
+    asked = [
+        replace(samples, feeding=replace(samples.feeding, drawn=drawn), min_count=_SAMPLES_ELSEWHERE)
+        for drawn in distributions
+    ]
+    expected, answers = (_answers(backend, graph, asked) for backend, graph in zip(backends, graphs, strict=True))
+    for own, right, found in zip(asked, expected, answers, strict=True):
+        scale = max(input_scale(inputs) for inputs in own.logical_inputs())
+        yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(found, right, classifier, scale))
+
+
+def _error_elsewhere(
+    answers: Sequence[tuple[Array, ...]], expected: Sequence[tuple[Array, ...]], classifier: bool, scale: float
+) -> OutputError | None:
+    """Return the worst error; ``None`` where some answer is finite in one precision alone."""
     try:
-        errors = [compare(outputs, right, classifier, scale) for outputs, right in zip(answers, expected, strict=True)]
-    except ValueError:  # some answer is finite in one precision alone
-        return AgreementElsewhere(drawn, drawn_so.count, None)
-    return AgreementElsewhere(drawn, drawn_so.count, _worst(errors, ()))
+        return _worst([compare(*pair, classifier, scale) for pair in zip(answers, expected, strict=True)], ())
+    except ValueError:
+        return None
 
 
 def _first_answers(
@@ -147,7 +155,7 @@ def _first_answers(
     reasons: list[str] = []
     for name, backend in _candidates(reference):
         try:
-            return name, backend, tuple(_answers(backend, converted, samples))
+            return name, backend, _answers(backend, converted, [samples])[0]
         except Exception as problem:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot load a graph
             reasons.append(f"{name}: {first_line(problem)}")
     raise IrbenchError(
@@ -227,10 +235,10 @@ def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
             yield name, backend
 
 
-def _answers(backend: Backend, artifact: Artifact, samples: Samples) -> Iterator[tuple[Array, ...]]:
-    with OpenSession(backend, artifact, _load(samples.sizes)) as session:
-        for feed in samples.feeds(artifact):
-            yield session.answer(feed)
+def _answers(backend: Backend, artifact: Artifact, asked: Sequence[Samples]) -> list[tuple[tuple[Array, ...], ...]]:
+    """Return what a session answers to each of the samples, which have the same sizes."""
+    with OpenSession(backend, artifact, _load(asked[0].sizes)) as session:
+        return [tuple(session.answer(feed) for feed in samples.feeds(artifact)) for samples in asked]
 
 
 def _says_little(expected: Sequence[Sequence[Array]], scale: float) -> bool:

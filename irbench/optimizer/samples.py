@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from irbench.feeds import POOL, lay_out, logical_inputs
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import BATCH, Artifact, Bundle, Distribution, Feeding
+from irbench.spec.feeding import RANGES
 from irbench.spi import Array, Feed
 
 __all__ = [
@@ -30,11 +31,7 @@ that it was calibrated on."""
 _SCALES: tuple[Distribution, ...] = ("uniform", "symmetric", "normal")
 """What pixels and other measurements are usually brought to before a network; bytes are left to whom they are named by,
 because a network that was trained on another scale answers nothing useful to them."""
-_DECLARED_AS: Mapping[tuple[float, float], Distribution] = {
-    (0.0, 1.0): "uniform",
-    (-1.0, 1.0): "symmetric",
-    (0.0, 255.0): "bytes",
-}
+_DECLARED_AS = {ends: name for name, ends in RANGES.items()}
 
 
 @dataclass(frozen=True)

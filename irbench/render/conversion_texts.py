@@ -9,16 +9,11 @@ from irbench.record import OutputError
 from irbench.render.figures import error_size
 from irbench.render.quantities import plural
 from irbench.spec import Distribution
+from irbench.spec.feeding import RANGES
 
 __all__ = ["NOT_FINITE", "agreement_lines", "distribution_text", "inputs_text"]
 
 NOT_FINITE = "answers are not finite in one precision"
-_DISTRIBUTIONS: Mapping[str, str] = {
-    "uniform": "uniform in [0, 1)",
-    "symmetric": "uniform in [-1, 1)",
-    "normal": "normal with mean 0 and deviation 1",
-    "bytes": "uniform in [0, 255)",
-}
 
 
 def agreement_lines(precision: str, agreement: Agreement) -> Iterator[str]:
@@ -54,9 +49,9 @@ def distribution_text(drawn: Distribution, ranges: Mapping[str, tuple[float, flo
         drawn: The distribution.
         ranges: Between what the model declares its inputs to lie, by name.
     """
-    declared = {tuple(ends) for ends in ranges.values()}
-    if drawn != "declared":
-        return _DISTRIBUTIONS[drawn]
+    if drawn == "normal":
+        return "normal with mean 0 and deviation 1"
+    declared = {RANGES[drawn]} if drawn in RANGES else {tuple(ends) for ends in ranges.values()}
     if len(declared) > 1:
         return "uniform in the range of each input"
     ((low, high),) = declared

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-__all__ = ["DISTRIBUTIONS", "LOOP_STEPS", "Distribution", "Feeding", "Number", "number_of_text"]
+__all__ = ["DISTRIBUTIONS", "LOOP_STEPS", "RANGES", "Distribution", "Feeding", "Number", "number_of_text"]
 
 LOOP_STEPS = 8
 """Steps of a decode loop that are compared with the reference's own, at least."""
@@ -15,6 +15,13 @@ LOOP_STEPS = 8
 Distribution: TypeAlias = Literal["declared", "uniform", "symmetric", "normal", "bytes"]
 """What generated floats are drawn from: uniform in the range that the model declares of an input, in [0, 1), [-1, 1) or
 [0, 255), or normal with mean 0 and deviation 1, as of standardised images. Integers and masks stay as declared."""
+
+RANGES: Mapping[Distribution, tuple[float, float]] = {
+    "uniform": (0.0, 1.0),
+    "symmetric": (-1.0, 1.0),
+    "bytes": (0.0, 255.0),
+}
+"""Between what generated floats lie, where neither the model nor the normal distribution says it."""
 
 DISTRIBUTIONS: tuple[Distribution, ...] = tuple(name for name in get_args(Distribution) if name != "declared")
 """Those that can be asked for."""

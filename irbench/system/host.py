@@ -23,8 +23,10 @@ __all__ = [
     "CpuAllowance",
     "allowance",
     "available_memory_bytes",
+    "cpu_info",
     "describe",
     "int8_weight_bits",
+    "lscpu",
     "one_per_core",
     "parse_cpu_list",
     "read_text",
@@ -174,10 +176,7 @@ def _lscpu() -> Mapping[str, str]:
         "Socket(s)", "Hypervisor vendor", "L1d cache", "L2 cache", "L3 cache", "NUMA node(s)", "Flags",
     }  # fmt: skip
     try:
-        text = subprocess.run(
-            [required_program("lscpu"), "-J"], capture_output=True, check=True, timeout=10, env=clean_environment()
-        ).stdout
-        entries = msgspec.json.decode(text)["lscpu"]
+        entries = lscpu("-J")["lscpu"]
     except (OSError, subprocess.SubprocessError, msgspec.DecodeError, KeyError):
         return {"Model name": platform.processor() or platform.machine()}
     facts: dict[str, str] = {}
@@ -192,6 +191,26 @@ def _lscpu() -> Mapping[str, str]:
     return facts
 
 
+def lscpu(*options: str) -> Any:
+    """Return what lscpu tells as JSON.
+
+    Raises:
+        OSError: There is no lscpu.
+        subprocess.SubprocessError: It failed, or took too long.
+        msgspec.DecodeError: It tells no JSON.
+    """
+    command = [required_program("lscpu"), *options]
+    told = subprocess.run(command, capture_output=True, check=True, timeout=10, env=clean_environment()).stdout
+    return msgspec.json.decode(told)
+
+
+def cpu_info() -> dict[str, str]:
+    """Return what the kernel tells of the first processor, by the names that it uses; empty where it tells nothing."""
+    first, *_ = read_text(_CPUINFO).split("\n\n")
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
 @cache
 def int8_weight_bits() -> Literal[7, 8]:
     """Return how many bits of an int8 weight give right sums of products on this processor.
@@ -199,7 +218,7 @@ def int8_weight_bits() -> Literal[7, 8]:
     x86 processors without VNNI add two products of bytes in 16 bits, and cut off what does not fit: 255 x 127 x 2. With
     weights of 7 bits everything fits. See ONNX Runtime's documentation of quantisation, under "reduce_range".
     """
-    flags = next((line for line in read_text(_CPUINFO).splitlines() if line.startswith("flags")), "")
+    flags = cpu_info().get("flags", "")
     is_x86_without = bool(flags) and _ADDS_IN_32_BITS.search(flags) is None
     return 7 if is_x86_without else 8
 

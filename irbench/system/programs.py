@@ -10,12 +10,12 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Container
 from pathlib import Path
 
 __all__ = ["clean_environment", "find_program", "required_program"]
 
-_SEARCHED = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
+_SEARCHED = frozenset({"PATH", "PYTHONPATH", "LD_LIBRARY_PATH"})
 _SEPARATORS = {"LD_LIBRARY_PATH": ":;"}
 
 
@@ -36,20 +36,18 @@ def required_program(name: str) -> str:
     return found
 
 
-def clean_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return environment variables without the entries of search paths that depend on the current folder.
+def clean_environment(without: Container[str] = ()) -> dict[str, str]:
+    """Return our environment variables without the entries of search paths that depend on the current folder.
 
     Args:
-        environment: The variables; ``None`` for those of this process.
+        without: Names of variables that are left out.
     """
-    found = dict(os.environ if environment is None else environment)
-    for name in _SEARCHED:
-        if name in found:
-            found[name] = _absolute_entries(found[name], _SEPARATORS.get(name, os.pathsep))
-            if not found[name] and name != "PATH":  # an empty text would be an entry again
-                del found[name]
-            elif not found[name]:
-                found[name] = os.defpath
+    found = {name: value for name, value in os.environ.items() if name not in without}
+    for name in found.keys() & _SEARCHED:
+        kept = _absolute_entries(found[name], _SEPARATORS.get(name, os.pathsep))
+        found[name] = kept or (os.defpath if name == "PATH" else "")
+        if not found[name]:  # an empty text would be an entry again
+            del found[name]
     return found
 
 

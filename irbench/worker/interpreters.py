@@ -44,8 +44,7 @@ def interpreter_environment(python: str | None) -> dict[str, str]:
 
     Nothing of the current folder is searched for programs or modules: see :mod:`irbench.system.programs`.
     """
-    ours = clean_environment()
-    return ours if python is None else {name: value for name, value in ours.items() if name not in _OURS}
+    return clean_environment(() if python is None else _OURS)
 
 
 @cache

@@ -74,8 +74,9 @@ class AnswerJudge:
         run, backend = self._run, BackendAddress.parse(self._expected.backend)
         checked = requested(run)
         deadline_s = checked.timing.within_budget(budget_s).deadline_after(0.0).seconds
-        asked = VerificationRequest(bundle, (backend,), shapes, None, inputs, settings=checked.options)
-        asked = replace(asked, deadline_s=deadline_s)
+        asked = VerificationRequest(
+            bundle, (backend,), shapes, None, inputs, settings=checked.options, deadline_s=deadline_s
+        )
         return replace(asked, precisions=checked.precisions) if run.precision else asked
 
     def _verified(self, asked: VerificationRequest, scratch: Path) -> WholeGraph:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading import external_data, signature
-from irbench.onnx.reading.own_domain import shorten_own_domain, spells_own_domain
+from irbench.onnx.reading.own_domain import SPELLED_OUT, shorten_own_domain
 from irbench.onnx.reading.protobuf import DAMAGED, mapped
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.weightless import read_outline
@@ -75,8 +75,9 @@ def _checkable(path: Path) -> onnx.ModelProto | None:
     """
     with mapped(path) as data:
         outside = next(external_data.external_tensors(data), None) is not None
-    shapeless = any(map(signature.lacks_shape, read_outline(path).graph.output))
-    if not (outside or shapeless or spells_own_domain(path)):
+    graph = read_outline(path).graph
+    shapeless = any(map(signature.lacks_shape, graph.output))
+    if not (outside or shapeless or any(node.domain == SPELLED_OUT for node in graph.node)):
         return None
     import onnx
 

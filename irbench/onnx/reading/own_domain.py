@@ -11,9 +11,9 @@ from irbench.onnx.reading.protobuf import Field, Graph, Model, Node, fields, map
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["shorten_own_domain", "spells_own_domain"]
+__all__ = ["SPELLED_OUT", "shorten_own_domain", "spells_own_domain"]
 
-_LONG, _SHORT = "ai.onnx", ""
+SPELLED_OUT, _SHORT = "ai.onnx", ""
 
 
 def spells_own_domain(path: Path) -> bool:
@@ -26,7 +26,7 @@ def spells_own_domain(path: Path) -> bool:
         graphs = [field for field in fields(data) if field.number == Model.GRAPH]
         nodes = (node for graph in graphs for node in _inside(data, graph) if node.number == Graph.NODE)
         parts = (part for node in nodes for part in _inside(data, node) if part.number == Node.DOMAIN)
-        return any(text(data, part) == _LONG for part in parts)
+        return any(text(data, part) == SPELLED_OUT for part in parts)
 
 
 def shorten_own_domain(model: onnx.ModelProto) -> None:
@@ -48,7 +48,7 @@ def _shorten_nodes(nodes: Iterable[onnx.NodeProto]) -> None:
 
 def _shorten(named: Iterable[onnx.NodeProto | onnx.OperatorSetIdProto]) -> None:
     for message in named:
-        if message.domain == _LONG:
+        if message.domain == SPELLED_OUT:
             message.domain = _SHORT
 
 

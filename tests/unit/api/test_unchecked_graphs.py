@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import models
 import pytest
 
-from irbench.api.unchecked_graphs import unchecked_graphs
+from irbench.api.unchecked_graphs import graph_notes
 from irbench.graph_record import GraphCheck, UncheckedBody
 from irbench.notices import Note
 from irbench.optimizer import Lineage, Recipe
@@ -38,5 +38,5 @@ def test_a_graph_is_told_of_once_with_how_much_was_not_compared(tmp_path: Path, 
     monkeypatch.setattr(preparing, "optimize", optimized)
     bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
     request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), variants=("none", "basic"))
-    found = list(unchecked_graphs(plan(request, prepare(request, tmp_path / "scratch"))))
+    found = list(graph_notes(plan(request, prepare(request, tmp_path / "scratch"))))
     assert found == [Note("graph-partly-unchecked", {"model": "mlp", "variant": "basic", "parts": 2})] * notes

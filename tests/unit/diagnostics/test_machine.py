@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from irbench.diagnostics import describe_machine, machine
+from irbench.system import host
 
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty kernel: nothing is told until a test writes it."""
-    for name in ("_CPU", "_CPU_INFO", "_MEMORY_INFO", "_CLOCK_SOURCE", "_HUGE_PAGES", "_SYSTEMD_CONTAINER"):
+    for name in ("_CPU", "_MEMORY_INFO", "_CLOCK_SOURCE", "_HUGE_PAGES", "_SYSTEMD_CONTAINER"):
         monkeypatch.setattr(machine, name, tmp_path / name)
+    monkeypatch.setattr(host, "_CPUINFO", tmp_path / "_CPU_INFO")
     monkeypatch.setattr(machine, "_CONTAINERS", {"docker": tmp_path / "dockerenv"})
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     return tmp_path

@@ -10,6 +10,7 @@ import pytest
 
 from irbench.counters import CounterPlan, Counting, EventCount, Obstacle, PerfReading, Processor
 from irbench.measure import counter_support
+from irbench.system import host
 
 PMU = Processor("GenuineIntel", 6, 143, has_pmu=True)
 GUEST = Processor("GenuineIntel", 6, 143, has_pmu=False)
@@ -230,7 +231,7 @@ def test_the_processor_is_read_from_the_kernel(tmp_path: Path, monkeypatch: pyte
     told = tmp_path / "cpuinfo"
     told.write_text("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n\nprocessor\t: 1\n")
     monkeypatch.setattr(counter_support, "_DEVICES", tmp_path / "devices")
-    monkeypatch.setattr(counter_support, "_CPU_INFO", told)
+    monkeypatch.setattr(host, "_CPUINFO", told)
     assert counter_support.read_processor() == Processor("AuthenticAMD", 25, 17, True, frozenset({"topdown-retiring"}))
     (tmp_path / "devices" / "cpu_atom").mkdir()
     assert counter_support.read_processor().is_hybrid
