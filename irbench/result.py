@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
@@ -55,10 +55,7 @@ SCHEMA_VERSION = 2
 SEARCH_RUN = "search"
 """What the plan of a run says that it is a part of which only looked for promising settings, with too few launches."""
 
-NoWinner = Literal[
-    "preview",
-    "same",
-    "undecided",
+Doubt = Literal[
     "busy",
     "uneven-load",
     "all-blocks-disagree",
@@ -66,19 +63,12 @@ NoWinner = Literal[
     "sustained-disagrees",
     "p50-disagrees",
 ]
+"""Why a table calls no cell the fastest although an interval does; see :data:`NoWinner`."""
+NoWinner = Literal["preview", "same", "undecided", Doubt]
 """Why no cell is called the fastest: too few launches; no difference that matters; none that is sure; most blocks were
 disturbed, and it is not known in whose turns; other programs were busier in the turns of one cell than in those of
 another; the rival is faster over all blocks, in throughput, or where each runs alone; another row has surely the lower
 median latency."""
-_DOUBTS: tuple[NoWinner, ...] = (
-    "busy",
-    "uneven-load",
-    "all-blocks-disagree",
-    "throughput-disagrees",
-    "sustained-disagrees",
-    "p50-disagrees",
-)
-"""Those for which a table calls no cell the fastest although an interval does."""
 Condition = Literal["busy"]
 """Under which the statements of a table hold. ``busy``: most of its blocks were disturbed, so they are of the machine
 as loaded as it was: by the mean time over all blocks instead of medians over undisturbed ones."""
@@ -134,7 +124,7 @@ class Lead(WithEnds):
     @property
     def is_doubtful(self) -> bool:
         """Whether something besides its interval speaks against it, or binds it to what happened during the run."""
-        return self.reason in _DOUBTS or self.condition is not None
+        return self.reason in get_args(Doubt) or self.condition is not None
 
 
 @dataclass(frozen=True)
