@@ -11,7 +11,7 @@ KNOWN_SPEED := build/known_speed
 WORKERS := 3
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-busy bench-fusions bench-backbones bench-real zoo zoo-keras-hub lint types pyright schema lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-busy bench-fusions bench-backbones bench-real zoo zoo-keras-hub lint types pyright generated lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
@@ -90,7 +90,8 @@ types: $(STAMP) ## mypy (strict)
 pyright: $(STAMP) ## basedpyright, a second opinion on types
 	$(BIN)/basedpyright
 
-schema: $(STAMP) ## Write the JSON Schemas of run documents, profiles and plans anew
+generated: $(STAMP) ## Write anew what is made from declarations: keywords of Python, and JSON Schemas
+	$(BIN)/python -m irbench.options.generating
 	$(BIN)/python -c "from pathlib import Path; from irbench.store.document import json_schema; \
 		Path('irbench/store/run.schema.json').write_bytes(json_schema())"
 	$(BIN)/python -c "from pathlib import Path; from irbench.profiling.document import profile_schema; \

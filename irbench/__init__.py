@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # which costs the import of typing
 if TYPE_CHECKING:
     from irbench.across_runs.receipt import Receipt
     from irbench.activity import Activity, Outlook
-    from irbench.api.ab import AbKeywords, ab
+    from irbench.api.ab import ab
     from irbench.api.backend_rows import BackendRow
     from irbench.api.bisect import Bisection, bisect
     from irbench.api.compare import ComparedRuns, compare
@@ -21,26 +21,30 @@ if TYPE_CHECKING:
     from irbench.api.inspect import GraphDifference, GraphInspection, diff, inspect
     from irbench.api.listings import backends, models
     from irbench.api.optimize import OptimizedModel, optimize
-    from irbench.api.options import RunKeywords
     from irbench.api.plans.writing import plan_from
-    from irbench.api.profiling.options import ProfileKeywords
     from irbench.api.profiling.profile import Profile, load_profile, profile
     from irbench.api.profiling.rows import ProfileRow
     from irbench.api.receipt import Replay, receipt, replay
-    from irbench.api.reduction.options import ReduceKeywords
     from irbench.api.reduction.reduce import Reduction, reduce
     from irbench.api.results import Interrupted, Run, RunTable, TableWinner
     from irbench.api.resume import resume
     from irbench.api.rows import RunRow
     from irbench.api.run import plan, run
-    from irbench.api.soak import SoakKeywords, soak
+    from irbench.api.soak import soak
     from irbench.api.stored_runs import export_runs, import_runs, load, remove_runs, results
     from irbench.api.sweep import Sweep, sweep
-    from irbench.api.tuning.options import TuneKeywords
     from irbench.api.tuning.tune import Tuning, tune
     from irbench.api.verify import Verification, verify
     from irbench.errors import IrbenchError
     from irbench.measure.answering import answer_requests
+    from irbench.options.keywords import (
+        AbKeywords,
+        ProfileKeywords,
+        ReduceKeywords,
+        RunKeywords,
+        SoakKeywords,
+        TuneKeywords,
+    )
     from irbench.runner.progress import Progress
     from irbench.spi.own_code import CellContext
 
@@ -50,6 +54,7 @@ __all__ = [
     "AbKeywords",
     "Activity",
     "BackendRow",
+    "BisectKeywords",
     "Bisection",
     "CellContext",
     "ComparedRuns",
@@ -116,7 +121,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AbKeywords": "api.ab",
+    "AbKeywords": "options.keywords",
+    "BisectKeywords": "options.keywords",
     "Activity": "activity",
     "BackendRow": "api.backend_rows",
     "Bisection": "api.bisect",
@@ -132,22 +138,22 @@ _MODULES = {
     "OptimizedModel": "api.optimize",
     "Outlook": "activity",
     "Profile": "api.profiling.profile",
-    "ProfileKeywords": "api.profiling.options",
+    "ProfileKeywords": "options.keywords",
     "ProfileRow": "api.profiling.rows",
     "Progress": "runner.progress",
     "Receipt": "across_runs.receipt",
-    "ReduceKeywords": "api.reduction.options",
+    "ReduceKeywords": "options.keywords",
     "Reduction": "api.reduction.reduce",
     "Replay": "api.receipt",
     "Run": "api.results",
     "RunHistory": "api.history",
-    "RunKeywords": "api.options",
+    "RunKeywords": "options.keywords",
     "RunRow": "api.rows",
     "RunTable": "api.results",
-    "SoakKeywords": "api.soak",
+    "SoakKeywords": "options.keywords",
     "Sweep": "api.sweep",
     "TableWinner": "api.results",
-    "TuneKeywords": "api.tuning.options",
+    "TuneKeywords": "options.keywords",
     "Tuning": "api.tuning.tune",
     "Verification": "api.verify",
     "ab": "api.ab",

@@ -8,11 +8,11 @@ from pathlib import Path
 from documents import speedup
 
 from irbench.api.reduction.judge import WholeGraph
+from irbench.options.expectation import SlowerThan
 from irbench.record import Failure
 from irbench.reduction.activations import GraphSource
 from irbench.reduction.cutting import Part
 from irbench.reduction.decision import Decision
-from irbench.reduction.expectation import SlowerThan
 from irbench.reduction.outline import GraphOutline, OutlineNode
 from irbench.reduction.report import (
     BackendFacts,

@@ -2,74 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast
+from typing import Unpack
 
 from irbench import bundles
 from irbench.api.environments import Environments
-from irbench.api.input_values import Data
-from irbench.api.options import RUN_READERS, RunOptions, read_keywords
+from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.requests import refuse_contradictions
 from irbench.api.results import Run
 from irbench.api.run import refuse_loaded_models, run_with
-from irbench.environments import INSTALLED
 from irbench.exporter import ExportOptions, from_onnx_file, validate
-from irbench.spec import Objective
+from irbench.options.commands import AB, AbOptions
+from irbench.options.keywords import AbKeywords
+from irbench.options.run import RunOptions
 from irbench.system import host
 from irbench.system.file_states import is_file
 
-__all__ = ["AbKeywords", "ab", "require_models", "with_environments"]
 
-
-class AbKeywords(TypedDict, total=False):
-    """The keywords of :func:`irbench.ab` that :func:`irbench.run` has too, and which mean the same there.
-
-    ``None`` is the default of each; :class:`irbench.RunKeywords` says what they are.
-    """
-
-    imports: str | Iterable[str] | None
-    batch: str | int | Iterable[int] | None
-    shape: Mapping[str, str | int | Iterable[int]] | None
-    data: Data | None
-    value: Mapping[str, Any] | None
-    feedback: Mapping[str, str] | None
-    streams: str | int | Iterable[int] | None
-    instances: str | int | Iterable[int] | None
-    precision: str | Iterable[str] | None
-    optimize: str | Iterable[str] | None
-    objective: Objective | None
-    allow_mixed: bool | None
-    threads: str | int | Iterable[int | str] | None
-    cpus: str | int | Iterable[int] | None
-    set: Mapping[str, Mapping[str, object]] | None
-    io: str | None
-    seed: int | None
-    within: str | float | None
-    budget: str | float | timedelta | None
-    deadline: str | float | timedelta | None
-    quick: bool | None
-    thorough: bool | None
-    tail: bool | None
-    pace: str | float | timedelta | None
-    warmup: str | int | timedelta | None
-    sustain: str | float | timedelta | None
-    cold: bool | None
-    no_lock: bool | None
-    results: str | PathLike[str] | None
-    name: str | None
-    note: str | None
-
-
+@names_keywords(AB)
 def ab(
     *models: str | PathLike[str],
-    b: str | PathLike[str],
-    a: str | PathLike[str] = INSTALLED,
-    backend: str | None = None,
     progress: ProgressOption = "auto",
     **options: Unpack[AbKeywords],
 ) -> Run:
@@ -77,12 +33,8 @@ def ab(
 
     Args:
         models: As :func:`irbench.run` takes them.
-        b: The version that is compared with ``a``: ``"onnxruntime==1.23.2"``, which uv installs into an environment
-            that is kept, a wheel, or the Python of an environment of your own.
-        a: The version that speedups are relative to; the installed one by default.
-        backend: The backend, with an optional device; needed where both environments have the runtimes of several.
         progress: As :func:`irbench.run` takes it.
-        options: Those of :class:`irbench.RunKeywords` that say what is measured and how.
+        options: The versions, and those of a run that say what is measured and how.
 
     Returns:
         The run; its table has a row for each version.
@@ -93,20 +45,18 @@ def ab(
         TypeError: There is no such option.
     """
     refuse_loaded_models(models)
-    readers = {name: RUN_READERS[name] for name in AbKeywords.__annotations__}
-    read = read_keywords("ab", cast("Mapping[str, Any]", options), readers)
-    asked = RunOptions(models=tuple(map(str, models)), **read)
+    own, shared = AB.read(options)
+    asked = RunOptions(models=tuple(map(str, models)), **shared)
     with reporting(progress) as reporter:
-        return run_with(with_environments(asked, (str(a), str(b)), backend, reporter.say), reporter)
+        return run_with(with_environments(asked, AbOptions(**own), reporter.say), reporter)
 
 
-def with_environments(options: RunOptions, versions: Sequence[str], backend: str | None, say: Say) -> RunOptions:
+def with_environments(options: RunOptions, asked: AbOptions, say: Say) -> RunOptions:
     """Return options of a run with their backend, and a row of it for each version.
 
     Args:
         options: What is measured, and how.
-        versions: As users name them, the baseline first.
-        backend: As users name it; ``None`` for the one that is meant.
+        asked: The versions.
         say: Receives which environments are built.
 
     Raises:
@@ -115,7 +65,7 @@ def with_environments(options: RunOptions, versions: Sequence[str], backend: str
     host.require_linux()
     refuse_contradictions(options)
     require_models(options.models, options.imports)
-    address, environments = Environments(backend, say, insist=options.no_lock).of(versions)
+    address, environments = Environments(asked.backend, say, insist=options.no_lock).of((asked.a, asked.b))
     return replace(options, backends=(str(address),), environments=environments)
 
 

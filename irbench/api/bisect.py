@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from irbench.address import BackendAddress
-from irbench.api import values
-from irbench.api.ab import AbKeywords, require_models
+from irbench.api.ab import require_models
 from irbench.api.bisect_by_answer import AnswerJudge
 from irbench.api.bisect_by_speed import SpeedJudge
 from irbench.api.bisect_search import Judge, search
 from irbench.api.display import Displayable
 from irbench.api.environments import Environments
-from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
+from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.requests import refuse_contradictions
 from irbench.api.resolve import resolve_bundles
@@ -24,9 +22,12 @@ from irbench.api.results import Interrupted
 from irbench.api.run import refuse_loaded_models
 from irbench.api.verify import planned_trials
 from irbench.api.verify_options import VerifyOptions
-from irbench.bisection.report import BisectReport, Criterion
+from irbench.bisection.report import BisectReport
 from irbench.environments import normalised, releases_between
 from irbench.errors import ExitCode, IrbenchError
+from irbench.options.commands import BISECT, BisectOptions
+from irbench.options.keywords import BisectKeywords
+from irbench.options.run import RunOptions
 from irbench.render.bisection import bisection_view
 from irbench.render.json_text import json_text
 from irbench.spec import PythonEnvironment
@@ -38,36 +39,9 @@ if TYPE_CHECKING:
 
     from irbench.render.verification import Document
 
-__all__ = ["BisectOptions", "Bisection", "bisect", "bisect_with"]
-
 _USUAL_THRESHOLD = 0.03
 _MANY = ("batch", "streams", "instances", "threads", "precision", "optimize")
 """Options of a run that may ask for several rows or tables."""
-
-
-@dataclass(frozen=True)
-class BisectOptions:
-    """What is searched.
-
-    Attributes:
-        model: As the user named it.
-        runtime: The distribution whose versions are searched.
-        first: The oldest version, whose behaviour is the usual one.
-        last: The newest version.
-        backend: As the user named it; ``None`` for the one that is meant.
-        by: What is looked at.
-        threshold: Smallest change that counts; ``None`` for 3 % of the speed, or the tolerance of the precision.
-        run: What is measured and how.
-    """
-
-    model: str
-    runtime: str
-    first: str
-    last: str
-    backend: str | None = None
-    by: Criterion = "speed"
-    threshold: float | None = None
-    run: RunOptions = field(default_factory=RunOptions)
 
 
 class Bisection(Displayable):
@@ -111,32 +85,19 @@ class Bisection(Displayable):
         return bisection_view(self.report)
 
 
+@names_keywords(BISECT)
 def bisect(
     model: str | PathLike[str],
     *,
-    runtime: str,
-    first: str,
-    last: str,
-    by: Literal["speed", "answer"] = "speed",
-    threshold: str | float | None = None,
-    backend: str | None = None,
     progress: ProgressOption = "auto",
-    **options: Unpack[AbKeywords],
+    **options: Unpack[BisectKeywords],
 ) -> Bisection:
     """Find the version of a runtime that changed the speed or the answers of a model, by halving.
 
     Args:
         model: Anything that :func:`irbench.run` takes.
-        runtime: The distribution whose versions are searched: ``"onnxruntime"``.
-        first: The oldest version.
-        last: The newest version.
-        by: ``"speed"`` measures each version against the first, ``"answer"`` compares its outputs with those of the
-            first.
-        threshold: Smallest change that counts: ``"3%"`` or 0.03. For answers it is the largest relative error; the
-            tolerance of the precision by default.
-        backend: The backend, with an optional device, where the runtime has several.
         progress: As :func:`irbench.run` takes it.
-        options: Those of :func:`irbench.ab`; ``budget`` is for each comparison.
+        options: Which versions are searched for what, and those of a run that say what is measured and how.
 
     Returns:
         What was found; ``changed_by`` is the version.
@@ -147,12 +108,10 @@ def bisect(
         TypeError: There is no such option.
     """
     refuse_loaded_models((model,))
-    own = {"runtime": runtime, "first": first, "last": last, "by": by, "threshold": threshold, "backend": backend}
-    read = read_keywords("bisect", own, _OWN_READERS)
-    readers = {name: RUN_READERS[name] for name in AbKeywords.__annotations__}
-    run = RunOptions(**read_keywords("bisect", cast("Mapping[str, Any]", options), readers))
+    own, shared = BISECT.read(options)
+    asked = BisectOptions(model=str(model), run=RunOptions(**shared), **own)
     with reporting(progress) as reporter:
-        found = bisect_with(BisectOptions(str(model), **read, run=run), reporter)
+        found = bisect_with(asked, reporter)
     if found.report.conclusion == "interrupted":
         raise Interrupted("the search is not complete", found)
     return found
@@ -241,13 +200,3 @@ def _refuse_several_rows(run: RunOptions) -> None:
     for name in _MANY:
         if len(getattr(run, name) or ()) > 1:
             raise IrbenchError(f"--{name} takes one value in a search.", hint="Search once for each value.")
-
-
-_OWN_READERS: Readers = {
-    "runtime": ('"onnxruntime"', values.text),
-    "first": ('"1.22"', values.text),
-    "last": ('"1.23.2"', values.text),
-    "by": ('"speed" or "answer"', values.one_of("speed", "answer")),
-    "threshold": ('"3%", or 0.03', values.fraction),
-    "backend": ('"ort"', values.text),
-}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from irbench.api.values import Shapes
 from irbench.optimizer import CheckInputs
-from irbench.runner.asked_inputs import AskedInputs
+from irbench.options.asked_inputs import AskedInputs
+from irbench.options.values import Shapes
 from irbench.runner.inputs import read_data
 from irbench.runner.sizes import fixed_batch
 from irbench.spec import Bundle

@@ -12,13 +12,13 @@ from irbench.across_runs.comparison import ComparedRow, RunComparison, compare_s
 from irbench.across_runs.conditions import Condition, Unjudged, read_condition, slower_than
 from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
 from irbench.across_runs.sides import Side, read_side
-from irbench.api import values
 from irbench.api.display import Displayable
-from irbench.api.options import Readers, read_keywords
-from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.run_names import RunName, run_name
 from irbench.errors import ExitCode, IrbenchError
+from irbench.options import values
+from irbench.options.option import Readers, read_keywords
+from irbench.options.values import path
 from irbench.render.across_runs_texts import blocked_message, problem_text
 from irbench.render.json_text import json_text
 from irbench.spec import Timing

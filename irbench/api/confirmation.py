@@ -18,12 +18,12 @@ from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
 from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.sides import Side, cells_of
 from irbench.api.measurement import StoredRun, measure
-from irbench.api.options import RunOptions
 from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import Reporter
 from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
+from irbench.options.run import RunOptions
 from irbench.result import RunDocument
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for

@@ -9,19 +9,19 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from irbench.api import values
 from irbench.api.choices import require_form, require_rows
 from irbench.api.display import Displayable
 from irbench.api.graph_costs import cost_at, formulas_at
 from irbench.api.graph_sizes import asked_sizes
 from irbench.api.graphs import StoredGraph, find_graph
-from irbench.api.options import Readers, read_keywords
-from irbench.api.values import Shapes
 from irbench.cost_model.costs import ModelCost
 from irbench.cost_model.formulas import ModelFormulas, NoFormulas
 from irbench.cost_model.polynomials import Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
+from irbench.options import values
+from irbench.options.option import Readers, read_keywords
+from irbench.options.values import Shapes
 from irbench.plain_text import plain
 from irbench.render.cost_quantities import exact_text
 from irbench.render.export_texts import export_notice_text

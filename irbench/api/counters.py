@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irbench.api.options import RunOptions
 from irbench.counters import CounterPlan, Counting
 from irbench.errors import IrbenchError
 from irbench.measure.counter_support import counting_for
+from irbench.options.run import RunOptions
 from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
 from irbench.stats.intervals import FEWEST_LAUNCHES
 

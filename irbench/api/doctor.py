@@ -9,13 +9,10 @@ from datetime import timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from irbench.api import values
 from irbench.api.backend_rows import BackendRow, as_json, as_table, backend_rows
 from irbench.api.display import Displayable
 from irbench.api.known_peaks import known_peaks
 from irbench.api.measurement import measure_planned
-from irbench.api.options import Readers, read_keywords
-from irbench.api.paths import path
 from irbench.api.peaks import PEAK_OPTIONS, PeakOptions, keep_whole_peaks, measure_peaks, peak_plan
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.resolve import require_models, resolve_backends
@@ -36,6 +33,9 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import reading_ns, utc_now
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.measure.overhead import Overhead
+from irbench.options import values
+from irbench.options.option import Readers, read_keywords
+from irbench.options.values import path
 from irbench.render.diagnosis import ReportView
 from irbench.render.diagnosis_document import diagnosis_document
 from irbench.render.diagnosis_summary import diagnosis_summary

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from irbench import bundles, exporter
-from irbench.api import input_values, values
-from irbench.api.input_values import Data
-from irbench.api.options import Readers, read_keywords
-from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.exporter import ExportOptions
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
+from irbench.options import input_values, values
+from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_values import Data
+from irbench.options.option import Readers, read_keywords
+from irbench.options.values import path
 from irbench.render.export_texts import agreement, export_notice_text, export_problems
 from irbench.render.quantities import size_text
-from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.export_check import check_on_inputs
 from irbench.spec import Bundle, shape_text
 

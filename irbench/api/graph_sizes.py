@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irbench.api.graphs import StoredGraph
-from irbench.api.values import Shapes
 from irbench.onnx.reading.value_shapes import ValueShape
+from irbench.options.values import Shapes
 from irbench.runner.sizes import known_sizes
 from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spec.requested_sizes import refuse_unknown_names

@@ -14,15 +14,15 @@ from irbench.across_runs.history import ModelHistory, RowHistory, history_of
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.sides import machine_called
 from irbench.across_runs.summaries import read_summaries
-from irbench.api import values
 from irbench.api.compare import conditions
 from irbench.api.display import Displayable
-from irbench.api.options import Readers, read_keywords
-from irbench.api.paths import path
 from irbench.api.run_names import RunName, run_name
 from irbench.api.stored_runs import chosen_entries
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import name_of_file
+from irbench.options import values
+from irbench.options.option import Readers, read_keywords
+from irbench.options.values import path
 from irbench.plain_text import plain
 from irbench.render.across_runs_texts import problem_text
 from irbench.render.json_text import json_text

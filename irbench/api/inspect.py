@@ -10,18 +10,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irbench.api import values
 from irbench.api.display import Displayable
 from irbench.api.graph_sizes import asked_sizes, with_shapes
 from irbench.api.graphs import StoredGraph, find_graph
-from irbench.api.options import Readers, read_keywords
-from irbench.api.values import Shapes
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.difference import Difference, difference
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
+from irbench.options import values
+from irbench.options.option import Readers, read_keywords
+from irbench.options.values import Shapes
 from irbench.plain_text import plain
 from irbench.render.export_texts import export_notice_text
 from irbench.worker.model_files import problem_of_weights, read_inventory, read_signature

@@ -12,7 +12,6 @@ from typing import TypeAlias
 from irbench.api.accuracy import with_accuracy
 from irbench.api.known_peaks import known_peaks
 from irbench.api.native_precision import native_notes
-from irbench.api.options import RunOptions
 from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.api.requests import planned, refuse_contradictions, requested
 from irbench.api.resolve import require_models
@@ -21,6 +20,7 @@ from irbench.api.work import with_work
 from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
+from irbench.options.run import RunOptions
 from irbench.render.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.result import RunDocument
 from irbench.runner import campaign, cold, soak

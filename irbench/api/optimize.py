@@ -11,23 +11,22 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
-from irbench.api import input_values, values
 from irbench.api.check_inputs import sized_inputs
 from irbench.api.display import Displayable
-from irbench.api.input_values import Data
-from irbench.api.options import Readers, read_keywords
 from irbench.api.output_graph import copy_to, spare_original
-from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import resolve_bundles
-from irbench.api.values import Constants, Shapes
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, drawn_from
 from irbench.optimizer import optimize as optimize_graph
+from irbench.options import input_values, values
+from irbench.options.asked_inputs import AskedInputs, DataSource
+from irbench.options.input_values import Data
+from irbench.options.option import Readers, read_keywords
+from irbench.options.values import Constants, Shapes, path
 from irbench.plain_text import plain
 from irbench.render.optimization_advice import advice
 from irbench.render.optimize import in_words
-from irbench.runner.asked_inputs import AskedInputs, DataSource
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.spec import BATCH, DISTRIBUTIONS, Bundle, Distribution, Number
 from irbench.spec.requested_sizes import refuse_unknown_names

@@ -1,65 +1,20 @@
-"""The user's own code as rows: read from what was given, and refused where it cannot be found."""
+"""The user's own code, refused where it cannot be found."""
 
 from __future__ import annotations
 
-import inspect
 import re
 import shlex
-import sys
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from irbench import registry
-from irbench.api.values import text
 from irbench.errors import IrbenchError
+from irbench.options.own_code import Programs
 from irbench.spec import Program
 from irbench.suggestions import nearest
-from irbench.system.file_states import exists, is_file
+from irbench.system.file_states import is_file
 from irbench.system.programs import find_program
 
-__all__ = [
-    "OwnCells",
-    "Programs",
-    "cell_of_text",
-    "cells",
-    "program_files",
-    "require_found",
-    "require_function",
-    "target_of",
-]
-
-OwnCells: TypeAlias = Mapping[str, str | Sequence[str] | Callable[..., Any]]
-"""By row: ``module:function`` or a command, as a text; the words of a command; or a function of a module."""
-Programs: TypeAlias = Mapping[str, Program]
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-_CALLABLE = re.compile(r"[\w./-]+:[A-Za-z_]\w*")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-
-
-def cell_of_text(given: str) -> tuple[str, Program]:
-    """Return the name and the code of ``name=module:function`` or ``name=command``.
-
-    Raises:
-        ValueError: It is neither.
-    """
-    name, equals, code = given.partition("=")
-    if not (equals and code.strip()):
-        raise ValueError(f"{given!r} lacks a name, or a command or module:function")
-    return _name(name.strip()), _program(code.strip())
-
-
-def cells(value: OwnCells) -> Programs:
-    """Return the code of each row: of ``{"mine": my_function}`` or ``{"mine": "./loop {model}"}``.
-
-    Raises:
-        TypeError: One is no text, no list of words and no function.
-        ValueError: A name is none, or a function cannot be found by its name.
-    """
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{value!r} is not a mapping from names to functions or commands")
-    return {_name(text(name)): _program_of_value(name, code) for name, code in value.items()}
 
 
 def require_found(programs: Programs) -> None:
@@ -91,62 +46,6 @@ def program_files(program: Program) -> tuple[Path, ...]:
     command, *arguments = shlex.split(program.target)
     words = (find_program(command) or command, *arguments)
     return tuple(path for path in map(Path, words) if is_file(path))
-
-
-def _name(name: str) -> str:
-    if _NAME.fullmatch(name) is None:
-        raise ValueError(f"{name!r} is no name of a row: at most 40 letters, digits, points, dashes and underscores")
-    return name
-
-
-def _program(code: str) -> Program:
-    try:
-        words = shlex.split(code)
-    except ValueError as error:
-        raise ValueError(f"{code!r} cannot be split into words ({error})") from None
-    is_callable = len(words) == 1 and _CALLABLE.fullmatch(words[0]) is not None and not exists(Path(words[0]))
-    return Program("callable", words[0]) if is_callable else Program("command", code)
-
-
-def _program_of_value(name: str, code: object) -> Program:
-    if isinstance(code, str):
-        return cell_of_text(f"{name}={code}")[1]
-    if isinstance(code, list | tuple):
-        if not code:
-            raise ValueError("a command has at least one word")
-        return Program("command", shlex.join(str(word) for word in code))
-    if callable(code):
-        return Program("callable", target_of(code))
-    raise TypeError(f"{code!r} is no function, no command and no module:function")
-
-
-def target_of(function: Callable[..., Any]) -> str:
-    """Return where a worker finds a function: each is a process of its own, which imports it.
-
-    Raises:
-        ValueError: It is not a function of a module, such as a lambda, or was defined interactively.
-    """
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if module is None or name is None or inspect.ismethod(function):
-        raise ValueError(f"{function!r} has no name in a module; write a function that calls it")
-    if not name.isidentifier() or getattr(sys.modules.get(module), name, None) is not function:
-        raise ValueError(
-            f"{name} is not a function of the module {module} itself, such as a lambda or a function within another"
-            " one, and a process of its own cannot import it"
-        )
-    if module == "__main__":
-        return f"{_file_of_main(name)}:{name}"
-    file = Path(inspect.getsourcefile(function) or "")
-    # beside a script or a notebook, whose folder another process does not search; a package is found by its name
-    is_module_alone = "." not in module and file.suffix == ".py" and file.name != "__init__.py"
-    return f"{file if is_module_alone else module}:{name}"
-
-
-def _file_of_main(name: str) -> str:
-    file = getattr(sys.modules["__main__"], "__file__", None)
-    if file is None or not str(file).endswith(".py"):
-        raise ValueError(f"{name} was defined interactively; put it into a file that a process of its own can import")
-    return str(Path(file).resolve())
 
 
 def require_function(target: str) -> None:

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from os import PathLike
 from pathlib import Path
 
 from irbench.errors import IrbenchError
+from irbench.options.values import path
 from irbench.store.folders import default_root
-
-__all__ = ["given_path", "path", "results_folder"]
-
-
-def path(value: str | PathLike[str]) -> Path:
-    """Return a path, whether or not anything is there.
-
-    Raises:
-        TypeError: It is no text and no path.
-        ValueError: No file can be called so.
-    """
-    made = Path(value)
-    try:
-        encoded = os.fsencode(made)
-    except UnicodeEncodeError as error:
-        raise ValueError("a path holds no such characters") from error
-    if b"\0" in encoded:
-        raise ValueError("a path holds no NUL character")
-    return made
 
 
 def given_path(keyword: str, value: str | PathLike[str]) -> Path:

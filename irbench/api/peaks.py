@@ -31,8 +31,8 @@ from irbench.exporter import from_onnx_file
 from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
 from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
+from irbench.options.values import cpu_list
 from irbench.render.peaks import bandwidth_progress, products_progress
-from irbench.render.quantities import cpu_list
 from irbench.result import SEARCH_RUN
 from irbench.roofline import ComputePeak, MachinePeaks
 from irbench.runner.plan import PlannedGroup, plan, with_rows

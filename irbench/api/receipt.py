@@ -13,18 +13,20 @@ from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.reading import read_run
 from irbench.across_runs.receipt import Receipt, decode_receipt, encode_receipt, receipt_of
 from irbench.across_runs.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
-from irbench.api import values
 from irbench.api.confirmation import other_confinement, other_software
 from irbench.api.display import Displayable
 from irbench.api.measurement import measure
-from irbench.api.options import Readers, RunOptions, read_keywords
-from irbench.api.paths import given_path, path
+from irbench.api.paths import given_path
 from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.run_names import RunName, run_name
 from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.errors import ExitCode, IrbenchError
+from irbench.options import values
+from irbench.options.option import Readers, read_keywords
+from irbench.options.run import RunOptions
+from irbench.options.values import path
 from irbench.plain_text import plain
 from irbench.render.across_runs_texts import problem_text
 from irbench.render.json_text import json_text

@@ -14,20 +14,20 @@ from irbench.address import BackendAddress
 from irbench.api.accuracy_limits import accuracy_limit
 from irbench.api.counters import counting_of
 from irbench.api.energy_access import energy_notes
-from irbench.api.excluded_options import refuse_excluded
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.api.int8_methods import with_suitable_int8
 from irbench.api.known_refusals import without_refused_rows
-from irbench.api.options import RunOptions
 from irbench.api.own_cells import require_found
 from irbench.api.processors import allowed_cpus, asked_threads, refuse_too_many_instances
 from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, named_apart, resolve_backends, resolve_bundles
 from irbench.api.unchecked_graphs import graph_notes
-from irbench.api.values import Settings
-from irbench.api.varied_options import alternatives
 from irbench.errors import IrbenchError
 from irbench.optimizer import variant
+from irbench.options.option import refuse_excluded
+from irbench.options.run import RUN, RunOptions
+from irbench.options.values import Settings
+from irbench.options.varied_options import alternatives
 from irbench.render.context import Context
 from irbench.render.note_texts import note_text
 from irbench.render.optimize import in_words
@@ -73,7 +73,7 @@ def refuse_contradictions(options: RunOptions) -> None:
     Raises:
         IrbenchError: Two of them contradict each other, or a model's name is empty.
     """
-    refuse_excluded(options)
+    refuse_excluded(options, RUN.options)
     if not all(options.models):
         raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
     _refuse_name(options.name)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irbench.api import values
-from irbench.api.options import read_keywords
 from irbench.errors import ExitCode, IrbenchError
+from irbench.options import values
+from irbench.options.option import read_keywords
 from irbench.render.formats.exported_run import Export, ExportedRun, read_run
 from irbench.render.formats.registry import FORMATS, ExportFormat, format_called, format_for
 from irbench.render.formats.row_table import check_columns

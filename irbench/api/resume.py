@@ -8,11 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from irbench.api import values
 from irbench.api.environments import Environments
 from irbench.api.measurement import StoredRun, measure_requested, refuse_within_a_worker
-from irbench.api.options import Readers, RunOptions, read_keywords
-from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.results import Run
@@ -24,6 +21,10 @@ from irbench.api.stored_plan import stored_options
 from irbench.environments import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.measure.lock import measuring
+from irbench.options import values
+from irbench.options.option import Readers, read_keywords
+from irbench.options.run import RunOptions
+from irbench.options.values import path
 from irbench.render.across_runs_texts import obstacle_text
 from irbench.render.quantities import plural
 from irbench.render.resume_texts import changed_message, changed_remedy

@@ -6,17 +6,16 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Unpack
 
-from irbench.api.keywords import names_run_keywords
+from irbench.api.keywords import names_keywords
 from irbench.api.measurement import StoredRun, describe_plan, measure
-from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.results import Interrupted, Run
 from irbench.errors import IrbenchError
+from irbench.options.keywords import RunKeywords
+from irbench.options.run import RUN, RunOptions, run_options
 
-__all__ = ["finished_run", "plan", "refuse_loaded_models", "run", "run_with"]
 
-
-@names_run_keywords
+@names_keywords(RUN)
 def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **options: Unpack[RunKeywords]) -> Run:
     """Measure models on backends under one timing protocol.
 
@@ -28,7 +27,7 @@ def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **optio
         progress: ``"auto"`` shows how it goes on a terminal and in a notebook; a function is called with each
             :class:`irbench.Progress`; ``None`` is silence. What the function raises ends the run as Ctrl-C does,
             and is raised when all that was measured is stored.
-        options: Those of :class:`irbench.RunKeywords`.
+        options: Those of a run.
 
     Returns:
         The run, as :func:`irbench.load` returns it again.
@@ -61,7 +60,7 @@ def finished_run(stored: StoredRun) -> Run:
     return found
 
 
-@names_run_keywords
+@names_keywords(RUN)
 def plan(*models: str | PathLike[str], progress: ProgressOption = None, **options: Unpack[RunKeywords]) -> str:
     """Return what :func:`run` would measure with these arguments, how, how long at least, and where it would be stored.
 
@@ -70,7 +69,7 @@ def plan(*models: str | PathLike[str], progress: ProgressOption = None, **option
     Args:
         models: As :func:`run` takes them.
         progress: As :func:`run` takes it.
-        options: Those of :class:`irbench.RunKeywords`.
+        options: Those of a run.
 
     Raises:
         IrbenchError: The call or the plan is impossible.

@@ -10,9 +10,9 @@ from typing import Any
 
 from irbench import registry
 from irbench.across_runs.confirmation import Obstacle
-from irbench.api.options import RunOptions
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
+from irbench.options.run import RunOptions
 from irbench.worker.requested_confinement import is_confinement_asked_for
 
 __all__ = ["environments_obstacle", "own_code_obstacle", "refuse_stored_folders"]

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from irbench import bundles
-from irbench.api.accuracy_limits import Metric
-from irbench.api.options import RunOptions
 from irbench.api.requests import QUICK, THOROUGH
-from irbench.api.values import Sweep
-from irbench.api.varied_options import AS_IT_IS, Varied
 from irbench.errors import IrbenchError
+from irbench.options.metrics import Metric
+from irbench.options.run import RunOptions
+from irbench.options.values import Sweep
+from irbench.options.varied_options import AS_IT_IS, Varied
 from irbench.spec import Program, Timing, WarmUpLength
 from irbench.stats.rederive import planned_timing
 from irbench.system.document_damage import damage_text

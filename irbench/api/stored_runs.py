@@ -98,8 +98,8 @@ def results(
     Raises:
         IrbenchError: A value is none that the keyword takes.
     """
-    from irbench.api import values
-    from irbench.api.options import read_keywords
+    from irbench.options import values
+    from irbench.options.option import read_keywords
     from irbench.store.listing import list_runs
 
     readers = {"since": ('"7d"', values.duration_s), "limit": ("20", values.count)}

@@ -9,14 +9,14 @@ from typing import Any
 
 from irbench.across_runs.cell_keys import CellKey, key_of
 from irbench.address import BackendAddress
-from irbench.api.options import RunOptions
 from irbench.api.processors import total_threads
 from irbench.api.requests import budget_s
 from irbench.api.sweep_tables import SweepSetup, table_options
-from irbench.api.values import cpus as read_cpus
 from irbench.errors import IrbenchError
 from irbench.exporter import name_of_file
 from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.options.run import RunOptions
+from irbench.options.values import cpus as read_cpus
 from irbench.spec import Timing
 from irbench.stats import parts_of
 from irbench.store.listing import list_runs

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from irbench.api.measurement import StoredRun
-from irbench.api.options import RunOptions
 from irbench.api.processors import allowed_cpus
 from irbench.api.progress import Reporter
 from irbench.api.requests import refuse_contradictions, requested
@@ -17,6 +16,7 @@ from irbench.api.sweep_tables import SweepSetup, measure_table, table_done, tabl
 from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.optimizer import variant
+from irbench.options.run import RunOptions
 from irbench.runner.signals import signals_deferred
 from irbench.sweeps.cells import SweepTable
 from irbench.sweeps.curve import CurvePoint, curve_end

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from irbench.api.exit_codes import exit_code, is_undecided
 from irbench.api.measurement import StoredRun, measure_requested
-from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.api.progress import Reporter
 from irbench.api.requests import LONGEST_NAME, refuse_contradictions, requested
 from irbench.api.run_destination import RunDestination
 from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.options.run import RunOptions, option_of_key, run_options
 from irbench.result import CellResult, GroupResult
 from irbench.row_names import distinguish, name_of
 from irbench.runner.cells import is_at_level
@@ -61,9 +61,9 @@ def table_options(table: SweepTable, setup: SweepSetup) -> RunOptions:
     data = given.get("data")
     if data is not None:
         given["data"] = str(setup.folder / data)
-    keywords = {_keyword(key): value for key, value in given.items() if key != "models"}
+    keywords = {option_of_key(key): value for key, value in given.items() if key != "models"}
     return replace(
-        run_options(models, cast("RunKeywords", keywords), "sweep"),
+        run_options(models, keywords, "sweep"),
         results=setup.results,
         no_lock=setup.no_lock,
         command=setup.command,
@@ -118,10 +118,6 @@ def _row_facts(groups: Sequence[GroupResult]) -> Iterable[RowFacts]:
 
 def _peak_bytes(cell: CellResult) -> int | None:
     return None if not cell.peak_memory_bytes else max(cell.peak_memory_bytes.values())
-
-
-def _keyword(key: str) -> str:
-    return "imports" if key == "import" else key.replace("-", "_")
 
 
 def _path(model: str, folder: Path) -> str:

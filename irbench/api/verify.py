@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.address import BackendAddress
-from irbench.api import input_values, values
 from irbench.api.display import Displayable
 from irbench.api.environments import Environments
-from irbench.api.input_values import Data
-from irbench.api.options import Readers, read_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.results import Interrupted
@@ -23,13 +20,16 @@ from irbench.conformance.case import CaseResult, SuiteReport
 from irbench.conformance.model import trials, verified_cells
 from irbench.conformance.verification import ModelReport, NoReference, PlannedTrials, VerificationRequest
 from irbench.errors import ExitCode, IrbenchError
+from irbench.options import input_values, values
+from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_values import Data
+from irbench.options.option import Readers, read_keywords
 from irbench.plain_text import plain
 from irbench.render.context import Context
 from irbench.render.json_text import json_text
 from irbench.render.texts import warning_words
 from irbench.render.verification import Document, model_view, suite_view
 from irbench.result import CellResult
-from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.spec import Bundle, PythonEnvironment
 from irbench.system import host

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from irbench.api.values import Constants, Feedback, Shapes
 from irbench.errors import IrbenchError
-from irbench.runner.asked_inputs import AskedInputs, DataSource
+from irbench.options.asked_inputs import AskedInputs, DataSource
+from irbench.options.values import Constants, Feedback, Shapes
 from irbench.spec import Number
 
 __all__ = ["VerifyOptions", "expected_outputs", "refuse_contradictions"]

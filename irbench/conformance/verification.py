@@ -9,9 +9,9 @@ from pathlib import Path
 from irbench.address import BackendAddress
 from irbench.errors import ExitCode
 from irbench.notices import Reference, Warn
+from irbench.options.asked_inputs import AskedInputs
 from irbench.record import Failure
 from irbench.result import CellResult, GivenInputs
-from irbench.runner.asked_inputs import AskedInputs
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Precision, PythonEnvironment
 from irbench.spi import Array, Outputs
 from irbench.stats import given_inputs

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from irbench.options.expectation import Expectation, Failing, SlowerThan
 from irbench.record import Failure
-from irbench.reduction.expectation import Expectation, Failing, SlowerThan
 from irbench.reduction.report import Evidence, ExpectedDifference, Verdict
 from irbench.row_figures import Speedup
 

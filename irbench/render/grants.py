@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from irbench.render.quantities import cpu_list
+from irbench.options.values import cpu_list
 
 __all__ = ["grant_cpus", "grant_time", "where"]
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from irbench.counters import Obstacle
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import Facts
+from irbench.options.values import cpu_list
 from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
 from irbench.render.figures import gigabytes
 from irbench.render.finding_types import FindingText, FindingWords
 from irbench.render.grants import grant_cpus, where
-from irbench.render.quantities import cpu_list, listing, plural
+from irbench.render.quantities import listing, plural
 
 __all__ = ["MACHINE_FINDINGS"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["apart", "binary_size", "cpu_list", "listing", "percent", "percents_apart", "plural", "size_text", "times"]
+__all__ = ["apart", "binary_size", "listing", "percent", "percents_apart", "plural", "size_text", "times"]
 
 _MOST_DIGITS = 8
 _STEPS = ("B", "KiB", "MiB", "GiB")
@@ -49,17 +49,6 @@ def listing(names: Iterable[str]) -> str:
     """Return names separated by commas, the last by ``and``."""
     *rest, last = names
     return f"{', '.join(rest)} and {last}" if rest else last
-
-
-def cpu_list(cpus: Iterable[int]) -> str:
-    """Return processors as the kernel lists them: ``0-3,8``."""
-    runs: list[tuple[int, int]] = []
-    for cpu in sorted(set(cpus)):
-        if runs and cpu == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], cpu)
-        else:
-            runs.append((cpu, cpu))
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
 
 
 def binary_size(count: int) -> str:

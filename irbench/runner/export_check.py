@@ -6,9 +6,9 @@ from pathlib import Path
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
+from irbench.options.asked_inputs import AskedInputs
 from irbench.output_check import compare, judge
 from irbench.record import OutputError
-from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.inputs import read_data, refuse_unknown_values
 from irbench.runner.reference import computed_outputs, inputs_scale, references_for
 from irbench.spec import RANDOM_DRAWS, Bundle, Workload

@@ -11,7 +11,7 @@ from irbench.data.reading import MOST_SAMPLES, DataTarget, match_arrays
 from irbench.data.samples import Sample, bound_dimensions, digests, feeds_of_batch, rows, rows_to_join
 from irbench.errors import IrbenchError
 from irbench.feeds import constant, write_sample
-from irbench.runner.asked_inputs import AskedInputs
+from irbench.options.asked_inputs import AskedInputs
 from irbench.runner.feedback import check_feedback
 from irbench.runner.sizes import bind_sizes, fixed_batch
 from irbench.spec import BATCH, Bundle, Feeding, Number

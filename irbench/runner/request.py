@@ -10,7 +10,7 @@ from irbench.address import BackendAddress
 from irbench.counters import Counting
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
-from irbench.runner.asked_inputs import AskedInputs
+from irbench.options.asked_inputs import AskedInputs
 from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
 from irbench.stats.row_precision import compares_all
 

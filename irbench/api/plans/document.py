@@ -6,23 +6,22 @@ Imported only where a plan is read: pydantic takes as long to import as everythi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, create_model
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from irbench.address import BackendAddress
-from irbench.api import accuracy_limits, values, varied_options
-from irbench.api.counter_options import timeline_s
 from irbench.counters import parse_counters
-from irbench.render.quantities import cpu_list
+from irbench.options import kinds, metrics, values, varied_options
+from irbench.options.kinds import Kind
+from irbench.options.option import Option
+from irbench.options.run import RUN, plan_key
 from irbench.spec import Io, Objective, Precision, shape_text
 from irbench.sweeps.cells import USUAL_ROWS, Comparable
-
-__all__ = ["DOUBLING", "MatrixDocument", "PlanDocument", "SettingsDocument", "plan_schema"]
 
 DOUBLING = "doubling"
 """The batch that grows until a larger one gains too little."""
@@ -80,13 +79,13 @@ Flag: TypeAlias = Annotated[bool, Field(strict=True)]
 Backend: TypeAlias = Annotated[Name, _reads(_address, str)]
 Batch: TypeAlias = Annotated[int | str, _reads(_batch, Positive | Literal["doubling"])]
 Threads: TypeAlias = Annotated[int | str, _reads(values.threads, Positive | Literal["native"])]
-Cpus: TypeAlias = Annotated[str, _reads(lambda value: cpu_list(values.cpus(value)), str)]
+Cpus: TypeAlias = Annotated[str, _reads(lambda value: values.cpu_list(values.cpus(value)), str)]
 Duration: TypeAlias = Annotated[float, _reads(values.duration_s, float | str)]
 Pace: TypeAlias = Annotated[float, _reads(values.pace_s, float | str)]
 WarmUp: TypeAlias = Annotated[str, _reads(lambda value: str(values.warm_up(value)), int | str)]
-Step: TypeAlias = Annotated[float, _reads(timeline_s, float | str)]
+Step: TypeAlias = Annotated[float, _reads(values.timeline_s, float | str)]
 Counters: TypeAlias = Annotated[tuple[str, ...], _reads(parse_counters, str | list[str])]
-LeastAccuracy: TypeAlias = Annotated[float, _reads(accuracy_limits.min_accuracy, float | str)]
+LeastAccuracy: TypeAlias = Annotated[float, _reads(metrics.min_accuracy, float | str)]
 Share: TypeAlias = Annotated[float, _reads(values.fraction, float | str)]
 Seed: TypeAlias = Annotated[int, _reads(values.seed, Annotated[int, Field(ge=0, le=2**32 - 1)])]
 Shape: TypeAlias = Annotated[dict[str, str], _reads(_shape, dict[str, int | str | list[int]])]
@@ -110,95 +109,80 @@ class _Document(BaseModel):
     )
 
 
-class SettingsDocument(_Document):
-    """Settings of cells: the options of `irbench run`, written as there without their dashes."""
+_FORMS: Mapping[Kind, Any] = {
+    kinds.FLAG: Flag,
+    kinds.COUNTS: Count,
+    kinds.THREAD_COUNTS: Threads,
+    kinds.BACKENDS: Backend,
+    kinds.PRECISIONS: Precision,
+    kinds.LEVELS: Name,
+    kinds.MODULES: Name,
+    kinds.CPUS: Cpus,
+    kinds.IO: Io,
+    kinds.OBJECTIVE: Objective,
+    kinds.SHAPES: Shape,
+    kinds.DATA: Name,
+    kinds.CONSTANTS: Constants,
+    kinds.SETTINGS: Properties,
+    kinds.VARIED: Variants,
+    kinds.FEEDBACK: dict[str, str],
+    kinds.SWEEP: Name,
+    kinds.CELLS: dict[str, str],
+    kinds.NAMES: tuple[Name, ...],
+    kinds.ROW: Name,
+    kinds.NOTE: str,
+    kinds.METRIC: Name,
+    kinds.SEED: Seed,
+    kinds.SHARE: Share,
+    kinds.ACCURACY: LeastAccuracy,
+    kinds.LATENCY: Duration,
+    kinds.DURATION: Duration,
+    kinds.PACE: Pace,
+    kinds.STEP: Step,
+    kinds.WARM_UP: WarmUp,
+    kinds.COUNTERS: Counters,
+}
+"""The form of each kind of option in a plan; of those that a plan has lists of, that of one value."""
 
-    models: Listed[Name] | None = None
-    """Names of models, ONNX files, or anything else that irbench run takes. A path is relative to the plan's folder."""
-    backends: Listed[Backend] | None = None
-    """Backends, with an optional device: ort:cuda. All installed ones that can read the model by default."""
-    batch: Listed[Batch] | None = None
-    """Samples per inference; "doubling" doubles it until that gains less than stop-gain."""
-    streams: Listed[Count] | None = None
-    """Concurrent inferences of each process."""
-    instances: Listed[Count] | None = None
-    """Processes that run the model side by side, each on its own cores."""
-    threads: Listed[Threads] | None = None
-    """Threads per process in total, or "native" for each runtime's default. The physical cores by default."""
-    precision: Listed[Precision] | None = None
-    """The precision to compute in, or native for the runtime's default."""
-    optimize: Listed[Name] | None = None
-    """Levels of optimisation: none, basic, extended, all; with a conversion: basic-int8, int8, int8-static."""
-    cpus: Listed[Cpus] | None = None
-    """Processors for the backends to use: "0-3,8"."""
-    io: Listed[Io] | None = None
-    """What is timed: copy includes copying inputs and outputs, bound does not."""
-    shape: Listed[Shape] | None = None
-    """Shapes of inputs or sizes of dynamic dimensions, by name: { tokens = "1x128" }."""
-    data: Listed[Name] | None = None
-    """Samples that take turns as inputs: a folder or a file. A path is relative to the plan's folder."""
-    value: Listed[Constants] | None = None
-    """Constants for inputs, by name: { sr = 16000 }."""
-    set: Listed[Properties] | None = None
-    """Options of backends: { ort = { "dynamic_block_base" = 4 } }."""
-    vary: Variants | None = None
-    """Options of backends with several values, a row for each: { ort = { "intra_op.allow_spinning" = [0, 1] } }."""
-    rows: tuple[Name, ...] | None = None
-    """Ids of the rows to measure of all combinations, as a plan of a stored run has them. All by default."""
-    seed: Listed[Seed] | None = None
-    """Seed for inputs and for the order of measurements within a table."""
-    feedback: dict[str, str] | None = None
-    """Outputs that become inputs of the next call, a decode loop: { h = "h0" }."""
-    shapes: Name | None = None
-    """Shapes that one session meets: "length=128,64"."""
-    baseline: Name | None = None
-    """Row that speedups are relative to: ort, or ort@streams=1."""
-    allow_mixed: Flag = False
-    """Compare rows of different precision, and mark them."""
-    apart: Flag = False
-    """Give every model and batch of a table a table of its own, in the same run."""
-    objective: Objective | None = None
-    """What rows are compared by: latency, fps, or cost, the processor time per sample."""
-    min_accuracy: LeastAccuracy | None = None
-    """The minimum share of samples whose top-1 class is that of the reference, "99%"; rows below are not measured."""
-    metric: Name | None = None
-    """A measure of your own, with its limit: "file.py:fn>=0.9"; rows that miss it are not measured."""
-    max_latency: Duration | None = None
-    """The largest p90 latency of a row that may be called the best: "50ms"."""
-    within: Share | None = None
-    """Differences up to this count as the same: "2%"."""
-    budget: Duration | None = None
-    """Time limit for each table: "90s"."""
-    deadline: Duration | None = None
-    """Time limit for one step of a backend, after which it counts as failed: "300s"."""
-    quick: Flag = False
-    """3 launches: fast, with wide intervals."""
-    thorough: Flag = False
-    """10 to 20 launches, intervals down to 0.5 %."""
-    tail: Flag = False
-    """Also measure p99."""
-    warmup: WarmUp | None = None
-    """How long every launch of a row warms up: "2s", or 500 for calls; by default until calls get no faster."""
-    sustain: Duration | None = None
-    """Also run each row alone for this long in every launch: "3s"."""
-    energy: Flag = False
-    """Also measure joules per inference, of each row alone."""
-    require_full: Flag = False
-    """Refuse a row if any of its nodes runs on another device than the one requested."""
-    pace: Pace | None = None
-    """Also measure latency where calls come at a fixed interval: "10ms"."""
-    cold: Flag = False
-    """Measure cold starts instead of speeds."""
-    counters: Counters | None = None
-    """Also count with perf, in launches of their own: ["software", "cache"]."""
-    timeline: Step | None = None
-    """Also show counters in steps of this long: "100ms"."""
-    cells: dict[str, str] | None = None
-    """Code of your own as rows: { mine = "package.module:function" }, or a command."""
-    import_: Annotated[Listed[Name] | None, Field(alias="import")] = None
-    """Modules to import before a model is exported."""
-    note: str | None = None
-    """A note to store with each run."""
+_FORM_OF_BATCH = Batch
+_OF_THE_FOLDER = "A path is relative to the plan's folder."
+_MORE = {"data": f" {_OF_THE_FOLDER}", "batch": f' "{DOUBLING}" doubles it until that gains less than stop-gain.'}
+
+
+def _several(form: Any) -> Any:
+    return Listed[form]
+
+
+def _setting(name: str, declared: Option) -> tuple[Any, Any]:
+    """Return the type and the field of an option in the settings of a plan."""
+    form = _FORM_OF_BATCH if name == "batch" else _FORMS[declared.kind]
+    field = Field(
+        False if declared.kind.is_flag else None,
+        alias=plan_key(name),
+        description=f"{declared.help.rstrip('.')}.{_MORE.get(name, '')}",
+    )
+    if declared.kind.is_flag:
+        return form, field
+    one = form if declared.plan == "single" else _several(form)
+    return one | None, field
+
+
+if TYPE_CHECKING:
+    SettingsDocument = _Document
+else:
+    SettingsDocument = create_model(
+        "SettingsDocument",
+        __base__=_Document,
+        __doc__="Settings of cells: the options of `irbench run`, written as there without their dashes.",
+        models=(
+            Listed[Name] | None,
+            Field(
+                None,
+                description=f"Names of models, ONNX files, or anything else that irbench run takes. {_OF_THE_FOLDER}",
+            ),
+        ),
+        **{name: _setting(name, found) for name, found in RUN.options.items() if found.plan != "none"},
+    )
 
 
 class MatrixDocument(SettingsDocument):

@@ -8,22 +8,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from irbench.api.accuracy_limits import metric_text
-from irbench.api.options import RunOptions
 from irbench.api.paths import results_folder
 from irbench.api.plans import reading
 from irbench.api.run_names import RunName, run_name
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
-from irbench.render.quantities import cpu_list
+from irbench.options.run import RUN, RunOptions, plan_key
 from irbench.result import SEARCH_RUN
-from irbench.spec import shape_text
 from irbench.store.folders import results_option, run_argument
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
 from irbench.sweeps.cells import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
-
-__all__ = ["plan_document", "plan_from", "plan_text", "shown_plan"]
 
 _BLANKS = str.maketrans("\n\t", "  ")
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -99,68 +94,20 @@ def _escaped(found: re.Match[str]) -> str:
 
 def _axes(options: RunOptions) -> dict[str, tuple[Any, ...]]:
     """Return the values of each key that may have several, in the order of cells."""
-    optional = {
-        "cpus": None if options.cpus is None else cpu_list(options.cpus),
-        "io": options.io,
-        "shape": {name: shape_text(sizes) for name, sizes in options.shape.items()},
-        "data": None if options.data is None else str(options.data),
-        "value": {name: list(elements) for name, elements in options.value.items()},
-        "set": {backend: dict(properties) for backend, properties in options.set.items()},
-        "seed": options.seed,
-    }
-    several = {
-        "models": options.models,
-        "backends": options.backends or (),
-        "batch": options.batch or (),
-        "streams": options.streams,
-        "instances": options.instances,
-        "threads": options.threads or (),
-        "precision": options.precision or (),
-        "optimize": options.optimize,
-    }
-    single = {key: () if value is None or value == {} else (value,) for key, value in optional.items()}
-    found: dict[str, tuple[Any, ...]] = {**several, **single}
-    return {key: found[key] for key in AXES}
+    found: dict[str, tuple[Any, ...]] = {"models": options.models}
+    for name, declared in RUN.options.items():
+        held = getattr(options, name)
+        if declared.plan == "list" and held not in (None, {}):
+            written = declared.kind.written(held)
+            found[plan_key(name)] = tuple(written) if isinstance(written, list) else (written,)
+    return {key: found[key] for key in AXES if key in found}
 
 
 def _others(options: RunOptions) -> dict[str, Any]:
     """Return what has one value for the whole plan, where it is not the default."""
-    given = {
-        "vary": {
-            backend: {key: list(listed) for key, listed in options_of.items()}
-            for backend, options_of in options.vary.items()
-        },
-        "rows": list(options.rows or ()),
-        "feedback": {made: name for name, made in options.feedback.items()},
-        "shapes": None if options.shapes is None else _sweep_text(*options.shapes),
-        "baseline": options.baseline,
-        "allow-mixed": options.allow_mixed,
-        "apart": options.apart,
-        "objective": options.objective,
-        "max-latency": options.max_latency,
-        "min-accuracy": options.min_accuracy,
-        "metric": None if options.metric is None else metric_text(options.metric),
-        "within": options.within,
-        "budget": options.budget,
-        "deadline": options.deadline,
-        "quick": options.quick,
-        "thorough": options.thorough,
-        "tail": options.tail,
-        "warmup": None if options.warmup is None else str(options.warmup),
-        "sustain": options.sustain,
-        "energy": options.energy,
-        "require-full": options.require_full,
-        "pace": options.pace,
-        "cold": options.cold,
-        "counters": list(options.counters or ()),
-        "timeline": options.timeline,
-        "cells": {name: program.target for name, program in options.cells.items()},
-        "import": list(options.imports),
-        "note": options.note,
+    held = {name: getattr(options, name) for name, found in RUN.options.items() if plan_key(name) not in AXES}
+    return {
+        plan_key(name): RUN.options[name].kind.written(value)
+        for name, value in held.items()
+        if value and RUN.options[name].plan != "none"
     }
-    return {key: value for key, value in given.items() if value}
-
-
-def _sweep_text(name: str, shapes: tuple[tuple[int, ...], ...]) -> str:
-    texts = ",".join(map(shape_text, shapes))
-    return f"{name}={texts}" if name else texts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -12,11 +11,12 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from irbench.api.choices import require_form, require_rows
 from irbench.api.counters import with_cycles
 from irbench.api.display import Displayable, as_text
+from irbench.api.keywords import names_keywords
 from irbench.api.measurement import refuse_within_a_worker
 from irbench.api.paths import given_path, results_folder
 from irbench.api.profiling.begin import begun_profile, with_capable_backends
 from irbench.api.profiling.counted import counted_profile
-from irbench.api.profiling.options import TOP, ProfileKeywords, ProfileOptions, profile_options
+from irbench.api.profiling.options import TOP, ProfileOptions, profile_options
 from irbench.api.profiling.rows import ProfileRow, profile_rows, rows_as_csv, rows_to_pandas
 from irbench.api.progress import GuardedListener, ProgressOption, Reporter, reporting
 from irbench.api.requests import planned, refuse_contradictions, requested
@@ -26,6 +26,9 @@ from irbench.api.run import refuse_loaded_models
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
+from irbench.options.commands import PROFILE, ProfileSettings
+from irbench.options.keywords import ProfileKeywords
+from irbench.options.run import RunOptions
 from irbench.plain_text import plain
 from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.counter_record import ProfileCounters
@@ -48,8 +51,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from irbench.render.profile import ProfileView
-
-__all__ = ["Profile", "ProfileFormat", "load_profile", "profile", "profile_with"]
 
 ProfileFormat = Literal["table", "json", "csv", "md"]
 _ENDED = ("interrupt", "failures")
@@ -177,13 +178,10 @@ class Profile(Displayable):
         return self.view()
 
 
+@names_keywords(PROFILE)
 def profile(
     model: str | PathLike[str],
     *,
-    compare: str | None = None,
-    launches: int | None = None,
-    inferences: int | None = None,
-    budget: str | float | timedelta | None = None,
     progress: ProgressOption = "auto",
     **options: Unpack[ProfileKeywords],
 ) -> Profile:
@@ -191,12 +189,8 @@ def profile(
 
     Args:
         model: Anything that :func:`irbench.run` takes.
-        compare: Two levels of optimisation to compare: ``"graph+extended"``, where ``graph`` is the exported graph.
-        launches: How many launches each backend has; 4 by default.
-        inferences: Profiled inferences of each launch, at least; 20 by default.
-        budget: For all launches: ``"5m"``, the default, or seconds.
         progress: As :func:`irbench.run` takes it.
-        options: Those of :class:`irbench.ProfileKeywords`.
+        options: What is compared and for how long, and those of a run that say what is profiled and how.
 
     Returns:
         The profile, which is stored.
@@ -207,8 +201,8 @@ def profile(
         TypeError: There is no such option.
     """
     refuse_loaded_models((model,))
-    own = {"compare": compare, "launches": launches, "inferences": inferences, "budget": budget}
-    asked = profile_options(str(model), own, options)
+    own, shared = PROFILE.read(options)
+    asked = profile_options(ProfileSettings(**own), RunOptions(models=(str(model),), **shared))
     with reporting(progress) as reporter:
         found = profile_with(asked, reporter)
     if found.interrupted:

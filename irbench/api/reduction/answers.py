@@ -6,24 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from irbench.address import BackendAddress
-from irbench.api.options import RunOptions
 from irbench.api.progress import Say
 from irbench.api.reduction.judge import WholeGraph, facts_of, graph_source
 from irbench.api.requests import requested
 from irbench.api.resolve import resolve_bundles
-from irbench.api.values import Shapes
 from irbench.conformance.model import trials, verified_cells
 from irbench.conformance.verification import NoReference, VerificationRequest
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import from_onnx_file
+from irbench.options.asked_inputs import AskedInputs
+from irbench.options.expectation import Failing, WrongAnswers
+from irbench.options.run import RunOptions
+from irbench.options.values import Shapes
 from irbench.record import Failure
 from irbench.reduction.cutting import Part
 from irbench.reduction.decision import Decision, judge_answers, judge_failure
-from irbench.reduction.expectation import Failing, WrongAnswers
 from irbench.reduction.report import Evidence
 from irbench.render.context import Context
 from irbench.render.texts import warning_words
-from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.spec import Bundle, Workload
 

@@ -2,62 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
-from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypedDict
 
 from irbench import backend_checks, registry
 from irbench.address import BackendAddress
-from irbench.api.input_values import Data
-from irbench.api.options import RunOptions
 from irbench.api.resolve import resolve_backends
 from irbench.errors import IrbenchError
-from irbench.reduction.expectation import Expectation, SlowerThan
+from irbench.options.commands import MIN_SHARE, REDUCE_BUDGET_S, ReduceSettings
+from irbench.options.expectation import Expectation, Failing, SlowerThan, WrongAnswers
+from irbench.options.run import RunOptions
 from irbench.reduction.files import INPUTS_FILE, MODEL_FILE
 from irbench.system.file_states import is_folder
 
-__all__ = [
-    "MIN_SHARE",
-    "REDUCE_BUDGET_S",
-    "ReduceKeywords",
-    "ReduceOptions",
-    "expected_backends",
-    "output_folder",
-    "refuse_ineffective",
-    "refuse_several_values",
-    "repeat_command",
-]
-
-REDUCE_BUDGET_S = 600.0
-MIN_SHARE = 0.01
 _ONE_VALUE = ("batch", "precision", "threads")
 _OF_MEASUREMENTS = ("batch", "threads", "cpus", "io", "seed", "deadline", "no_lock", "results")
 _ADVICE = {"batch": "Give the shape of an input: --shape NAME=8x3x224x224."}
-
-
-class ReduceKeywords(TypedDict, total=False):
-    """The keywords of :func:`irbench.reduce` that :func:`irbench.run` has too, and which mean the same there.
-
-    ``None`` is the default of each; :class:`irbench.RunKeywords` says what they are. Each takes one value.
-    """
-
-    imports: str | Iterable[str] | None
-    batch: str | int | Iterable[int] | None
-    shape: Mapping[str, str | int | Iterable[int]] | None
-    data: Data | None
-    value: Mapping[str, Any] | None
-    precision: str | Iterable[str] | None
-    threads: str | int | Iterable[int | str] | None
-    cpus: str | int | Iterable[int] | None
-    set: Mapping[str, Mapping[str, object]] | None
-    io: Literal["copy", "bound"] | None
-    seed: int | None
-    deadline: str | float | timedelta | None
-    no_lock: bool | None
-    results: str | PathLike[str] | None
 
 
 @dataclass(frozen=True)
@@ -79,6 +39,27 @@ class ReduceOptions:
     budget_s: float = REDUCE_BUDGET_S
     min_share: float = MIN_SHARE
     run: RunOptions = field(default_factory=RunOptions)
+
+
+def reduce_options(model: str, settings: ReduceSettings, run: RunOptions) -> ReduceOptions:
+    """Return what is searched.
+
+    Raises:
+        IrbenchError: No difference is expected, or several are.
+    """
+    return ReduceOptions(model, _expectation(settings), settings.output, settings.budget, settings.min_share, run)
+
+
+def _expectation(settings: ReduceSettings) -> Expectation:
+    given = [
+        *([settings.expect] if settings.expect is not None else []),
+        *([WrongAnswers(settings.expect_wrong)] if settings.expect_wrong is not None else []),
+        *([Failing(settings.expect_failure)] if settings.expect_failure is not None else []),
+    ]
+    if len(given) == 1:
+        return given[0]
+    hint = "Give one: --expect 'ort slower than openvino by 1.5x', --expect-wrong openvino or --expect-failure ort."
+    raise IrbenchError("Several differences are expected." if given else "No difference is expected.", hint=hint)
 
 
 def refuse_several_values(run: RunOptions) -> None:

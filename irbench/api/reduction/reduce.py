@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.api import values
 from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
 from irbench.api.measurement import refuse_within_a_worker
-from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
-from irbench.api.paths import path
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.reduction.answers import AnswerJudge
 from irbench.api.reduction.judge import Judge
 from irbench.api.reduction.options import (
-    ReduceKeywords,
     ReduceOptions,
     expected_backends,
     output_folder,
+    reduce_options,
     refuse_ineffective,
     refuse_several_values,
 )
@@ -34,8 +31,11 @@ from irbench.api.results import Interrupted
 from irbench.api.run import refuse_loaded_models
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.lock import measuring
+from irbench.options.commands import REDUCE, ReduceSettings
+from irbench.options.expectation import SlowerThan
+from irbench.options.keywords import ReduceKeywords
+from irbench.options.run import RunOptions
 from irbench.plain_text import plain
-from irbench.reduction.expectation import Expectation, Failing, SlowerThan, WrongAnswers, parse_expectation
 from irbench.reduction.files import REPORT_FILE
 from irbench.reduction.report import ReductionReport
 from irbench.render.bug_report import bug_report
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from irbench.render.verification import Document
-
-__all__ = ["Reduction", "expectation_of", "reduce", "reduce_with"]
 
 
 class Reduction(Displayable):
@@ -100,15 +98,10 @@ class Reduction(Displayable):
         return reduction_view(self.report)
 
 
+@names_keywords(REDUCE)
 def reduce(
     model: str | PathLike[str],
     *,
-    expect: str | None = None,
-    expect_wrong: str | None = None,
-    expect_failure: str | None = None,
-    output: str | PathLike[str] | None = None,
-    budget: str | float | timedelta | None = None,
-    min_share: str | float | None = None,
     progress: ProgressOption = "auto",
     **options: Unpack[ReduceKeywords],
 ) -> Reduction:
@@ -116,16 +109,8 @@ def reduce(
 
     Args:
         model: Anything that :func:`irbench.run` takes.
-        expect: The difference: ``"ort slower than openvino by 1.5x"``, ``"openvino wrong"`` or ``"ort fails"``.
-        expect_wrong: The backend whose outputs are wrong, in place of ``expect``.
-        expect_failure: The backend that fails, in place of ``expect``.
-        output: The folder for ``reduced.onnx``, ``inputs.npz``, ``expected.npz`` and ``report.md``;
-            ``MODEL-reduced`` by default.
-        budget: For the whole search: ``"10m"``, the default, or seconds.
-        min_share: Of the time that the slower backend loses on the whole graph, what a part must lose at least:
-            ``"1%"``, the default, or 0.01.
         progress: As :func:`irbench.run` takes it.
-        options: Those of :class:`irbench.ReduceKeywords`: the inputs, and how the graph is measured.
+        options: The difference, and those of a run that say what the inputs are and how the graph is measured.
 
     Returns:
         What was found; ``folder`` has the files.
@@ -136,41 +121,13 @@ def reduce(
         TypeError: There is no such option.
     """
     refuse_loaded_models((model,))
-    given = {
-        "expect": expect,
-        "expect_wrong": expect_wrong,
-        "expect_failure": expect_failure,
-        "output": output,
-        "budget": budget,
-        "min_share": min_share,
-    }
-    own = read_keywords("reduce", given, _OWN_READERS)
-    expectation = expectation_of(*(own.pop(name, None) for name in ("expect", "expect_wrong", "expect_failure")))
-    readers = {name: RUN_READERS[name] for name in ReduceKeywords.__annotations__}
-    run = RunOptions(**read_keywords("reduce", cast("Mapping[str, Any]", options), readers))
-    settings = {_OWN_NAMES.get(name, name): value for name, value in own.items()}
+    own, shared = REDUCE.read(options)
+    asked = reduce_options(str(model), ReduceSettings(**own), RunOptions(**shared))
     with reporting(progress) as reporter:
-        found = reduce_with(ReduceOptions(str(model), expectation, run=run, **settings), reporter)
+        found = reduce_with(asked, reporter)
     if found.report.conclusion == "interrupted":
         raise Interrupted("the search is not complete", found)
     return found
-
-
-def expectation_of(expect: Expectation | None, wrong: str | None, failure: str | None) -> Expectation:
-    """Return what was expected, in whichever way it was said.
-
-    Raises:
-        IrbenchError: Nothing was, or several things were.
-    """
-    given = [
-        *([expect] if expect is not None else []),
-        *([WrongAnswers(wrong)] if wrong is not None else []),
-        *([Failing(failure)] if failure is not None else []),
-    ]
-    if len(given) == 1:
-        return given[0]
-    hint = "Give one: --expect 'ort slower than openvino by 1.5x', --expect-wrong openvino or --expect-failure ort."
-    raise IrbenchError("Several differences are expected." if given else "No difference is expected.", hint=hint)
 
 
 def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
@@ -224,14 +181,3 @@ def _write_report(report: ReductionReport) -> None:
         raise IrbenchError(
             f"{folder} cannot be written: {error.strerror}.", hint="Name another folder with -o."
         ) from error
-
-
-_OWN_NAMES = {"budget": "budget_s"}
-_OWN_READERS: Readers = {
-    "expect": ('"ort slower than openvino by 1.5x"', lambda value: parse_expectation(values.text(value))),
-    "expect_wrong": ('"openvino"', values.text),
-    "expect_failure": ('"ort"', values.text),
-    "output": ('"./reduced"', path),
-    "budget": ('"10m", or 600', values.duration_s),
-    "min_share": ('"1%", or 0.01', values.fraction),
-}

@@ -14,11 +14,11 @@ from irbench.api.reduction.options import ReduceOptions, repeat_command
 from irbench.api.reduction.trials import SHORTEST_TRIAL_S, OutOfTime, PartTrials, Shown
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
+from irbench.options.expectation import SlowerThan
 from irbench.reduction.activations import GraphSource
 from irbench.reduction.cut_parts import read_outline
 from irbench.reduction.cutting import Part
 from irbench.reduction.decision import Decision, expected_difference
-from irbench.reduction.expectation import SlowerThan
 from irbench.reduction.files import MODEL_FILE
 from irbench.reduction.outline import GraphOutline
 from irbench.reduction.report import Conclusion, Evidence, KeptNode, ReducedGraph, ReductionReport, Verdict

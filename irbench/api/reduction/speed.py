@@ -7,16 +7,16 @@ from pathlib import Path
 
 from irbench.address import BackendAddress
 from irbench.api.measurement import measure_planned
-from irbench.api.options import RunOptions
 from irbench.api.progress import Reporter
 from irbench.api.reduction.judge import WholeGraph, facts_of, graph_source
 from irbench.api.requests import planned, requested
 from irbench.api.run_destination import RunDestination
 from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock
+from irbench.options.expectation import SlowerThan
+from irbench.options.run import RunOptions
 from irbench.reduction.cutting import Part
 from irbench.reduction.decision import Decision, SpeedRule, lost_ms
-from irbench.reduction.expectation import SlowerThan
 from irbench.reduction.report import Evidence
 from irbench.reduction.schedule import CONFIRMATION, TRIAL, UntilSided, for_interval
 from irbench.render.reduction_progress import until_interval_text

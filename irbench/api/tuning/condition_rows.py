@@ -10,11 +10,11 @@ from typing import Literal, get_args
 from irbench import registry
 from irbench.address import BackendAddress
 from irbench.api import probes
-from irbench.api.options import RunOptions
 from irbench.api.requests import planned, requested
 from irbench.api.tuning.settings import setting_of
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.options.run import RunOptions
 from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.api.measurement import StoredRun
-from irbench.api.options import RunOptions
 from irbench.api.progress import Say
 from irbench.api.tuning.condition_rows import ConditionRows, condition_rows, surroundings
-from irbench.api.tuning.options import TuneOptions
 from irbench.api.tuning.rows import TuningRows
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
+from irbench.options.commands import TuneOptions
+from irbench.options.run import RunOptions
 from irbench.render.flip_map import condition_text, measuring_flips_text
 from irbench.result import GroupResult
 from irbench.runner.neighbours import NeighbourEnded
@@ -64,9 +64,9 @@ def with_flips(
     run = dataclasses.replace(
         options.run,
         objective=options.objective,
-        max_latency=options.max_latency_s,
+        max_latency=options.max_latency,
     )
-    asked = _Asked(run, rows.has_batches, _SHARE * options.budget_s)
+    asked = _Asked(run, rows.has_batches, _SHARE * options.budget)
     found = _FlipMap(asked, means, report, _needed_s(confirmation))
     found.measure()
     return dataclasses.replace(report, flips=found.flips, is_flip_map_interrupted=found.is_interrupted)

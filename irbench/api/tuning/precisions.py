@@ -8,9 +8,9 @@ from irbench import registry
 from irbench.address import BackendAddress
 from irbench.api import probes
 from irbench.api.accuracy_limits import accuracy_limit
-from irbench.api.options import RunOptions
-from irbench.api.tuning.options import TuneOptions
 from irbench.optimizer import UNOPTIMIZED
+from irbench.options.commands import TuneOptions
+from irbench.options.run import RunOptions
 from irbench.spec import Bundle
 
 __all__ = ["with_narrow_precisions"]

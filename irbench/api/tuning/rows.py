@@ -8,16 +8,16 @@ from pathlib import Path
 
 from irbench import registry
 from irbench.address import BackendAddress
-from irbench.api.options import RunOptions
 from irbench.api.progress import Say
 from irbench.api.requests import planned, requested
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
-from irbench.api.tuning.options import TuneOptions
 from irbench.api.tuning.precisions import with_narrow_precisions
 from irbench.api.tuning.values import SearchedValues, every_combination, searched_values, simplest
-from irbench.api.values import Settings
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED
+from irbench.options.commands import TuneOptions
+from irbench.options.run import RunOptions
+from irbench.options.values import Settings
 from irbench.render.quantities import plural
 from irbench.runner.confined_cells import confinement_of
 from irbench.runner.plan import PlannedGroup

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from irbench import registry
 from irbench.address import BackendAddress
 from irbench.api.accuracy_limits import accuracy_limit, options_of_limit
-from irbench.api.options import RunOptions
 from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.options.run import RunOptions
 from irbench.spec import Cell, Load, Workload, shape_text
 from irbench.spi import UsageWriter, UsedModel
 from irbench.tuning.report import TunedSetting

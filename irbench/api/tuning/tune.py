@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.api import values
 from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
 from irbench.api.measurement import StoredRun, measure_planned, refuse_within_a_worker
-from irbench.api.options import RUN_READERS, Readers, RunOptions, read_keywords
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.resolve import require_models
@@ -23,12 +20,14 @@ from irbench.api.run_destination import RunDestination
 from irbench.api.tuning.accuracy import excluded, random_inputs, within_accuracy
 from irbench.api.tuning.confirmation import Confirmed, Finalists, figures_of, front_of
 from irbench.api.tuning.flips import FlipMapMeans, with_flips
-from irbench.api.tuning.options import TuneKeywords, TuneOptions
 from irbench.api.tuning.rows import TuningRows, tuning_rows
 from irbench.api.tuning.settings import code_of, command_of
 from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
+from irbench.options.commands import TUNE, TuneOptions
+from irbench.options.keywords import TuneKeywords
+from irbench.options.run import RunOptions
 from irbench.plain_text import plain
 from irbench.render.json_text import json_text
 from irbench.render.tuning import searching_text, tuning_view
@@ -36,7 +35,6 @@ from irbench.result import SEARCH_RUN
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
-from irbench.spec import Objective
 from irbench.system import host
 from irbench.tuning.costs import ConfirmationPlan
 from irbench.tuning.evidence import search_notes, whole_search_s, with_one_budget
@@ -48,8 +46,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from irbench.render.verification import Document
-
-__all__ = ["Tuning", "tune", "tune_with"]
 
 _CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
@@ -101,13 +97,10 @@ class Tuning(Displayable):
         return tuning_view(self.report)
 
 
+@names_keywords(TUNE)
 def tune(
     model: str | PathLike[str],
     *,
-    objective: Objective = "fps",
-    max_latency: str | float | timedelta | None = None,
-    budget: str | float | timedelta | None = None,
-    flip_map: bool = False,
     progress: ProgressOption = "auto",
     **options: Unpack[TuneKeywords],
 ) -> Tuning:
@@ -115,13 +108,8 @@ def tune(
 
     Args:
         model: Anything that :func:`irbench.run` takes.
-        objective: What is to be the best: ``"fps"``, ``"latency"``, or ``"cost"``, the processor time per sample.
-        max_latency: The largest p90 latency of a setting: ``"50ms"`` or seconds.
-        budget: For searching and confirming: ``"5m"``, the default, or seconds.
-        flip_map: Also measure under which nearby conditions another setting would win, for at most half of the budget
-            on top of it.
         progress: As :func:`irbench.run` takes it.
-        options: Those of :class:`irbench.TuneKeywords`: what is searched, and what is the same for every row.
+        options: What is the best, what is searched, and what is the same for every row.
 
     Returns:
         What was found; ``setting`` is the recommended one.
@@ -132,14 +120,9 @@ def tune(
         TypeError: There is no such option.
     """
     refuse_loaded_models((model,))
-    given_own = {"objective": objective, "max_latency": max_latency, "budget": budget, "flip_map": flip_map}
-    own = read_keywords("tune", given_own, _OWN_READERS)
-    readers = {name: RUN_READERS[name] for name in TuneKeywords.__annotations__}
-    read = read_keywords("tune", cast("Mapping[str, Any]", options), readers)
-    lists = {name: read.pop(name, None) for name in ("streams", "instances", "optimize")}
-    given = {name: own[key] for key, name in _OWN_NAMES.items() if key in own}
+    own, shared = TUNE.read(options)
     with reporting(progress) as reporter:
-        found = tune_with(TuneOptions(str(model), run=RunOptions(**read), **lists, **given), reporter)
+        found = tune_with(TuneOptions(str(model), RunOptions(**shared), **own), reporter)
     if found.exit_code == ExitCode.INTERRUPTED:
         raise Interrupted("the search is not complete", found)
     return found
@@ -185,7 +168,7 @@ class _Tuner:
         if search.is_interrupted:
             return self._tuning(replace(self._report(search), conclusion="interrupted"), search)
         before_s = self._watch.elapsed_s
-        best = schedule.affordable(_CONFIRMED, self._options.budget_s - before_s)
+        best = schedule.affordable(_CONFIRMED, self._options.budget - before_s)
         finalists = Finalists.of(self._rows, best)
         confirmation = self._confirm(finalists, search)
         report = replace(
@@ -203,7 +186,7 @@ class _Tuner:
     def _schedule(self) -> SearchSchedule:
         rows, options = self._rows, self._options
         plan = ConfirmationPlan(self._cells, rows.references, confirmation_timing(rows.request.timing))
-        return SearchSchedule(rows.space, plan, options.budget_s, options.run.seed, self._defaults)
+        return SearchSchedule(rows.space, plan, options.budget, options.run.seed, self._defaults)
 
     def _search(self, schedule: SearchSchedule) -> StoredRun:
         rows, options = self._rows, self._options
@@ -211,19 +194,17 @@ class _Tuner:
         request = replace(
             rows.request,
             timing=with_asked(SEARCH, rows.request.timing),
-            budget_s=options.budget_s,
+            budget_s=options.budget,
             is_part_of=SEARCH_RUN,
             name=f"{options.run.name} search".strip() if options.run.name else "",
         )
         batches = tuple(dict.fromkeys(rows.space.batches))
-        limit_ms = _milliseconds(options.max_latency_s)
-        self._reporter.say(
-            searching_text(len(rows.space.cells), batches, options.objective, limit_ms, options.budget_s)
-        )
+        limit_ms = _milliseconds(options.max_latency)
+        self._reporter.say(searching_text(len(rows.space.cells), batches, options.objective, limit_ms, options.budget))
         return self._measured(request, replace(kept, group=replace(kept.group, baseline=self._defaults[0])), schedule)
 
     def _confirm(self, finalists: Finalists, search: StoredRun) -> StoredRun:
-        left_s = max(1.0, self._options.budget_s - self._watch.elapsed_s)
+        left_s = max(1.0, self._options.budget - self._watch.elapsed_s)
         request = replace(
             self._rows.request,
             timing=confirmation_timing(self._rows.request.timing),
@@ -270,7 +251,7 @@ class _Tuner:
         return TuningReport(
             model=options.model,
             objective=options.objective,
-            max_latency_ms=_milliseconds(options.max_latency_s),
+            max_latency_ms=_milliseconds(options.max_latency),
             conclusion="nothing",
             front=front_of(self._cells, tables, self._rows.request.timing.within),
             settings=len(space.cells),
@@ -303,12 +284,3 @@ class _Tuner:
 
 def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else 1e3 * seconds
-
-
-_OWN_NAMES = {"objective": "objective", "max_latency": "max_latency_s", "budget": "budget_s", "flip_map": "flip_map"}
-_OWN_READERS: Readers = {
-    "objective": ('"fps"', values.one_of(*get_args(Objective))),
-    "max_latency": ('"50ms", or 0.05', values.duration_s),
-    "budget": ('"5m", or 300', values.duration_s),
-    "flip_map": ("True", values.flag),
-}

@@ -8,11 +8,11 @@ from typing import Literal
 
 from irbench import registry
 from irbench.address import BackendAddress
-from irbench.api.options import RunOptions
-from irbench.api.tuning.options import TuneOptions
-from irbench.api.varied_options import AS_IT_IS, alternatives
 from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED
+from irbench.options.commands import TuneOptions
+from irbench.options.run import RunOptions
+from irbench.options.varied_options import AS_IT_IS, alternatives
 from irbench.runner.cells import is_at_level
 from irbench.spec import Cell
 from irbench.tuning.space import usual_values
@@ -114,7 +114,7 @@ def every_combination(options: TuneOptions, run: RunOptions, tried: SearchedValu
         threads=tuple(dict.fromkeys((*tried.threads, _NATIVE))),
         optimize=tuple(dict.fromkeys((UNOPTIMIZED, *tried.optimize))),
         objective=options.objective,
-        max_latency=options.max_latency_s,
+        max_latency=options.max_latency,
         vary={**_tunable(run), **run.vary},
     )
 

@@ -7,13 +7,11 @@ from typing import Any, Literal
 
 import click
 
-from irbench.cli.options import measuring
 from irbench.cli.options.completion import RUN
+from irbench.cli.options.declared import shared, strict_option
 from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT, RESULTS
 from irbench.cli.options.types import CONDITION
 from irbench.errors import IrbenchError
-
-__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -33,7 +31,7 @@ Examples:
     help="Exit with 1 if a row changed by more: p50>5%, fps<-3%, peak_memory>50MB, size>0%; with 6 if that cannot be"
     " judged. May be repeated.",
 )
-@measuring.WITHIN
+@shared("within", group="")
 @click.option(
     "--confirm",
     is_flag=True,
@@ -44,7 +42,7 @@ Examples:
     "--allow-own-code", is_flag=True, help="Let --confirm run the code and use the files that the stored plan names."
 )
 @click.option("--force", is_flag=True, help="Compare although the machines differ.")
-@measuring.strict("a condition is undecided")
+@strict_option("a condition is undecided")
 @REPORT_FORMAT
 @OUTPUT
 @RESULTS

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from irbench.cli.options import measuring
 from irbench.cli.options.completion import GRAPH
+from irbench.cli.options.declared import shared
 from irbench.cli.options.formats import OUTPUT
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import COUNT
@@ -17,8 +17,6 @@ from irbench.cli.output.stderr import say
 
 if TYPE_CHECKING:
     from irbench.api.cost import CostFormat
-
-__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -32,9 +30,10 @@ Examples:
 @click.command("cost", epilog=_EXAMPLES)
 @click.argument("model", type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx")
 @click.option("--batch", type=COUNT, metavar="N", help="Count for this batch size.")
-@measuring.shape(
-    "Count for this shape of an input, or size of a dynamic dimension (length=128); may be repeated. A batch and"
-    " dimensions that are not given have their default sizes."
+@shared(
+    "shape",
+    help="Count for this shape of an input, or size of a dynamic dimension (length=128). A batch and"
+    " dimensions that are not given have their default sizes.",
 )
 @click.option("--per-node", is_flag=True, help="A row for each node instead of one for each operator.")
 @click.option(

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
+from irbench.cli.options.declared import shared
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import Parsed, PlainDefault
 from irbench.spec import Number
 
 if TYPE_CHECKING:
     from irbench.exporter import ExportOptions
-    from irbench.runner.asked_inputs import AskedInputs
-
-__all__ = ["command"]
+    from irbench.options.asked_inputs import AskedInputs
 
 
 def _batch(text: str) -> int | None:
@@ -87,12 +85,13 @@ Examples:
     show_default="serving_default, or the only one",
     help="Which function of a SavedModel to export.",
 )
-@measuring.shape(
-    "Run the model with this shape of an input, or size of a dynamic dimension (sequence=64), and make it the default;"
-    " may be repeated."
+@shared(
+    "shape",
+    help="Run the model with this shape of an input, or size of a dynamic dimension (sequence=64), and make it the"
+    " default.",
 )
-@measuring.data("Samples, as irbench run takes them, on which outputs are compared with the original's as well.")
-@measuring.value("Constant for an input in that comparison; may be repeated.")
+@shared("data", help="Samples, as irbench run takes them, on which outputs are compared with the original's as well.")
+@shared("value", help="Constant for an input in that comparison.")
 @click.option(
     "--force",
     is_flag=True,
@@ -130,7 +129,7 @@ def command(
     """
     from irbench.api.export import require_exportable
     from irbench.exporter import ExportOptions
-    from irbench.runner.asked_inputs import AskedInputs
+    from irbench.options.asked_inputs import AskedInputs
 
     asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name, imports, shape)
     inputs = AskedInputs(data, value)

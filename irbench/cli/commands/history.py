@@ -7,13 +7,11 @@ from typing import Any, Literal
 
 import click
 
-from irbench.cli.options import measuring
 from irbench.cli.options.completion import BACKEND, MODEL_NAME, RUN
+from irbench.cli.options.declared import strict_option
 from irbench.cli.options.formats import OUTPUT, RESULTS
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import CONDITION, COUNT, DURATION
-
-__all__ = ["command"]
 
 _MANY = 200
 """So many runs take a second to read, or longer."""
@@ -42,7 +40,7 @@ Examples:
     " with 6 if that cannot be judged. May be repeated.",
 )
 @click.option("--since-run", type=RUN, help="Take the total change since this run. [default: the oldest shown]")
-@measuring.strict("a condition is undecided")
+@strict_option("a condition is undecided")
 @click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
 @OUTPUT
 @RESULTS

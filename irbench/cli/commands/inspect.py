@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from irbench.cli.options import measuring
 from irbench.cli.options.completion import GRAPH
+from irbench.cli.options.declared import shared
 from irbench.cli.options.formats import OUTPUT
 from irbench.cli.options.types import COUNT
 from irbench.cli.output.stderr import say
@@ -17,8 +17,6 @@ from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
     from irbench.api.inspect import GraphDifference, GraphInspection
-
-__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -35,9 +33,7 @@ Examples:
 @click.argument("models", nargs=-1, required=True, type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx...")
 @click.option("--diff", "compares", is_flag=True, help="Show how the second graph differs from the first.")
 @click.option("--batch", type=COUNT, metavar="N", help="Show the graph at this batch size.")
-@measuring.shape(
-    "Show the graph at this shape of an input, or size of a dynamic dimension (length=128); may be repeated."
-)
+@shared("shape", help="Show the graph at this shape of an input, or size of a dynamic dimension (length=128).")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
 def command(

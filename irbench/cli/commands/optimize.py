@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from irbench.cli.options import measuring
 from irbench.cli.options.completion import LEVEL, MODEL
+from irbench.cli.options.declared import shared
 from irbench.cli.options.types import COUNT, PASSES, PlainDefault
 from irbench.cli.output.stderr import say, say_in_width
 from irbench.spec import DISTRIBUTIONS
 
 if TYPE_CHECKING:
     from irbench.api.optimize import OptimizedModel
-
-__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -71,9 +69,9 @@ Examples:
     help="nchw: change image inputs to NCHW where the graph transposes them itself.",
 )
 @click.option("--batch", type=COUNT, metavar="N", help="Fix the batch size first; dynamic by default.")
-@measuring.shape("Fix the shape of an input, or a dynamic dimension (length=128), first; may be repeated.")
-@measuring.data("Samples to check and calibrate on, as irbench run takes them; generated inputs by default.")
-@measuring.VALUE
+@shared("shape", help="Fix the shape of an input, or a dynamic dimension (length=128), first.")
+@shared("data", help="Samples to check and calibrate on, as irbench run takes them; generated inputs by default.")
+@shared("value")
 @click.option(
     "--distribution",
     type=click.Choice(DISTRIBUTIONS),

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from irbench.cli.options import measuring
-from irbench.cli.options.completion import LEVEL, MODEL, PROFILE
-from irbench.cli.options.counting import COUNTERS
+from irbench.cli.options.completion import MODEL
+from irbench.cli.options.completion import PROFILE as STORED_PROFILE
+from irbench.cli.options.declared import declared, headings
 from irbench.cli.options.formats import OUTPUT, RESULTS, OutputFile
 from irbench.cli.options.given import given_parameters
 from irbench.cli.options.groups import OneOf, SectionedCommand
-from irbench.cli.options.types import COMPARED_LEVELS, COUNT, DURATION, THREADS, PlainDefault
+from irbench.cli.options.types import COUNT
 from irbench.cli.output.measured import refuse_overwriting_models
 from irbench.errors import IrbenchError
-from irbench.spec import Precision
+from irbench.options.commands import PROFILE, ProfileSettings
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
+from irbench.options.run import RunOptions
 
 if TYPE_CHECKING:
     from irbench.api.profiling.profile import Profile, ProfileFormat
     from irbench.profiling.report import By
-
-__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -34,20 +34,16 @@ Examples:
   irbench profile --show latest --by op
 """
 
-_SECTIONS = {
-    "by": "What is shown",
-    "backends": "What is profiled",
-    "threads": "How it runs",
-    "launches": "How long",
-    "trace": "Output",
-}
-"""Headings in the help, each above the option that it begins with."""
-
 _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
 """Options that change nothing of what is measured."""
 
 
-@click.command("profile", cls=SectionedCommand, sections=_SECTIONS, epilog=_EXAMPLES)
+@click.command(
+    "profile",
+    cls=SectionedCommand,
+    sections=headings(PROFILE, {"by": "What is shown", "trace": OUTPUT_HEADING}),
+    epilog=_EXAMPLES,
+)
 @click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
 @click.option(
     "--by",
@@ -61,61 +57,11 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
 )
 @click.option(
     "--show",
-    type=PROFILE,
+    type=STORED_PROFILE,
     metavar="PROFILE",
     help="Show a stored profile and measure nothing: its id, a file, or latest.",
 )
-@measuring.backends("to profile")
-@click.option(
-    "--compare",
-    type=COMPARED_LEVELS,
-    help="Profile each backend at two optimisation levels, and show what changed; graph is the exported graph.",
-)
-@click.option(
-    "--batch", type=COUNT, metavar="N", cls=PlainDefault, show_default="1, or the model's own", help="Samples per call."
-)
-@click.option("--optimize", type=LEVEL, default="none", show_default=True, help="Optimisation level of the graph.")
-@measuring.SHAPE
-@measuring.DATA
-@measuring.VALUE
-@measuring.IMPORTS
-@click.option(
-    "--threads",
-    type=THREADS,
-    cls=PlainDefault,
-    show_default="the available physical cores",
-    help="Threads in total, or native: each runtime's default.",
-)
-@click.option(
-    "--precision",
-    type=OneOf(get_args(Precision)),
-    cls=PlainDefault,
-    show_default="fp32, or that of the graph",
-    help="Precision to compute in; native is the runtime's default.",
-)
-@measuring.CPUS
-@measuring.SET
-@measuring.SEED
-@COUNTERS
-@click.option(
-    "--launches",
-    type=COUNT,
-    metavar="N",
-    cls=PlainDefault,
-    show_default="4, and 6 counted ones",
-    help="Launches of each backend.",
-)
-@click.option(
-    "--inferences",
-    type=COUNT,
-    metavar="N",
-    cls=PlainDefault,
-    show_default="20",
-    help="Profiled inferences of each launch; short ones are repeated more often.",
-)
-@click.option("--budget", type=DURATION, cls=PlainDefault, show_default="5m", help="Time limit for all launches.")
-@measuring.DEADLINE
-@measuring.NO_LOCK
+@declared(PROFILE)
 @click.option(
     "--trace",
     type=OutputFile(path_type=Path),
@@ -169,21 +115,16 @@ def command(
 
 
 def _measured(model: str, options: dict[str, Any]) -> Profile:
-    from irbench.api.options import RunOptions
-    from irbench.api.profiling.options import ProfileOptions, profile_plan
+    from irbench.api.profiling.options import profile_options
     from irbench.api.profiling.profile import profile_with
     from irbench.api.progress import displayed
     from irbench.cli.output.console import command_line
     from irbench.cli.output.stderr import plugin_warnings_shown, say
 
-    launches, inferences, budget_s = (options.pop(name) for name in ("launches", "inferences", "budget"))
-    plan = profile_plan(launches, inferences, budget_s)
-    compared = options.pop("compare") or ()
-    single = {name: options.pop(name) for name in ("batch", "threads", "precision", "optimize")}
-    lists: dict[str, Any] = {name: (value,) for name, value in single.items() if value is not None}
-    run = RunOptions(command=command_line(), models=(model,), **lists, **options)
+    own, shared = PROFILE.split(options)
+    run = RunOptions(command=command_line(), models=(model,), **shared)
     with plugin_warnings_shown(), displayed() as reporter:
-        found = profile_with(ProfileOptions(run, plan, compared), reporter)
+        found = profile_with(profile_options(ProfileSettings(**own), run), reporter)
     say(f"stored in {found.folder}")
     return found
 

@@ -7,11 +7,9 @@ from typing import Literal
 
 import click
 
-from irbench.cli.options import measuring
+from irbench.cli.options.declared import shared
 from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT, RESULTS
 from irbench.cli.options.types import DURATION, PERCENT, PlainDefault
-
-__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -45,7 +43,7 @@ Examples:
     "--budget", type=DURATION, cls=PlainDefault, show_default="that of the plan", help="Time limit for the whole run."
 )
 @click.option("--quick", is_flag=True, help="3 launches: shows whether the plan runs here, and decides no claim.")
-@measuring.NO_LOCK
+@shared("no_lock")
 @REPORT_FORMAT
 @OUTPUT
 @RESULTS

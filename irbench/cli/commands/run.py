@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irbench.cli.options import counting, devices, measuring
 from irbench.cli.options.completion import MODEL
+from irbench.cli.options.declared import declared, headings, strict_option
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import SectionedCommand
 from irbench.cli.options.resuming import ALLOW_OWN_CODE, RESUME, refuse_other_options
-from irbench.cli.options.types import LATENCY, SWEEP, PlainDefault
 from irbench.cli.output.measured import measured, refuse_overwriting_models, resumed
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
+from irbench.options.run import RUN, RunOptions
 
 if TYPE_CHECKING:
-    from irbench.api.options import RunOptions
     from irbench.api.resume import ResumeOptions
-
-__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -34,94 +32,21 @@ Examples:
 """
 
 
-_SECTIONS = {
-    "all": "What is compared",
-    "threads": "How it runs",
-    "within": "How long, and how precise",
-    "resume": "Continuing a run",
-    "form": "Output",
-}
-"""Headings in the help, each above the option that it begins with."""
-
-
 @click.command(
     "run",
     cls=SectionedCommand,
-    sections=_SECTIONS,
+    sections=headings(RUN, {"resume": "Continuing a run", "form": OUTPUT_HEADING}),
     epilog=_EXAMPLES,
 )
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
-@click.option("--all", is_flag=True, help="Run every exported model.")
-@measuring.IMPORTS
-@measuring.backends("to compare", also="; none for the rows of --cell alone")
-@measuring.CELL
-@measuring.batch("Batch sizes.")
-@measuring.SHAPE
-@measuring.DATA
-@measuring.VALUE
-@measuring.FEEDBACK
-@click.option(
-    "--shapes",
-    type=SWEEP,
-    help="Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each, with"
-    " fixed and with dynamic shapes, and the cost of a new shape.",
-)
-@measuring.STREAMS
-@measuring.INSTANCES
-@measuring.PRECISION
-@measuring.optimize(
-    "Optimisation levels to compare: none, basic, extended, all; with a conversion: basic-int8, int8, int8-static."
-    " Converted graphs are compared although their precision differs."
-)
-@click.option(
-    "--baseline",
-    metavar="ROW",
-    cls=PlainDefault,
-    show_default="tf, otherwise the first",
-    help="Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision,"
-    " optimize, model).",
-)
-@click.option("--apart", is_flag=True, help="Give every model and batch a table of its own.")
-@measuring.OBJECTIVE
-@click.option(
-    "--max-latency",
-    type=LATENCY,
-    help="Only rows whose p90 latency is at most this may be the best; compared by FPS without --objective.",
-)
-@measuring.MIN_ACCURACY
-@measuring.METRIC
-@measuring.ALLOW_MIXED
-@measuring.THREADS
-@measuring.CPUS
-@measuring.SET
-@measuring.VARY
-@measuring.ROWS
-@measuring.IO
-@devices.REQUIRE_FULL
-@measuring.SEED
-@measuring.WITHIN
-@measuring.BUDGET
-@measuring.DEADLINE
-@measuring.QUICK
-@measuring.THOROUGH
-@measuring.TAIL
-@measuring.PACE
-@measuring.WARM_UP
-@measuring.SUSTAIN
-@devices.ENERGY
-@measuring.COLD
-@counting.COUNTERS
-@counting.TIMELINE
-@measuring.strict("a verdict or the winner is undecided")
-@measuring.NO_LOCK
+@declared(RUN)
+@strict_option("a verdict or the winner is undecided")
 @click.option(
     "--dry-run",
     is_flag=True,
     help="Print the plan, its settings and the least time it takes, without measuring. Models are exported and graphs"
     " optimised for that.",
 )
-@measuring.NAME
-@measuring.NOTE
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @RESUME
 @ALLOW_OWN_CODE
@@ -150,7 +75,6 @@ def command(
     end, and --resume goes on after the last one.
     """
     from irbench.api.measurement import describe_plan
-    from irbench.api.options import RunOptions
     from irbench.cli.output.console import command_line, print_lines
 
     if resume is not None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
+from irbench.cli.options.declared import declared, strict_option
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
-from irbench.cli.options.types import COUNT, DURATION, PlainDefault
 from irbench.cli.output.measured import measured, refuse_overwriting_models
-
-__all__ = ["command"]
+from irbench.options.commands import SOAK, SoakOptions
+from irbench.options.run import RunOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -25,36 +24,8 @@ Examples:
 
 @click.command("soak", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
-@click.option("--all", is_flag=True, help="Soak every exported model.")
-@measuring.IMPORTS
-@click.option("--for", "duration", type=DURATION, cls=PlainDefault, show_default="60s", help="Time to call each row.")
-@click.option("--calls", type=COUNT, cls=PlainDefault, show_default="off", help="Calls of each row instead of a time.")
-@click.option(
-    "--growth-limit",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="BYTES",
-    cls=PlainDefault,
-    show_default="1000",
-    help="Growth per call that matters. Memory counts as steady below it, and as growing above it.",
-)
-@measuring.backends("to call")
-@measuring.batch("Batch sizes; one table for each.")
-@measuring.SHAPE
-@measuring.DATA
-@measuring.VALUE
-@measuring.STREAMS
-@measuring.PRECISION
-@measuring.optimize("Optimisation levels; one row for each.")
-@measuring.THREADS
-@measuring.CPUS
-@measuring.SET
-@measuring.IO
-@measuring.seed("Seed for inputs.")
-@measuring.DEADLINE_WITHOUT_BUDGET
-@measuring.strict("it is undecided whether a row grows")
-@measuring.NO_LOCK
-@measuring.NAME
-@measuring.NOTE
+@declared(SOAK)
+@strict_option("it is undecided whether a row grows")
 @RUN_FORMAT
 @OUTPUT
 @RESULTS
@@ -62,9 +33,6 @@ def command(
     form: str,
     output: Path | None,
     strict: bool,
-    duration: float | None,
-    calls: int | None,
-    growth_limit: float | None,
     **options: Any,
 ) -> int:
     """Call a model for a long time, and say whether a backend's memory grows or its calls become slower.
@@ -73,11 +41,11 @@ def command(
     After each block the resident memory is read: its slope, in bytes per call, has a confidence interval, and memory
     grows, is steady, or is undecided. The exit code is 1 if a row grows. Outputs are verified before and after.
     """
-    from irbench.api.options import RunOptions
     from irbench.api.soak import soak_plan
     from irbench.cli.output.console import command_line
 
-    plan = soak_plan(duration, calls, growth_limit)
-    asked = RunOptions(command=command_line(), **options)
+    own, shared = SOAK.split(options)
+    plan = soak_plan(SoakOptions(**own))
+    asked = RunOptions(command=command_line(), **shared)
     refuse_overwriting_models(asked.models, output)
     return measured(asked, form, output, strict=strict, soak_plan=plan)

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import click
 
-from irbench.cli.options import measuring
 from irbench.cli.options.completion import PLAN
+from irbench.cli.options.declared import shared
 from irbench.cli.options.formats import OUTPUT, RESULTS, TABLE_OR_JSON
 from irbench.cli.options.types import PlainDefault
 from irbench.cli.output.stderr import plugin_warnings_shown, say
-
-__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -38,8 +36,8 @@ Examples:
 )
 @click.option("--skip", multiple=True, metavar="KEY=VALUE", help="Leave these cells out; may be repeated.")
 @click.option("--name", cls=PlainDefault, show_default="that of the plan", metavar="NAME", help="Name the sweep.")
-@measuring.seed("Seed for the order of the tables.", default=None, default_text="that of the plan")
-@measuring.NO_LOCK
+@shared("seed", help="Seed for the order of the tables.", default=None, default_text="that of the plan")
+@shared("no_lock")
 @click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner of a table is undecided.")
 @TABLE_OR_JSON
 @OUTPUT

@@ -7,13 +7,11 @@ from typing import Any, Literal
 
 import click
 
-from irbench.cli.options import measuring
 from irbench.cli.options.completion import MODEL
+from irbench.cli.options.declared import shared
 from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT
 from irbench.cli.options.groups import OneOf
 from irbench.cli.output.stderr import say
-
-__all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -27,13 +25,14 @@ Examples:
 
 @click.command("verify", epilog=_EXAMPLES)
 @click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
-@measuring.data(
-    "Samples as irbench run takes them: a .npz, .npy or image file, or a folder of them; or a test_data_set_0, or"
-    " a folder of those, whose output_*.pb are the expected outputs."
+@shared(
+    "data",
+    help="Samples as irbench run takes them: a .npz, .npy or image file, or a folder of them; or a test_data_set_0, or"
+    " a folder of those, whose output_*.pb are the expected outputs.",
 )
-@measuring.VALUE
-@measuring.FEEDBACK
-@measuring.shape("Shape of an input, or size of a dynamic dimension: length=128; may be repeated.")
+@shared("value")
+@shared("feedback")
+@shared("shape", help="Shape of an input, or size of a dynamic dimension: length=128.")
 @click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite of the onnx package.")
 @click.option("--only", metavar="PATTERN", help="Run only the cases that match, for example test_add*.")
 @click.option(
@@ -43,7 +42,7 @@ Examples:
     help="Compare two versions of a runtime, each a release (onnxruntime==1.22.0), a wheel, the Python of an"
     " environment, or installed.",
 )
-@measuring.backends("to check")
+@shared("backends", help="Backends to check, with an optional device: ort:cuda.")
 @REPORT_FORMAT
 @OUTPUT
 def command(

@@ -8,24 +8,12 @@ from typing import Any
 
 import click
 
-from irbench.api import values
 from irbench.cli.options.completion import offer_list
+from irbench.cli.options.declared import shared
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import Parsed
+from irbench.options import values
 from irbench.render.formats.registry import ARCHIVE, FORMATS
-
-__all__ = [
-    "ARCHIVE",
-    "COLUMNS",
-    "EXPORT_FORMAT",
-    "FORMAT",
-    "OUTPUT",
-    "REPORT_FORMAT",
-    "RESULTS",
-    "RUN_FORMAT",
-    "TABLE_OR_JSON",
-    "OutputFile",
-]
 
 _TEXTS = ("table", "json", "jsonl", "csv", "md")
 
@@ -100,9 +88,4 @@ REPORT_FORMAT = click.option(
 OUTPUT = click.option(
     "-o", "--output", type=OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."
 )
-RESULTS = click.option(
-    "--results",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Folder of stored runs. [default: IRBENCH_RESULTS, ./results if it is empty or has runs, or your data folder]",
-)
+RESULTS = shared("results", group="")

@@ -13,9 +13,9 @@ from irbench.system.file_states import exists, is_folder
 
 if TYPE_CHECKING:
     from irbench.api.measurement import StoredRun
-    from irbench.api.options import RunOptions
     from irbench.api.progress import Reporter
     from irbench.api.resume import ResumeOptions
+    from irbench.options.run import RunOptions
     from irbench.spec import SoakPlan
 
 __all__ = ["measured", "refuse_overwriting_models", "resumed"]

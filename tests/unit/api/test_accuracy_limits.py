@@ -6,16 +6,10 @@ from typing import Any
 
 import pytest
 
-from irbench.api.accuracy_limits import (
-    Metric,
-    accuracy_limit,
-    metric,
-    metric_text,
-    min_accuracy,
-    options_of_limit,
-)
-from irbench.api.options import RunOptions, run_options
+from irbench.api.accuracy_limits import accuracy_limit, options_of_limit
 from irbench.errors import IrbenchError
+from irbench.options.metrics import Metric, metric, metric_text, min_accuracy
+from irbench.options.run import RunOptions, run_options
 from irbench.output_check import tolerance
 from irbench.spec import AccuracyLimit
 

@@ -13,9 +13,9 @@ from documents import cell, document, group, speedup
 from irbench.api import bisect_by_speed
 from irbench.api.bisect_by_speed import SpeedJudge
 from irbench.api.measurement import StoredRun
-from irbench.api.options import RunOptions
 from irbench.api.progress import Reporter
 from irbench.errors import IrbenchError
+from irbench.options.run import RunOptions
 from irbench.record import Failure
 from irbench.result import CellResult, StoppedBy
 from irbench.row_figures import Speedup

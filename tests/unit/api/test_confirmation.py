@@ -13,9 +13,9 @@ import irbench
 from irbench.across_runs.confirmation import Confirmation
 from irbench.api import confirmation
 from irbench.api.measurement import StoredRun
-from irbench.api.options import RunOptions
 from irbench.api.planned_graphs import ModelChanged
 from irbench.errors import IrbenchError
+from irbench.options.run import RunOptions
 from irbench.store import default_root
 from irbench.system import host
 

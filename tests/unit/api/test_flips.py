@@ -11,12 +11,12 @@ import pytest
 from documents import cell, document, group, speedup
 
 from irbench.api.measurement import StoredRun
-from irbench.api.options import RunOptions
 from irbench.api.tuning import flips
 from irbench.api.tuning.condition_rows import ConditionRows
 from irbench.api.tuning.flips import FlipMapMeans, with_flips
-from irbench.api.tuning.options import TuneOptions
 from irbench.errors import IrbenchError
+from irbench.options.commands import TuneOptions
+from irbench.options.run import RunOptions
 from irbench.result import GroupResult
 from irbench.runner.neighbours import NeighbourEnded
 from irbench.runner.request import RunRequest
@@ -58,7 +58,7 @@ def mapped(measure: Measure, budget_s: float = 200.0, report: TuningReport = REP
     means = FlipMapMeans(
         Path(), lambda request, _: StoredRun(document(measure(request)), Path()), say=lambda _line: None
     )
-    return with_flips(report, CONFIRMATION, TuneOptions("m", budget_s=budget_s, run=RunOptions(**run)), rows, means)
+    return with_flips(report, CONFIRMATION, TuneOptions("m", budget=budget_s, run=RunOptions(**run)), rows, means)
 
 
 def missing(found: tuple[Flip, ...]) -> list[str | None]:

@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irbench.api.input_values import constants, data, feedback
-from irbench.api.values import feedback_of_text, value_of_text
-from irbench.cli.options.types import as_constants, as_feedback
 from irbench.errors import IrbenchError
+from irbench.options.input_values import constants, data, feedback
+from irbench.options.kinds import CONSTANTS, FEEDBACK, Kind
+from irbench.options.values import feedback_of_text, value_of_text
+
+
+def collected(kind: Kind, entries: list[Any]) -> Any:
+    assert kind.collect is not None
+    return kind.collect("--" + kind.example, entries)
 
 
 @pytest.mark.parametrize(
@@ -37,18 +42,18 @@ def test_half_a_constant_is_refused(text: str) -> None:
 
 def test_feedback_is_written_from_output_to_input() -> None:
     assert feedback_of_text("stateN=state") == ("stateN", "state")
-    assert as_feedback([("stateN", "state")]) == feedback({"stateN": "state"}) == {"state": "stateN"}
+    assert collected(FEEDBACK, [("stateN", "state")]) == feedback({"stateN": "state"}) == {"state": "stateN"}
     for wrong in ("state", "=state", "stateN="):
         with pytest.raises(ValueError, match="lacks"):
             feedback_of_text(wrong)
 
 
 def test_what_is_given_twice_is_refused() -> None:
-    assert as_constants([("a", (1,)), ("a", (1,))]) == {"a": (1,)}
+    assert collected(CONSTANTS, [("a", (1,)), ("a", (1,))]) == {"a": (1,)}
     with pytest.raises(IrbenchError, match="cannot be combined"):
-        as_constants([("a", (1,)), ("a", (2,))])
+        collected(CONSTANTS, [("a", (1,)), ("a", (2,))])
     with pytest.raises(IrbenchError, match="cannot be combined"):
-        as_feedback([("h", "h0"), ("g", "h0")])
+        collected(FEEDBACK, [("h", "h0"), ("g", "h0")])
     with pytest.raises(ValueError, match="same input"):
         feedback({"h": "h0", "g": "h0"})
 

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
-from irbench.api.options import RunKeywords, RunOptions, run_options
 from irbench.cli.commands.run import command
 from irbench.errors import IrbenchError
+from irbench.options import keywords
+from irbench.options.generating import keywords_module
+from irbench.options.keywords import RunKeywords
+from irbench.options.run import RUN, RunOptions, run_options
 
-OF_THE_TERMINAL = {"environments", "models", "command", "form", "output", "strict", "dry_run", "yes"}
-OF_THE_TERMINAL |= {"resume", "allow_own_code"}
-"""What a call from Python has other means for: arguments, methods of the run, ``irbench.plan``, ``irbench.resume`` and
-exceptions."""
 
-
-def test_keywords_options_and_the_request_have_the_same_words():
-    options = {param.name for param in command.params if isinstance(param, click.Option)} - OF_THE_TERMINAL
-    assert options == set(RunKeywords.__annotations__) == {item.name for item in fields(RunOptions)} - OF_THE_TERMINAL
+def test_the_keywords_are_written_as_their_options_are_declared():
+    assert Path(keywords.__file__).read_text() == keywords_module(), "write it anew: make generated"
 
 
 def test_nothing_asked_is_what_the_command_line_asks_by_default():
     context = command.make_context("run", [])
     assert context.params["streams"] == RunOptions().streams
     repeated = {"shape", "set", "vary", "value", "feedback", "cells"}
-    given = {name: value for name, value in context.params.items() if name not in OF_THE_TERMINAL | repeated}
+    given = {name: value for name, value in context.params.items() if name in RUN.options and name not in repeated}
     assert RunOptions(**given) == RunOptions() == run_options((), {})
 
 

@@ -11,8 +11,9 @@ import pytest
 from stored_runs import measured
 
 import irbench
-from irbench.api.paths import given_path, path
+from irbench.api.paths import given_path
 from irbench.errors import IrbenchError
+from irbench.options.values import path
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

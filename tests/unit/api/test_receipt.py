@@ -16,9 +16,9 @@ from front_door import irbench
 import irbench as api
 from irbench.api import receipt as receipts
 from irbench.api.measurement import StoredRun
-from irbench.api.options import RunOptions
 from irbench.api.planned_graphs import ModelChanged
 from irbench.errors import IrbenchError
+from irbench.options.run import RunOptions
 from irbench.store import default_root
 from irbench.system import host
 

@@ -11,12 +11,12 @@ import pytest
 from documents import speedup
 from reductions import CHAIN, SLOWER, Judge, evidence
 
-from irbench.api.options import RunOptions
 from irbench.api.reduction import reducer
 from irbench.api.reduction.options import ReduceOptions
 from irbench.api.reduction.reduce import Reduction
 from irbench.api.reduction.reducer import Reducer
 from irbench.errors import IrbenchError
+from irbench.options.run import RunOptions
 from irbench.reduction import cut_parts
 from irbench.reduction.cutting import Cut, CutRequest, Part
 from irbench.reduction.report import (

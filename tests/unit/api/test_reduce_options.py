@@ -7,31 +7,37 @@ from typing import Any
 
 import pytest
 
-from irbench.api.options import RunOptions
 from irbench.api.reduction.options import (
     ReduceOptions,
     output_folder,
+    reduce_options,
     refuse_ineffective,
     refuse_several_values,
     repeat_command,
 )
-from irbench.api.reduction.reduce import expectation_of
 from irbench.errors import IrbenchError
-from irbench.reduction.expectation import Failing, SlowerThan, WrongAnswers
+from irbench.options.commands import ReduceSettings
+from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
+from irbench.options.run import RunOptions
 
 SLOWER = SlowerThan("fake-a", "fake-b", 1.5)
 
 
+def asked(**settings: Any) -> ReduceOptions:
+    return reduce_options("m.onnx", ReduceSettings(**settings), RunOptions())
+
+
 @pytest.mark.parametrize("given", [(None, None, None), (SLOWER, "ort", None), (None, "ort", "ort")])
 def test_one_difference_is_expected(given: tuple[Any, Any, Any]):
+    expect, wrong, failure = given
     with pytest.raises(IrbenchError, match="expected") as caught:
-        expectation_of(*given)
+        asked(expect=expect, expect_wrong=wrong, expect_failure=failure)
     assert "--expect-wrong" in caught.value.hint
 
 
 def test_the_short_forms_mean_the_same():
-    assert expectation_of(None, "ort", None) == WrongAnswers("ort")
-    assert expectation_of(None, None, "ort") == Failing("ort")
+    assert asked(expect_wrong="ort").expectation == WrongAnswers("ort")
+    assert asked(expect_failure="ort").expectation == Failing("ort")
 
 
 def test_options_that_would_do_nothing_are_refused():

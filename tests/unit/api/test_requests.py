@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from irbench.api import requests
-from irbench.api.accuracy_limits import Metric
-from irbench.api.options import RunOptions
 from irbench.api.requests import refuse_contradictions, requested
 from irbench.errors import IrbenchError
+from irbench.options.metrics import Metric
+from irbench.options.run import RunOptions
 from irbench.spec import Program
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.api.options import RunOptions
 from irbench.api.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
 from irbench.errors import IrbenchError
+from irbench.options.run import RunOptions
 
 
 @pytest.mark.parametrize(

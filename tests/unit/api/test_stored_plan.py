@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from irbench.api import requests
-from irbench.api.accuracy_limits import Metric
-from irbench.api.options import RunOptions
 from irbench.api.requests import requested
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
+from irbench.options.metrics import Metric
+from irbench.options.run import RunOptions
 from irbench.spec import Bundle
 
 BUNDLE = Bundle("net", (), (), source="/models/net.onnx")

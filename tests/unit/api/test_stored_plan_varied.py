@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irbench.api.stored_plan import stored_options
-from irbench.api.varied_options import AS_IT_IS, alternatives
+from irbench.options.varied_options import AS_IT_IS, alternatives
 
 VALUES = st.lists(st.sampled_from([AS_IT_IS, "0", "1", "2"]), min_size=2, max_size=3, unique=True).map(tuple)
 VARIED = st.dictionaries(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from irbench.api.options import RunOptions
 from irbench.api.tuning import rows
+from irbench.options.run import RunOptions
 from irbench.spec import Artifact, Cell, Load
 from irbench.system.confinement import Confinement
 from irbench.worker import requested_confinement

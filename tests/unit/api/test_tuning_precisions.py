@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from irbench.api import probes
-from irbench.api.options import RunOptions
-from irbench.api.tuning.options import TuneOptions
 from irbench.api.tuning.precisions import with_narrow_precisions
 from irbench.api.tuning.values import SearchedValues
+from irbench.options.commands import TuneOptions
+from irbench.options.run import RunOptions
 from irbench.spec import Artifact, Bundle, Cell, Load
 from irbench.spi import Availability, Description
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.api import values
+from irbench.options import values
 from irbench.spec import WarmUpLength
 
 

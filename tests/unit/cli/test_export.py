@@ -9,7 +9,7 @@ import pytest
 from irbench.api.export import ExportedModel, ExportListener
 from irbench.cli.commands import export
 from irbench.exporter import ExportOptions
-from irbench.runner.asked_inputs import AskedInputs
+from irbench.options.asked_inputs import AskedInputs
 from irbench.spec import Bundle
 
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from irbench import registry
-from irbench.api.options import RunOptions
 from irbench.cli.commands import run
+from irbench.options.run import RunOptions
 
 
 class Terminal(io.StringIO):

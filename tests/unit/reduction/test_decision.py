@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from documents import speedup
 
+from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.record import Failure, OutputError
 from irbench.reduction.decision import SpeedRule, expected_difference, judge_answers, judge_failure, ratio_verdict
-from irbench.reduction.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.reduction.report import BackendFacts, Evidence
 from irbench.row_figures import Speedup
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.reduction.expectation import (
+from irbench.options.expectation import (
     USUAL_FACTOR,
     Expectation,
     Failing,

@@ -11,8 +11,8 @@ import pytest
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
+from irbench.options.asked_inputs import AskedInputs
 from irbench.runner import export_check
-from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.export_check import check_on_inputs
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec, Workload
 

@@ -10,8 +10,8 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.feeds import logical_inputs, read_sample
+from irbench.options.asked_inputs import AskedInputs
 from irbench.runner import inputs as module
-from irbench.runner.asked_inputs import AskedInputs
 from irbench.runner.inputs import ModelData, read_data, refuse_unknown_values
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.runner.asked_inputs import AskedInputs
+from irbench.options.asked_inputs import AskedInputs
 from irbench.runner.inputs import read_data
 from irbench.runner.sweep import sizes_of_sweep, swept_sizes
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec

@@ -1,4 +1,4 @@
-"""The schema of plans is shipped as its classes are, and a plan can hold every option of a run."""
+"""The schema of plans is shipped as its classes are."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import tomllib
 import jsonschema
 import pytest
 
-from irbench.api.options import RunKeywords
 from irbench.api.plans.document import PlanDocument, SettingsDocument, plan_schema
 from irbench.api.plans.reading import SHIPPED, shipped_plans
 from irbench.sweeps.cells import AXES, COMPARABLE
 
 SCHEMA = json.loads(plan_schema())
-NOT_OF_A_PLAN = {"all", "name", "no_lock", "results"}
-"""What belongs to a call and not to a plan, or means other models on another machine."""
 
 
 def test_the_shipped_schema_is_that_of_the_classes():
@@ -38,12 +35,6 @@ def test_the_schema_refuses_what_a_plan_cannot_have(wrong: dict[str, object]):
 def test_the_schema_describes_every_key():
     tables = [SCHEMA, *SCHEMA["$defs"].values()]
     assert [key for table in tables for key, value in table["properties"].items() if "description" not in value] == []
-
-
-def test_a_plan_has_a_key_for_every_option_of_a_run():
-    keys = {name.removesuffix("_") for name in SettingsDocument.model_fields}
-    options = {{"imports": "import"}.get(name, name) for name in RunKeywords.__annotations__}
-    assert keys == (options - NOT_OF_A_PLAN) | {"models"}
 
 
 def test_axes_are_the_keys_that_take_lists_and_what_is_compared_is_among_them():

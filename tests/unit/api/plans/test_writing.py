@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import stored_runs
 
-from irbench.api.options import RunOptions
 from irbench.api.plans.reading import read_plan
 from irbench.api.plans.writing import plan_document, plan_from, plan_text, shown_plan
 from irbench.api.sweep_tables import SweepSetup, table_options
 from irbench.errors import IrbenchError
+from irbench.options.run import RunOptions
 
 EVERYTHING = RunOptions(
     models=("/models/net.onnx",),

@@ -7,11 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, Union
 
-from irbench.api.values import Constants, Feedback
-from irbench.runner.asked_inputs import DataSource
+from irbench.options.asked_inputs import DataSource
+from irbench.options.values import Constants, Feedback
 from irbench.spec import Number
-
-__all__ = ["Data", "constants", "data", "feedback"]
 
 Arrays: TypeAlias = Mapping[str, Any]
 Data: TypeAlias = Union[str, "PathLike[str]", Arrays, Iterable[Arrays]]

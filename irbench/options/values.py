@@ -6,45 +6,16 @@ Every function raises ``ValueError`` or ``TypeError`` with what is wrong; who ca
 from __future__ import annotations
 
 import operator
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar
 
 from irbench.spec import Number, WarmUpLength
 from irbench.spec.feeding import number_of_text
-
-__all__ = [
-    "Constants",
-    "Feedback",
-    "Settings",
-    "Shapes",
-    "Sweep",
-    "count",
-    "counts",
-    "cpus",
-    "duration_s",
-    "feedback_of_text",
-    "flag",
-    "fraction",
-    "names",
-    "one_of",
-    "ordered_names",
-    "pace_s",
-    "pair",
-    "seed",
-    "setting_of_text",
-    "settings",
-    "shape_of_text",
-    "shapes",
-    "sweep",
-    "text",
-    "thread_counts",
-    "threads",
-    "value_of_text",
-    "warm_up",
-    "whole_number",
-]
 
 T = TypeVar("T")
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
@@ -57,6 +28,8 @@ _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400
 _UNITS_S = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SHORTEST_PACE_S, _LONGEST_PACE_S = 1e-4, 60.0
+_SHORTEST_STEP_S, _LONGEST_STEP_S = 0.01, 60.0
+"""perf reads counters at most every 10 ms."""
 _LARGEST_COUNT = 999_999_999
 _LARGEST_CPU = 99_999
 
@@ -211,6 +184,17 @@ def cpus(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...
         raise ValueError(f"{value!r} is not a list of processors") from None
 
 
+def cpu_list(cpus: Iterable[int]) -> str:
+    """Return processors as the kernel lists them: ``0-3,8``."""
+    runs: list[tuple[int, int]] = []
+    for cpu in sorted(set(cpus)):
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], cpu)
+        else:
+            runs.append((cpu, cpu))
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+
+
 def shapes(value: Mapping[str, str | int | Iterable[int]]) -> Shapes:
     """Return shapes by name: of ``{"tokens": (1, 128)}``, ``{"tokens": "1x128"}`` or ``{"length": 128}``."""
     if not isinstance(value, Mapping):
@@ -311,3 +295,41 @@ def _not_bool(value: T) -> T:
     if isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
         raise ValueError(f"{value!r} is not a number")
     return value
+
+
+def path(value: str | PathLike[str]) -> Path:
+    """Return a path, whether or not anything is there."""
+    made = Path(value)
+    try:
+        encoded = os.fsencode(made)
+    except UnicodeEncodeError as error:
+        raise ValueError("a path holds no such characters") from error
+    if b"\0" in encoded:
+        raise ValueError("a path holds no NUL character")
+    return made
+
+
+def timeline_s(value: str | float | timedelta) -> float:
+    """Return the seconds of a step of counters: of ``"100ms"``, ``"1s"``, a number of seconds or a ``timedelta``."""
+    seconds = pace_s(value)
+    if not _SHORTEST_STEP_S <= seconds <= _LONGEST_STEP_S:
+        raise ValueError(f"{value!r} is not a step from 10ms to 60s")
+    return seconds
+
+
+def positive(value: float) -> float:
+    """Return a number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ValueError(f"{value!r} is not a number above 0")
+    return float(value)
+
+
+def compared_levels(text: str) -> tuple[str, str]:
+    """Return the two levels of ``graph+extended``; ``graph`` is the exported graph, the level ``none``."""
+    first, plus, second = (part.strip() for part in text.partition("+"))
+    if not (plus and first and second):
+        raise ValueError(f"{text!r} does not name two levels")
+    before, after = ("none" if name == "graph" else name for name in (first, second))
+    if before == after:
+        raise ValueError(f"{text!r} names one level twice")
+    return before, after

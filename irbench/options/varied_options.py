@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import TypeAlias
 
-from irbench.api import values
-
-__all__ = ["AS_IT_IS", "Varied", "alternatives", "varied", "varied_of_text"]
+from irbench.options import values
 
 Varied: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Values by backend, then by key."""

@@ -1,0 +1,549 @@
+"""The keywords of Python's functions, as checkers and editors read them.
+
+Written by ``make generated`` from the declarations in :mod:`irbench.options`; change those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from os import PathLike
+from typing import Any, Literal, Required, TypedDict
+
+from irbench.options.input_values import Data
+from irbench.options.metrics import OwnMetric
+from irbench.options.own_code import OwnCells
+
+
+class RunKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.run`; ``None`` is the default of each.
+
+    Attributes:
+        all: Run every exported model.
+        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        backends: Backends to compare, with an optional device: ort:cuda; none for the rows of ``cell`` alone (``["ort",
+            "openvino:gpu"]``; default: all installed that can read the model).
+        cells: Your own code as a row: name=package.module:function, or a command that prints a duration for each call
+            (``{"mine": my_function}, or {"mine": "./loop {model}"}``).
+        batch: Batch sizes (``[1, 8]``; default: 1, or the model's own).
+        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
+            (``{"tokens": (1, 128)}``).
+        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (``"speech/",
+            or {"x": array}``).
+        value: Constant for an input (``{"sr": 16000}``).
+        feedback: Feed an output to an input of the next call, as in a decode loop (``{"h": "h0"}``).
+        shapes: Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each,
+            with fixed and with dynamic shapes, and the cost of a new shape (``{"tokens": [(1, 128), (1, 64)]}``).
+        streams: Concurrent inferences (``[1, 8]``).
+        instances: Processes that run the model side by side, each on its own processors: compared by throughput (``[1,
+            8]``).
+        precision: fp32, bf16, fp16, int8, or native (the runtime's default) (``["fp32", "bf16"]``; default: fp32, or
+            that of the graph).
+        optimize: Optimisation levels to compare: none, basic, extended, all; with a conversion: basic-int8, int8,
+            int8-static. Converted graphs are compared although their precision differs (``["none", "int8"]``).
+        baseline: Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision,
+            optimize, model) (``"ort@streams=1"``; default: tf, otherwise the first).
+        apart: Give every model and batch a table of its own.
+        objective: What rows are compared by: the median latency, FPS, or cost, the processor time per sample
+            (``"latency" or "fps"``; default: fps with streams, instances or several batches, otherwise latency).
+        max_latency: Only rows whose p90 latency is at most this may be the best; compared by FPS without ``objective``
+            (``"50ms", or 0.05``).
+        min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
+            measured (``"99%", or 0.99``).
+        metric: Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or
+            fn(inputs, outputs, expected); rows that miss it are not measured (``"file.py:fn>=0.9", or (my_function,
+            ">=0.9")``).
+        allow_mixed: Also compare rows whose precision a runtime changed by itself, and mark them.
+        threads: Threads per process in total, or native: each runtime's default (``[1, 4], or "native"``; default: the
+            available physical cores).
+        cpus: Processors for the backends to use (``[0, 1], or "0-3,8"``; default: all available).
+        set: Set an option of a backend (``{"ort": {"dynamic_block_base": 4}}``).
+        vary: Values of an option of a backend, or default where it is not set: one row for each (``{"ort":
+            {"intra_op.allow_spinning": [0, 1]}}``).
+        rows: Measure only the rows with these ids, as irbench show --format json prints them (``["ort-cpu-fp32-x1"]``;
+            default: all combinations).
+        io: What is timed: copy includes copying inputs and outputs, bound does not (``"copy" or "bound"``).
+        require_full: Refuse a row if any of its nodes runs on another device than the one requested.
+        seed: Seed for inputs and for the measurement order (``0``; default: 0).
+        within: Differences up to this count as the same (``"2%", or 0.02``; default: 2%).
+        budget: Time limit for the whole run (``"90s", or 90``; default: 90s per table, 5m with ``tail``).
+        deadline: Time limit for one step of a backend, after which it counts as failed (``"90s", or 90``; default:
+            300s, or with ``budget`` half of what is left if that is less, at least 30s).
+        quick: 3 launches: fast, with wide intervals.
+        thorough: 10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.
+        tail: Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.
+        pace: Also measure latency when calls arrive at a fixed interval, with idle gaps between them (``"10ms", or
+            0.01``; default: off).
+        warmup: How long each row warms up in every launch: a time (2s), or a number of calls (500) (``"2s", or 500 for
+            calls``; default: until calls get no faster).
+        sustain: Also run each row alone for this long in every launch (``"90s", or 90``; default: off).
+        energy: Also measure joules per inference and watts, of each row alone: for 3s in every launch without
+            ``sustain``.
+        cold: Measure cold starts instead: process start to first output, with a cold and with a warm cache.
+        counters: Also count with perf, in launches of their own: software, ipc, cache, branch, topdown, topdown-l2, or
+            events that perf list names (``"software", or ["cache", "branch"]``).
+        timeline: With ``counters``: also show counts over time, in steps of this length (``"100ms", or 0.1``).
+        no_lock: Measure even if another irbench is measuring on this machine.
+        name: Name the run, for irbench show NAME (``"before"``).
+        note: Store a note with the run (``"without the patch"``).
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    all: bool | None
+    imports: str | Iterable[str] | None
+    backends: str | Iterable[str] | None
+    cells: OwnCells | None
+    batch: str | int | Iterable[int] | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    feedback: Mapping[str, str] | None
+    shapes: str | Mapping[str, str | Iterable[Any]] | Iterable[Any] | None
+    streams: str | int | Iterable[int] | None
+    instances: str | int | Iterable[int] | None
+    precision: str | Iterable[str] | None
+    optimize: str | Iterable[str] | None
+    baseline: str | None
+    apart: bool | None
+    objective: Literal["latency", "fps", "cost"] | None
+    max_latency: str | float | timedelta | None
+    min_accuracy: str | float | None
+    metric: OwnMetric | None
+    allow_mixed: bool | None
+    threads: str | int | Iterable[int | str] | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]] | None
+    vary: Mapping[str, Mapping[str, Iterable[object]]] | None
+    rows: str | Iterable[str] | None
+    io: Literal["copy", "bound"] | None
+    require_full: bool | None
+    seed: int | None
+    within: str | float | None
+    budget: str | float | timedelta | None
+    deadline: str | float | timedelta | None
+    quick: bool | None
+    thorough: bool | None
+    tail: bool | None
+    pace: str | float | timedelta | None
+    warmup: str | int | timedelta | None
+    sustain: str | float | timedelta | None
+    energy: bool | None
+    cold: bool | None
+    counters: str | Iterable[str] | None
+    timeline: str | float | timedelta | None
+    no_lock: bool | None
+    name: str | None
+    note: str | None
+    results: str | PathLike[str] | None
+
+
+class AbKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.ab`; ``None`` is the default of each.
+
+    Attributes:
+        a: Version that speedups are relative to: a release (onnxruntime==1.22.0), a wheel, or the Python of an
+            environment (``"onnxruntime==1.23.2"``).
+        b: Version that is compared with it, in the same forms (``"onnxruntime==1.23.2"``).
+        backend: Backend to measure, with an optional device: ort:cuda (``"ort"``; default: the one whose runtime both
+            have).
+        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        batch: Batch sizes; one table for each, as for streams, instances, precisions and threads (``[1, 8]``; default:
+            1, or the model's own).
+        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
+            (``{"tokens": (1, 128)}``).
+        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (``"speech/",
+            or {"x": array}``).
+        value: Constant for an input (``{"sr": 16000}``).
+        feedback: Feed an output to an input of the next call, as in a decode loop (``{"h": "h0"}``).
+        streams: Concurrent inferences (``[1, 8]``).
+        instances: Processes that run the model side by side, each on its own processors: compared by throughput (``[1,
+            8]``).
+        precision: fp32, bf16, fp16, int8, or native (the runtime's default) (``["fp32", "bf16"]``; default: fp32, or
+            that of the graph).
+        optimize: Optimisation levels; two rows for each (``["none", "int8"]``).
+        objective: What rows are compared by: the median latency, FPS, or cost, the processor time per sample
+            (``"latency" or "fps"``; default: fps with streams, instances or several batches, otherwise latency).
+        allow_mixed: Also compare rows whose precision a runtime changed by itself, and mark them.
+        threads: Threads per process in total, or native: each runtime's default (``[1, 4], or "native"``; default: the
+            available physical cores).
+        cpus: Processors for the backends to use (``[0, 1], or "0-3,8"``; default: all available).
+        set: Set an option of a backend (``{"ort": {"dynamic_block_base": 4}}``).
+        io: What is timed: copy includes copying inputs and outputs, bound does not (``"copy" or "bound"``).
+        seed: Seed for inputs and for the measurement order (``0``; default: 0).
+        within: Differences up to this count as the same (``"2%", or 0.02``; default: 2%).
+        budget: Time limit for the whole run (``"90s", or 90``; default: 90s per table, 5m with ``tail``).
+        deadline: Time limit for one step of a backend, after which it counts as failed (``"90s", or 90``; default:
+            300s, or with ``budget`` half of what is left if that is less, at least 30s).
+        quick: 3 launches: fast, with wide intervals.
+        thorough: 10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.
+        tail: Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.
+        pace: Also measure latency when calls arrive at a fixed interval, with idle gaps between them (``"10ms", or
+            0.01``; default: off).
+        warmup: How long each row warms up in every launch: a time (2s), or a number of calls (500) (``"2s", or 500 for
+            calls``; default: until calls get no faster).
+        sustain: Also run each row alone for this long in every launch (``"90s", or 90``; default: off).
+        cold: Measure cold starts instead: process start to first output, with a cold and with a warm cache.
+        no_lock: Measure even if another irbench is measuring on this machine.
+        name: Name the run, for irbench show NAME (``"before"``).
+        note: Store a note with the run (``"without the patch"``).
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    a: str | None
+    b: Required[str]
+    backend: str | None
+    imports: str | Iterable[str] | None
+    batch: str | int | Iterable[int] | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    feedback: Mapping[str, str] | None
+    streams: str | int | Iterable[int] | None
+    instances: str | int | Iterable[int] | None
+    precision: str | Iterable[str] | None
+    optimize: str | Iterable[str] | None
+    objective: Literal["latency", "fps", "cost"] | None
+    allow_mixed: bool | None
+    threads: str | int | Iterable[int | str] | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]] | None
+    io: Literal["copy", "bound"] | None
+    seed: int | None
+    within: str | float | None
+    budget: str | float | timedelta | None
+    deadline: str | float | timedelta | None
+    quick: bool | None
+    thorough: bool | None
+    tail: bool | None
+    pace: str | float | timedelta | None
+    warmup: str | int | timedelta | None
+    sustain: str | float | timedelta | None
+    cold: bool | None
+    no_lock: bool | None
+    name: str | None
+    note: str | None
+    results: str | PathLike[str] | None
+
+
+class SoakKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.soak`; ``None`` is the default of each.
+
+    Attributes:
+        all: Soak every exported model.
+        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        duration: Time to call each row (``"90s", or 90``; default: 60s).
+        calls: Calls of each row instead of a time (``20``; default: off).
+        growth_limit: Growth per call that matters. Memory counts as steady below it, and as growing above it (``1000``;
+            default: 1000).
+        backends: Backends to call, with an optional device: ort:cuda (``["ort", "openvino:gpu"]``; default: all
+            installed that can read the model).
+        batch: Batch sizes; one table for each (``[1, 8]``; default: 1, or the model's own).
+        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
+            (``{"tokens": (1, 128)}``).
+        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (``"speech/",
+            or {"x": array}``).
+        value: Constant for an input (``{"sr": 16000}``).
+        streams: Concurrent inferences (``[1, 8]``).
+        precision: fp32, bf16, fp16, int8, or native (the runtime's default) (``["fp32", "bf16"]``; default: fp32, or
+            that of the graph).
+        optimize: Optimisation levels; one row for each (``["none", "int8"]``).
+        threads: Threads per process in total, or native: each runtime's default (``[1, 4], or "native"``; default: the
+            available physical cores).
+        cpus: Processors for the backends to use (``[0, 1], or "0-3,8"``; default: all available).
+        set: Set an option of a backend (``{"ort": {"dynamic_block_base": 4}}``).
+        io: What is timed: copy includes copying inputs and outputs, bound does not (``"copy" or "bound"``).
+        seed: Seed for inputs (``0``; default: 0).
+        deadline: Time limit for one step of a backend, after which it counts as failed (``"90s", or 90``; default:
+            300s).
+        no_lock: Measure even if another irbench is measuring on this machine.
+        name: Name the run, for irbench show NAME (``"before"``).
+        note: Store a note with the run (``"without the patch"``).
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    all: bool | None
+    imports: str | Iterable[str] | None
+    duration: str | float | timedelta | None
+    calls: str | int | None
+    growth_limit: float | None
+    backends: str | Iterable[str] | None
+    batch: str | int | Iterable[int] | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    streams: str | int | Iterable[int] | None
+    precision: str | Iterable[str] | None
+    optimize: str | Iterable[str] | None
+    threads: str | int | Iterable[int | str] | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]] | None
+    io: Literal["copy", "bound"] | None
+    seed: int | None
+    deadline: str | float | timedelta | None
+    no_lock: bool | None
+    name: str | None
+    note: str | None
+    results: str | PathLike[str] | None
+
+
+class TuneKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.tune`; ``None`` is the default of each.
+
+    Attributes:
+        objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample (``"latency"
+            or "fps"``).
+        max_latency: Only settings whose p90 latency is at most this (``"50ms", or 0.05``).
+        min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
+            measured (``"99%", or 0.99``).
+        metric: Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or
+            fn(inputs, outputs, expected); rows that miss it are not measured (``"file.py:fn>=0.9", or (my_function,
+            ">=0.9")``).
+        budget: Time limit for searching and confirming (``"90s", or 90``; default: 5m).
+        flip_map: Also measure under which nearby conditions another setting would win; takes up to half of ``budget``
+            on top.
+        backends: Backends to try, with an optional device: ort:cuda (``["ort", "openvino:gpu"]``; default: all
+            installed that can read the model).
+        batch: Batch sizes to try (``[1, 8]``; default: 1,2,4,8,16; 1 for latency).
+        threads: Threads per process to try (``[1, 4], or "native"``; default: up to all processors).
+        streams: Concurrent inferences of each process to try (``[1, 8]``; default: up to all processors; 1 for
+            latency).
+        instances: Numbers of processes side by side, with processors of their own, to try (``[1, 8]``; default: up to
+            all processors; 1 for latency).
+        precision: fp32, bf16, fp16, int8, or native (the runtime's default) (``["fp32", "bf16"]``; default: fp32, or
+            that of the graph).
+        optimize: Optimisation levels to try (``["none", "int8"]``; default: none,extended).
+        vary: Values of an option of a backend, or default where it is not set: one row for each (``{"ort":
+            {"intra_op.allow_spinning": [0, 1]}}``).
+        cpus: Processors for the backends to use (``[0, 1], or "0-3,8"``; default: all available).
+        set: Set an option of a backend (``{"ort": {"dynamic_block_base": 4}}``).
+        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
+            (``{"tokens": (1, 128)}``).
+        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (``"speech/",
+            or {"x": array}``).
+        value: Constant for an input (``{"sr": 16000}``).
+        io: What is timed: copy includes copying inputs and outputs, bound does not (``"copy" or "bound"``).
+        seed: Seed for inputs and for the measurement order (``0``; default: 0).
+        within: Differences up to this count as the same (``"2%", or 0.02``; default: 2%).
+        deadline: Time limit for one step of a backend, after which it counts as failed (``"90s", or 90``; default:
+            300s, or with ``budget`` half of what is left if that is less, at least 30s).
+        warmup: How long each row warms up in every launch: a time (2s), or a number of calls (500) (``"2s", or 500 for
+            calls``; default: until calls get no faster).
+        no_lock: Measure even if another irbench is measuring on this machine.
+        name: Name the run, for irbench show NAME (``"before"``).
+        note: Store a note with the run (``"without the patch"``).
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    objective: Literal["latency", "fps", "cost"] | None
+    max_latency: str | float | timedelta | None
+    min_accuracy: str | float | None
+    metric: OwnMetric | None
+    budget: str | float | timedelta | None
+    flip_map: bool | None
+    backends: str | Iterable[str] | None
+    batch: str | int | Iterable[int] | None
+    threads: str | int | Iterable[int | str] | None
+    streams: str | int | Iterable[int] | None
+    instances: str | int | Iterable[int] | None
+    precision: str | Iterable[str] | None
+    optimize: str | Iterable[str] | None
+    vary: Mapping[str, Mapping[str, Iterable[object]]] | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]] | None
+    imports: str | Iterable[str] | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    io: Literal["copy", "bound"] | None
+    seed: int | None
+    within: str | float | None
+    deadline: str | float | timedelta | None
+    warmup: str | int | timedelta | None
+    no_lock: bool | None
+    name: str | None
+    note: str | None
+    results: str | PathLike[str] | None
+
+
+class ProfileKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.profile`; ``None`` is the default of each.
+
+    Attributes:
+        backends: Backends to profile, with an optional device: ort:cuda (``["ort", "openvino:gpu"]``; default: all
+            installed that can read the model).
+        compare: Profile each backend at two optimisation levels, and show what changed; graph is the exported graph
+            (``"graph+extended"``).
+        batch: Samples per call (``20``; default: 1, or the model's own).
+        optimize: Optimisation level of the graph (``"extended"``).
+        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
+            (``{"tokens": (1, 128)}``).
+        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (``"speech/",
+            or {"x": array}``).
+        value: Constant for an input (``{"sr": 16000}``).
+        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        threads: Threads in total, or native: each runtime's default (``4, or "native"``; default: the available
+            physical cores).
+        precision: Precision to compute in; native is the runtime's default (``"fp32" or "bf16"``; default: fp32, or
+            that of the graph).
+        cpus: Processors for the backends to use (``[0, 1], or "0-3,8"``; default: all available).
+        set: Set an option of a backend (``{"ort": {"dynamic_block_base": 4}}``).
+        seed: Seed for inputs and for the measurement order (``0``; default: 0).
+        counters: Also count with perf, in launches of their own: software, ipc, cache, branch, topdown, topdown-l2, or
+            events that perf list names (``"software", or ["cache", "branch"]``).
+        launches: Launches of each backend (``20``; default: 4, and 6 counted ones).
+        inferences: Profiled inferences of each launch; short ones are repeated more often (``20``; default: 20).
+        budget: Time limit for all launches (``"90s", or 90``; default: 5m).
+        deadline: Time limit for one step of a backend, after which it counts as failed (``"90s", or 90``; default:
+            300s, or with ``budget`` half of what is left if that is less, at least 30s).
+        no_lock: Measure even if another irbench is measuring on this machine.
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    backends: str | Iterable[str] | None
+    compare: str | None
+    batch: str | int | None
+    optimize: str | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    imports: str | Iterable[str] | None
+    threads: str | int | None
+    precision: Literal["fp32", "bf16", "fp16", "int8", "native"] | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]] | None
+    seed: int | None
+    counters: str | Iterable[str] | None
+    launches: str | int | None
+    inferences: str | int | None
+    budget: str | float | timedelta | None
+    deadline: str | float | timedelta | None
+    no_lock: bool | None
+    results: str | PathLike[str] | None
+
+
+class ReduceKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.reduce`; ``None`` is the default of each.
+
+    Attributes:
+        expect: The difference to keep; also 'openvino wrong' and 'ort fails'. Without a number it is 1.2x (``"ort
+            slower than openvino by 1.5x"``).
+        expect_wrong: The backend whose outputs are wrong (``"ort"``).
+        expect_failure: The backend that refuses the graph, or crashes (``"ort"``).
+        output: Folder for reduced.onnx, inputs.npz, expected.npz and report.md (``"./data"``; default: MODEL-reduced).
+        budget: Time limit for the whole search (``"90s", or 90``; default: 10m).
+        min_share: Least share of the slower backend's total loss that a part must show (``"2%", or 0.02``; default:
+            1%).
+        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        batch: Batch size (``[1, 8]``; default: 1, or the model's own).
+        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
+            (``{"tokens": (1, 128)}``).
+        data: Sample that the inputs come from: a .npz, .npy or image file, or a data set (``"speech/", or {"x":
+            array}``).
+        value: Constant for an input (``{"sr": 16000}``).
+        precision: fp32, bf16, fp16, int8, or native (the runtime's default) (``["fp32", "bf16"]``; default: fp32, or
+            that of the graph).
+        threads: Threads per process in total, or native: each runtime's default (``[1, 4], or "native"``; default: the
+            available physical cores).
+        cpus: Processors for the backends to use (``[0, 1], or "0-3,8"``; default: all available).
+        set: Set an option of a backend (``{"ort": {"dynamic_block_base": 4}}``).
+        io: What is timed: copy includes copying inputs and outputs, bound does not (``"copy" or "bound"``).
+        seed: Seed for inputs and for the measurement order (``0``; default: 0).
+        deadline: Time limit for one step of a backend, after which it counts as failed (``"90s", or 90``; default:
+            300s, or with ``budget`` half of what is left if that is less, at least 30s).
+        no_lock: Measure even if another irbench is measuring on this machine.
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    expect: str | None
+    expect_wrong: str | None
+    expect_failure: str | None
+    output: str | PathLike[str] | None
+    budget: str | float | timedelta | None
+    min_share: str | float | None
+    imports: str | Iterable[str] | None
+    batch: str | int | Iterable[int] | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    precision: str | Iterable[str] | None
+    threads: str | int | Iterable[int | str] | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]] | None
+    io: Literal["copy", "bound"] | None
+    seed: int | None
+    deadline: str | float | timedelta | None
+    no_lock: bool | None
+    results: str | PathLike[str] | None
+
+
+class BisectKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.bisect`; ``None`` is the default of each.
+
+    Attributes:
+        runtime: Distribution whose versions are searched: onnxruntime (``"onnxruntime"``).
+        first: Oldest version (``"1.22"``).
+        last: Newest version (``"1.23.2"``).
+        by: What changed: speed measures each version against the oldest, answer compares its outputs with those of the
+            oldest (``"speed" or "answer"``).
+        threshold: Smallest change that counts; with ``by`` answer, the largest relative error that does not count
+            (``"2%", or 0.02``; default: 3%, or the tolerance of the precision).
+        backend: Backend to measure, with an optional device: ort:cuda (``"ort"``; default: the one of the runtime).
+        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        batch: Batch size (``[1, 8]``; default: 1, or the model's own).
+        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
+            (``{"tokens": (1, 128)}``).
+        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (``"speech/",
+            or {"x": array}``).
+        value: Constant for an input (``{"sr": 16000}``).
+        feedback: Feed an output to an input of the next call, as in a decode loop (``{"h": "h0"}``).
+        streams: Concurrent inferences (``[1, 8]``).
+        precision: fp32, bf16, fp16, int8, or native (the runtime's default) (``["fp32", "bf16"]``; default: fp32, or
+            that of the graph).
+        threads: Threads per process in total, or native: each runtime's default (``[1, 4], or "native"``; default: the
+            available physical cores).
+        cpus: Processors for the backends to use (``[0, 1], or "0-3,8"``; default: all available).
+        set: Set an option of a backend (``{"ort": {"dynamic_block_base": 4}}``).
+        io: What is timed: copy includes copying inputs and outputs, bound does not (``"copy" or "bound"``).
+        seed: Seed for inputs and for the measurement order (``0``; default: 0).
+        budget: Time limit for each comparison; one that stays undecided is repeated twice, each time with twice as much
+            (``"90s", or 90``; default: 90s).
+        deadline: Time limit for one step of a backend, after which it counts as failed (``"90s", or 90``; default:
+            300s, or with ``budget`` half of what is left if that is less, at least 30s).
+        warmup: How long each row warms up in every launch: a time (2s), or a number of calls (500) (``"2s", or 500 for
+            calls``; default: until calls get no faster).
+        no_lock: Measure even if another irbench is measuring on this machine.
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    runtime: Required[str]
+    first: Required[str]
+    last: Required[str]
+    by: Literal["speed", "answer"] | None
+    threshold: str | float | None
+    backend: str | None
+    imports: str | Iterable[str] | None
+    batch: str | int | Iterable[int] | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    feedback: Mapping[str, str] | None
+    streams: str | int | Iterable[int] | None
+    precision: str | Iterable[str] | None
+    threads: str | int | Iterable[int | str] | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]] | None
+    io: Literal["copy", "bound"] | None
+    seed: int | None
+    budget: str | float | timedelta | None
+    deadline: str | float | timedelta | None
+    warmup: str | int | timedelta | None
+    no_lock: bool | None
+    results: str | PathLike[str] | None

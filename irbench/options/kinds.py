@@ -1,0 +1,215 @@
+"""The forms that values of options have, each read from the command line, Python and plans by one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from irbench.counters import parse_counters
+from irbench.errors import IrbenchError
+from irbench.options import input_values, metrics, own_code, values, varied_options
+from irbench.spec import Io, Objective, Precision, shape_text
+
+
+def _as_it_is(held: Any) -> Any:
+    return held
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """The form of an option's values.
+
+    Attributes:
+        example: As Python writes it.
+        given: What Python may give, as an annotation.
+        read: Returns what is held of that, or of a text; raises ``ValueError`` or ``TypeError`` with what is wrong.
+        metavar: As the command line writes it.
+        words: Of which it is one; empty for any value.
+        text: Reads the text of the command line, where that must say more than Python's value.
+        entry: Reads one of several ``name=value`` texts; ``None`` where the option is given once.
+        collect: Returns what is held of the entries, given the option's flag.
+        written: Returns what is held as a plan has it, which ``read`` reads again.
+    """
+
+    example: str
+    given: str
+    read: Callable[[Any], Any]
+    metavar: str = ""
+    words: tuple[str, ...] = ()
+    text: Callable[[str], Any] | None = None
+    entry: Callable[[str], Any] | None = None
+    collect: Callable[[str, Iterable[Any]], Any] | None = None
+    written: Callable[[Any], Any] = _as_it_is
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it is true where it is given, and false otherwise."""
+        return self.read is values.flag
+
+
+def one_of(literal: Any) -> Kind:
+    """Return the kind of one word of a ``Literal``."""
+    words = get_args(literal)
+    quoted = [f'"{word}"' for word in words]
+    return Kind(" or ".join(quoted[:2]), f"Literal[{', '.join(quoted)}]", values.one_of(*words), words=words)
+
+
+def text(example: str, metavar: str) -> Kind:
+    """Return the kind of a text."""
+    return Kind(example, "str", values.text, metavar)
+
+
+def _with_unit(read: Callable[[str], float]) -> Callable[[str], float]:
+    """Return what reads a time that may be milliseconds as well as seconds, so that its unit must be written."""
+
+    def checked(given: str) -> float:
+        if given.replace(".", "", 1).isdigit():
+            raise ValueError(f"{given!r} has no unit")
+        return read(given)
+
+    return checked
+
+
+def _contradiction(flag: str, name: str, first: str, second: str) -> IrbenchError:
+    return IrbenchError(
+        f"{flag} {name}={first} and {flag} {name}={second} cannot be combined.", hint="Leave one of them out."
+    )
+
+
+def _by_name(written: Callable[[Any], str]) -> Callable[[str, Iterable[Any]], dict[str, Any]]:
+    """Return what collects values by name; ``written`` writes one as the user did.
+
+    What it returns raises :class:`IrbenchError` where a name is given two values.
+    """
+
+    def collect(flag: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            before = found.setdefault(name, value)
+            if before != value:
+                raise _contradiction(flag, name, written(before), written(value))
+        return found
+
+    return collect
+
+
+def _by_backend(written: Callable[[Any], str]) -> Callable[[str, Iterable[Any]], dict[str, dict[str, Any]]]:
+    """Return what collects values by backend, then by key; refuses two values of one key as :func:`_by_name` does."""
+    collect_keys = _by_name(written)
+
+    def collect(flag: str, triples: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
+        flat = collect_keys(flag, ((f"{backend}.{key}", value) for backend, key, value in triples))
+        found: dict[str, dict[str, Any]] = {}
+        for address, value in flat.items():
+            backend, _, key = address.partition(".")
+            found.setdefault(backend, {})[key] = value
+        return found
+
+    return collect
+
+
+def _inputs_by_output(flag: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return outputs by the inputs that they become."""
+    found: dict[str, str] = {}
+    for made, given in pairs:
+        before = found.setdefault(given, made)
+        if before != made:
+            raise IrbenchError(
+                f"{flag} {before}={given} and {flag} {made}={given} cannot be combined.", hint="Leave one of them out."
+            )
+    return found
+
+
+def _sweep_text(held: values.Sweep) -> str:
+    name, shapes = held
+    texts = ",".join(map(shape_text, shapes))
+    return f"{name}={texts}" if name else texts
+
+
+_SECONDS = "str | float | timedelta"
+_NUMBERS = "str | int | Iterable[int]"
+_NAMES = "str | Iterable[str]"
+
+FLAG = Kind("True", "bool", values.flag)
+NAME = text('"before"', "NAME")
+NOTE = text('"without the patch"', "TEXT")
+NAMES = Kind('["ort-cpu-fp32-x1"]', _NAMES, values.names, "a,b", written=list)
+MODULES = Kind(
+    '["my_layers"]', _NAMES, values.names, "MODULE",
+    entry=values.text, collect=lambda _flag, given: tuple(given), written=list,
+)  # fmt: skip
+ROW = text('"ort@streams=1"', "ROW")
+LEVEL = text('"extended"', "LEVEL")
+BACKEND = text('"ort"', "NAME")
+BACKENDS = Kind('["ort", "openvino:gpu"]', _NAMES, values.names, "a,b", written=list)
+LEVELS = Kind('["none", "int8"]', _NAMES, values.names, "a,b", written=list)
+PRECISIONS = Kind('["fp32", "bf16"]', _NAMES, values.names, "a,b", written=list)
+PRECISION = one_of(Precision)
+OBJECTIVE = one_of(Objective)
+IO = one_of(Io)
+COUNT = Kind("20", "str | int", values.count, "20")
+COUNTS = Kind("[1, 8]", _NUMBERS, values.counts, "1,8", written=list)
+THREADS = Kind('4, or "native"', "str | int", values.threads, "4|native")
+THREAD_COUNTS = Kind(
+    '[1, 4], or "native"', "str | int | Iterable[int | str]", values.thread_counts, "1,4|native", written=list
+)
+CPUS = Kind('[0, 1], or "0-3,8"', _NUMBERS, values.cpus, "0-3,8", written=values.cpu_list)
+SEED = Kind("0", "int", values.seed, "N")
+SHARE = Kind('"2%", or 0.02', "str | float", values.fraction, "1%")
+ACCURACY = Kind('"99%", or 0.99', "str | float", metrics.min_accuracy, "99%")
+METRIC = Kind(
+    '"file.py:fn>=0.9", or (my_function, ">=0.9")',
+    "OwnMetric",
+    metrics.metric,
+    "file.py:fn>=0.9",
+    written=metrics.metric_text,
+)
+DURATION = Kind('"90s", or 90', _SECONDS, values.duration_s, "90s|5m")
+LATENCY = Kind('"50ms", or 0.05', _SECONDS, values.duration_s, "50ms", text=_with_unit(values.duration_s))
+PACE = Kind('"10ms", or 0.01', _SECONDS, values.pace_s, "10ms", text=_with_unit(values.pace_s))
+STEP = Kind('"100ms", or 0.1', _SECONDS, values.timeline_s, "100ms", text=_with_unit(values.timeline_s))
+WARM_UP = Kind('"2s", or 500 for calls', "str | int | timedelta", values.warm_up, "2s|500", written=str)
+COUNTERS = Kind('"software", or ["cache", "branch"]', _NAMES, parse_counters, "a,b", written=list)
+PATH = Kind('"./data"', "str | PathLike[str]", values.path, "PATH")
+FOLDER = Kind('"./results"', "str | PathLike[str]", values.path, "DIR")
+DATA = Kind('"speech/", or {"x": array}', "Data", input_values.data, "PATH", written=str)
+SWEEP = Kind(
+    '{"tokens": [(1, 128), (1, 64)]}',
+    "str | Mapping[str, str | Iterable[Any]] | Iterable[Any]",
+    values.sweep,
+    "1x128,1x64",
+    written=_sweep_text,
+)
+SHAPES = Kind(
+    '{"tokens": (1, 128)}', "Mapping[str, str | int | Iterable[int]]", values.shapes, "name=1x128",
+    entry=values.shape_of_text, collect=_by_name(shape_text),
+    written=lambda held: {name: shape_text(sizes) for name, sizes in held.items()},
+)  # fmt: skip
+CONSTANTS = Kind(
+    '{"sr": 16000}', "Mapping[str, Any]", input_values.constants, "name=16000",
+    entry=values.value_of_text, collect=_by_name(lambda elements: ",".join(map(str, elements))),
+    written=lambda held: {name: list(elements) for name, elements in held.items()},
+)  # fmt: skip
+FEEDBACK = Kind(
+    '{"h": "h0"}', "Mapping[str, str]", input_values.feedback, "output=input",
+    entry=values.feedback_of_text, collect=_inputs_by_output,
+    written=lambda held: {made: given for given, made in held.items()},
+)  # fmt: skip
+CELLS = Kind(
+    '{"mine": my_function}, or {"mine": "./loop {model}"}', "OwnCells", own_code.cells, "name=command",
+    entry=own_code.cell_of_text, collect=_by_name(lambda program: str(program.target)),
+    written=lambda held: {name: program.target for name, program in held.items()},
+)  # fmt: skip
+SETTINGS = Kind(
+    '{"ort": {"dynamic_block_base": 4}}', "Mapping[str, Mapping[str, object]]", values.settings, "backend.KEY=VALUE",
+    entry=values.setting_of_text, collect=_by_backend(str),
+    written=lambda held: {backend: dict(found) for backend, found in held.items()},
+)  # fmt: skip
+VARIED = Kind(
+    '{"ort": {"intra_op.allow_spinning": [0, 1]}}', "Mapping[str, Mapping[str, Iterable[object]]]",
+    varied_options.varied, "backend.KEY=A,B", entry=varied_options.varied_of_text, collect=_by_backend(",".join),
+    written=lambda held: {backend: {key: list(each) for key, each in found.items()} for backend, found in held.items()},
+)  # fmt: skip
+LEVEL_PAIR = Kind('"graph+extended"', "str", values.compared_levels, "graph+extended")
+POSITIVE = Kind("1000", "float", values.positive, "NUMBER")

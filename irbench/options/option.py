@@ -1,0 +1,205 @@
+"""The declaration of an option, and how the classes that hold them are read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from irbench.errors import IrbenchError
+from irbench.options.kinds import Kind
+from irbench.suggestions import did_you_mean
+
+_KEY = "option"
+_NO_EXCLUSIONS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is known of an option besides its name.
+
+    Attributes:
+        kind: The form of its values.
+        help: One sentence, for the command line, Python and plans.
+        default: Held where nothing was given.
+        default_text: The default in words, where the value does not say it.
+        flag: On the command line, where that is not made of the name.
+        short: A second flag of one letter.
+        metavar: On the command line, where the kind's example does not fit.
+        group: The heading in the help that it stands below; empty for that of the option before it.
+        excludes: Options that cannot be obeyed together with it, by name or ``name=value``, and why.
+        plan: Whether a plan has a list of its values, one value, or no such key.
+        required: Whether it must be given.
+    """
+
+    kind: Kind
+    help: str
+    default: Any = None
+    default_text: str = ""
+    flag: str = ""
+    short: str = ""
+    metavar: str = ""
+    group: str = ""
+    excludes: Mapping[str, str] = field(default_factory=dict[str, str])
+    plan: Literal["list", "single", "none"] = "none"
+    required: bool = False
+
+
+def option(kind: Kind, help: str, default: Any = None, **facts: Any) -> Any:  # noqa: A002 - the field's name
+    """Return a field of a dataclass that declares an option.
+
+    Args:
+        kind: The form of its values.
+        help: One sentence.
+        default: Held where nothing was given; empty mappings are made anew.
+        facts: The other attributes of :class:`Option`.
+    """
+    declared = Option(kind, help, default, **facts)
+    if declared.required:
+        return field(metadata={_KEY: declared})
+    if default == {}:
+        return field(default_factory=dict, metadata={_KEY: declared})
+    return field(default=default, metadata={_KEY: declared})
+
+
+def options_of(owner: Any) -> dict[str, Option]:
+    """Return the options that a dataclass declares, by name."""
+    return {item.name: item.metadata[_KEY] for item in dataclasses.fields(owner) if _KEY in item.metadata}
+
+
+Readers = Mapping[str, tuple[str, Callable[[Any], Any]]]
+"""By keyword: an example, and what reads a value, raising ``ValueError`` for any other."""
+
+
+@dataclass(frozen=True)
+class CommandOptions:
+    """The options of a command: its own, and those of a run that it shares.
+
+    Attributes:
+        name: Of the command, and of the function in Python.
+        run: The class that declares the options of a run.
+        own: The class that declares its own options; ``None`` where there are none.
+        sections: The names of its options by the heading of the help that they stand below, those of a run that mean
+            the same here among them; ``None`` for all options of a run.
+        changes: Attributes of shared options that are told differently, by name.
+    """
+
+    name: str
+    run: type
+    own: type | None = None
+    sections: Mapping[str, tuple[str, ...]] | None = None
+    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+
+    @cached_property
+    def own_options(self) -> Mapping[str, Option]:
+        """By name."""
+        return {} if self.own is None else options_of(self.own)
+
+    @cached_property
+    def options(self) -> Mapping[str, Option]:
+        """All of them by name, in the order of the help."""
+        of_run = options_of(self.run)
+        if self.sections is None:
+            return of_run
+        found = {**{name: replace(of_run[name], **changes) for name, changes in self.changes.items()}}
+        known = {**of_run, **found, **self.own_options}
+        return {name: replace(known[name], group=heading) for heading, names in self.sections.items() for name in names}
+
+    def split(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the values of its own options, and those of the shared ones."""
+        own = {name: value for name, value in values.items() if name in self.own_options}
+        return own, {name: value for name, value in values.items() if name not in own}
+
+    def read(self, given: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what keywords of Python ask for, split as :meth:`split` does.
+
+        Raises:
+            TypeError: There is no such keyword, or one that is required is missing.
+            IrbenchError: A value is not one that the keyword takes.
+        """
+        missing = [name for name, declared in self.options.items() if declared.required and name not in given]
+        if missing:
+            raise TypeError(f"{self.name}() missing a required keyword argument: {missing[0]!r}")
+        return self.split(read_keywords(self.name, given, self.readers))
+
+    @property
+    def readers(self) -> Readers:
+        """What reads each keyword."""
+        return {name: (declared.kind.example, declared.kind.read) for name, declared in self.options.items()}
+
+
+def read_keywords(function: str, given: Mapping[str, object], readers: Readers) -> dict[str, Any]:
+    """Return the values of keywords as their readers return them, without those that are ``None``: the defaults.
+
+    Args:
+        function: Whose keywords; for the message.
+        given: By keyword.
+        readers: One for each keyword; ``None`` is not read.
+
+    Raises:
+        TypeError: There is no such keyword.
+        IrbenchError: A value is not one that the keyword takes.
+    """
+    for keyword in given:
+        if keyword not in readers:
+            hint = did_you_mean(keyword, readers)
+            raise TypeError(f"{function}() got an unexpected keyword argument {keyword!r}. {hint}".rstrip())
+    return {keyword: _read(keyword, value, *readers[keyword]) for keyword, value in given.items() if value is not None}
+
+
+def _read(keyword: str, value: Any, example: str, read: Callable[[Any], Any]) -> Any:
+    try:
+        return read(value)
+    except (TypeError, ValueError) as error:
+        raise IrbenchError(
+            f"{keyword}={value!r} is not valid: {error}.", hint=f"Write it like {example}; None is the default."
+        ) from error
+
+
+def refuse_excluded(options: Any, declared: Mapping[str, Option]) -> None:
+    """Refuse options that cannot be obeyed together.
+
+    Args:
+        options: What holds their values.
+        declared: By name.
+
+    Raises:
+        IrbenchError: Two of them were given.
+    """
+    for name, found in declared.items():
+        for other, reason in found.excludes.items():
+            other_name, _, value = other.partition("=")
+            if _is_given(options, name) and _is_given(options, other_name, value):
+                text = " ".join([flag_of(other_name, declared[other_name]), *([value] if value else [])])
+                raise IrbenchError(
+                    f"{flag_of(name, found)} and {text} cannot be combined: {reason}.", hint="Leave one of them out."
+                )
+
+
+def flag_of(name: str, declared: Option) -> str:
+    """Return what an option is called on the command line."""
+    return declared.flag or f"--{name.replace('_', '-')}"
+
+
+def _is_given(options: Any, name: str, value: str = "") -> bool:
+    held = getattr(options, name)
+    return held == value if value else bool(held) and held != (1,)
+
+
+def described(name: str, declared: Option, flags: Iterable[str] = ()) -> str:
+    """Return an option as the docstring of a function describes it.
+
+    Args:
+        name: Of the keyword.
+        declared: Its declaration.
+        flags: What the help calls other options, to be written as keywords.
+    """
+    example = "" if declared.kind.is_flag else f"``{declared.kind.example}``"
+    default = f"default: {declared.default_text}" if declared.default_text else ""
+    facts = "; ".join(fact for fact in (example, default) if fact)
+    text = f"{declared.help.rstrip('.')} ({facts})." if facts else declared.help
+    for flag in sorted(flags, key=len, reverse=True):
+        text = text.replace(flag, f"``{flag.removeprefix('--').replace('-', '_')}``")
+    return f"{name}: {text}"

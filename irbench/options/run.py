@@ -1,0 +1,326 @@
+"""The options of a run: ``irbench run``, :func:`irbench.run` and plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+from irbench.options import kinds
+from irbench.options.asked_inputs import AskedInputs, DataSource
+from irbench.options.metrics import Metric
+from irbench.options.option import CommandOptions, option, read_keywords
+from irbench.options.own_code import Programs
+from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep
+from irbench.options.varied_options import Varied
+from irbench.spec import Io, Objective, PythonEnvironment, WarmUpLength
+
+HOW_IT_RUNS = "How it runs"
+HOW_LONG = "How long, and how precise"
+OUTPUT = "Output"
+_COLD = "cold starts are a run of their own"
+_ONE_SHAPE = "accuracy is that of inputs of one shape"
+_SINGLE_CALLS = "accuracy is that of single calls"
+_BACKENDS_ALONE = "accuracy is measured of backends"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What is asked of a run, read but not resolved: whether models and backends exist is not known yet.
+
+    Durations are in seconds.
+
+    Attributes:
+        models: What is measured, as the user named it.
+        command: The command line that asked for it; empty where there was none.
+        environments: Pythons whose runtimes are compared; none for the one that irbench runs in.
+    """
+
+    models: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    environments: tuple[PythonEnvironment, ...] = ()
+
+    all: bool = option(kinds.FLAG, "Run every exported model.", default=False, group="What is compared")
+    imports: tuple[str, ...] = option(
+        kinds.MODULES,
+        "Import MODULE before a model is exported: it registers custom layers",
+        default=(),
+        flag="--import",
+        plan="list",
+    )
+    backends: tuple[str, ...] | None = option(
+        kinds.BACKENDS,
+        "Backends to compare, with an optional device: ort:cuda; none for the rows of --cell alone.",
+        default_text="all installed that can read the model",
+        plan="list",
+    )
+    cells: Programs = option(
+        kinds.CELLS,
+        "Your own code as a row: name=package.module:function, or a command that prints a duration for each call",
+        default={},
+        flag="--cell",
+        excludes={
+            "instances": "code of your own starts its own processes",
+            "min_accuracy": _BACKENDS_ALONE,
+            "metric": _BACKENDS_ALONE,
+        },
+        plan="single",
+    )
+    batch: tuple[int, ...] | None = option(
+        kinds.COUNTS, "Batch sizes.", default_text="1, or the model's own", plan="list"
+    )
+    shape: Shapes = option(
+        kinds.SHAPES,
+        "Shape of an input, or size of a dynamic dimension: length=128; --batch overrides its batch",
+        default={},
+        plan="list",
+    )
+    data: DataSource | None = option(
+        kinds.DATA,
+        "Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
+        plan="list",
+    )
+    value: Constants = option(kinds.CONSTANTS, "Constant for an input", default={}, plan="list")
+    feedback: Feedback = option(
+        kinds.FEEDBACK,
+        "Feed an output to an input of the next call, as in a decode loop",
+        default={},
+        excludes={"min_accuracy": _SINGLE_CALLS, "metric": _SINGLE_CALLS},
+        plan="single",
+    )
+    shapes: Sweep | None = option(
+        kinds.SWEEP,
+        "Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each, with"
+        " fixed and with dynamic shapes, and the cost of a new shape.",
+        excludes={
+            "min_accuracy": _ONE_SHAPE,
+            "metric": _ONE_SHAPE,
+            "data": "shapes are measured with generated inputs",
+            "feedback": "a decode loop has one shape",
+            "io=bound": "memory is bound to one shape",
+        },
+        plan="single",
+    )
+    streams: tuple[int, ...] = option(kinds.COUNTS, "Concurrent inferences.", default=(1,), plan="list")
+    instances: tuple[int, ...] = option(
+        kinds.COUNTS,
+        "Processes that run the model side by side, each on its own processors: compared by throughput.",
+        default=(1,),
+        plan="list",
+    )
+    precision: tuple[str, ...] | None = option(
+        kinds.PRECISIONS,
+        "fp32, bf16, fp16, int8, or native (the runtime's default).",
+        default_text="fp32, or that of the graph",
+        plan="list",
+    )
+    optimize: tuple[str, ...] = option(
+        kinds.LEVELS,
+        "Optimisation levels to compare: none, basic, extended, all; with a conversion: basic-int8, int8, int8-static."
+        " Converted graphs are compared although their precision differs.",
+        default=("none",),
+        plan="list",
+    )
+    baseline: str | None = option(
+        kinds.ROW,
+        "Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision,"
+        " optimize, model).",
+        default_text="tf, otherwise the first",
+        plan="single",
+    )
+    apart: bool = option(kinds.FLAG, "Give every model and batch a table of its own.", default=False, plan="single")
+    objective: Objective | None = option(
+        kinds.OBJECTIVE,
+        "What rows are compared by: the median latency, FPS, or cost, the processor time per sample.",
+        default_text="fps with streams, instances or several batches, otherwise latency",
+        plan="single",
+    )
+    max_latency: float | None = option(
+        kinds.LATENCY,
+        "Only rows whose p90 latency is at most this may be the best; compared by FPS without --objective.",
+        plan="single",
+    )
+    min_accuracy: float | None = option(
+        kinds.ACCURACY,
+        "Minimum share of samples whose top-1 class is that of the reference; rows below it are not measured.",
+        plan="single",
+    )
+    metric: Metric | None = option(
+        kinds.METRIC,
+        "Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or fn(inputs,"
+        " outputs, expected); rows that miss it are not measured.",
+        plan="single",
+    )
+    allow_mixed: bool = option(
+        kinds.FLAG,
+        "Also compare rows whose precision a runtime changed by itself, and mark them.",
+        default=False,
+        plan="single",
+    )
+    threads: tuple[int | Literal["native"], ...] | None = option(
+        kinds.THREAD_COUNTS,
+        "Threads per process in total, or native: each runtime's default.",
+        default_text="the available physical cores",
+        group=HOW_IT_RUNS,
+        plan="list",
+    )
+    cpus: tuple[int, ...] | None = option(
+        kinds.CPUS, "Processors for the backends to use.", default_text="all available", plan="list"
+    )
+    set: Settings = option(kinds.SETTINGS, "Set an option of a backend", default={}, plan="list")
+    vary: Varied = option(
+        kinds.VARIED,
+        "Values of an option of a backend, or default where it is not set: one row for each",
+        default={},
+        plan="single",
+    )
+    rows: tuple[str, ...] | None = option(
+        kinds.NAMES,
+        "Measure only the rows with these ids, as irbench show --format json prints them.",
+        default_text="all combinations",
+        plan="single",
+    )
+    io: Io = option(
+        kinds.IO,
+        "What is timed: copy includes copying inputs and outputs, bound does not.",
+        default="copy",
+        plan="list",
+    )
+    require_full: bool = option(
+        kinds.FLAG,
+        "Refuse a row if any of its nodes runs on another device than the one requested.",
+        default=False,
+        plan="single",
+    )
+    seed: int = option(
+        kinds.SEED, "Seed for inputs and for the measurement order.", default=0, default_text="0", plan="list"
+    )
+    within: float | None = option(
+        kinds.SHARE, "Differences up to this count as the same.", default_text="2%", group=HOW_LONG, plan="single"
+    )
+    budget: float | None = option(
+        kinds.DURATION,
+        "Time limit for the whole run.",
+        default_text="90s per table, 5m with --tail",
+        plan="single",
+    )
+    deadline: float | None = option(
+        kinds.DURATION,
+        "Time limit for one step of a backend, after which it counts as failed.",
+        default_text="300s, or with --budget half of what is left if that is less, at least 30s",
+        plan="single",
+    )
+    quick: bool = option(
+        kinds.FLAG,
+        "3 launches: fast, with wide intervals.",
+        default=False,
+        excludes={"thorough": "one is for speed, the other for precision"},
+        plan="single",
+    )
+    thorough: bool = option(
+        kinds.FLAG,
+        "10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.",
+        default=False,
+        plan="single",
+    )
+    tail: bool = option(
+        kinds.FLAG,
+        "Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
+        default=False,
+        plan="single",
+    )
+    pace: float | None = option(
+        kinds.PACE,
+        "Also measure latency when calls arrive at a fixed interval, with idle gaps between them.",
+        default_text="off",
+        plan="single",
+    )
+    warmup: WarmUpLength | None = option(
+        kinds.WARM_UP,
+        "How long each row warms up in every launch: a time (2s), or a number of calls (500).",
+        default_text="until calls get no faster",
+        plan="single",
+    )
+    sustain: float | None = option(
+        kinds.DURATION,
+        "Also run each row alone for this long in every launch.",
+        default_text="off",
+        plan="single",
+    )
+    energy: bool = option(
+        kinds.FLAG,
+        "Also measure joules per inference and watts, of each row alone: for 3s in every launch without --sustain.",
+        default=False,
+        plan="single",
+    )
+    cold: bool = option(
+        kinds.FLAG,
+        "Measure cold starts instead: process start to first output, with a cold and with a warm cache.",
+        default=False,
+        excludes={
+            **dict.fromkeys(("tail", "sustain", "energy", "pace", "instances", "shapes", "feedback"), _COLD),
+            **dict.fromkeys(("objective", "max_latency", "min_accuracy", "metric"), _COLD),
+            "cells": "cold starts are measured of backends",
+        },
+        plan="single",
+    )
+    counters: tuple[str, ...] | None = option(
+        kinds.COUNTERS,
+        "Also count with perf, in launches of their own: software, ipc, cache, branch, topdown, topdown-l2, or events"
+        " that perf list names.",
+        excludes={
+            "cold": _COLD,
+            "instances": "counters are of one process",
+            "shapes": "counters are of one shape",
+        },
+        plan="single",
+    )
+    timeline: float | None = option(
+        kinds.STEP, "With --counters: also show counts over time, in steps of this length.", plan="single"
+    )
+    no_lock: bool = option(kinds.FLAG, "Measure even if another irbench is measuring on this machine.", default=False)
+    name: str = option(kinds.NAME, "Name the run, for irbench show NAME.", default="")
+    note: str = option(kinds.NOTE, "Store a note with the run.", default="", plan="single")
+    results: Path | None = option(
+        kinds.FOLDER,
+        "Folder of stored runs.",
+        default_text="IRBENCH_RESULTS, ./results if it is empty or has runs, or your data folder",
+        group=OUTPUT,
+    )
+
+    @property
+    def inputs(self) -> AskedInputs:
+        """What the inputs are to be."""
+        return AskedInputs(self.data, self.value, self.feedback)
+
+
+RUN = CommandOptions("run", RunOptions)
+
+
+def run_options(
+    models: Iterable[str | PathLike[str]], given: Mapping[str, object], function: str = "run"
+) -> RunOptions:
+    """Return what keywords of Python, or the keys of a plan, ask for.
+
+    Args:
+        models: As the user named them.
+        given: By keyword.
+        function: Whose keywords; for messages.
+
+    Raises:
+        TypeError: There is no such keyword.
+        IrbenchError: A value is not one that the keyword takes.
+    """
+    return RunOptions(models=tuple(map(str, models)), **read_keywords(function, given, RUN.readers))
+
+
+def plan_key(name: str) -> str:
+    """Return the key that a plan has for an option."""
+    return "import" if name == "imports" else name.replace("_", "-")
+
+
+def option_of_key(key: str) -> str:
+    """Return the name of the option that a plan has a key for."""
+    return "imports" if key == "import" else key.replace("-", "_")
