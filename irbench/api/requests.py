@@ -163,6 +163,7 @@ def _as_asked(options: RunOptions) -> RunRequest:
         environments=options.environments,
         programs=options.cells,
         require_full=options.require_full,
+        asked=options,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
@@ -54,3 +54,17 @@ def _values(listed: object) -> tuple[str, ...]:
 def _text(value: object) -> str:
     """Return a value as the command line would give it; runtimes write truth as 1 and 0."""
     return (str(int(value)) if isinstance(value, bool) else str(value)).strip()
+
+
+def varied_in(sets: Mapping[str, Sequence[Mapping[str, str]]]) -> Varied:
+    """Return the values that options have in all sets of :func:`alternatives`, in the order of the largest set.
+
+    An option that a set lacks is not set there.
+    """
+    return {
+        backend: {
+            key: tuple(dict.fromkeys(each.get(key, AS_IT_IS) for each in found))
+            for key in dict.fromkeys(key for each in sorted(found, key=len, reverse=True) for key in each)
+        }
+        for backend, found in sets.items()
+    }

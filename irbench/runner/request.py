@@ -11,6 +11,9 @@ from irbench.counters import Counting
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.asked_inputs import AskedInputs
+from irbench.options.run import RunOptions
+from irbench.options.stored import stored_form
+from irbench.options.varied_options import varied_in
 from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
 from irbench.stats.row_precision import compares_all
 
@@ -62,6 +65,7 @@ class RunRequest:
         accuracy: How good outputs must be for a row to be measured; ``None`` where only tolerances count.
         require_full: Whether a row fails of which some node runs on another device than was asked for.
         counting: What is counted in launches of its own after the speeds, and how; ``None`` where nothing is.
+        asked: The options that it was made from; ``None`` where there were none, and it cannot be asked for again.
         is_part_of: What the run is a part of, ``tune`` for example, and cannot be continued without; empty for none.
     """
 
@@ -104,6 +108,7 @@ class RunRequest:
     accuracy: AccuracyLimit | None = None
     require_full: bool = False
     counting: Counting | None = None
+    asked: RunOptions | None = None
 
     @property
     def addresses(self) -> tuple[BackendAddress, ...]:
@@ -172,7 +177,25 @@ class RunRequest:
             "require_full": self.require_full,
             "name": self.name,
             "note": self.note,
+            "asked": None if self.asked is None else stored_form(self._asked_again(self.asked)),
             "environments": [asdict(environment) for environment in self.environments],
             "counters": None if self.counting is None else asdict(self.counting.plan),
             **self.inputs.as_plan(),
         }
+
+    def _asked_again(self, asked: RunOptions) -> RunOptions:
+        """Return the options with every default that depends on the machine written out."""
+        threads: tuple[int | Literal["native"], ...] = tuple(
+            "native" if count is None else count for count in self.threads
+        )
+        backends = tuple(str(address) for address in self.backends)
+        return replace(
+            asked,
+            backends=backends or (("none",) if self.programs else None),
+            threads=None if self.divides_threads and self.instances != (1,) else threads,
+            cpus=self.cpus,
+            precision=self.precisions,
+            optimize=self.variants,
+            vary=varied_in(self.alternatives),
+            rows=self.rows,
+        )

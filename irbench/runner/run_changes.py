@@ -18,8 +18,8 @@ ChangeKind = Literal["irbench", "environment", "confinement", "setting", "file",
 """``irbench``: another version; ``environment``: of the machine or a package; ``confinement``: of workers; ``setting``:
 of what is asked for; ``file``: of a model, data or own code; ``rows``: of a table that was begun."""
 
-_NOT_COMPARED = ("command",)
-"""What of a plan changes nothing that is measured."""
+_NOT_COMPARED = ("command", "asked")
+"""What of a plan changes nothing that is measured, or is there in another form."""
 _NESTED = ("cpu", "distributions")
 """Facts of an environment that hold several."""
 

@@ -134,11 +134,11 @@ CODE: dict[str, Any] = {"kind": "command", "target": "./loop {model}; \x1b[2J"}
 @pytest.mark.parametrize(
     ("plan", "code"),
     [
-        ({"cells": {"mine": CODE}}, "mine=./loop {model}; \\x1b[2J"),
+        ({"asked": {"cells": {"mine": CODE}}}, "mine=./loop {model}; \\x1b[2J"),
         ({"models": ["net"], "sources": ["package.net:build"]}, "package.net:build"),
-        ({"options": {"openvino": {"CACHE_DIR": "cache"}}}, "openvino.CACHE_DIR=cache"),
-        ({"alternatives": {"openvino": [{}, {"CONFIG_FILE": "gpu.xml"}]}}, "openvino.CONFIG_FILE=gpu.xml"),
-        ({"options": {"openvino": {"ANOTHER": "/home/you"}}}, "openvino.ANOTHER=/home/you"),
+        ({"asked": {"set": {"openvino": {"CACHE_DIR": "cache"}}}}, "openvino.CACHE_DIR=cache"),
+        ({"asked": {"vary": {"openvino": {"CONFIG_FILE": ["default", "gpu.xml"]}}}}, "openvino.CONFIG_FILE=gpu.xml"),
+        ({"asked": {"set": {"openvino": {"ANOTHER": "/home/you"}}}}, "openvino.ANOTHER=/home/you"),
     ],
     ids=["rows", "models", "folders", "varied", "unknown"],
 )
@@ -267,13 +267,6 @@ def test_a_key_that_stands_twice_is_a_changed_receipt(monkeypatch: pytest.Monkey
     called = irbench("replay", claim)
     assert (called.code, asked) == (2, [])
     assert "was changed after it was written" in called.err
-
-
-def test_a_receipt_of_the_first_format_is_replayed_and_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch):
-    answering(monkeypatch, CLAIMED)
-    called = irbench("replay", FIRST_FORMAT, "--force")
-    assert called.code == 0, called.err
-    assert "An older irbench wrote this receipt" in called.out
 
 
 def test_a_damaged_run_has_no_receipt(tmp_path: Path):

@@ -96,7 +96,7 @@ def test_a_run_that_is_asked_for_again_stores_the_same_plan() -> None:
 
 
 def test_a_model_whose_bundle_is_gone_is_named_by_its_source() -> None:
-    plan = {"models": ["mine"], "sources": ["my_package.net:build"]}
+    plan = {"models": ["mine"], "sources": ["my_package.net:build"], "asked": {}}
     assert stored_options(plan).models == ("my_package.net:build",)
 
 
@@ -104,8 +104,8 @@ def test_a_model_whose_bundle_is_gone_is_named_by_its_source() -> None:
     ("plan", "said"),
     [
         ({}, "does not record"),
-        ({"models": ["net"], "data_in_memory": 2}, "arrays in memory"),
-        ({"models": ["net"], "environments": [{"key": "a"}]}, "compares versions"),
+        ({"models": ["net"], "asked": {}, "data_in_memory": 2}, "arrays in memory"),
+        ({"models": ["net"], "asked": {}, "environments": [{"key": "a"}]}, "compares versions"),
     ],
 )
 def test_a_plan_that_cannot_be_repeated_is_refused(plan: dict[str, Any], said: str) -> None:
@@ -125,5 +125,5 @@ def test_a_run_beside_a_busy_neighbour_cannot_be_asked_for_again():
 @pytest.mark.parametrize("models", [[{}], 7, [None], ["net", 3]], ids=str)
 def test_a_plan_whose_values_have_other_types_is_refused(models: object) -> None:
     with pytest.raises(IrbenchError, match="in a form that irbench writes") as caught:
-        stored_options({"models": models, "timing": {}})
+        stored_options({"models": models, "asked": {}, "timing": {}})
     assert "irbench results" in caught.value.hint

@@ -93,7 +93,9 @@ def stored(root: Path, plan: dict[str, Any]) -> str:
 
 
 def test_a_stored_run_is_found_as_elsewhere(tmp_path: Path):
-    run = stored(tmp_path, {"models": ["net"], "sources": ["/m/net.onnx"], "backends": ["ort:cpu"], "threads": 2})
+    run = stored(
+        tmp_path, {"models": ["net"], "sources": ["/m/net.onnx"], "asked": {"backends": ["ort"], "threads": [2]}}
+    )
     found = plan_from(run[:20], results=tmp_path)
     assert found["name"] == run
     assert found["defaults"] == {"models": "/m/net.onnx", "backends": "ort", "threads": 2}

@@ -1,0 +1,76 @@
+"""Options are stored as they were asked, and ask for the same again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irbench.options.run import RUN, RunOptions
+from irbench.options.stored import options_of, stored_form
+
+TYPES = get_type_hints(RunOptions, localns={"DataSource": Path})
+NOT_STORED = {"all", "no_lock", "results"}
+SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
+    str: st.text(),
+    bool: st.booleans(),
+    int: st.integers(-(2**53), 2**53),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    NoneType: st.none(),
+    Path: st.text("ab./", min_size=1).map(Path),
+}
+
+
+def values_of(kind: Any) -> st.SearchStrategy[Any]:
+    """Return a strategy for the values of a type that an option holds."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return st.one_of(*map(values_of, parts))
+    if origin is Literal:
+        return st.sampled_from(parts)
+    if origin is tuple and parts[-1] is ...:
+        return st.lists(values_of(parts[0]), max_size=3).map(tuple)
+    if origin is tuple:
+        return st.tuples(*map(values_of, parts))
+    if origin is Mapping:
+        return st.dictionaries(*map(values_of, parts), max_size=3)
+    if dataclasses.is_dataclass(kind):
+        fields = {name: values_of(of) for name, of in get_type_hints(kind).items()}
+        return st.fixed_dictionaries(fields).map(lambda values: kind(**values))  # type: ignore[operator]
+    return SIMPLE[kind]
+
+
+@pytest.mark.parametrize("name", sorted(RUN.options.keys() - NOT_STORED))
+@given(data=st.data())
+def test_every_option_that_is_stored_is_read_as_it_was(name: str, data: st.DataObject):
+    asked = RunOptions(**{name: data.draw(values_of(TYPES[name]))})
+    assert options_of(msgspec.json.decode(msgspec.json.encode(stored_form(asked)))) == asked
+
+
+WRITTEN: dict[str, Any] = {
+    "batch": [1, 8], "threads": [2, "native"], "cpus": "0-3", "budget": 60.5, "warmup": "500", "io": "bound",
+    "metric": "irbench.output_check:tolerance<=0.1", "feedback": {"h": "h0"}, "shapes": "length=128,64",
+    "shape": {"tokens": "1x128"}, "value": {"sr": [16000]}, "set": {"ort": {"a.b": "1"}}, "imports": ["layers"],
+    "vary": {"ort": {"a.b": ["0", "default"]}}, "cells": {"mine": "./loop {model}"}, "data": "speech",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_a_plan_has_is_written_as_it_is_read(name: str):
+    _, held = RUN.read({name: WRITTEN[name]})
+    assert RUN.options[name].kind.written(held[name]) == WRITTEN[name]
+
+
+@pytest.mark.parametrize(
+    "stored", [{"colour": "red"}, {"batch": "8"}, {"batch": ["8"]}, {"io": "pipe"}, {"data": 5}, {"cells": {"a": {}}}]
+)
+def test_what_irbench_would_not_write_is_refused(stored: dict[str, Any]):
+    with pytest.raises(ValueError, match=r"Expected|not a path|no option|Invalid|missing"):
+        options_of(stored)
