@@ -53,6 +53,7 @@ __all__ = [
     "quantizer",
     "reference",
     "references_in_order",
+    "variables",
 ]
 
 BACKENDS = "irbench.backends"
@@ -207,6 +208,13 @@ def distributions() -> tuple[str, ...]:
     exporters: Iterable[ExporterDescription] = describe_all(EXPORTERS).values()
     found = {"numpy", "onnx", *(item.distribution for item in runtimes)}
     return tuple(sorted(found.union(*(item.distributions for item in exporters))))
+
+
+def variables() -> tuple[str, ...]:
+    """Return how the names of variables begin that runtimes read, sorted; broken plugins have none."""
+    groups = (BACKENDS, REFERENCES, QUANTIZERS)
+    described: list[Description] = [item for group in groups for item in describe_all(group).values()]
+    return tuple(sorted({beginning for item in described for beginning in item.variables if beginning}))
 
 
 def probe(name: str) -> Availability:

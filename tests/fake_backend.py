@@ -223,6 +223,8 @@ class FakeBackend:
             install=install,
             options=KNOWN,
             cache_folders=caches,
+            files=(),
+            variables=("FAKE_RUNTIME_",),
             operator_kinds={"Reorder": "movement"},
         )
 

@@ -72,6 +72,7 @@ class OpenVinoBackend:
             int8_methods=("static",),
             cache_folders=CACHE_FOLDERS,
             files=FILES,
+            variables=("OV_", "OPENVINO_"),
             hints=HINTS,
             operator_kinds=OPERATOR_KINDS,
         )

@@ -161,6 +161,8 @@ class OrtBackend:
             options=KNOWN,
             reserved=RESERVED,
             tunable=TUNABLE,
+            files=(),
+            variables=("ORT_", "ONNX"),
             reference_rank=0,
             reference_name=f"{self.name} with optimisations off",
         )

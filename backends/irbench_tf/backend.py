@@ -52,6 +52,8 @@ class TensorFlowBackend:
             options=options,
             nvidia_devices=("gpu",),
             is_original=not self._jit,
+            files=(),
+            variables=("TF_", "TENSORFLOW_", "XLA_", "KERAS_"),
             operator_kinds=XLA_KINDS if self._jit else TENSORFLOW_KINDS,
         )
 

@@ -52,9 +52,9 @@ def environments_obstacle(environments: Sequence[Mapping[str, Any]]) -> Obstacle
 
 
 def _paths(stored: RunOptions) -> Iterator[str]:
-    """Yield the options of a plan that name a file or a folder: by their keys, and by their values."""
+    """Yield the options of a plan that may name a file or a folder: by their keys, and by their values."""
     for backend, key, text in _options(stored):
-        if text and (key in _path_options(backend) or os.sep in text):
+        if text and (os.sep in text or _may_name_file(backend, key)):
             yield f"{backend}.{key}={text}"
 
 
@@ -66,11 +66,11 @@ def _options(stored: RunOptions) -> Iterator[tuple[str, str, str]]:
         yield from ((backend, key, text) for key, texts in varied.items() for text in texts)
 
 
-def _path_options(backend: str) -> tuple[str, ...]:
+def _may_name_file(backend: str, key: str) -> bool:
     name = backend.partition(":")[0]
     if name not in registry.names(registry.BACKENDS):  # of another machine: it is refused later
-        return ()
-    return registry.describe(registry.BACKENDS, name).path_options
+        return False
+    return registry.describe(registry.BACKENDS, name).may_name_file(key)
 
 
 def refuse_stored_folders(stored: RunOptions) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import platform
 import sys
 from collections.abc import Callable
@@ -18,6 +20,7 @@ from irbench.environments.sources import Release
 from irbench.environments.uv import call_uv
 from irbench.environments.uv_settings import digest_of_settings
 from irbench.errors import IrbenchError
+from irbench.system.file_states import is_of_another_user
 from irbench.system.files import replace_folder
 from irbench.system.locks import temporary_folder, waiting_for
 
@@ -26,7 +29,11 @@ __all__ = ["Built", "build", "name_of"]
 _KEY_LENGTH = 12
 _ENVIRONMENTS = "environments"
 _INSTALLED = "installed.txt"
-"""The requirements that an environment was made of, with checksums and indexes."""
+"""The requirements that an environment was made of, with checksums and indexes. It was changed when the environment was
+used last."""
+_UNUSED_DAYS = 30
+_UNUSED_S = _UNUSED_DAYS * 24 * 3600
+"""After so long without use an environment is removed, whatever superseded it: which requests come again is unknown."""
 
 
 @dataclass(frozen=True)
@@ -90,19 +97,32 @@ def _kept(release: Release) -> Path | None:
         for home in bundles.homes()
         for folder in sorted((home.absolute() / _ENVIRONMENTS).glob(f"{escape(name)}-*"))
     )
-    return next(filter(_is_whole, found), None)
+    kept = next(filter(_is_whole, found), None)
+    if kept is not None:
+        with contextlib.suppress(OSError):  # it may lie where nothing can be written
+            os.utime(kept / _INSTALLED)
+    return kept
 
 
 def _is_whole(folder: Path) -> bool:
     """Whether an environment is there with its Python, which may have been removed from the system.
 
-    Its name tells what was installed: an environment that says something else of itself is not used.
+    Its name tells what was installed: an environment that says something else of itself is not used, nor is one of
+    another user, which holds whatever that user put there.
     """
+    if _is_of_another_user(folder):
+        return False
     try:
         requirements = (folder / _INSTALLED).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return False
     return folder.name.endswith(f"-{_digest(requirements)}") and (folder / "bin" / "python").exists()
+
+
+def _is_of_another_user(folder: Path) -> bool:
+    """Whether an environment, or what leads to its code, is another user's; links count as they are."""
+    parts = (folder, folder / "bin", folder / "bin" / "python", folder / _INSTALLED)
+    return any(is_of_another_user(path, follow=False) for path in parts)
 
 
 def _make_once(release: Release, parent: Path, say: Callable[[str], None]) -> Path:
@@ -112,11 +132,34 @@ def _make_once(release: Release, parent: Path, say: Callable[[str], None]) -> Pa
         if kept is not None:
             return kept
         requirements = resolve(release)
+        folder = _folder(parent, release, requirements)
+        if _is_of_another_user(folder):
+            raise IrbenchError(
+                f"The environment {folder} belongs to another user, and nothing of it is run.",
+                hint="Set IRBENCH_HOME to a folder of your own, or remove that environment.",
+            )
         indexes = " and ".join(indexes_of(requirements)) or "files alone"
         say(f"building an environment with {release.distribution} {release.version} from {indexes}")
-        folder = _folder(parent, release, requirements)
         _make(release, folder, requirements)
+        _remove_unused(folder, say)
     return folder
+
+
+def _remove_unused(made: Path, say: Callable[[str], None]) -> None:
+    """Remove the environments that nobody has used for long, such as those of another Python or of older packages.
+
+    Args:
+        made: The environment that was just made; the others lie beside it.
+        say: Receives that some are removed.
+    """
+    used_s = (made / _INSTALLED).stat().st_mtime
+    with temporary_folder(made.parent, ".removing-") as aside:
+        for file in made.parent.glob(f"*/{_INSTALLED}"):
+            folder = file.parent
+            with contextlib.suppress(OSError):  # another process may have removed it
+                if used_s - file.stat().st_mtime > _UNUSED_S and not _is_of_another_user(folder):
+                    folder.rename(aside / folder.name)
+                    say(f"removing the environment {folder.name}, which was not used for {_UNUSED_DAYS} days")
 
 
 def _make(release: Release, folder: Path, requirements: str) -> None:

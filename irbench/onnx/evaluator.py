@@ -28,7 +28,7 @@ class _EvaluatorBackend:
 
     def describe(self) -> Description:
         """Say which onnx is installed; irbench depends on it."""
-        return Description(self.name, "onnx", version("onnx"), reference_rank=_RANK)
+        return Description(self.name, "onnx", version("onnx"), reference_rank=_RANK, files=(), variables=("ONNX",))
 
     def probe(self) -> Availability:
         """Answer without looking: it needs nothing of the machine."""

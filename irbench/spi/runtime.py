@@ -80,6 +80,9 @@ class Description:
         cache_folders: Keys of options that name a folder in which the runtime keeps what it compiled, so that a cold
             start can be given an empty one.
         files: Keys of other options that name a file or a folder: a stored plan does not choose them for its reader.
+            ``None`` where nobody looked, so that any option may: ``()`` says that none does.
+        variables: How the names of the environment variables begin that its runtime and what that loads read,
+            ``OPENVINO_`` for example: a confined worker sees no others than those and common ones of libraries.
     """
 
     name: str
@@ -99,12 +102,12 @@ class Description:
     hints: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     operator_kinds: Mapping[str, str] = field(default_factory=dict[str, str])
     nvidia_devices: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
+    files: tuple[str, ...] | None = None
+    variables: tuple[str, ...] = ()
 
-    @property
-    def path_options(self) -> tuple[str, ...]:
-        """Keys of all options that name a file or a folder."""
-        return (*self.cache_folders, *self.files)
+    def may_name_file(self, key: str) -> bool:
+        """Whether the value of an option may name a file or a folder."""
+        return self.files is None or key in (*self.cache_folders, *self.files)
 
 
 @dataclass(frozen=True)

@@ -84,10 +84,15 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def is_of_another_user(path: Path) -> bool:
-    """Whether a file belongs to neither this user nor root; one that is not there belongs to nobody."""
+def is_of_another_user(path: Path, *, follow: bool = True) -> bool:
+    """Whether a file belongs to neither this user nor root; one that is not there belongs to nobody.
+
+    Args:
+        path: The file.
+        follow: Whether it is what a symbolic link leads to, not the link itself.
+    """
     try:
-        return path.stat().st_uid not in (os.getuid(), 0)
+        return path.stat(follow_symlinks=follow).st_uid not in (os.getuid(), 0)
     except OSError:
         return False
 

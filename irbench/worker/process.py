@@ -15,6 +15,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Self
 
+from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
@@ -80,7 +81,8 @@ class Worker:
         confined = {} if confinement is None else confined_environment(confinement, folder)
         inherits_all = shows_all_variables and confinement is None
         present = interpreter_environment(python)
-        variables = present if inherits_all else shown_variables(present)
+        read = () if confinement is None else registry.variables()
+        variables = present if inherits_all else shown_variables(present, read)
         ours, theirs = socket.socketpair()
         self._channel = Channel(ours) if confinement is None else Channel(ours, load_plain)
         arguments = [str(theirs.fileno()), ",".join(map(str, cpus or ()))]

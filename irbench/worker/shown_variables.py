@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 __all__ = ["shown_variables"]
 
@@ -14,19 +14,33 @@ _NAMES = (
 _PREFIXES = (
     *("IRBENCH_", "LC_", "LD_", "PYTHON", "GLIBC_", "MALLOC_", "JEMALLOC_", "TCMALLOC_"),
     *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "BLIS_", "VECLIB_", "NUMEXPR_", "TBB_", "DNNL_", "ONEDNN_"),
-    *("TF_", "TENSORFLOW_", "XLA_", "KERAS_", "ONNX", "ORT_", "OV_", "OPENVINO_", "INTEL_", "ONEAPI_", "SYCL_"),
-    *("CUDA_", "CUDNN_", "CUBLAS_", "NVIDIA_", "NCCL_", "TRT_", "ROCM_", "ROCR_", "HIP_", "HSA_", "MIOPEN_"),
-    *("AMD_", "GPU_", "ZE_", "ZES_", "OCL_", "OPENCL_", "VK_"),
+    *("ARM_COMPUTE_", "INTEL_", "ONEAPI_", "SYCL_", "ZE_", "ZES_", "OCL_", "OPENCL_", "VK_"),
+    *("CUDA_", "CUDNN_", "CUBLAS_", "CUBLASLT_", "NVIDIA_", "NCCL_", "TRT_", "TENSORRT_"),
+    *("AMD_", "GPU_", "ROCM_", "ROCR_", "ROCBLAS_", "HIP_", "HIPBLAS_", "HIPBLASLT_", "HSA_", "MIOPEN_", "RCCL_"),
+    *("MIGRAPHX_", "TENSILE_", "XLNX_", "XRT_", "QNN_", "ASCEND_", "ACL_", "HCCL_", "NEURON_", "TPU_"),
+    *("TORCH_", "PYTORCH_", "JAX_", "TVM_", "IREE_", "MLIR_", "LLVM_"),
 )
-"""Of Python, libraries of the system, and runtimes."""
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|_KEY$|_PAT$|^TF_(VAR|CLI|API)_")
-"""Names of secrets among them, such as ``NVIDIA_API_KEY``, and Terraform's, which share a prefix with TensorFlow's."""
+"""Of Python, libraries of the system, and those that several runtimes rest on; a backend declares its own."""
+_TERRAFORM = ("TF_VAR_", "TF_CLI_", "TF_API_")
+"""A prefix that it shares with TensorFlow; they hold what a user gives it, secrets among that."""
+_SECRET = re.compile(
+    r"(?:(?:^|_)(?:AUTH|AUTHENTICATION|AUTHORIZATION|BEARER|COOKIE|CRED|KEY|PASS|PAT|PWD)"
+    r"|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|OAUTH|APIKEY|ACCESSKEY|PRIVATEKEY)S?\d*(?:_|$)"
+)
+"""Words of names of secrets, such as ``NVIDIA_API_KEYS``; the longer ones end a word, too: ``HFTOKEN``."""
 
 
-def shown_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a runtime or a library may need, of all that there are."""
-    return {name: value for name, value in environment.items() if _is_shown(name)}
+def shown_variables(environment: Mapping[str, str], prefixes: Sequence[str] = ()) -> dict[str, str]:
+    """Return the variables that a runtime or a library may need, of all that there are.
+
+    Args:
+        environment: All variables.
+        prefixes: How the names of those begin that runtimes read, besides common ones.
+    """
+    beginnings = (*_PREFIXES, *prefixes)
+    read = {name: value for name, value in environment.items() if name in _NAMES or name.startswith(beginnings)}
+    return {name: value for name, value in read.items() if not _is_secret(name)}
 
 
-def _is_shown(name: str) -> bool:
-    return (name in _NAMES or name.startswith(_PREFIXES)) and not _SECRET.search(name)
+def _is_secret(name: str) -> bool:
+    return name.startswith(_TERRAFORM) or _SECRET.search(name.upper()) is not None

@@ -12,6 +12,7 @@ from typing import Any
 
 import models
 import pytest
+from fake_backend import FakeBackend
 from fake_environments import make_environment
 from fake_runs import FASTEST
 from front_door import irbench, irbench_process
@@ -192,6 +193,18 @@ def test_own_code_of_a_stored_plan_runs_only_where_it_is_allowed(
     assert "--allow-own-code" in called.err
     found = irbench("run", "--resume", "--allow-own-code", "--format", "json")
     assert (found.code, found.document["run_id"], found.document["complete"]) == (0, run, True), found.err
+
+
+@pytest.mark.ci
+def test_an_option_of_a_stored_plan_that_may_name_a_file_is_used_only_where_it_is_allowed(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(model, backends="fake-a", set={"fake-a": {"precision": "fp32"}}, budget=SPENT_S)
+    describe = FakeBackend.describe
+    monkeypatch.setattr(FakeBackend, "describe", lambda backend: replace(describe(backend), files=None))
+    called = irbench("run", "--resume")
+    assert (called.code, "fake-a.precision=fp32" in called.err, "--allow-own-code" in called.err) == (2, True, True)
+    assert irbench("run", "--resume", "--allow-own-code").code == 0
 
 
 @pytest.mark.ci

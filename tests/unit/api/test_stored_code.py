@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from irbench import registry
 from irbench.api.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
 from irbench.errors import IrbenchError
 from irbench.options.run import RunOptions
+from irbench.spi import Description
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,29 @@ def test_a_stored_plan_starts_no_python_and_installs_no_package_of_its_own(
 ) -> None:
     found = environments_obstacle([{"requirement": requirement, "python": python}])
     assert (found is not None) is is_foreign
+
+
+@pytest.mark.parametrize(
+    ("files", "value", "is_foreign"),
+    [
+        (None, "plugin.so", True),
+        (None, "1", True),
+        (None, "", False),
+        ((), "plugin", False),
+        (("other",), "plugin", False),
+        (("library",), "plugin", True),
+    ],
+)
+def test_an_option_of_a_backend_that_does_not_say_which_name_files_may_name_one(
+    files: tuple[str, ...] | None, value: str, is_foreign: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = Description("someones", "someones-runtime", "1", files=files)
+    monkeypatch.setattr(registry, "names", lambda _: ("someones",))
+    monkeypatch.setattr(registry, "describe", lambda *_: described)
+    found = own_code_obstacle(RunOptions(set={"someones:gpu": {"library": value}}))
+    assert (found is not None) is is_foreign
+
+
+def test_the_backends_of_irbench_say_which_options_name_files() -> None:
+    for name in ("tf", "tf-xla", "ort", "openvino"):
+        assert registry.describe(registry.BACKENDS, name).files is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +15,10 @@ from fake_uv import INDEX, PINNED_CONFLICT
 from irbench.environments.building import build, name_of
 from irbench.environments.sources import Release
 from irbench.environments.uv import Unsolvable
+from irbench.errors import IrbenchError
 from irbench.system.home import home
 
-RELEASES: Mapping[str, Mapping[str, str] | None] = {"1.0": {}, "1.1": None, "1.2": {PINNED_CONFLICT: "1"}}
+RELEASES: Mapping[str, Mapping[str, str] | None] = {"1.0": {}, "1.1": None, "1.2": {PINNED_CONFLICT: "1"}, "1.3": {}}
 
 
 @pytest.fixture
@@ -80,3 +82,52 @@ def test_the_folder_may_be_removed_at_any_time(calls: Path) -> None:
     python = built("1.0")
     shutil.rmtree(python.parents[2])
     assert built("1.0").exists()
+
+
+@pytest.mark.parametrize("part", [".", "bin", "bin/python", "installed.txt"])
+def test_an_environment_of_another_user_is_not_used(calls: Path, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = built("1.0").parents[1]
+    if os.getuid() == 0:
+        os.chown(folder / part, 4711, -1, follow_symlinks=False)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 4711)
+    with pytest.raises(IrbenchError, match="belongs to another user") as caught:
+        built("1.0")
+    assert str(folder) in caught.value.message
+    assert "IRBENCH_HOME" in caught.value.hint
+    assert calls.read_text().count(" venv ") == 1
+
+
+def test_an_environment_of_another_user_is_built_again_in_a_folder_of_ones_own(
+    calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs, ours = home(), tmp_path / "own"
+    python = built("1.0")
+    monkeypatch.setattr("irbench.bundles.homes", lambda: (ours, theirs))
+    monkeypatch.setattr("irbench.bundles.home", lambda: ours)
+    assert built("1.0") == python
+    monkeypatch.setattr(
+        "irbench.environments.building.is_of_another_user", lambda path, **_: path.is_relative_to(theirs)
+    )
+    assert built("1.0").is_relative_to(ours)
+
+
+def test_an_environment_that_was_not_used_for_long_is_removed_when_another_is_built(calls: Path) -> None:
+    heard: list[str] = []
+    folders = [built(version).parents[1] for version in ("1.0", "1.2")]
+    for folder in folders:
+        os.utime(folder / "installed.txt", (0, 0))
+    built("1.2")
+    built("1.3", heard)
+    assert [folder.exists() for folder in folders] == [False, True]
+    assert heard[1:] == [f"removing the environment {folders[0].name}, which was not used for 30 days"]
+    assert [path.name for path in folders[1].parent.glob(".removing-*")] == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
+def test_an_environment_of_another_user_is_left_to_that_user(calls: Path) -> None:
+    folder = built("1.0").parents[1]
+    os.utime(folder / "installed.txt", (0, 0))
+    os.chown(folder, 4711, -1)
+    built("1.3")
+    assert folder.exists()
