@@ -93,6 +93,7 @@ Examples:
 )
 @measuring.data("Samples, as irbench run takes them, on which outputs are compared with the original's as well.")
 @measuring.value("Constant for an input in that comparison; may be repeated.")
+@measuring.DEADLINE_OF_EXPORT
 @click.option(
     "--force",
     is_flag=True,
@@ -114,6 +115,7 @@ def command(
     force: bool,
     output: Path | None,
     shape: Mapping[str, tuple[int, ...]],
+    deadline: float | None,
     data: Path | None,
     value: Mapping[str, tuple[Number, ...]],
 ) -> None:
@@ -132,7 +134,7 @@ def command(
     from irbench.exporter import ExportOptions
     from irbench.runner.asked_inputs import AskedInputs
 
-    asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name, imports, shape)
+    asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name, imports, shape, deadline)
     inputs = AskedInputs(data, value)
     inputs.require_data()
     require_exportable(models, asked)

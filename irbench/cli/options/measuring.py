@@ -252,18 +252,19 @@ BUDGET = click.option(
 )
 
 
-def _deadline(default: str) -> Decorator:
+def _deadline(default: str, whole: str = "a backend") -> Decorator:
     return click.option(
         "--deadline",
         type=types.DURATION,
         cls=PlainDefault,
         show_default=default,
-        help="Time limit for one step of a backend, after which it counts as failed.",
+        help=f"Time limit for one step of {whole}, after which it counts as failed.",
     )
 
 
 DEADLINE = _deadline("300s, or with --budget half of what is left if that is less, at least 30s")
 DEADLINE_WITHOUT_BUDGET = _deadline("300s")
+DEADLINE_OF_EXPORT = _deadline("1h, and 15m for comparing outputs", "an export")
 PACE = click.option(
     "--pace",
     type=types.PACE,
