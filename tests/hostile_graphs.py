@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from saved_objects import add_huge_constant
 from tf_checks import Answer, answer
 
 from irbench.spec import Artifact, Load, TensorSpec
 
-__all__ = ["HARMFUL", "HARMLESS", "MARKER", "accepted", "answers", "unknown"]
+__all__ = ["HARMFUL", "HARMLESS", "MARKER", "accepted", "answers", "answers_of_claims", "unknown"]
 
 MARKER = "written-by-the-graph"
 """How a file is called that some of the graphs write in the folder of their process."""
@@ -30,6 +31,21 @@ def answers(name: str, folder: Path, kinds: Iterable[str]) -> dict[str, Answer |
     for kind in kinds:
         artifact = _write(folder / kind, {**HARMFUL, **HARMLESS}[kind], folder / MARKER)
         found[kind] = answer(name, artifact, Load(threads=1), (np.ones((2, 3), np.float32),))
+    return found
+
+
+def answers_of_claims(name: str, folder: Path) -> list[Answer | tuple[str, str]]:
+    """Return what a backend says of graphs whose constant claims 32 GB, in the graph and in a function."""
+    import numpy as np
+    from tensorflow.core.framework import graph_pb2
+
+    found = []
+    for where in ("graph", "function"):
+        artifact = _write(folder / f"claims in a {where}", _draws, folder / MARKER)
+        graph_def = graph_pb2.GraphDef.FromString(artifact.path.read_bytes())
+        add_huge_constant(graph_def.node if where == "graph" else graph_def.library.function.add().node_def)
+        artifact.path.write_bytes(graph_def.SerializeToString())
+        found.append(answer(name, artifact, Load(threads=1), (np.ones((2, 3), np.float32),)))
     return found
 
 

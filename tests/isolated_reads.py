@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pickle
 import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from irbench.errors import ExitCode, IrbenchError
@@ -88,3 +92,17 @@ def open_files() -> list[str]:
 def variables(_: Path) -> list[str]:
     """Return the names of the environment variables here."""
     return list(os.environ)
+
+
+def make_namespace() -> list[int]:
+    """Return the errors with which a process, a thread and a program of its make a namespace; 0 where they do."""
+    code = "import ctypes; c = ctypes.CDLL(None, use_errno=True); e = c.unshare(1 << 28) and ctypes.get_errno()"
+    program = subprocess.run([sys.executable, "-c", f"{code}; raise SystemExit(e)"], check=False)
+    with ThreadPoolExecutor(1) as pool:
+        found = [pool.submit(_unshare).result(), program.returncode]
+    return [*found, _unshare()]
+
+
+def _unshare() -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    return ctypes.get_errno() if libc.unshare(1 << 28) else 0

@@ -11,7 +11,7 @@ from saved_objects import OBJECTS
 
 from irbench.errors import IrbenchError
 
-__all__ = ["Answer", "load_all", "save", "write_all"]
+__all__ = ["Answer", "load_all", "load_exchanged", "save", "write_all"]
 
 
 class Answer(NamedTuple):
@@ -29,6 +29,29 @@ def load_all(folder: Path, cases: Mapping[str, tuple[str, str | None]]) -> dict[
         cases: By name, the kind and the signature.
     """
     return {name: _load(folder, kind, signature) for name, (kind, signature) in cases.items()}
+
+
+def load_exchanged(folder: Path) -> Mapping[str, Any]:
+    """Load a SavedModel whose file another takes the place of once it was checked; return what it answers."""
+    import tensorflow as tf
+
+    from irbench_tf import saved_models
+
+    path, other = folder / "exchanged", save("writes at start", folder)
+    _KINDS["objects"](path)
+    content, checked = (other / "saved_model.pb").read_bytes(), saved_models.has_pure_objects
+
+    def exchange(meta_graph: Any) -> bool:
+        is_pure = checked(meta_graph)
+        (path / "saved_model.pb").write_bytes(content)
+        return is_pure
+
+    saved_models.has_pure_objects = exchange  # type: ignore[assignment]
+    try:
+        function = saved_models.load_signature(path, None)
+    finally:
+        saved_models.has_pure_objects = checked
+    return dict(zip(function.output_names, (value.numpy() for value in function.call([tf.ones([2, 4])])), strict=True))
 
 
 def save(kind: str, folder: Path) -> Path:

@@ -127,6 +127,39 @@ def _slots(path: Path) -> None:
         slot.slot_name = "momentum"
 
 
+def add_huge_constant(nodes: Any) -> None:
+    """Add a constant that stores one number, and says that it is 8 billion of them."""
+    huge = nodes.add(name="huge", op="Const")
+    huge.attr["dtype"].type = 1
+    tensor = huge.attr["value"].tensor
+    tensor.dtype = 1
+    tensor.float_val.append(1.0)
+    tensor.tensor_shape.dim.add(size=8_000_000_000)
+
+
+def _claims(path: Path) -> None:
+    """Write a function that claims more memory than there is."""
+    _objects(path)
+    with changed(path) as saved:
+        for function in saved.meta_graphs[0].graph_def.library.function:
+            add_huge_constant(function.node_def)
+
+
+def _claims_in_graph(path: Path) -> None:
+    _objects(path)
+    with changed(path) as saved:
+        add_huge_constant(saved.meta_graphs[0].graph_def.node)
+
+
+def _claims_elsewhere(path: Path) -> None:
+    """Have a function claim it that nothing calls."""
+    _objects(path)
+    with changed(path) as saved:
+        library = saved.meta_graphs[0].graph_def.library
+        library.function.add().signature.name = "unused"
+        add_huge_constant(library.function[-1].node_def)
+
+
 def _linked(path: Path) -> None:
     """Write the weights elsewhere, and a link to them."""
     _objects(path)
@@ -164,6 +197,9 @@ OBJECTS: dict[str, Callable[[Path], None]] = {
     "writes in two graphs": _twice,
     "exported": _exported,
     "slots": _slots,
+    "claims": _claims,
+    "claims in a graph": _claims_in_graph,
+    "claims elsewhere": _claims_elsewhere,
     "garbage": _garbage,
     "linked": _linked,
     "piped": _piped,

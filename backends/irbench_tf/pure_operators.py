@@ -8,9 +8,11 @@ address, or what is called. So an operator without state must take no text eithe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from irbench.spi import Refusal
+from irbench_tf.constant_sizes import MOST_BYTES, claimed_bytes
 
 __all__ = ["RESTORING", "STATEFUL", "WITH_TEXT", "is_known", "is_pure", "require_pure_graph"]
 
@@ -59,6 +61,7 @@ WITH_TEXT = frozenset(
 RESTORING = frozenset({"RestoreV2"})
 """What restores the variables of a SavedModel: it reads the files that a text names."""
 
+_NOT_OURS = "irbench exports no such graph: do not trust it, or export the model again."
 _STRING = 7
 """``DT_STRING`` in TensorFlow's types.proto."""
 _TEXTS = ("string", "list(string)")
@@ -75,14 +78,14 @@ def is_pure(operation: str) -> bool:
 
 
 def require_pure_graph(graph_def: Any, name: str) -> None:
-    """Refuse a graph that does more than compute, before TensorFlow imports it.
+    """Refuse a graph that does more than compute, or claims more memory than it stores, before TensorFlow imports it.
 
     Args:
         graph_def: A frozen graph, all of which counts: its nodes, and those of every function in it.
         name: Of its file.
 
     Raises:
-        Refusal: It names the operators.
+        Refusal: It names the operators, or says how much the constants claim.
     """
     functions = {function.signature.name for function in graph_def.library.function}
     # a function may be called by its name, which must not hide an operator's
@@ -91,7 +94,13 @@ def require_pure_graph(graph_def: Any, name: str) -> None:
     if impure:
         raise Refusal(
             f"{name} contains operators that do more than compute: {', '.join(impure)}.",
-            hint="irbench exports no such graph: do not trust it, or export the model again.",
+            hint=_NOT_OURS,
+        )
+    claimed = claimed_bytes(_nodes(graph_def))
+    if claimed > MOST_BYTES:
+        raise Refusal(
+            f"The constants of {name} claim {claimed / 1e9:.1f} GB or more of memory that the file does not hold.",
+            hint=_NOT_OURS,
         )
 
 
@@ -107,8 +116,13 @@ def _definition(operation: str) -> Any:
 
 
 def _operations(graph_def: Any) -> set[str]:
-    inner = (node.op for function in graph_def.library.function for node in function.node_def)
-    return {*(node.op for node in graph_def.node), *inner}
+    return {node.op for node in _nodes(graph_def)}
+
+
+def _nodes(graph_def: Any) -> Iterator[Any]:
+    yield from graph_def.node
+    for function in graph_def.library.function:
+        yield from function.node_def
 
 
 def _takes_text(definition: Any) -> bool:

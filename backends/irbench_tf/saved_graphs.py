@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.errors import IrbenchError
+from irbench_tf.constant_sizes import MOST_BYTES, claimed_bytes
 from irbench_tf.pure_operators import RESTORING, is_known, is_pure
 
 __all__ = ["frozen_call", "has_pure_objects", "require_pure"]
@@ -19,7 +20,8 @@ _READ = "/Read/ReadVariableOp"
 def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: Collection[str]) -> None:
     """Refuse a graph that does more than compute outputs from inputs and variables, before any part of it runs.
 
-    What computes the outputs is looked at, and what restores and reads the variables: nothing else is ever run.
+    What computes the outputs is looked at, and what restores and reads the variables: nothing else is ever run. Of
+    constants all count: TensorFlow looks into those that nothing reads, too, while it imports a graph.
 
     Args:
         path: The SavedModel, for the message.
@@ -28,12 +30,14 @@ def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: 
         outputs: Names of its output tensors.
 
     Raises:
-        IrbenchError: It names the operations, or the placeholders that the signature does not feed.
+        IrbenchError: It names the operations, or the placeholders that the signature does not feed, or says how much
+            the constants claim.
     """
     graph_def = meta_graph.graph_def
     computing = list(_reached(graph_def, outputs))
     run = list(_reached(graph_def, [*outputs, meta_graph.saver_def.restore_op_name, *_reading(computing)]))
-    operations = {node.op for node in (*run, *_called(graph_def, run))}
+    called = list(_called(graph_def, run))
+    operations = {node.op for node in (*run, *called)}
     refused = sorted(filter(_is_refused, operations))
     if refused:
         raise IrbenchError(
@@ -41,6 +45,7 @@ def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: 
             f" {', '.join(refused)}.",
             hint="Save a signature that only computes outputs from inputs and variables.",
         )
+    _require_small_constants(path, (*graph_def.node, *called))
     unfed = [node.name for node in _reached(graph_def, outputs, inputs) if node.op == "Placeholder"]
     if unfed:
         raise IrbenchError(
@@ -51,7 +56,7 @@ def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: 
 
 
 def has_pure_objects(meta_graph: Any) -> bool:
-    """Whether restoring the objects of a meta graph can run nothing that :func:`require_pure` would refuse.
+    """Whether restoring the objects of a meta graph can do nothing that :func:`require_pure` would refuse.
 
     TensorFlow runs functions of theirs by itself: those that make tables and fill them, and those that restore a
     state. Which ones depends on names that the file chooses, so all of them count.
@@ -60,7 +65,20 @@ def has_pure_objects(meta_graph: Any) -> bool:
     names = set(objects.concrete_functions)
     for node in objects.nodes:
         names.update(node.function.concrete_functions, (node.bare_concrete_function.concrete_function_name,))
+    library = meta_graph.graph_def.library.function  # all of which TensorFlow imports
+    if claimed_bytes(node for function in library for node in function.node_def) > MOST_BYTES:
+        return False
     return not any(_is_refused(node.op) for node in _bodies(meta_graph.graph_def, names))
+
+
+def _require_small_constants(path: Path, nodes: Iterable[Any]) -> None:
+    claimed = claimed_bytes(nodes)
+    if claimed > MOST_BYTES:
+        raise IrbenchError(
+            f"The constants of the SavedModel {path} claim {claimed / 1e9:.1f} GB or more of memory that the file does"
+            " not hold.",
+            hint="TensorFlow would take hours to load them: save smaller constants, or do not trust this model.",
+        )
 
 
 def frozen_call(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -62,7 +63,8 @@ def load_signature(path: Path, name: str | None) -> SavedFunction:
             has side effects, or files that are not its own.
     """
     require_own_files(path)
-    meta_graphs = _meta_graphs(path)
+    content = (path / _FILE).read_bytes()
+    meta_graphs = _parsed(path, content).meta_graphs
     meta_graph = _choose_meta_graph(path, meta_graphs)
     chosen = _choose_signature(path, meta_graph, name)
     signature = meta_graph.signature_def[chosen]
@@ -72,7 +74,8 @@ def load_signature(path: Path, name: str | None) -> SavedFunction:
     if len(meta_graphs) > 1 or not meta_graph.HasField("object_graph_def") or not has_pure_objects(meta_graph):
         return _load_graph(path, meta_graph, chosen)
     try:
-        return _load_objects(path, meta_graph, chosen)
+        with _instead_of_file(path, content):
+            return _load_objects(path, meta_graph, chosen)
     except Exception as error:  # noqa: BLE001 - TensorFlow raises all kinds where it cannot restore the objects
         try:
             return _load_graph(path, meta_graph, chosen)
@@ -80,14 +83,34 @@ def load_signature(path: Path, name: str | None) -> SavedFunction:
             raise _unloadable(path, error) from error
 
 
-def _meta_graphs(path: Path) -> Sequence[Any]:
+def _parsed(path: Path, content: bytes) -> Any:
     from google.protobuf.message import DecodeError
     from tensorflow.core.protobuf import saved_model_pb2
 
     try:
-        return saved_model_pb2.SavedModel.FromString((path / _FILE).read_bytes()).meta_graphs  # type: ignore[no-any-return]
+        return saved_model_pb2.SavedModel.FromString(content)
     except DecodeError as error:
         raise IrbenchError(f"{path / _FILE} is not a SavedModel.", hint=_HINT_SAVE_AGAIN) from error
+
+
+@contextmanager
+def _instead_of_file(path: Path, content: bytes) -> Iterator[None]:
+    """Have TensorFlow load what was checked: it would read the file again, which somebody may have exchanged.
+
+    The name that is replaced is private to TensorFlow.
+    """
+    from tensorflow.core.framework import graph_debug_info_pb2
+    from tensorflow.python.saved_model import loader_impl
+
+    reads = loader_impl.parse_saved_model_with_debug_info
+    loader_impl.parse_saved_model_with_debug_info = lambda _: (
+        _parsed(path, content),  # anew, because the loader changes it
+        graph_debug_info_pb2.GraphDebugInfo(),
+    )
+    try:
+        yield
+    finally:
+        loader_impl.parse_saved_model_with_debug_info = reads
 
 
 def _choose_meta_graph(path: Path, held: Sequence[Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -102,6 +103,7 @@ def export(
     name: str | None = None,
     imports: str | Iterable[str] | None = None,
     shape: Mapping[str, str | int | Iterable[int]] | None = None,
+    deadline: str | float | timedelta | None = None,
     data: Data | None = None,
     value: Mapping[str, Any] | None = None,
     progress: ProgressOption = "auto",
@@ -124,6 +126,8 @@ def export(
             ``keras.saving.register_keras_serializable``.
         shape: Shapes of inputs or sizes of dynamic dimensions, ``{"sequence": 64}``, that the model is run with; they
             are its default sizes.
+        deadline: How long each step of the export may take: ``"300s"`` or seconds; ``None`` for an hour, and 15 minutes
+            for the comparison with the original.
         data: Also compare with the original on these samples, which :func:`irbench.run` describes.
         value: Constants for inputs of that comparison: ``{"sr": 16000}``.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
@@ -143,6 +147,7 @@ def export(
         "name": name,
         "imports": imports,
         "shape": shape,
+        "deadline": deadline,
     }
     options = ExportOptions(**read_keywords("export", given, _READERS))
     asked = read_keywords("export", {"data": data, "value": value}, _INPUT_READERS)
@@ -203,7 +208,7 @@ def export_with(
     def check(bundle: Bundle) -> None:
         if inputs.data is not None or inputs.values:
             listener.say("comparing with the original on given inputs")
-            check_on_inputs(bundle, inputs)
+            check_on_inputs(bundle, inputs, options.deadline)
 
     folder = exporter.export(model, options, listener.say, notify, check=check)
     used = any(notice.code == "bundle-used" for notice in heard)
@@ -222,6 +227,7 @@ _READERS: Readers = {
     "name": ('"resnet50_flowers"', values.text),
     "imports": ('["my_layers"]', values.names),
     "shape": ('{"tokens": (1, 64)}', values.shapes),
+    "deadline": ('"300s", or 300', values.duration_s),
 }
 _INPUT_READERS: Readers = {
     "data": ('"images/", or {"x": array}', input_values.data),

@@ -23,7 +23,10 @@ __all__ = ["cost_at", "cost_of", "formulas_at", "values_of"]
 def cost_of(graph: StoredGraph, signature: Signature | None) -> ModelCost | None:
     """Return the cost at the sizes of the signature, else of one sample at the bundle's default sizes.
 
-    ``None`` where a size has no default, and where ONNX cannot infer shapes: the graph is described all the same.
+    ``None`` where a size has no default.
+
+    Raises:
+        IrbenchError: As :func:`cost_at` does.
     """
     if signature is None:
         return None
@@ -31,10 +34,7 @@ def cost_of(graph: StoredGraph, signature: Signature | None) -> ModelCost | None
     inputs = tuple(spec.bind(sizes) for spec in signature.inputs)
     if any(spec.dynamic_dimensions for spec in inputs):
         return None
-    try:
-        return cost_at(graph.path, inputs)
-    except IrbenchError:
-        return None
+    return cost_at(graph.path, inputs)
 
 
 def cost_at(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:

@@ -89,12 +89,24 @@ class GraphInspection(Displayable):
         except IrbenchError as error:
             return None, error.message
 
-    @cached_property
+    @property
     def work(self) -> ModelCost | None:
         """What it costs at the sizes asked for, else for one sample; ``None`` where ONNX infers no shapes."""
+        return self._counted[0]
+
+    @property
+    def work_problem(self) -> str:
+        """Why nobody knows what it costs; empty where it is known, and where a dimension has no size."""
+        return self._counted[1]
+
+    @cached_property
+    def _counted(self) -> tuple[ModelCost | None, str]:
         from irbench.api.graph_costs import cost_of
 
-        return cost_of(self._graph, self.signature)
+        try:
+            return cost_of(self._graph, self.signature), ""
+        except IrbenchError as error:
+            return None, error.message
 
     def count(self) -> None:
         """Find out now what is otherwise found when it is first asked for: work, and shapes at the sizes asked for."""
@@ -136,6 +148,7 @@ class GraphInspection(Displayable):
             "sizes": dict(self.sizes),
             "values": [asdict(value) for value in self.values] if self.sizes else None,
             "work": _work_json(self.work),
+            "work_problem": self.work_problem or None,
             "source": None if bundle is None else bundle.source,
             "versions": None if bundle is None else dict(bundle.versions),
             "passes": None if artifact is None else list(artifact.passes),

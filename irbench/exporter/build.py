@@ -28,11 +28,12 @@ from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
 from irbench.system.file_states import is_file
 from irbench.worker import WorkerDied, call_in_worker
-from irbench.worker.failures import CallFailed
+from irbench.worker.failures import CallFailed, WorkerTimedOut
 
 __all__ = ["export", "exporter_of", "is_exportable", "validate"]
 
 _UNEXPECTED = "irbench did not expect that of a model. Nothing was kept."
+_MORE_TIME = "Nothing was kept. Give more time with --deadline, or export a smaller model."
 _DEADLINE_S = 3600.0
 _CHECK_DEADLINE_S = 900.0
 
@@ -149,7 +150,7 @@ def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Cal
         bundle, reads = worker.make(source, options, folder, say)
         bundle = replace(bundle, name=_name(bundle.name, source, options, callbacks.notify))
         made = bundles.with_absolute_paths(bundle, folder)
-        error = worker.accept(made, say)
+        error = worker.accept(made, say, options.deadline)
         callbacks.check(made)
         say("storing the bundle")
         card = replace(
@@ -214,19 +215,19 @@ class _ExportWorker:
             request,
             source.folder,
             reads_request(source, self._exporter, weights),
-            deadline_s=_DEADLINE_S,
+            deadline_s=options.deadline or _DEADLINE_S,
             say=say,
             what=f"The export of {source.text} failed.",
         )
         bundle, reads = made
         return replace(bundle, details={**bundle.details, "framework": self._description.framework}), reads
 
-    def accept(self, bundle: Bundle, say: Say) -> OutputError | None:
+    def accept(self, bundle: Bundle, say: Say, deadline_s: float | None) -> OutputError | None:
         accepted: OutputError | None = self._call(
             "irbench.exporter.acceptance:accept",
             bundle,
             registry.references_in_order()[0],
-            deadline_s=_CHECK_DEADLINE_S,
+            deadline_s=deadline_s or _CHECK_DEADLINE_S,
             say=say,
             what=f"The verification of {bundle.name} failed.",
         )
@@ -237,7 +238,8 @@ class _ExportWorker:
         try:
             return call_in_worker(target, *args, deadline_s=deadline_s, say=say, environment=environment)
         except WorkerDied as death:
-            raise death.during(what) from death
+            remedy = _MORE_TIME if isinstance(death, WorkerTimedOut) else ""
+            raise death.during(what, remedy) from death
         except CallFailed as failure:
             if failure.exit_code is not ExitCode.FAILED_CELL:  # an error of irbench, which says all
                 raise

@@ -48,7 +48,7 @@ def identity(source: Source, exporter: str, options: ExportOptions) -> str:
 
 def stored_options(options: ExportOptions, folder: Path) -> dict[str, Any]:
     """Return the options that affect the result as JSON values; paths are absolute."""
-    values = {name: value for name, value in asdict(options).items() if name not in ("force", "output")}
+    values = {name: value for name, value in asdict(options).items() if name not in ("force", "output", "deadline")}
     if options.weights not in (None, "random"):
         values["weights"] = Path(str(options.weights))
     return {name: _stored(value, folder) for name, value in values.items()}

@@ -31,6 +31,7 @@ class ExportOptions:
         name: What the bundle is called; ``None`` for a name after the model.
         imports: Modules, or files of Python, that are imported before the model is loaded.
         shape: Shapes of inputs, and sizes of dynamic dimensions, that the model is run with and that are its defaults.
+        deadline: How long a step of it may take, in seconds; ``None`` for an hour, and 15 minutes for the comparison.
     """
 
     opset: int = DEFAULT_OPSET
@@ -44,6 +45,7 @@ class ExportOptions:
     name: str | None = None
     imports: tuple[str, ...] = ()
     shape: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    deadline: float | None = None
 
     def validate(self) -> None:
         """Refuse what no export can honour.

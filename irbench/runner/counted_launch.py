@@ -15,7 +15,7 @@ from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
 from irbench.record import Failure, Stage
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting
 from irbench.spec import Cell
-from irbench.worker.cell import Warmed
+from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.soak import SoakBlock
 
 __all__ = ["CountedPhases", "count_cell", "timeline_of_cell"]
@@ -23,6 +23,8 @@ __all__ = ["CountedPhases", "count_cell", "timeline_of_cell"]
 _COUNTED_NS = 5e8
 """What the counted inferences of a launch take together."""
 _FEWEST_INFERENCES = 5
+_SLOWDOWN = 5
+"""How much longer calls may take than was foreseen before their worker counts as hanging."""
 _STAGES: Mapping[CountedPhase, Stage] = {
     "import": "import",
     "compile": "compile",
@@ -84,15 +86,17 @@ class _Launch:
         with CellWorker(self._cell, self._setting) as worker:
             worker.hold("irbench.worker.soak:SoakHost", self._setting.task(self._cell))
             self._count(worker, "import", lambda: worker.ask("import", "import_runtime"))
-            self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
-            warmed: Warmed = self._count(worker, "warm_up", lambda: worker.ask("warm-up", "warm_up"))
+            prepared: Prepared = self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
+            timing = self._setting.timing
+            extra_s = _SLOWDOWN * (timing.warm_up + timing.warm_up_calls * prepared.first_inference_s)
+            warmed: Warmed = self._count(worker, "warm_up", lambda: worker.ask("warm-up", "warm_up", extra_s=extra_s))
             self._infer(worker, warmed)
         return self._found
 
     def _infer(self, worker: CellWorker, warmed: Warmed) -> None:
         sample_ns = warmed.calls_per_sample * warmed.completion_ns
         samples = max(_FEWEST_INFERENCES, math.ceil(_COUNTED_NS / sample_ns))
-        extra_s = 5 * samples * sample_ns / 1e9
+        extra_s = _SLOWDOWN * samples * sample_ns / 1e9
         self._count(worker, "inference", lambda: worker.ask("measure", "block", samples, extra_s=extra_s))
         if self._counting.toplev is not None and self._step_ms is None:
             self._count_deeper(worker, lambda: worker.ask("measure", "block", samples, extra_s=extra_s))

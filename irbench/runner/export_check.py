@@ -19,12 +19,13 @@ __all__ = ["check_on_inputs"]
 _DEADLINE_S = 900.0
 
 
-def check_on_inputs(bundle: Bundle, asked: AskedInputs) -> OutputError:
+def check_on_inputs(bundle: Bundle, asked: AskedInputs, deadline_s: float | None = None) -> OutputError:
     """Compare the ONNX graph of a bundle, on a reference, with the original framework.
 
     Args:
         bundle: Its paths are absolute.
         asked: Data and constants.
+        deadline_s: How long each of the two may compute; 15 minutes unless given.
 
     Returns:
         The worst error over all samples.
@@ -49,7 +50,7 @@ def check_on_inputs(bundle: Bundle, asked: AskedInputs) -> OutputError:
                 exit_code=ExitCode.NOT_INSTALLED,
             )
         expected, answers = (
-            computed_outputs((kind, first[kind]), workload, (), folder, _DEADLINE_S)
+            computed_outputs((kind, first[kind]), workload, (), folder, deadline_s or _DEADLINE_S)
             for kind in (registry.BACKENDS, registry.REFERENCES)
         )
         scale = inputs_scale(workload)

@@ -27,12 +27,18 @@ OF_THE_SYSTEM = (
 """What Python and its libraries may need and no user owns."""
 _SINK = Path("/dev/null")
 _LARGEST_LOG_BYTES = 1 << 24
-_REFUSED_TO_RUNTIMES = (*seccomp.NETWORK, *seccomp.OTHER_PROCESSES, *seccomp.SHARED, *seccomp.KERNEL)
+_REFUSED_TO_RUNTIMES = (
+    *seccomp.NETWORK,
+    *seccomp.OTHER_PROCESSES,
+    *seccomp.SHARED,
+    *seccomp.KERNEL,
+    *seccomp.NAMESPACES,
+)
 _REFUSED_TO_READERS = (
     *(*_REFUSED_TO_RUNTIMES, *seccomp.PROGRAMS, *seccomp.PROCESSES),
     *(*seccomp.OWNERSHIP, *seccomp.ATTRIBUTES),
 )
-_REFUSED_WITH_ARGUMENTS = (seccomp.LIMITS_OF_OTHERS, *seccomp.SET_USER_MODES)
+_REFUSED_WITH_ARGUMENTS = (seccomp.LIMITS_OF_OTHERS, seccomp.NEW_NAMESPACES, *seccomp.SET_USER_MODES)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ __all__ = [
     "ATTRIBUTES",
     "KERNEL",
     "LIMITS_OF_OTHERS",
+    "NAMESPACES",
     "NETWORK",
+    "NEW_NAMESPACES",
     "OTHER_PROCESSES",
     "OWNERSHIP",
     "PROCESSES",
@@ -50,6 +52,8 @@ SHARED = (
 """What reaches memory, queues and keys of a user's other programs, for which Landlock has no rules."""
 KERNEL = ("bpf", "userfaultfd")
 """What no runtime needs, and attacks on the kernel do."""
+NAMESPACES = ("unshare", "setns")
+"""What leaves the namespaces of a process for others, in which it would have every privilege."""
 PROCESSES = ("fork", "vfork", "clone", "clone3", "setsid", "setpgid")
 """What starts processes and threads, and what leaves the process group that is killed."""
 OWNERSHIP = ("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat")
@@ -85,9 +89,13 @@ SET_USER_MODES = (
     *(ArgumentRule(call, 2, _SET_USER_AND_GROUP) for call in ("fchmodat", "fchmodat2")),
 )
 """Changes of modes by which whoever starts a file gets the rights of its owner."""
+NEW_NAMESPACES = ArgumentRule("clone", 0, 0x7E020080)
+"""Processes in namespaces of their own, by any of the flags ``CLONE_NEW*``."""
 LIMITS_OF_OTHERS = ArgumentRule("prlimit64", 0, 0xFFFFFFFF)
 """The limits of another process, by which it can be ended: a process names itself as 0."""
 
+_UNKNOWN = ("clone3",)
+"""Its flags lie in memory, where no filter sees them. Where a kernel lacks it, the C library calls ``clone``."""
 
 _FIRST_X32 = 0x40000000
 """From here on x86-64 has other numbers for the same calls, which no filter by number would find."""
@@ -95,7 +103,7 @@ _FIRST_X32 = 0x40000000
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET, _ARGUMENT_BYTES = 0, 4, 16, 8
 _RULE_LINES = 4
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EACCES
+_ALLOW, _REFUSE, _NOT_KNOWN = 0x7FFF0000, 0x00050000 | errno.EACCES, 0x00050000 | errno.ENOSYS
 _INSTRUCTION = struct.Struct("=HBBI")
 _POINTER_BYTES = struct.calcsize("P")
 _PR_GET_SECCOMP, _PR_SET_SECCOMP, _MODE_FILTER = 21, 22, 2
@@ -124,6 +132,8 @@ def _architecture() -> Architecture | None:
 def refuse_calls(names: Iterable[str], rules: Iterable[ArgumentRule] = ()) -> None:
     """Have these system calls fail with EACCES in this thread, and in what it starts, for ever.
 
+    ``clone3`` fails as on a kernel that lacks it, unless it is among them.
+
     Args:
         names: Of the lists above; what the architecture lacks is left out.
         rules: Calls that fail only with some arguments; likewise.
@@ -139,6 +149,7 @@ def refuse_calls(names: Iterable[str], rules: Iterable[ArgumentRule] = ()) -> No
         architecture.audit,
         [numbers[name] for name in names if name in numbers],
         [(numbers[rule.call], rule) for rule in rules if rule.call in numbers],
+        [numbers[name] for name in _UNKNOWN],
     )
     program = _Program(len(code) // _INSTRUCTION.size, code)
     give_up_privileges()
@@ -146,23 +157,29 @@ def refuse_calls(names: Iterable[str], rules: Iterable[ArgumentRule] = ()) -> No
         raise last_error()
 
 
-def filter_program(audit: int, numbers: Sequence[int], rules: Sequence[tuple[int, ArgumentRule]] = ()) -> bytes:
+def filter_program(
+    audit: int, numbers: Sequence[int], rules: Sequence[tuple[int, ArgumentRule]] = (), unknown: Sequence[int] = ()
+) -> bytes:
     """Return the filter that refuses system calls by their numbers, and all calls of another architecture.
 
     Args:
         audit: What the kernel calls the architecture whose numbers these are.
         numbers: The calls.
         rules: Numbers of calls that are refused only with some arguments, and with which.
+        unknown: Numbers of calls that fail as if the kernel had none of that number.
     """
     checks = [(_JUMP_AT_LEAST, _FIRST_X32), *((_JUMP_EQUAL, number) for number in numbers)]
     first_check = 3
-    first_rule = first_check + len(checks)
-    refusal = first_rule + _RULE_LINES * len(rules) + 1
+    first_unknown = first_check + len(checks)
+    first_rule = first_unknown + len(unknown)
+    not_known = first_rule + _RULE_LINES * len(rules) + 1
+    refusal = not_known + 1
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE_OFFSET),
         (_JUMP_EQUAL, 0, refusal - 2, audit),  # a jump is counted from the next instruction
         (_LOAD, 0, 0, _NUMBER_OFFSET),
         *((code, refusal - place - 1, 0, value) for place, (code, value) in enumerate(checks, first_check)),
+        *((_JUMP_EQUAL, not_known - place - 1, 0, number) for place, number in enumerate(unknown, first_unknown)),
     ]
     for number, rule in rules:
         offset = (
@@ -174,5 +191,5 @@ def filter_program(audit: int, numbers: Sequence[int], rules: Sequence[tuple[int
             (_JUMP_ANY_BIT, refusal - len(lines) - 3, 0, rule.bits),
             (_LOAD, 0, 0, _NUMBER_OFFSET),
         ]
-    lines += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)]
+    lines += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _NOT_KNOWN), (_RETURN, 0, 0, _REFUSE)]
     return b"".join(_INSTRUCTION.pack(*line) for line in lines)

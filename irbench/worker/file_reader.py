@@ -38,6 +38,10 @@ _LEAST_BYTES = 1 << 30
 _BASE_BYTES, _BYTES_PER_BYTE = 1 << 29, 64
 """An honest graph of small nodes is some thirty times larger as Python objects; its weights are never objects."""
 _HARMFUL = "The file may be damaged, or made to do harm: export or download it again."
+_SLOW = (
+    "Try again while no other program is busy: a graph of very many nodes takes long."
+    " A small file that takes this long is damaged: export or download it again."
+)
 _ONE_THREAD: Mapping[str, str] = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """The worker forks, which processes with threads should not."""
 
@@ -132,7 +136,7 @@ def _read(
 def _explained(error: IrbenchError | NotPlain, path: Path, deadline_s: float) -> IrbenchError:
     """Return the error of a user's that a failure to read a file is."""
     if isinstance(error, WorkerTimedOut):
-        return UnreadableFile(f"{path} could not be read within {deadline_s:.0f} s.", "deadline")
+        return UnreadableFile(f"{path} could not be read within {deadline_s:.0f} s.", "deadline", _SLOW)
     if isinstance(error, WorkerDied):
         died = error.during(f"{path} could not be read.", _HARMFUL)
         return UnreadableFile(died.message, "crash", died.hint)

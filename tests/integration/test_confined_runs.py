@@ -61,6 +61,12 @@ def test_a_confined_worker_reads_what_it_may_and_answers(tmp_path: Path) -> None
 
 
 @needs_both
+def test_a_confined_worker_and_what_it_starts_make_no_namespace(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log", confinement=Confinement(for_runtime=True)) as worker:
+        assert worker.ask("isolated_reads:make_namespace", deadline_s=30) == [errno.EACCES] * 3
+
+
+@needs_both
 def test_an_answer_of_another_type_is_a_failure_of_its_call(tmp_path: Path) -> None:
     allowed = Confinement(for_runtime=True)
     with Worker(tmp_path / "log", confinement=allowed) as worker:

@@ -63,6 +63,12 @@ def test_nothing_of_a_refused_graph_is_run(folder: Path):
     assert not list(folder.glob(f"{MARKER}*"))
 
 
+def test_a_graph_whose_constants_claim_more_memory_than_it_stores_is_refused(ask: Ask, folder: Path):
+    for message, hint in ask("answers_of_claims", "tf", folder):
+        assert "claim 4.3 GB or more of memory that the file does not hold" in message
+        assert "do not trust" in hint
+
+
 @pytest.mark.parametrize("kind", HARMLESS)
 def test_operators_with_state_or_text_that_only_compute_are_run(found: Mapping[str, Any], kind: str):
     outputs, _ = found[kind]

@@ -15,6 +15,7 @@ import models
 import onnx
 import pytest
 from front_door import irbench, irbench_here
+from written_graphs import graph, ones
 
 from irbench.card import Card, digest, write_card
 from irbench.spec import Bundle
@@ -263,3 +264,13 @@ def test_a_terminal_is_told_what_is_done_and_a_pipe_nothing(model: Path, command
     piped = subprocess.run(arguments, capture_output=True, check=True)
     assert piped.stderr == b""
     assert piped.stdout.splitlines()[0] == shown.stdout.splitlines()[0]
+
+
+def test_a_cost_that_onnx_cannot_infer_is_said_to_be_left_out(tmp_path: Path) -> None:
+    lacking = graph("(float[1,3] x) => (float[1,5] y) { z = own.Foo (x)  y = MatMul (z, w) }", w=ones(3, 5))
+    del lacking.opset_import[-1]
+    onnx.save(lacking, tmp_path / "lacking.onnx")
+    called = irbench_here("inspect", tmp_path / "lacking.onnx")
+    assert called.code == 0
+    assert "warning: The cost is left out: ONNX cannot infer the shapes of " in called.err
+    assert called.out.startswith("lacking  2 nodes")

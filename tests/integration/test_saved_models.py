@@ -31,6 +31,7 @@ ANSWERS = {
     "another tag": {"product": PRODUCT},
     "objects": {"product": PRODUCT},
     "slots": {"product": PRODUCT},
+    "claims elsewhere": {"product": PRODUCT},
     "writes first": {"product": PRODUCT},
     "writes elsewhere": {"product": PRODUCT},
     "writes at start": {"product": PRODUCT},
@@ -53,6 +54,8 @@ REFUSALS = {
     "writes by device": ("keep tables: WriteFile", "only computes"),
     "writes as gradient": ("keep tables: WriteFile", "only computes"),
     "writes if handed on": ("keep tables: WriteFile", "only computes"),
+    "claims": ("GB or more of memory that the file does not hold", "do not trust"),
+    "claims in a graph": ("GB or more of memory that the file does not hold", "do not trust"),
     "linked": ("00001 is a link", "cp -rL"),
     "piped": ("variables.index is no regular file", "not to be trusted"),
     "endless": ("fingerprint.pb is larger than 2 GB", "Save the model again"),
@@ -115,6 +118,12 @@ def test_a_wrong_signature_is_answered_with_those_there_are(found):
 def test_a_trained_model_is_loaded_as_keras_exports_it(found):
     assert isinstance(found["trained"], Answer), found["trained"]
     assert [output.shape for output in found["trained"].outputs.values()] == [(2, 2)]
+
+
+def test_what_was_checked_is_loaded_where_another_takes_its_place(folder):
+    answers = call_in_worker("saved_model_checks:load_exchanged", folder, deadline_s=120, environment=ENVIRONMENT)
+    np.testing.assert_allclose(answers["product"], PRODUCT)
+    assert not list(folder.rglob(f"*{MARKER}"))
 
 
 @pytest.mark.usefixtures("found")

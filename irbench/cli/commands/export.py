@@ -92,6 +92,11 @@ Examples:
 )
 @shared("data", help="Samples, as irbench run takes them, on which outputs are compared with the original's as well.")
 @shared("value", help="Constant for an input in that comparison.")
+@shared(
+    "deadline",
+    help="Time limit for one step of an export, after which it counts as failed.",
+    default_text="1h, and 15m for comparing outputs",
+)
 @click.option(
     "--force",
     is_flag=True,
@@ -113,6 +118,7 @@ def command(
     force: bool,
     output: Path | None,
     shape: Mapping[str, tuple[int, ...]],
+    deadline: float | None,
     data: Path | None,
     value: Mapping[str, tuple[Number, ...]],
 ) -> None:
@@ -131,7 +137,7 @@ def command(
     from irbench.exporter import ExportOptions
     from irbench.options.asked_inputs import AskedInputs
 
-    asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name, imports, shape)
+    asked = ExportOptions(opset, batch, seed, weights, layout, signature, force, output, name, imports, shape, deadline)
     inputs = AskedInputs(data, value)
     inputs.require_data()
     require_exportable(models, asked)

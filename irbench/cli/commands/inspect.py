@@ -109,4 +109,6 @@ def _as_text(shown: Sequence[GraphInspection] | GraphDifference, form: str, *, t
     for graph in shown:
         if graph.problem:
             say(f"warning: {graph.problem}")
+        if graph.work_problem:
+            say(f"warning: The cost is left out: {graph.work_problem}")
     return to_json(shown) if form == "json" else "\n".join(to_text(part.__rich__(), to_file=to_file) for part in shown)

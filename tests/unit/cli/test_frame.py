@@ -230,3 +230,12 @@ def test_a_terminal_without_unicode_still_gets_its_answer():
     listed = python("from irbench.cli import main; main(['models'])", PYTHONIOENCODING="ascii", PYTHONPATH="")
     assert listed.returncode == 0, listed.stderr
     assert "resnet50" in listed.stdout
+
+
+def test_an_interrupt_while_the_command_line_is_imported_leaves_no_traceback(tmp_path: Path):
+    (tmp_path / "click.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)\n")
+    called = subprocess.run(
+        [sys.executable, "-P", "-m", "irbench", "models"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert (called.returncode, called.stdout, called.stderr) == (130, "", "error: interrupted\n")

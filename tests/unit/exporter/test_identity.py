@@ -41,7 +41,7 @@ def test_everything_that_changes_the_result_changes_the_key(change):
     assert key("resnet50", **change) != key("resnet50")
 
 
-@pytest.mark.parametrize("change", [{"force": True}, {"output": None}])
+@pytest.mark.parametrize("change", [{"force": True}, {"output": None}, {"deadline": 1.0}])
 def test_what_does_not_change_the_result_does_not_change_the_key(change):
     assert key("resnet50", **change) == key("resnet50")
 

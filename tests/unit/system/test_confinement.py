@@ -166,6 +166,38 @@ def test_a_runtime_reaches_other_programs_by_no_system_call(name: str) -> None:
     assert confined(Confinement(for_runtime=True), system_call("fchmod", -1, 0)) == errno.EBADF  # others arrive
 
 
+_NEW_OF_ALL_KINDS = [0x80, 0x20000, *(1 << place for place in range(25, 31))]
+"""The flags ``CLONE_NEW*`` of clone(2)."""
+
+
+@needs_seccomp
+@pytest.mark.parametrize("flag", _NEW_OF_ALL_KINDS)
+def test_no_confined_process_makes_or_enters_a_namespace(flag: int) -> None:
+    for allowed in (Confinement(), Confinement(for_runtime=True)):
+        for act in (system_call("unshare", flag), system_call("setns", -1, flag), system_call("clone", flag, 0)):
+            assert confined(allowed, act) == errno.EACCES
+
+
+@needs_seccomp
+def test_a_runtime_is_told_that_the_call_whose_flags_no_filter_sees_does_not_exist() -> None:
+    """The C library then starts threads and programs by ``clone``."""
+    assert confined(Confinement(for_runtime=True), system_call("clone3", 0, 0)) == errno.ENOSYS
+    assert confined(Confinement(), system_call("clone3", 0, 0)) == errno.EACCES
+
+
+@needs_seccomp
+def test_a_runtime_starts_threads_and_programs_from_them() -> None:
+    def start_all() -> None:
+        codes: list[int] = []
+        thread = threading.Thread(target=lambda: codes.append(os.posix_spawn("/bin/true", ["true"], {})))
+        thread.start()
+        thread.join()
+        assert os.waitstatus_to_exitcode(os.waitpid(codes[0], 0)[1]) == 0
+        assert subprocess.run([sys.executable, "-V"], check=False).returncode == 0
+
+    assert confined(Confinement(for_runtime=True), start_all) == 0
+
+
 @needs_seccomp
 def test_a_runtime_has_limits_of_its_own_alone() -> None:
     other = os.getpid()
@@ -275,7 +307,13 @@ def test_a_filter_looks_at_the_argument_of_a_call_that_has_a_rule() -> None:
         assert lines[first + 1] == (0x20, 0, 0, 16 + 8 * rule.argument)
         assert lines[first + 2] == (0x45, refusal - first - 3, 0, rule.bits)
         assert lines[first + 3] == lines[2]
-    assert [line[0] for line in lines[13:]] == [0x06, 0x06]
+    assert [line[0] for line in lines[13:]] == [0x06, 0x06, 0x06]
+
+
+def test_a_filter_answers_calls_that_it_hides_as_a_kernel_without_them() -> None:
+    lines = instructions(seccomp.filter_program(0xC000003E, [41], unknown=[435]))
+    assert lines[5] == (0x15, 1, 0, 435)
+    assert [line[3] for line in lines[6:]] == [0x7FFF0000, 0x00050000 | errno.ENOSYS, 0x00050000 | errno.EACCES]
 
 
 def test_a_filter_jumps_to_its_refusal_from_each_check() -> None:
