@@ -16,8 +16,6 @@ from irbench.render import Column, Row, TextTable
 from irbench.stats.intervals import Bound, Interval, Looks, interval_at
 from irbench.stats.observed import Observed
 
-__all__ = ["ONE_AFTER_THE_OTHER", "ONE_LAUNCH", "UNFROZEN", "WAYS", "ablation_table", "over_blocks", "shift_interval"]
-
 UNFROZEN = "without freezing"
 ONE_AFTER_THE_OTHER = "without interleaving"
 ONE_LAUNCH = "without relaunching"

@@ -15,8 +15,6 @@ from irbench.spec import BATCH, Artifact, InputSpec, Load
 from irbench.spi import Array, Backend
 from irbench.worker.inference import OpenSession
 
-__all__ = ["MASKS", "CheckRequest", "GraphError", "check_graphs", "feeds_of"]
-
 MASKS = ("ones", "zeros", "half", "random")
 _REFERENCE = "ort"
 _THREADS = 2

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["WHAT_STAYS"]
-
 WHAT_STAYS: Mapping[str, str] = {
     "densenet": "every normalisation reads all blocks before it, joined, so no convolution can take it in; the export "
     "has nothing else to fuse: convolutions, activations, and a factor and a sum for each normalisation",

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["TOKENS", "bert", "gpt2", "llama", "swin", "vit", "whisper"]
-
 TOKENS = 128
 _FRAMES, _MEL_BANDS, _SPOKEN = 1000, 80, 64
 _IMAGE = (224, 224, 3)

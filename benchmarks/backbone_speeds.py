@@ -27,8 +27,6 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.optimizer import UNOPTIMIZED, read_lineage
 
-__all__ = ["main"]
-
 
 @dataclass(frozen=True)
 class _Subject:

@@ -10,8 +10,6 @@ from benchmarks.backbone_notes import WHAT_STAYS
 from irbench.render import Column, Row, TextTable
 from irbench.render.figures import NOT_MEASURED, error_size
 
-__all__ = ["LEVELS", "Backbone", "as_page", "as_table"]
-
 LEVELS = ("basic", "extended", "all")
 _SHOWN = "extended"
 _PORTABLE = ("Attention", "LayerNormalization", "RMSNormalization", "GroupNormalization", "RotaryEmbedding", "Gelu")

@@ -28,8 +28,6 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.spec import BATCH, Artifact
 from irbench.worker import call_in_worker
 
-__all__ = ["PREFIX", "main", "names", "visit"]
-
 PREFIX = "keras_hub_"
 _BATCH = 2
 _DEADLINE_S = 600.0

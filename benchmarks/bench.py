@@ -20,8 +20,6 @@ from benchmarks.workbench import Workbench
 from irbench.cli.output.console import print_data, to_text
 from irbench.measure.clock import Stopwatch
 
-__all__ = ["main"]
-
 SUBJECTS: Mapping[str, Callable[[Workbench], Iterator[Finding]]] = {
     "harness": harness_cost.measure,
     "prompt": prompts.measure,

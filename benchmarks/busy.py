@@ -25,8 +25,6 @@ from benchmarks.workbench import Workbench
 from irbench.errors import ExitCode
 from irbench.result import GroupResult
 
-__all__ = ["Outcome", "faults", "main", "outcome_of"]
-
 _RATIO, _CALL_US = 1.05, 21_000
 """How many times as fast the second backend is, and how much work a call of the first one is."""
 _NEIGHBOUR = """

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from irbench.errors import IrbenchError
-from irbench.result import GroupResult, Verdict
+from irbench.result import GroupResult
+from irbench.row_figures import Verdict
 from irbench.spec import Timing
 from irbench.stats.compare import verdict
 from irbench.stats.intervals import Interval
-
-__all__ = ["SHIPPED", "Claim", "claim_of_interval", "claim_of_row", "known"]
 
 T = TypeVar("T")
 

@@ -9,8 +9,6 @@ from tempfile import TemporaryDirectory
 from benchmarks.rows import Finding
 from benchmarks.workbench import Finished, Workbench, in_turn
 
-__all__ = ["measure"]
-
 _MIB = 1 << 20
 _PLAIN = "keras and tf2onnx alone"
 

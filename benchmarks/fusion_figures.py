@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irbench.optimizer import UNOPTIMIZED
-from irbench.result import CellResult, GroupResult, Speedup
+from irbench.result import GroupResult
+from irbench.row import CellResult
+from irbench.row_figures import Speedup
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, Looks, interval_at
 from irbench.stats.observed import Observed
-
-__all__ = ["HAND", "LEVELS", "Comparison", "Graph", "Share", "compare", "share_of_gain"]
 
 LEVELS = ("basic", "extended", "all")
 HAND = ("hand", "hand-vendor")

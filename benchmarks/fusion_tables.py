@@ -9,8 +9,6 @@ from irbench.optimizer import UNOPTIMIZED
 from irbench.render import Column, Row, TextTable
 from irbench.render.figures import NOT_MEASURED, error_size, significant, speedup_cell
 
-__all__ = ["graph_table", "share_table", "slower_levels"]
-
 _GOAL = 0.9
 _LARGEST_SHARE = 10
 """Beyond it a figure says no more than that the gain by hand is too small to divide by."""

@@ -24,8 +24,6 @@ from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.optimizer import UNOPTIMIZED, read_lineage
 
-__all__ = ["main"]
-
 
 @dataclass(frozen=True)
 class _Subject:

@@ -27,8 +27,6 @@ from irbench.store import encode_document, encode_launch
 from irbench.store.folders import RUN_FILE, place_of
 from irbench.store.ulid import new_ulid
 
-__all__ = ["measure", "store_variants", "variants"]
-
 _COUNTS, _FEWER = (1000, 10_000), (100,)
 _VARIANTS = 40
 _SCATTER = 0.02

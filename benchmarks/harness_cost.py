@@ -11,8 +11,6 @@ from benchmarks.rows import Finding, Goal
 from benchmarks.workbench import Workbench
 from irbench.measure.overhead import Overhead, Repeats
 
-__all__ = ["findings", "measure"]
-
 _WORKER = """
 import sys, msgspec
 from irbench.measure.overhead import measure_overhead

@@ -18,8 +18,6 @@ from irbench.onnx.probe_graph import matmul
 from irbench.result import GroupResult
 from irbench.store import decode_document
 
-__all__ = ["is_installed", "ratio_steps", "run_once", "throughput_steps"]
-
 _BASELINE = "known-a"
 _RATIOS = {"known-b": 1.00, "known-c": 1.02, "known-d": 1.05, "known-e": 2.00}
 """How many times as fast as the baseline each backend truly is."""

@@ -18,8 +18,6 @@ from irbench.store import encode_document
 from irbench.store.folders import RUN_FILE, place_of
 from irbench.store.ulid import new_ulid
 
-__all__ = ["copies", "fill", "measure"]
-
 _RUNS, _FEWER_RUNS = 10_000, 300
 _MODELS = 20
 _APART = timedelta(hours=1)

@@ -9,8 +9,6 @@ from pathlib import Path
 from benchmarks.rows import Finding
 from benchmarks.workbench import Workbench, in_turn
 
-__all__ = ["measure"]
-
 _MODELS = ("resnet50", "mobilenet_v2", "transformer_base", "lstm_ptb_1")
 _LEVELS = ("basic", "extended")
 _PLAIN = "onnxscript's optimizer, onnx.checker and one load"

@@ -11,8 +11,6 @@ import numpy as np
 from irbench.measure.answering import answer_requests
 from irbench.measure.clock import now_ns
 
-__all__ = ["timed_calls"]
-
 
 def timed_calls(call: Callable[[], object], calls: int) -> dict[str, float | list[int]]:
     """Return how long each of so many calls took, back to back, and how long all did together."""

@@ -9,8 +9,6 @@ import click
 from irbench.cli.output.console import check_writable
 from irbench.errors import IrbenchError
 
-__all__ = ["refuse_unwritable"]
-
 
 def refuse_unwritable(output: Path | None) -> None:
     """End the call where what is found could not be written there."""

@@ -20,10 +20,9 @@ from pathlib import Path
 from benchmarks.rows import Finding, Parity
 from benchmarks.stored import run_stored
 from benchmarks.workbench import MEASURED, CommandFailed, Workbench
-from irbench.result import CellResult, GroupResult
+from irbench.result import GroupResult
+from irbench.row import CellResult
 from irbench.stats.intervals import Bound, Interval
-
-__all__ = ["measure_openvino", "measure_ort", "parity"]
 
 _GOAL = Parity()
 _BENCHMARK_APP = Path(__file__).parents[1] / "docs" / "examples" / "benchmark_app_cell.py"

@@ -15,8 +15,6 @@ from irbench.render.document import DocumentView
 from irbench.render.origin import command_text
 from irbench.store.document import decode_document
 
-__all__ = ["main", "picture"]
-
 _DOCS = Path(__file__).parents[1] / "docs"
 _RUN, _PICTURE = _DOCS / "demo.json", _DOCS / "demo.svg"
 _WIDTH = 122

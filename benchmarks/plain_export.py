@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["export"]
-
 
 def export(path: str) -> None:
     """Write ResNet-50 with random weights, as Keras and tf2onnx do it by themselves."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-__all__ = ["optimize"]
-
 
 def optimize(source: Path, target: Path) -> None:
     """Let onnxscript's optimiser make the graph better, ONNX check it and ONNX Runtime load it."""

@@ -10,8 +10,6 @@ from pathlib import Path
 from irbench import cli
 from irbench.optimizer import LEVELS
 
-__all__ = ["call_irbench"]
-
 _ROOT = Path(__file__).parents[1]
 """Where the packages of the benchmarks are imported from."""
 

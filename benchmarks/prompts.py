@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from benchmarks.rows import Finding, Goal
 from benchmarks.workbench import Workbench
 
-__all__ = ["measure"]
-
 _COMMANDS = ("--help", "backends", "models", "results")
 _INTERPRETER = "python -c pass"
 

@@ -17,8 +17,6 @@ from benchmarks.workbench import Workbench
 from irbench.cli.output.console import print_data, to_text
 from irbench.measure.clock import Stopwatch
 
-__all__ = ["main"]
-
 _NAMES = [subject.name for subject in SUBJECTS]
 
 

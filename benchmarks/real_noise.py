@@ -30,8 +30,6 @@ from benchmarks.workbench import MEASURED, Workbench
 from irbench.optimizer import UNOPTIMIZED
 from irbench.stats.observed import log_level
 
-__all__ = ["RealNoise"]
-
 _IRBENCH = ("python", "-m", "benchmarks.real_work")
 _EQUAL, _LONGER, _TWICE = "same", "longer", "twice"
 _RATIOS: Mapping[str, float] = {_EQUAL: 1.00, _LONGER: 1.05, _TWICE: 2.00}

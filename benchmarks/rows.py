@@ -13,8 +13,6 @@ from irbench.render import Column, Row, TextTable
 from irbench.render.quantities import plural
 from irbench.stats.intervals import Interval, Looks, interval_at
 
-__all__ = ["Finding", "Goal", "Parity", "as_plain", "as_table"]
-
 Judged = Literal["own", "ratio", "difference"]
 Met = Literal["yes", "missed", "undecided"]
 

@@ -10,10 +10,9 @@ from benchmarks.rows import Finding, Goal
 from benchmarks.stored import StoredRun, run_stored
 from benchmarks.workbench import Workbench, in_turn
 from irbench.record import CellLaunch, LaunchRecord
-from irbench.result import GroupResult, Speedup
+from irbench.result import GroupResult
+from irbench.row_figures import Speedup
 from irbench.stats.rederive import rederive
-
-__all__ = ["first_where", "has_direction", "is_narrow", "launch_ns", "measure", "timed_ns"]
 
 _PAIR, _DEMO = "ort,openvino", "tf,tf-xla,ort,openvino"
 _REPEATS = 3

@@ -9,8 +9,6 @@ from typing import TypeAlias
 from benchmarks.claims import Claim
 from benchmarks.truth_figures import ThroughputFigures
 
-__all__ = ["Found", "Step"]
-
 Found: TypeAlias = Claim | ThroughputFigures
 
 

@@ -18,8 +18,6 @@ from irbench.stats.observed import Observed, observe
 from irbench.stats.rederive import planned_timing
 from irbench.store import Store
 
-__all__ = ["StoredRun", "run_stored"]
-
 
 @dataclass(frozen=True)
 class StoredRun:

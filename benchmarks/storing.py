@@ -14,8 +14,6 @@ from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.store import Store, encode_launch
 
-__all__ = ["Stored", "measure", "raw_bytes", "short_run"]
-
 _COMMITS = 20
 _INT64_BYTES = 8
 

@@ -24,8 +24,6 @@ from irbench.cli.output.console import print_data
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 
-__all__ = ["main"]
-
 _USUAL = (KNOWN, STREAMS, REAL)
 _BACKENDS = "ort,openvino"
 

@@ -12,19 +12,6 @@ from benchmarks.claims import Claim, known
 from irbench.render import Column, Row, TextTable
 from irbench.result import GroupResult
 
-__all__ = [
-    "LARGEST_ERROR",
-    "RatioFigures",
-    "ThroughputFigures",
-    "missed_ratios",
-    "missed_throughputs",
-    "percent",
-    "ratio_figures",
-    "ratio_table",
-    "throughput_figures",
-    "throughput_table",
-]
-
 LARGEST_ERROR = 0.01
 """Of a throughput, and of a speedup between backends that do what a clock says."""
 

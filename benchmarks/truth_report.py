@@ -19,8 +19,6 @@ from benchmarks.truth_figures import (
 from irbench.cli.output.console import to_text
 from irbench.render import TextTable
 
-__all__ = ["ABLATION", "KNOWN", "PARTS", "REAL", "STREAMS", "Report"]
-
 KNOWN, REAL, ABLATION, STREAMS = "known", "real", "ablation", "streams"
 PARTS = (KNOWN, REAL, ABLATION, STREAMS)
 

@@ -18,14 +18,13 @@ import click
 import numpy as np
 
 from irbench.record import CellLaunch, LaunchRecord
-from irbench.result import CellResult, GroupResult
+from irbench.result import GroupResult
+from irbench.row import CellResult
 from irbench.spec import Goal, Objective
 from irbench.stats.compare import launch_ratios
 from irbench.stats.observed import observe
 from irbench.stats.rederive import planned_timing, stored_group
 from irbench.store import Store, default_root
-
-__all__ = ["Grid", "GridRow", "load_grid"]
 
 OBJECTIVES: tuple[Objective, ...] = ("fps", "latency", "cost")
 

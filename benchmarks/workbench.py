@@ -21,8 +21,6 @@ from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 from irbench.system import host
 
-__all__ = ["MEASURED", "CommandFailed", "Finished", "Workbench", "in_turn"]
-
 MEASURED = (ExitCode.DIFFERENT, ExitCode.FAILED_CELL, ExitCode.UNDECIDED)
 """How ``irbench run`` ends where a row went wrong and the others were measured."""
 

@@ -25,8 +25,6 @@ from irbench.spec import shape_text
 from irbench.spi import install_command
 from irbench.store import decode_document
 
-__all__ = ["main", "visit"]
-
 _LEVEL = "extended"
 
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from irbench.render import Column, Row, TextTable
 from irbench.render.figures import error_size, significant
 from irbench.render.mark_texts import mark_text
-from irbench.result import CellResult, GroupResult
+from irbench.result import GroupResult
+from irbench.row import CellResult
 from irbench.spi import ModelSource
-
-__all__ = ["Tour", "as_table"]
 
 
 @dataclass(frozen=True)

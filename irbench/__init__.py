@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from irbench.measure.answering import answer_requests
     from irbench.options.keywords import (
         AbKeywords,
+        BisectKeywords,
         ProfileKeywords,
         ReduceKeywords,
         RunKeywords,

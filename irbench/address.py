@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
-__all__ = ["CPU", "BackendAddress"]
-
 CPU = "cpu"
 """The device of a backend that is named without one."""
 

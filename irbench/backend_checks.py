@@ -10,8 +10,6 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.spi import Description
 from irbench.suggestions import did_you_mean
 
-__all__ = ["parse_backend", "require_installed", "require_options"]
-
 
 def parse_backend(text: str) -> BackendAddress:
     """Return the backend and the device that ``name[:device]`` means; without a device it is the CPU.

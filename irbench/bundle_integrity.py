@@ -16,8 +16,6 @@ from irbench.system.files import write_atomically
 from irbench.system.home import home, homes
 from irbench.system.regular_files import read_regular
 
-__all__ = ["first_damaged"]
-
 _FOLDER, _MOST_BYTES = "intact", 1 << 24
 _COARSEST_CLOCK_NS = 2_000_000_000
 """Of file systems in use, FAT keeps times most coarsely: two changes within 2 s may have the same time."""

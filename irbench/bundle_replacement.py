@@ -8,8 +8,6 @@ from irbench.card import CARD, load_card
 from irbench.errors import IrbenchError
 from irbench.system.files import replace_folder
 
-__all__ = ["ELSEWHERE", "put_elsewhere", "require_replaceable"]
-
 ELSEWHERE = "Give another path with -o."
 
 

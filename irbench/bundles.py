@@ -21,20 +21,10 @@ from shlex import quote
 
 from irbench.bundle_integrity import first_damaged
 from irbench.bundle_replacement import ELSEWHERE, put_elsewhere, require_replaceable
-from irbench.card import (
-    CARD,
-    Card,
-    Origin,
-    digest,
-    load,
-    load_card,
-    reference_outputs,
-    with_absolute_paths,
-    write_card,
-)
+from irbench.card import CARD, Card, Origin, load, load_card, reference_outputs, with_absolute_paths, write_card
 from irbench.errors import IrbenchError
 from irbench.spec import Bundle
-from irbench.system.file_states import is_file
+from irbench.system.file_states import digest, is_file
 from irbench.system.files import move_folder, write_atomically
 from irbench.system.home import home, homes
 from irbench.system.locks import temporary_folder

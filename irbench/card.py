@@ -16,24 +16,12 @@ from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.system import host
 from irbench.system.document_damage import damage_text
-from irbench.system.file_states import FileState, digest, is_file
+from irbench.system.file_states import FileState, is_file
 from irbench.system.files import write_atomically
 from irbench.system.regular_files import read_regular
 
 if TYPE_CHECKING:
     from irbench.spi import Array
-
-__all__ = [
-    "CARD",
-    "Card",
-    "Origin",
-    "digest",
-    "load",
-    "load_card",
-    "reference_outputs",
-    "with_absolute_paths",
-    "write_card",
-]
 
 CARD = "card.json"
 # 1: every output of a reference has the batch as its first axis, and no input is a mask

@@ -13,8 +13,6 @@ from irbench.row_figures import Spans, Speedup
 from irbench.row_names import distinguish, name_of
 from irbench.spec import Io, Scalar
 
-__all__ = ["COLD_PHASES", "CacheState", "ColdLaunch", "ColdPhasesMs", "ColdRow", "ColdStop", "ColdTable", "cold_names"]
-
 CacheState = Literal["cold", "warm"]
 """``cold``: the files are not in the page cache, and nothing is in the caches of compiled code; ``warm``: both are."""
 ColdStop = Literal["launches", "budget", "interrupt", "failures", "unfinished"]

@@ -13,17 +13,6 @@ from irbench.row import Requested, State
 from irbench.row_figures import WithEnds
 from irbench.spec import Io, Scalar
 
-__all__ = [
-    "CountedLaunch",
-    "CounterFigure",
-    "CounterRow",
-    "CounterStop",
-    "CounterTable",
-    "PhaseCounts",
-    "PhaseTimeline",
-    "TimelineStop",
-]
-
 CounterStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
 """``failures``: no row could be counted; ``unfinished``: launches were still to come when this was written."""
 TimelineStop: TypeAlias = Literal["budget", "interrupt"]

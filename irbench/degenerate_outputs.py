@@ -11,8 +11,6 @@ import numpy as np
 from irbench.output_check import LEAST_LARGEST, is_exact
 from irbench.spi import Array
 
-__all__ = ["DegenerateOutput", "degenerate_outputs"]
-
 Degeneracy = Literal["zero", "constant", "tiny", "not-finite"]
 
 

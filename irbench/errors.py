@@ -7,8 +7,6 @@ from enum import IntEnum
 
 from irbench.plain_text import plain
 
-__all__ = ["ExitCode", "IrbenchError", "first_line", "one_line"]
-
 _LONGEST = 1000
 
 

@@ -19,20 +19,6 @@ from irbench.spec import BATCH, Artifact, Distribution, Feeding, InputSpec, Numb
 from irbench.spec.feeding import RANGES, number_of_text
 from irbench.spi import Array, Feed
 
-__all__ = [
-    "ALIGNMENT",
-    "POOL",
-    "constant",
-    "generate",
-    "holds_pool",
-    "lay_out",
-    "logical_inputs",
-    "mask_axis",
-    "read_sample",
-    "repeat_pool",
-    "write_sample",
-]
-
 ALIGNMENT = 64
 """Bytes at whose multiples inputs begin: a cache line, and the most that a runtime asks for to read in place."""
 POOL = 8

@@ -10,20 +10,6 @@ from typing import Literal
 from irbench.record import OutputError
 from irbench.spec import Distribution
 
-__all__ = [
-    "Agreement",
-    "AgreementElsewhere",
-    "CheckedInput",
-    "GraphCheck",
-    "GraphStep",
-    "InputKind",
-    "LeftOut",
-    "Obstacle",
-    "OptimizerActivity",
-    "UncheckedBody",
-    "UncheckedReason",
-]
-
 InputKind = Literal["given", "seeded", "constant-rows", "large", "zeros", "mask-half", "mask-none", "mask-ones"]
 """What the values of an input of a check are; see :mod:`irbench.optimizer.check_inputs`."""
 

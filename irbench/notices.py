@@ -11,21 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = [
-    "ROWS_NAMED",
-    "ExportNotice",
-    "ExportNoticeCode",
-    "Facts",
-    "Mark",
-    "MarkCode",
-    "Note",
-    "NoteCode",
-    "Reference",
-    "Warn",
-    "WarningCode",
-    "named_rows",
-]
-
 Facts: TypeAlias = Mapping[str, Any]
 
 WarningCode = Literal[

@@ -13,18 +13,6 @@ from irbench.record import Failure, OutputError
 from irbench.spec import Accuracy, shape_text
 from irbench.spi import Array
 
-__all__ = [
-    "LEAST_LARGEST",
-    "TOLERANCES",
-    "are_class_scores",
-    "compare",
-    "input_scale",
-    "is_exact",
-    "is_excused",
-    "judge",
-    "tolerance",
-]
-
 TOLERANCES = {"fp64": 1e-8, "fp32": 1e-3, "tf32": 2e-2, "fp16": 2e-2, "bf16": 1e-1, "int8": 2e-1, "fp8": 2.5e-1}
 """Largest ``max_rel`` that passes, by effective precision.
 

@@ -6,8 +6,6 @@ the direction of writing, line breaks that forge a line of output. Every place t
 
 from __future__ import annotations
 
-__all__ = ["plain", "plain_lines"]
-
 
 def plain(text: str) -> str:
     """Return text on one line: blanks for what is white space, U+FFFD for other characters that do not print."""

@@ -14,22 +14,6 @@ from numpy.typing import NDArray
 
 from irbench.spec import Scalar
 
-__all__ = [
-    "BlockEvidence",
-    "CellLaunch",
-    "EnergyReading",
-    "Evidence",
-    "Failure",
-    "LaunchRecord",
-    "OutputError",
-    "PacedRun",
-    "Round",
-    "Stage",
-    "Sustained",
-    "WarmUp",
-    "ns_per_completion",
-]
-
 Stage: TypeAlias = Literal[
     "plan",
     "bind",

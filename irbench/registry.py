@@ -28,34 +28,6 @@ from irbench.spi import (
 )
 from irbench.suggestions import did_you_mean
 
-__all__ = [
-    "BACKENDS",
-    "EXPORTERS",
-    "MODELS",
-    "PASSES",
-    "QUANTIZERS",
-    "REFERENCES",
-    "PluginWarning",
-    "backend",
-    "describe",
-    "describe_all",
-    "describe_exporter",
-    "distributions",
-    "entry_point",
-    "exporter",
-    "graph_pass",
-    "installed_backends",
-    "known_names",
-    "load_all",
-    "model",
-    "names",
-    "probe",
-    "quantizer",
-    "reference",
-    "references_in_order",
-    "variables",
-]
-
 BACKENDS = "irbench.backends"
 REFERENCES = "irbench.references"
 MODELS = "irbench.models"

@@ -17,38 +17,10 @@ from typing import Any, Literal, get_args
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
 from irbench.notices import Note, Reference, Warn
-from irbench.row import CellResult, GivenInputs, Requested, State
-from irbench.row_figures import EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup, Verdict, WithEnds
+from irbench.row import CellResult, GivenInputs
+from irbench.row_figures import WithEnds
 from irbench.soak_row import SoakTable
 from irbench.spec import Goal, Objective, objective_of
-
-__all__ = [
-    "SCHEMA_VERSION",
-    "SEARCH_RUN",
-    "Basis",
-    "CellResult",
-    "Condition",
-    "EnergyUse",
-    "GivenInputs",
-    "GroupResult",
-    "LatencyMs",
-    "Lead",
-    "NoWinner",
-    "Note",
-    "PacedLatency",
-    "PhasesMs",
-    "Reference",
-    "Requested",
-    "RunDocument",
-    "Spans",
-    "Speedup",
-    "State",
-    "StoppedBy",
-    "UnevenLoad",
-    "Verdict",
-    "Warn",
-    "Winner",
-]
 
 SCHEMA_VERSION = 2
 

@@ -21,15 +21,6 @@ from irbench.spec import (
     Scalar,
 )
 
-__all__ = [
-    "CellResult",
-    "GivenInputs",
-    "Requested",
-    "State",
-    "all_threads",
-    "is_too_slow",
-]
-
 State = Literal["ok", "mismatch", "failed", "not-applicable", "interrupted", "not-measured"]
 
 

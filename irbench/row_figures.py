@@ -10,18 +10,6 @@ import msgspec
 
 from irbench.notices import Mark
 
-__all__ = [
-    "Ends",
-    "EnergyUse",
-    "LatencyMs",
-    "PacedLatency",
-    "PhasesMs",
-    "Spans",
-    "Speedup",
-    "Verdict",
-    "WithEnds",
-]
-
 Verdict = Literal["faster", "slower", "same", "undecided", "preview"]
 
 

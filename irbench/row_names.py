@@ -9,8 +9,6 @@ from typing import Protocol, TypeVar
 from irbench.row import CellResult, Requested
 from irbench.spec import Group
 
-__all__ = ["RowName", "cell_names", "distinguish", "name_of", "row_names"]
-
 Place = TypeVar("Place")
 """What tells rows apart for a program: a cell id, with the number of a table where there are several."""
 
@@ -45,11 +43,19 @@ class NamedRow(Protocol):
     """A row of any table, as far as it has a name."""
 
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """What the table calls it."""
+        ...
+
     @property
-    def batch(self) -> int: ...
+    def batch(self) -> int:
+        """Samples per inference."""
+        ...
+
     @property
-    def requested(self) -> Requested: ...
+    def requested(self) -> Requested:
+        """The settings that were asked for."""
+        ...
 
 
 def row_names(cells: Iterable[CellResult]) -> dict[str, str]:

@@ -11,8 +11,6 @@ from irbench.record import Failure, OutputError
 from irbench.row import GivenInputs, Requested, State
 from irbench.spec import Io, Scalar
 
-__all__ = ["Growth", "LatencyDrift", "MemoryTrend", "SoakRow", "SoakSeries", "SoakStop", "SoakTable"]
-
 Growth = Literal["grows", "steady", "undecided"]
 SoakStop = Literal["finished", "interrupt", "failures", "unfinished"]
 """``failures``: no row could be measured; ``unfinished``: rows were still being measured when this was written."""

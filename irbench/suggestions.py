@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["did_you_mean", "nearest"]
-
 _CUTOFF = 0.65
 """How alike two names must be, from 0 to 1: of three letters, two in the same order."""
 

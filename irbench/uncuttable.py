@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Uncuttable", "UncuttableReason"]
-
 UncuttableReason: TypeAlias = Literal["no-inputs", "no-outputs", "no-tensor", "no-array"]
 """``no-inputs``: nothing that a part reads depends on the inputs of the model; ``no-outputs``: nobody needs what it
 gives; ``no-tensor``: it reads or gives a sequence or an optional; ``no-array``: a value has a type that NumPy cannot

@@ -9,8 +9,6 @@ import numpy as np
 import onnx_ir as ir
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["bert_mini", "feed", "transformer_base", "vit_tiny"]
-
 WIDTH, HEADS, WORDS, LENGTH, CLASSES, PATCH, SIZE = 128, 2, 11, 5, 7, 2, 4
 
 Tensor = tuple[str, tuple[int, ...]]

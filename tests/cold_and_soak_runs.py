@@ -9,7 +9,8 @@ from documents import ENVIRONMENT, document
 from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
 from irbench.notices import Reference
 from irbench.record import Failure
-from irbench.result import Requested, RunDocument
+from irbench.result import RunDocument
+from irbench.row import Requested
 from irbench.soak_row import SoakRow, SoakSeries, SoakTable
 from irbench.spec import Timing
 from irbench.stats.cold_start import derive_cold_table

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CASES"]
-
 
 def _hard_sigmoid() -> Any:
     import keras

@@ -11,8 +11,6 @@ from irbench.cost_model.formulas import ModelFormulas, model_formulas
 from irbench.render.cost import GraphCosts, cost_view
 from irbench.spec import TensorSpec
 
-__all__ = ["FREE", "LACKING", "MODEL", "TEXT", "WEIGHTS", "as_formulas", "at_batch", "shown"]
-
 TEXT = (
     "(float[batch, 3, 32, 32] image) => (scores) { [conv] c = Conv <pads = [1, 1, 1, 1]> (image, w, b)"
     "  [relu] r = Relu (c)  [pool] p = GlobalAveragePool (r)  [flat] f = Flatten (p)  [dense] scores = MatMul (f, v) }"

@@ -9,7 +9,8 @@ from documents import document
 from irbench.counter_row import CountedLaunch, CounterRow, CounterTable, PhaseCounts, PhaseTimeline
 from irbench.counters import EventCount, Obstacle
 from irbench.record import Failure
-from irbench.result import Requested, RunDocument
+from irbench.result import RunDocument
+from irbench.row import Requested
 from irbench.stats.counters import derive_counter_table
 
 EVENTS = ("task-clock", "context-switches", "cycles", "instructions")

@@ -10,8 +10,6 @@ from onnx import numpy_helper
 
 from irbench.spi import Array
 
-__all__ = ["write_set"]
-
 
 def write_set(folder: Path, number: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> Path:
     """Write ``test_data_set_<number>`` into ``folder`` and return its path."""

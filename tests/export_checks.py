@@ -14,18 +14,6 @@ from irbench import feeds
 from irbench.errors import IrbenchError
 from irbench.spec import TensorSpec
 
-__all__ = [
-    "LAYERS_FILE",
-    "MODELS_FILE",
-    "TRAINED_FILE",
-    "conversions",
-    "joined_reshapes",
-    "save_custom_layer",
-    "save_keras_file",
-    "save_saved_model",
-    "save_weights",
-]
-
 MODELS_FILE = """
 import keras
 

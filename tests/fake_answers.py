@@ -16,8 +16,6 @@ import numpy as np
 
 from irbench.spi import Array
 
-__all__ = ["FOLDER", "Answers"]
-
 FOLDER = "IRBENCH_FAKE_ANSWERS"
 """The environment variable that names the folder for answers; without it nothing is kept."""
 _LARGEST_BYTES = 1 << 20

@@ -23,8 +23,6 @@ from irbench import feeds, registry
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spi import Exporter, ExporterDescription, ExportRequest
 
-__all__ = ["exporter", "register"]
-
 _ROWS, _SCALED = TensorSpec("rows", "float32", ("batch", 4)), TensorSpec("scaled", "float32", ("batch", 4))
 
 

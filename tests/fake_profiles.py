@@ -23,8 +23,6 @@ from typing import Any
 
 from irbench.spi import GpuActivity, InferenceProfile, OperatorTime, Refusal, TensorShape
 
-__all__ = ["OPTIONS", "profiles_of", "refuse_profile"]
-
 OPTIONS = ("profiling_us", "weights", "profile", "copy_us")
 PARTS = 20
 REORDERED = ("Conv", "Gemm", "MatMul")

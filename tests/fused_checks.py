@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["answers"]
-
 
 def answers(path: Path, feed: dict[str, Any]) -> dict[str, list[Any]]:
     """Return the outputs of both for a model and its inputs by name."""

@@ -23,8 +23,6 @@ from fuzz_models import Files, seeds
 from fuzz_mutations import mutate
 from fuzz_outcomes import BACKENDS, Laboratory, Outcome
 
-__all__ = ["Case", "Finding", "cases", "fuzz", "main", "through_the_front_door"]
-
 _RUNTIME_OUTCOMES = ("right", "not compared", "wrong", "refused", "crashed", "hung")
 _FRONT_DOOR_EVERY = 50
 

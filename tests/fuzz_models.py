@@ -12,8 +12,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["Files", "seeds"]
-
 _OPSET = 17
 
 

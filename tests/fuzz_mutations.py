@@ -13,8 +13,6 @@ from onnx import TensorProto, helper
 
 from irbench.onnx.reading.protobuf import Attribute, Graph, Model, Node, encode_length_delimited
 
-__all__ = ["MUTATIONS", "mutate"]
-
 _INTEGERS = (-(2**63), -(2**31), -1, 0, 1, 2, 3, 4, 5, 8, 17, 255, 2**31 - 1, 2**31, 2**40, 2**63 - 1)
 _STRINGS = ("", "x", "y", "../x", "/etc/passwd", "\n\x1b[31mred", "☃", "a" * 5000, "ai.onnx.ml", "com.microsoft")
 _LOCATIONS = ("../weights.bin", "/etc/passwd", "", ".", "nothing.bin", "*/_ORT_MEM_ADDR_/*", "weights.bin", "a" * 5000)

@@ -22,10 +22,9 @@ from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Cell, Group, Timing
 from irbench.spi import Outputs
 from irbench.worker.cell import CellTask, Prepared
+from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.file_reader import UnreadableFile
-from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
-
-__all__ = ["BACKENDS", "Laboratory", "Outcome"]
+from irbench.worker.process import Worker
 
 BACKENDS = ("ort", "openvino")
 _DEADLINE_S = 20.0

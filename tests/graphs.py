@@ -12,8 +12,6 @@ import onnx_ir as ir
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-__all__ = ["answered", "applied", "graph", "kept", "operations", "random"]
-
 Arrays = Mapping[str, Any]
 
 

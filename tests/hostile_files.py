@@ -13,8 +13,6 @@ import onnx
 from front_door import Called
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["changed", "graph_of", "raw", "refusal", "with_external"]
-
 Build = Callable[[Path], Path]
 _FLOAT = TensorProto.FLOAT
 

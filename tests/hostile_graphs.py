@@ -11,8 +11,6 @@ from tf_checks import Answer, answer
 
 from irbench.spec import Artifact, Load, TensorSpec
 
-__all__ = ["HARMFUL", "HARMLESS", "MARKER", "accepted", "answers", "answers_of_claims", "unknown"]
-
 MARKER = "written-by-the-graph"
 """How a file is called that some of the graphs write in the folder of their process."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["bert", "gpt", "gru", "vit"]
-
 _TOKENS, _WORDS, _WIDTH, _HEADS, _DEPTH = 16, 97, 32, 4, 3
 
 

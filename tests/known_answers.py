@@ -18,8 +18,6 @@ import pytest
 
 from irbench.spec import Artifact, Bundle, Feeding
 
-__all__ = ["keep"]
-
 _LARGEST_BYTES = 1 << 20
 
 

@@ -10,8 +10,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from irbench.spec import Artifact, InputSpec, TensorSpec
 
-__all__ = ["VOCABULARY", "layers", "logical_inputs", "mlp", "two_inputs"]
-
 VOCABULARY = 20
 _OPSET = 17
 

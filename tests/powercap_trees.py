@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["RANGE_UJ", "add_zone", "set_energy"]
-
 RANGE_UJ = 262_143_328_850
 
 

@@ -13,8 +13,6 @@ from irbench.profiling.counter_record import CountedKind, CountedPart, ProfileCo
 from irbench.profiling.record import ProfileDocument
 from irbench.record import Failure
 
-__all__ = ["EVENTS", "LOST", "counters", "example", "launch", "part"]
-
 EVENTS = ("task-clock", "cycles", "instructions")
 LOST = Failure("compile", "It has no kernel for this.")
 

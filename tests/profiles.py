@@ -19,23 +19,6 @@ from irbench.profiling.record import (
 from irbench.record import Failure
 from irbench.spi.profiling import TensorShape
 
-__all__ = [
-    "FEATURES",
-    "NODES",
-    "alike_names",
-    "cell",
-    "compared",
-    "document",
-    "example",
-    "four_backends",
-    "fused_gelu",
-    "node",
-    "on_gpu",
-    "operator",
-    "sines",
-    "with_peaks",
-]
-
 FEATURES = TensorShape("float32", (1, 64, 56, 56))
 SCORES = TensorShape("float32", (1, 1000))
 

@@ -11,8 +11,6 @@ from saved_objects import OBJECTS
 
 from irbench.errors import IrbenchError
 
-__all__ = ["Answer", "load_all", "load_exchanged", "save", "write_all"]
-
 
 class Answer(NamedTuple):
     """One signature, called with ones at batch 2."""

@@ -12,8 +12,6 @@ import numpy as np
 
 from irbench.spec import Artifact, TensorSpec
 
-__all__ = ["build", "expected", "write_convolution", "write_dense", "write_recurrent", "write_sequence", "write_sum"]
-
 
 def write_dense(folder: Path) -> Artifact:
     """Two dense layers: "x" float32 (batch, 8) to "y" (batch, 4)."""

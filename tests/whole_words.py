@@ -8,8 +8,6 @@ from irbench.plain_text import plain
 from irbench.render import TextTable
 from irbench.render.folding import is_prose
 
-__all__ = ["require_whole_words"]
-
 
 def require_whole_words(table: TextTable, width: int) -> None:
     """Require of a table that no line is wider than a terminal, and that no word of a language is cut.

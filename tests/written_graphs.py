@@ -7,8 +7,6 @@ import onnx
 import onnx.parser
 from onnx import numpy_helper
 
-__all__ = ["graph", "ones"]
-
 
 def graph(text: str, opset: int = 23, **weights: object) -> onnx.ModelProto:
     """Return a model: ``(float[2,3] x) => (y) { y = MatMul (x, w) }``, with arrays by the names of its weights."""

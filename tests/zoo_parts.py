@@ -6,8 +6,6 @@ import pytest
 
 from irbench.exporter import missing_distributions
 
-__all__ = ["MOST_MACS", "skipped_without_its_parts"]
-
 MOST_MACS = 2_000_000_000
 """Building, exporting and checking a model that computes more takes minutes: a DenseNet, a GPT-2 and a U-Net."""
 

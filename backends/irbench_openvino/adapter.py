@@ -40,8 +40,6 @@ from irbench_openvino.properties import (
 )
 from irbench_openvino.usage import usage
 
-__all__ = ["OpenVinoBackend"]
-
 _DEVICES = {"cpu": "CPU", "gpu": "GPU"}
 _DOMAINS = ("com.microsoft",)
 """Its ONNX frontend reads a part of that set; a graph with another operator fails when it is compiled."""

@@ -14,8 +14,6 @@ from irbench.spi import Refusal
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["may_transform", "require_correct_reading"]
-
 _TRANSFORMS = frozenset({"DFT", "IDFT", "IRDFT", "RDFT"})
 _WITH_BODIES = frozenset({"If", "Loop", "TensorIterator"})
 _TAKES_ITS_AXIS = 20

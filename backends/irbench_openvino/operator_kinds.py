@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from irbench.onnx.operator_classes import OperatorClass
 
-__all__ = ["OPERATOR_KINDS"]
-
 _KINDS: Mapping[OperatorClass, str] = {
     OperatorClass.MATRIX: """
         BinaryConvolution Convolution ConvolutionBackpropData Deconvolution DeformableConvolution FullyConnected

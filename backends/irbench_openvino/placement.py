@@ -10,8 +10,6 @@ from typing import Any
 from irbench.spec import Scalar
 from irbench.spi import Refusal
 
-__all__ = ["placement_facts"]
-
 
 def placement_facts(compiled: Any, target: str) -> dict[str, Scalar]:
     """Return how many operations run, and that none of them runs on another device than was asked for.

@@ -12,8 +12,6 @@ from typing import Any, get_args
 from irbench.spec import Precision
 from irbench.spi import Refusal
 
-__all__ = ["computed_precision", "read_back", "refuse_integers", "require"]
-
 _NAMES = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "bf16": "bf16", "i8": "int8", "u8": "int8", "i4": "int8"}
 _NARROWEST_FIRST = ("int8", "bf16", "fp16", "fp32", "fp64")
 

@@ -11,8 +11,6 @@ from irbench.spec import Precision
 from irbench.spi import Availability, Backend
 from irbench_openvino import runtime
 
-__all__ = ["probe"]
-
 _PINNED: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
 
 

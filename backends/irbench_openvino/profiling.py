@@ -13,8 +13,6 @@ from irbench.spi import InferenceProfile, OperatorTime, Refusal, Slot
 from irbench_openvino.runtime_graph import RuntimeOperator, read_graph
 from irbench_openvino.session import OpenVinoSession
 
-__all__ = ["PERF_COUNT", "CountedRequest", "OpenVinoProfiledSession", "mean_ns", "uncertainty_ns"]
-
 PERF_COUNT = "PERF_COUNT"
 """The property that has a compiled model count time."""
 _HALF_NS = 500

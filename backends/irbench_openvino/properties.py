@@ -9,19 +9,6 @@ from irbench.spec import Load, Precision, Scalar
 from irbench.spi import Refusal
 from irbench.suggestions import did_you_mean
 
-__all__ = [
-    "CACHE_FOLDERS",
-    "FILES",
-    "HINTS",
-    "KNOWN",
-    "PRECISION",
-    "RESERVED",
-    "compile_properties",
-    "pinned_properties",
-    "read_back",
-    "without_streams",
-]
-
 PRECISION = "INFERENCE_PRECISION_HINT"
 
 _HINTS: dict[Precision, str] = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}

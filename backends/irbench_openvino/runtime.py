@@ -11,8 +11,6 @@ from typing import Any
 
 from irbench.spi import Refusal
 
-__all__ = ["core", "load", "plain_reasons", "refusal"]
-
 _WHERE = re.compile(r"Exception from |Check '.*' failed at |FrontEnd API failed|Model wasn't fully converted|Summary:")
 _MOST_REASONS = 3
 

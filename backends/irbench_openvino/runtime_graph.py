@@ -11,8 +11,6 @@ from irbench.onnx.reading.contained_nodes import ContainedNodes
 from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.spi import TensorShape
 
-__all__ = ["RuntimeOperator", "read_graph"]
-
 _LAYOUT_OF = {"Convert": "Cast", "Reorder": "", "Transpose": "Transpose"}
 """Operators that OpenVINO inserts or moves about, with the ONNX operator that they may stand for."""
 _NO_WORK = frozenset({"Const", "Input", "Output"})

@@ -9,8 +9,6 @@ from irbench.spec import Artifact, Io, Scalar, TensorSpec
 from irbench.spi import Slot
 from irbench_openvino.slots import BoundSlot, CopySlot, FailureWatch
 
-__all__ = ["OpenVinoSession", "input_indices"]
-
 
 class OpenVinoSession:
     """One compiled model; each slot is an infer request."""

@@ -14,8 +14,6 @@ from irbench.spi import Feed, Outputs, Refusal
 from irbench_openvino.runtime import refusal
 from irbench_openvino.tensors import to_array, to_tensor
 
-__all__ = ["BoundSlot", "CopySlot", "FailureWatch"]
-
 _WATCH_INTERVAL_S = 2.0
 _NOT_QUEUED, _QUEUED, _OVERDUE = range(3)
 

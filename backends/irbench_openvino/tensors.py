@@ -11,8 +11,6 @@ import numpy as np
 
 from irbench.spi import Array
 
-__all__ = ["to_array", "to_tensor"]
-
 _NUMPYS_OWN = 1
 _SHARED_KINDS = "biuf"
 _ELEMENTS = {

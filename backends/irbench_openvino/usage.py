@@ -6,8 +6,6 @@ from irbench.spec import Load
 from irbench.spi import Usage, UsedModel
 from irbench_openvino.properties import pinned_properties
 
-__all__ = ["usage"]
-
 
 def usage(model: UsedModel, load: Load, target: str) -> Usage:
     """Return Python that compiles a model and calls it.

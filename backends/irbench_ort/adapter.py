@@ -32,8 +32,6 @@ from irbench_ort.usage import usage
 if TYPE_CHECKING:
     from irbench_ort.profiling import Recording
 
-__all__ = ["OrtBackend"]
-
 _DOMAINS = ("com.microsoft",)  # its own operators, beside those of ONNX
 _DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime")  # all provide the module onnxruntime
 

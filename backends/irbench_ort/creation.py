@@ -12,8 +12,6 @@ from irbench.onnx.rewriting.lower_ir_version import least_ir_version, lower_ir_v
 from irbench.spi import Refusal
 from irbench_ort import openvino_provider
 
-__all__ = ["create_session"]
-
 _NEW_IR_VERSION = re.compile(r"Unsupported model IR version: (\d+), max supported IR version: (\d+)")
 _NEW_OPSET = re.compile(r"Opset (\d+) .*domain ai\.onnx is till opset (\d+)", re.DOTALL)
 

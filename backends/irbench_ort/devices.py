@@ -16,17 +16,6 @@ from irbench.spi import Refusal, install_command
 from irbench_ort import openvino_provider
 from irbench_ort.placement import CPU_PROVIDER, assigned_nodes, placement_facts
 
-__all__ = [
-    "CONVERTING",
-    "DEVICES",
-    "providers",
-    "read_back",
-    "record_assignment",
-    "refuse_fallback",
-    "require",
-    "uses_tf32",
-]
-
 DEVICES = ("cpu", "cuda", "openvino")
 
 CONVERTING = ("openvino",)

@@ -11,8 +11,6 @@ from irbench.onnx.reading.contained_nodes import ContainedNodes
 from irbench.onnx.reading.inventory import NodeEntry, take_inventory
 from irbench.onnx.reading.weightless import read_outline
 
-__all__ = ["LAYOUT_KINDS", "contained_nodes", "unnamed_node"]
-
 LAYOUT_KINDS = frozenset({"Cast", "MemcpyFromHost", "MemcpyToHost", "ReorderInput", "ReorderOutput", "Transpose"})
 """Operators that ONNX Runtime inserts: their output is their input in another place, type or layout."""
 _BLOCKED = re.compile(r"(?P<output>.*)_n(?:chw|hw)c(?:_token_\d+)?$")

@@ -25,8 +25,6 @@ from irbench_ort.profile_events import (
     runs_of,
 )
 
-__all__ = ["gpu_inferences_of"]
-
 _GPU = "Kernel"
 _EXECUTOR = "SequentialExecutor::Execute"
 _COPY_IN, _COPY_OUT = "MemcpyHostToDevice", "MemcpyDeviceToHost"

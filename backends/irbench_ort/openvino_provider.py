@@ -17,8 +17,6 @@ from irbench.spec import Load, Precision
 from irbench.spi import Array, Refusal
 from irbench_ort.placement import AssignedNode
 
-__all__ = ["OPTIONS", "PROVIDER", "computed_precision", "options_of", "refusal_of", "refuse_fallback"]
-
 PROVIDER = "OpenVINOExecutionProvider"
 
 OPTIONS = ("device_type", "EXECUTION_MODE_HINT", "PERFORMANCE_HINT")

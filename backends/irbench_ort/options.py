@@ -14,8 +14,6 @@ from irbench.spi import Refusal
 from irbench.suggestions import did_you_mean
 from irbench_ort import openvino_provider
 
-__all__ = ["KNOWN", "RESERVED", "TUNABLE", "OrtOptions", "parse_options"]
-
 _LEVELS = ("disabled", "basic", "extended", "all")
 _ATTRIBUTES = ("enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "use_deterministic_compute")
 _SWITCHES = (

@@ -9,8 +9,6 @@ from typing import Any
 
 from irbench.spec import Scalar
 
-__all__ = ["CPU_PROVIDER", "AssignedNode", "assigned_nodes", "placement_facts"]
-
 CPU_PROVIDER = "CPUExecutionProvider"
 _MOST_OP_TYPES = 5
 

@@ -16,15 +16,6 @@ from irbench.onnx.reading.precision import GraphPrecision, read_precision
 from irbench.spec import Artifact, Load, Precision
 from irbench.spi import Refusal
 
-__all__ = [
-    "must_be_read_back",
-    "read_back",
-    "refuse_conversion",
-    "require_computed",
-    "require_convertible",
-    "write_optimised_graph",
-]
-
 _CHOSEN_BY_RUNTIME = ("fp8", "bf16", "fp16", "int8")
 
 

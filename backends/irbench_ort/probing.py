@@ -10,8 +10,6 @@ from irbench.spec import Precision
 from irbench.spi import Availability, Backend
 from irbench_ort.devices import CONVERTING, DEVICES
 
-__all__ = ["computes", "probe"]
-
 _PINNED: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
 
 

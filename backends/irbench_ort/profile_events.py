@@ -11,20 +11,6 @@ from typing import Any, TypeAlias
 
 from irbench.spi import InferenceProfile, OperatorTime, TensorShape
 
-__all__ = [
-    "NS_PER_US",
-    "Contained",
-    "Event",
-    "Interval",
-    "inferences_of",
-    "intervals_of",
-    "operator_of",
-    "read_events",
-    "reported_of",
-    "run_event",
-    "runs_of",
-]
-
 NS_PER_US = 1000
 """The file counts microseconds."""
 

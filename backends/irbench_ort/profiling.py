@@ -17,8 +17,6 @@ from irbench_ort.gpu_events import gpu_inferences_of
 from irbench_ort.profile_events import inferences_of, read_events
 from irbench_ort.session import OrtSession
 
-__all__ = ["OrtProfiledSession", "Recording"]
-
 _NUMBERED = re.compile(r"(?P<op_type>.*)_(?P<index>\d+)$")
 """How events name a node that has no name."""
 

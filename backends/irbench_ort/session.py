@@ -12,8 +12,6 @@ from irbench.spec import Artifact, Io, Scalar, TensorSpec
 from irbench.spi import Array, Feed, Outputs, Refusal, Slot
 from irbench_ort.values import holds_extensions, holds_strings, to_array, to_value
 
-__all__ = ["OrtSession"]
-
 
 class OrtSession:
     """One InferenceSession; any number of threads may run it."""

@@ -10,8 +10,6 @@ from irbench.spi import Usage, UsedModel
 from irbench_ort.devices import providers
 from irbench_ort.options import OrtOptions
 
-__all__ = ["usage"]
-
 _LEVELS = {
     "disabled": "ORT_DISABLE_ALL",
     "basic": "ORT_ENABLE_BASIC",

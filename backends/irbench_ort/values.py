@@ -13,8 +13,6 @@ from irbench.onnx.reading.element_types import STRING
 from irbench.spec import Artifact
 from irbench.spi import Array
 
-__all__ = ["holds_extensions", "holds_strings", "to_array", "to_value"]
-
 # TensorProto.DataType of each
 _ELEMENTS = {"float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20, "bfloat16": 16}
 _PACKED = {"uint4": 21, "int4": 22}

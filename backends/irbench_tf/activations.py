@@ -12,21 +12,6 @@ from numpy.typing import NDArray
 from irbench.errors import IrbenchError
 from irbench_tf.layers import intercept, run
 
-__all__ = [
-    "ENOUGH_ANSWERS",
-    "FLAT_MARGIN",
-    "LARGEST",
-    "MOST_TINY",
-    "MOST_ZERO",
-    "SATURATED",
-    "TINY",
-    "ActivationReport",
-    "ClassReport",
-    "LayerReport",
-    "check_activations",
-    "inspect_activations",
-]
-
 TINY = 2.0**-100
 """Smaller numbers count as tiny. Subnormals themselves (below 2**-126) never show: TensorFlow flushes them to zero.
 A layer whose values reach that far has tiny ones too, and a tiny value times a small weight is subnormal elsewhere."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from irbench_tf.compiler import Job
     from irbench_tf.session import GraphSession
 
-__all__ = ["TensorFlowBackend"]
-
 _DISTRIBUTION = "tensorflow"
 _REQUIRED = ("tensorflow", "tf2onnx")
 _DEVICES = ("cpu", "gpu")

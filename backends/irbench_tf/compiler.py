@@ -21,8 +21,6 @@ from irbench_tf.pure_operators import require_pure_graph
 from irbench_tf.session import GraphSession, callable_options, import_graph
 from irbench_tf.threads import ThreadPlan, plan_threads
 
-__all__ = ["Job", "compile_graph", "executed_graphs", "load_graph", "session_config"]
-
 
 @dataclass(frozen=True)
 class Job:

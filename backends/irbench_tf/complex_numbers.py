@@ -12,8 +12,6 @@ from irbench.spi import Array
 from irbench_tf import fourier
 from irbench_tf.complex_parts import COMPLEX, Emitter, Parts, unsupported
 
-__all__ = ["rewrite_complex_numbers"]
-
 _LINEAR = frozenset(
     {
         "BroadcastTo",

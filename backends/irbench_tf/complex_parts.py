@@ -10,8 +10,6 @@ import numpy as np
 
 from irbench.errors import IrbenchError
 
-__all__ = ["COMPLEX", "Emitter", "Parts", "unsupported"]
-
 COMPLEX = {14: 1, 15: 11}
 """ONNX's numbers of complex element types, and those of their parts: complex64 and float, complex128 and double."""
 _HINT = "Write that part of the model with real numbers; nothing was exported."

@@ -6,8 +6,6 @@ from typing import Any
 
 from irbench.spec import Artifact
 
-__all__ = ["as_one_computation", "bind_shapes"]
-
 _FUNCTION = "irbench_model"
 
 

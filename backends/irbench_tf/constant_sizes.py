@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["MOST_BYTES", "claimed_bytes"]
-
 MOST_BYTES = 1 << 31
 """What constants may claim beyond what is stored of them: as much as a file of TensorFlow can hold."""
 _STRING, _TEXT_BYTES = 7, 24

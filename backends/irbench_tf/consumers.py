@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-__all__ = ["consumers_by_name"]
-
 
 def consumers_by_name(graph_def: Any) -> dict[str, list[Any]]:
     """Return the nodes that take a node's outputs as data, by the name of that node; control inputs do not count."""

@@ -19,8 +19,6 @@ from irbench_tf.tracing import Traced
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["MAX_OPSET", "convert", "name_dimensions", "nchw_spec", "require_draws", "unmapped_operations"]
-
 MAX_OPSET = 18
 """The last operator set that tf2onnx writes by itself."""
 

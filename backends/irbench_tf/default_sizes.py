@@ -10,8 +10,6 @@ from irbench.spec.requested_sizes import refuse_unknown_names, requested_sizes
 from irbench.spi import ExportRequest
 from irbench_tf.sources import Loaded
 
-__all__ = ["with_sizes"]
-
 
 def with_sizes(loaded: Loaded, request: ExportRequest) -> Loaded:
     """Return a model with the default sizes that were asked for.

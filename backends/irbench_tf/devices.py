@@ -7,8 +7,6 @@ from typing import Any
 
 from irbench.spi import Refusal
 
-__all__ = ["compute_capability", "has_gpu", "native_gpu_precision", "pin_tensor_float_32", "require_gpu"]
-
 _FIRST_WITH_TENSOR_FLOAT_32 = 8
 
 

@@ -9,8 +9,6 @@ from irbench.spec import Load
 from irbench_tf.options import TensorFlowOptions
 from irbench_tf.precision import NARROW_ENVIRONMENT
 
-__all__ = ["apply_environment", "environment_for"]
-
 
 def environment_for(load: Load, options: TensorFlowOptions, device: str) -> Mapping[str, str]:
     """Return the variables for one load.

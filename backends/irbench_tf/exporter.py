@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from irbench_tf.sources import Loaded
     from irbench_tf.tracing import Traced
 
-__all__ = ["TensorFlowExporter", "exporter"]
-
 _ONNX_FILE, _REFERENCE_FILE = "model.onnx", "reference.npz"
 _TOOLS = ("irbench", "tensorflow", "keras", "tf2onnx", "onnx", "numpy")
 _DESCRIPTION = ExporterDescription(

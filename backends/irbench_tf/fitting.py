@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 
 from irbench_tf.layers import intercept, run
 
-__all__ = ["LIFT", "LOGIT_SPREAD", "fit"]
-
 LOGIT_SPREAD = 3.0
 """Standard deviation of a classifier's logits: enough for a best class to stand out, too little to make it certain."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from irbench.errors import IrbenchError
 from irbench_tf.complex_parts import Emitter, Parts, unsupported
 
-__all__ = ["FORWARD", "INVERSE", "TO_HALF", "TO_REAL", "forward_of_real", "inverse_to_real", "transform"]
-
 FORWARD = {"FFT": 1, "FFT2D": 2, "FFT3D": 3}
 """Number of last axes that are transformed, by operation."""
 INVERSE = {"IFFT": 1, "IFFT2D": 2, "IFFT3D": 3}

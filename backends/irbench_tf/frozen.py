@@ -12,8 +12,6 @@ from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Artifact, Shape, TensorSpec
 from irbench_tf.grappler import optimise
 
-__all__ = ["GRAPH_FILE", "FrozenGraph", "constant_graph", "freeze"]
-
 GRAPH_FILE = "graph.pb"
 _LARGEST_BYTES = 2**31 - 2**20
 """Protocol buffers end at 2 GiB; the rest of the graph needs less than the margin."""

@@ -11,8 +11,6 @@ from typing import Any
 
 from irbench_tf.consumers import consumers_by_name
 
-__all__ = ["optimise"]
-
 _LARGE_BYTES = 256 * 1024
 _READS_WEIGHTS = frozenset({"BatchMatMulV2", "Conv2D", "Conv3D", "DepthwiseConv2dNative", "GatherV2", "MatMul"})
 _FOLDS_INTO_WEIGHTS = frozenset({"Mul", "RealDiv", "Transpose"})

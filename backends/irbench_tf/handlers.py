@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["custom_handlers", "optimizers"]
-
 
 def custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
     """Return handlers of TensorFlow operations by name, in the form tf2onnx takes them."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from irbench.spi import TensorShape
 
-__all__ = ["Instruction", "read_instructions"]
-
 _NO_WORK = frozenset({"constant", "parameter"})
 _LAYOUT = frozenset({"bitcast", "broadcast", "copy", "get-tuple-element", "reshape", "transpose", "tuple"})
 """What XLA puts between other instructions, under the name of a node that computes more than that."""

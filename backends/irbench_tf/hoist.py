@@ -12,8 +12,6 @@ from typing import Any
 from irbench.spi import Array
 from irbench_tf.consumers import consumers_by_name
 
-__all__ = ["hoist_constants", "hoist_weights"]
-
 _MIN_BYTES = 16 * 1024
 """Smaller constants stay: folding needs their values, and copying them costs nothing."""
 

@@ -15,8 +15,6 @@ from zipfile import ZipFile
 
 from irbench.errors import IrbenchError
 
-__all__ = ["is_code", "nodes", "require_harmless", "require_small"]
-
 _LOADING = ("TFSMLayer", "TorchModuleWrapper")
 """Layers that load another file, or a pickle."""
 _COMPUTING = ("activations", "constraints", "initializers", "losses", "metrics", "ops", "random", "regularizers")

@@ -15,8 +15,6 @@ from typing import Any
 from irbench.errors import IrbenchError, first_line
 from irbench_tf.keras_contents import is_code, nodes, require_harmless, require_small
 
-__all__ = ["load_keras_file", "require_registered", "require_trustworthy"]
-
 _CONFIG = "config.json"
 _MOST_BYTES = 1 << 26
 _OF_KERAS = frozenset({"keras", "keras_hub", "keras_cv", "keras_nlp", "builtins"})

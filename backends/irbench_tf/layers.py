@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from irbench_tf.low_memory import release_early
 
-__all__ = ["Around", "called_in_training", "every_layer", "intercept", "run"]
-
 Around: TypeAlias = Callable[..., Any]
 """Called as ``around(layer, call, *args, **kwargs)`` in place of ``call(*args, **kwargs)``."""
 

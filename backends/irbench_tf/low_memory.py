@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-__all__ = ["release_early"]
-
 
 @contextmanager
 def release_early(models: Sequence[Any]) -> Iterator[None]:

@@ -11,8 +11,6 @@ from typing import Protocol
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH
 
-__all__ = ["PYTHON_ON_TENSORS", "NamedModel", "blaming_model", "cause_of", "is_python_on_tensors"]
-
 PYTHON_ON_TENSORS = "Use keras.ops or TensorFlow in place of Python's if, for and NumPy on tensors: a graph is traced."
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

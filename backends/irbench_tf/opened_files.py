@@ -8,8 +8,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["announce", "opened"]
-
 
 def announce() -> None:
     """Have h5py's files and TensorFlow's files and checkpoints raise the audit event that Python's ``open`` does.

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from irbench.onnx.operator_classes import OperatorClass
 from irbench_tf.rewritten_operators import REWRITTEN
 
-__all__ = ["TENSORFLOW_KINDS", "XLA_KINDS"]
-
 _TENSORFLOW: Mapping[OperatorClass, str] = {
     OperatorClass.MATRIX: """
         BatchMatMul BatchMatMulV2 BatchMatMulV3 Conv2D Conv2DBackpropInput Conv3D Conv3DBackpropInputV2

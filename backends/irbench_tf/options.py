@@ -8,8 +8,6 @@ from typing import Literal, cast
 
 from irbench.spi import Refusal
 
-__all__ = ["KNOWN", "TensorFlowOptions", "parse_options"]
-
 Grappler = Literal["remap", "all", "off"]
 Loops = Literal["lowered", "functional"]
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from irbench.spec import BATCH, Shape
 
-__all__ = ["OutputAxes", "axes_of_fixed_batch", "follow", "is_batch_first"]
-
 Shapes = Sequence[tuple[int, ...]]
 """One of each output."""
 RunAt = Callable[[Mapping[str, int]], Shapes]

@@ -8,8 +8,6 @@ from typing import Any
 
 from irbench.spec import Scalar
 
-__all__ = ["placement_facts"]
-
 _MOST_OPERATORS = 5
 # fmt: off
 _BOOKKEEPING = frozenset({

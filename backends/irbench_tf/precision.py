@@ -8,8 +8,6 @@ from typing import Any
 from irbench.spec import Load
 from irbench.spi import Refusal
 
-__all__ = ["NARROW_ENVIRONMENT", "count_nodes", "graph_precision", "refuse_impossible", "rewriters"]
-
 _BFLOAT16, _HALF, _DOUBLE = 14, 19, 2
 """Values of the enumeration ``DataType`` in TensorFlow's types.proto."""
 _NARROW = {"bf16": _BFLOAT16, "fp16": _HALF}

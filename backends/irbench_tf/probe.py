@@ -10,8 +10,6 @@ from irbench.spec import Artifact, Load, TensorSpec
 from irbench.spi import Availability, Refusal
 from irbench_tf import environment, lean, precision
 
-__all__ = ["probe"]
-
 _SIZE = 64
 
 

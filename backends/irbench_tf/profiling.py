@@ -20,8 +20,6 @@ from irbench_tf.compiler import Job, executed_graphs
 from irbench_tf.session import GraphSession
 from irbench_tf.trace_runs import inferences_of
 
-__all__ = ["ProfiledGraphSession"]
-
 _NO_WORK = frozenset({"Const", "NoOp", "Placeholder"})
 _CALLED = re.compile(r".*/_\d+/")
 """What the names of nodes begin with that TensorFlow took from the body of a loop or of a function."""

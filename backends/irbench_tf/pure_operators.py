@@ -14,8 +14,6 @@ from typing import Any
 from irbench.spi import Refusal
 from irbench_tf.constant_sizes import MOST_BYTES, claimed_bytes
 
-__all__ = ["RESTORING", "STATEFUL", "WITH_TEXT", "is_known", "is_pure", "require_pure_graph"]
-
 STATEFUL = frozenset(
     {
         "Assert", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp", "Case", "CheckNumerics",

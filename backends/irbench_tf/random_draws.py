@@ -10,8 +10,6 @@ from typing import Any
 from irbench.errors import IrbenchError
 from irbench_tf.stateful_draws import SEED
 
-__all__ = ["blaming_draws", "draws_of", "refuse_draws"]
-
 _DRAWS = re.compile(
     r"Random\w+|(Parameterized)?TruncatedNormal|Multinomial|Rng\w+"
     r"|(Stateful|Stateless)(Random|StandardNormal|Uniform|TruncatedNormal|Parameterized|Multinomial|Shuffle)\w*"

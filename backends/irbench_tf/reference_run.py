@@ -20,8 +20,6 @@ from irbench_tf.random_draws import draws_of
 from irbench_tf.sources import Loaded
 from irbench_tf.tracing import Traced
 
-__all__ = ["ReferenceRun", "run_reference"]
-
 _LARGEST_DIFFERENCE = 1e-3
 """Of the largest value of an output: the tolerance of fp32. Each batch may be computed in an order of its own."""
 _Pool: TypeAlias = Sequence[tuple[Array, ...]]

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 
 from irbench.onnx.operator_classes import OperatorClass
 
-__all__ = ["REWRITTEN"]
-
 REWRITTEN: Mapping[OperatorClass, str] = {
     OperatorClass.MATRIX: """
         _FusedConv2D _FusedConv3D _FusedDepthwiseConv2dNative _FusedMatMul _FusedQuantizedConv2D

@@ -9,8 +9,6 @@ from shlex import quote
 
 from irbench.errors import IrbenchError
 
-__all__ = ["require_own_files"]
-
 _MOST_BYTES = (1 << 31) - 1
 """Of one message of protobuf; TensorFlow reads these files as a whole."""
 

@@ -11,8 +11,6 @@ from irbench.errors import IrbenchError
 from irbench_tf.constant_sizes import MOST_BYTES, claimed_bytes
 from irbench_tf.pure_operators import RESTORING, is_known, is_pure
 
-__all__ = ["frozen_call", "has_pure_objects", "require_pure"]
-
 _READ = "/Read/ReadVariableOp"
 """What TensorFlow appends to a variable's name (``convert_to_constants``)."""
 

@@ -14,8 +14,6 @@ from irbench.suggestions import nearest
 from irbench_tf.saved_files import require_own_files
 from irbench_tf.saved_graphs import frozen_call, has_pure_objects, require_pure
 
-__all__ = ["DEFAULT_SIGNATURE", "SavedFunction", "is_saved_model", "load_signature"]
-
 DEFAULT_SIGNATURE = "serving_default"
 _FILE = "saved_model.pb"
 _SERVING_TAG = "serve"

@@ -8,8 +8,6 @@ from typing import Any
 from irbench.spec import Artifact, Io, Scalar
 from irbench.spi import Feed, Outputs, Refusal, Slot
 
-__all__ = ["GraphSession", "GraphSlot", "callable_options", "import_graph"]
-
 
 class GraphSlot:
     """One caller of the session; TensorFlow keeps nothing between calls, so slots share it."""

@@ -9,16 +9,6 @@ from typing import Any
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, InputSpec, Shape, TensorSpec, is_named_as_mask
 
-__all__ = [
-    "default_sizes",
-    "ends_in_softmax",
-    "function_inputs",
-    "keras_call",
-    "keras_inputs",
-    "keras_output_names",
-    "own_name",
-]
-
 _DEFAULT_SIZES = {"sequence": 128, "height": 224, "width": 224}
 _OTHER_SIZE = 16
 _GIVEN_BY_KERAS = re.compile(r"(functional|sequential|model)(_\d+)?")

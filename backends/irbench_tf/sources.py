@@ -19,8 +19,6 @@ from irbench_tf import saved_models, signatures
 from irbench_tf.keras_files import load_keras_file
 from irbench_tf.model_errors import PYTHON_ON_TENSORS, cause_of, is_python_on_tensors
 
-__all__ = ["Loaded", "accepts", "load"]
-
 _HINT_FUNCTION = "Name a function without parameters that returns a Keras model: package.module:function."
 
 

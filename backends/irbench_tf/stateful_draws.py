@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["SEED", "drawing_without_seeds"]
-
 SEED = "irbench_seed"
 """How the names of operations begin that draw seeds; none is left in a graph where nothing needs them."""
 _SEEDS = ("alg", "rng_alg", "seed")

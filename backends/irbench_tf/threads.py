@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from irbench.spec import Load
 from irbench_tf.options import TensorFlowOptions
 
-__all__ = ["ThreadPlan", "plan_threads"]
-
 _pool_of_process: dict[str, int] = {}
 """TensorFlow makes the intra-op pool once in a process; later sessions get the same."""
 

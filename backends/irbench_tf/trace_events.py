@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["RUN", "TraceEvent", "nest", "read_events"]
-
 RUN = "SessionRun"
 _HOST = "/host:CPU"
 _INSTRUCTION, _MODULE, _STARTS, _ENDS = "hlo_op", "hlo_module", "_p", "_c"

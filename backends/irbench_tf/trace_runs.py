@@ -10,8 +10,6 @@ from irbench.spi import InferenceProfile, OperatorTime
 from irbench_tf.hlo import Instruction, read_instructions
 from irbench_tf.trace_events import RUN, TraceEvent, nest, read_events
 
-__all__ = ["inferences_of"]
-
 _METADATA = "/host:metadata"
 _HLO = "Hlo Proto"
 _PS_PER_NS = 1000

@@ -12,8 +12,6 @@ from irbench_tf.model_errors import blaming_model
 from irbench_tf.sources import Loaded
 from irbench_tf.stateful_draws import drawing_without_seeds
 
-__all__ = ["Traced", "trace"]
-
 
 @dataclass(frozen=True)
 class Traced:

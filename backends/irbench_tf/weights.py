@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from irbench_tf.fitting import fit
 from irbench_tf.layers import every_layer
 
-__all__ = ["randomise"]
-
 _RANGES: Mapping[str, tuple[float, float]] = {
     "bias": (-0.5, 0.5),
     "gamma": (0.75, 1.25),

@@ -12,8 +12,6 @@ import onnx_ir as ir
 from benchmarks.by_hand.weights import Dense, Norm
 from irbench.spi import Array
 
-__all__ = ["HEAD_WIDTH", "Attention", "Block", "Hand", "write_encoder"]
-
 HEAD_WIDTH = 64
 """Of every head of the three models."""
 

@@ -12,8 +12,6 @@ from benchmarks.by_hand.sheet import Sheet
 from benchmarks.by_hand.weights import Norm, Weights
 from irbench.spi import Array
 
-__all__ = ["MODELS", "Model"]
-
 Model = Callable[[ir.Graph, Weights, Sheet, Hand], tuple[ir.Value, ...]]
 """Writes a model into the graph that holds its export, and returns its outputs."""
 

@@ -24,8 +24,6 @@ from irbench.optimizer.rewrite.edit import clean, replace
 from irbench.optimizer.rewrite.microsoft import MICROSOFT
 from irbench.spi import Pass
 
-__all__ = ["portable", "vendor"]
-
 
 def _write(hand: Callable[[Sheet], Hand], model: ir.Model) -> bool:
     """Rule 1."""

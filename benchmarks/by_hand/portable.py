@@ -13,8 +13,6 @@ from benchmarks.by_hand.sheet import Sheet
 from benchmarks.by_hand.weights import Dense, Norm
 from irbench.spi import Array
 
-__all__ = ["Portable"]
-
 
 class Portable:
     """Writes ``Attention``, ``LayerNormalization`` and ``Gelu``; see :class:`benchmarks.by_hand.encoder.Hand`."""

@@ -10,8 +10,6 @@ from onnx_ir.tape import Tape
 
 from irbench.spi import Array
 
-__all__ = ["Operand", "Sheet"]
-
 Operand: TypeAlias = "ir.Value | Array | None"
 
 

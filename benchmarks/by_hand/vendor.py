@@ -13,8 +13,6 @@ from benchmarks.by_hand.weights import Dense, Norm
 from irbench.optimizer.rewrite.microsoft import MICROSOFT
 from irbench.spi import Array
 
-__all__ = ["Vendor"]
-
 
 class Vendor:
     """Writes packed ``Attention``, ``SkipLayerNormalization``, ``BiasGelu`` and ``EmbedLayerNormalization``.

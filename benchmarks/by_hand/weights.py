@@ -12,8 +12,6 @@ from irbench.errors import IrbenchError
 from irbench.optimizer.rewrite.edit import weight
 from irbench.spi import Array
 
-__all__ = ["Dense", "Norm", "Weights"]
-
 _BIASES = ("BiasAdd/ReadVariableOp", "Add/ReadVariableOp")
 
 

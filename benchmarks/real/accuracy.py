@@ -12,8 +12,6 @@ from benchmarks.real.subjects import Subject
 from irbench.spi import Array
 from irbench.stats.intervals import Interval, Looks, interval_at
 
-__all__ = ["Accuracy", "accuracy", "answers", "relative_error"]
-
 _CONFIDENCE = 0.95
 
 Answers = Sequence[Sequence[Array]]

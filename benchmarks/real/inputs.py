@@ -12,8 +12,6 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LETTERS", "chord", "file_bytes", "line_of_text", "page_of_text", "speech", "vad_window", "words"]
-
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What can be written: a font of five columns for each, from the left, with the top in the lowest of seven bits."""
 

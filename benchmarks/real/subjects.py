@@ -11,8 +11,6 @@ import numpy as np
 from benchmarks.real import inputs
 from irbench.spi import Array
 
-__all__ = ["SUBJECTS", "Subject"]
-
 Sample = Callable[[int], tuple[Array, ...]]
 Decide = Callable[[Sequence[Array]], Array]
 

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from benchmarks.real.tour import INT8, UNOPTIMIZED, Tour
 from irbench.render import Column, Row, TextTable
 from irbench.render.figures import NOT_MEASURED, error_size, significant, speedup_cell
-from irbench.result import CellResult
+from irbench.row import CellResult
 from irbench.stats.intervals import Interval
-
-__all__ = ["as_table"]
 
 _JUDGE = "ort, unoptimised"
 """What answers for a converted graph, so that no runtime's own choices are part of the figure."""

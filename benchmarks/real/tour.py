@@ -18,8 +18,6 @@ from irbench.result import GroupResult
 from irbench.spi import Array
 from irbench.store import decode_document
 
-__all__ = ["INT8", "LEVELS", "UNOPTIMIZED", "Problem", "Scope", "Tour", "Verified", "visit"]
-
 UNOPTIMIZED, INT8 = "none", "int8"
 LEVELS = ("basic", "extended", "all")
 

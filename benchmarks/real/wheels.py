@@ -12,8 +12,6 @@ from pathlib import Path
 
 from irbench import bundles
 
-__all__ = ["WheelsUnavailable", "fetch"]
-
 _PINNED = Path(__file__).with_name("wheels.txt")
 _DEADLINE_S = 600.0
 

@@ -29,8 +29,6 @@ import onnx_ir as ir
 from irbench.optimizer.passes import Rewrite
 from irbench.spi import Pass
 
-__all__ = ["LAYERS", "longer", "same", "twice", "write_model"]
-
 LAYERS = 40
 """Of the shortest graph."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from irbench.result import CellResult, GroupResult
+from irbench.result import GroupResult
+from irbench.row import CellResult
 from irbench.spec import AGAIN, Io
-
-__all__ = ["CellKey", "key_names", "key_of", "without_model"]
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,9 @@ from typing import Literal
 
 from irbench.across_runs.figures import ComparedFigure, Unit
 from irbench.across_runs.measured_cells import MeasuredCell
-from irbench.result import Verdict
+from irbench.row_figures import Verdict
 from irbench.stats.compare import within_band
 from irbench.stats.two_samples import Shift, shift_between
-
-__all__ = ["FEWEST_RUNS", "Change", "Counted", "change_between", "change_of_values", "verdict_of"]
 
 FEWEST_RUNS = 4
 """With so many runs on both sides, runs are what is counted: their scatter holds what changes between runs, too."""

@@ -13,9 +13,7 @@ from irbench.across_runs.figures import FIGURES
 from irbench.across_runs.measured_cells import MeasuredCell
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.sides import Side, cells_of
-from irbench.result import Verdict
-
-__all__ = ["ComparedRow", "ComparedSide", "RunComparison", "UnmatchedRow", "compare_sides"]
+from irbench.row_figures import Verdict
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,6 @@ from irbench.across_runs.figures import FIGURES, Unit
 from irbench.stats.two_samples import Shift
 from irbench.suggestions import did_you_mean
 
-__all__ = [
-    "CheckedCondition",
-    "Condition",
-    "ConditionOutcome",
-    "Unjudged",
-    "UnjudgedReason",
-    "checked_condition",
-    "outcome_of",
-    "read_condition",
-    "slower_than",
-]
-
 ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
 """``undecided``: the change is beyond the limit, and its interval includes no change."""
 

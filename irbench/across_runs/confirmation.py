@@ -16,18 +16,6 @@ from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.two_samples import Shift
 
-__all__ = [
-    "Confirmation",
-    "ConfirmationOutcome",
-    "Method",
-    "Obstacle",
-    "ObstacleCode",
-    "confirmed_row",
-    "has_regressed",
-    "judge",
-    "unjudged_of",
-]
-
 ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-possible"]
 Method = Literal["both", "new"]
 """``both``: models of both sides were measured again in one run; ``new``: the newer side alone, which is compared with

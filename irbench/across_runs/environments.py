@@ -16,17 +16,6 @@ import msgspec
 from irbench.result import RunDocument
 from irbench.spec import GraphFiles
 
-__all__ = [
-    "Difference",
-    "DifferenceKind",
-    "differences_between",
-    "facts_digest",
-    "fingerprint",
-    "graph_difference",
-    "machine_facts",
-    "software_facts",
-]
-
 DifferenceKind = Literal["machine", "software", "model", "settings", "inputs"]
 """``machine``: times are of different things. ``software``, ``model``, ``settings``: usually what is compared.
 ``inputs``: what was computed with, of which the time may depend."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from irbench.record import CellLaunch, LaunchRecord
-from irbench.result import CellResult
+from irbench.row import CellResult
 from irbench.spec import Timing
 from irbench.stats.energy import energy_by_launch
 from irbench.stats.figures import (
@@ -24,8 +24,6 @@ from irbench.stats.figures import (
     tail_percentiles_ms,
 )
 from irbench.stats.observed import Observed
-
-__all__ = ["FIGURES", "CellSamples", "ComparedFigure", "Unit"]
 
 Unit = Literal["ms", "fps", "bytes", "J", ""]
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from irbench.result import RunDocument
 from irbench.spec import GraphFiles
 
-__all__ = ["MeasuredGraph", "is_another_graph", "measured_graphs"]
-
 
 @dataclass(frozen=True)
 class MeasuredGraph:

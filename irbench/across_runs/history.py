@@ -27,8 +27,6 @@ from irbench.errors import IrbenchError
 from irbench.stats.change_points import change_points
 from irbench.stats.two_samples import Shift
 
-__all__ = ["HISTORY_FIGURES", "FigureHistory", "LevelChange", "ModelHistory", "Point", "RowHistory", "history_of"]
-
 HISTORY_FIGURES = ("p50", "fps", "size", "compile", "peak_memory")
 """What a history shows of each row."""
 

@@ -11,10 +11,9 @@ import msgspec
 from irbench.across_runs.cell_keys import CellKey, key_of
 from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
 from irbench.across_runs.reading import CheckedRun
-from irbench.result import CellResult, GroupResult, RunDocument
+from irbench.result import GroupResult, RunDocument
+from irbench.row import CellResult
 from irbench.stats.rederive import observed_launches, planned_timing
-
-__all__ = ["MeasuredCell", "ambiguous_cells", "ambiguous_models", "measured_cells"]
 
 
 @dataclass(frozen=True)

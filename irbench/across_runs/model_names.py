@@ -10,8 +10,6 @@ from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import CheckedRun
 from irbench.across_runs.summaries import RunSummary
 
-__all__ = ["name_problems", "shared_names"]
-
 
 def shared_names(run: CheckedRun) -> Iterator[Problem]:
     """Yield the names that several models of a run have, in one problem."""

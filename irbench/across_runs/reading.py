@@ -11,13 +11,12 @@ from irbench import __version__
 from irbench.across_runs.problems import Problem
 from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
-from irbench.result import CellResult, RunDocument
+from irbench.result import RunDocument
+from irbench.row import CellResult
 from irbench.stats.rederive import rederive
 from irbench.store.folders import RUN_FILE
 from irbench.store.launches import decode_launch
 from irbench.store.reading import load_document, read_launch
-
-__all__ = ["CheckedRun", "read_document", "read_run"]
 
 _SAME = 1e-9
 """Figures are derived by the same functions from the same integers; only the order of sums may differ."""

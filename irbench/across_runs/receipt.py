@@ -25,23 +25,10 @@ from irbench.across_runs.graphs import MeasuredGraph, measured_graphs
 from irbench.across_runs.reading import CheckedRun
 from irbench.errors import IrbenchError
 from irbench.notices import Mark, Warn, named_rows
-from irbench.result import CellResult, Condition, GroupResult, NoWinner
+from irbench.result import Condition, GroupResult, NoWinner
+from irbench.row import CellResult
 from irbench.stats.rederive import rederive
 from irbench.system.document_damage import damage_text
-
-__all__ = [
-    "Claim",
-    "ClaimKind",
-    "NotClaimed",
-    "Receipt",
-    "Reservations",
-    "Unclaimed",
-    "condition_of",
-    "decode_receipt",
-    "encode_receipt",
-    "receipt_of",
-    "reservations_of",
-]
 
 _FORMAT = 2
 

@@ -19,8 +19,6 @@ from irbench.across_runs.receipt import (
 )
 from irbench.result import Condition, GroupResult, RunDocument
 
-__all__ = ["CheckedClaim", "ClaimReason", "ReplayOutcome", "ReplayResult", "checked_claims", "outcome_of_claims"]
-
 ReplayOutcome = Literal["confirmed", "refuted", "undecided", "not-comparable"]
 ClaimReason = Literal[
     "same", "other-verdict", "other-size", "other-condition", "other-load", "not-decided", "not-measured"

@@ -19,8 +19,6 @@ from irbench.store.listing import find_run
 from irbench.system.document_damage import named_by_archive
 from irbench.system.file_states import is_file, is_folder
 
-__all__ = ["MACHINE", "Side", "cells_of", "machine_called", "read_side"]
-
 MACHINE = "machine:"
 """What a name begins with that stands for every stored run of a machine."""
 

@@ -18,13 +18,12 @@ from irbench.across_runs.figures import FIGURES
 from irbench.across_runs.measured_cells import ambiguous_cells
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import read_document
-from irbench.result import SEARCH_RUN, CellResult, GroupResult, RunDocument
+from irbench.result import SEARCH_RUN, GroupResult, RunDocument
+from irbench.row import CellResult
 from irbench.spec import GraphFiles
 from irbench.store.folders import RUN_FILE, Stamp
 from irbench.store.index import Index
 from irbench.store.reading import load_document
-
-__all__ = ["VERSION", "RowSummary", "RunSummary", "SummarisedRun", "forget_summaries", "read_summaries", "summary_of"]
 
 _FILE = "history.sqlite"
 _FORMAT = 1

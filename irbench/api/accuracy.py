@@ -13,8 +13,6 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import Accuracy, Cell
 
-__all__ = ["with_accuracy"]
-
 
 def with_accuracy(
     request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, say: Say

@@ -16,8 +16,6 @@ from irbench.spi import Availability, Description
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["BackendListing", "BackendRow", "as_json", "as_table", "backend_rows"]
-
 
 @dataclass(frozen=True)
 class BackendRow:

@@ -9,12 +9,10 @@ from irbench.bisection.report import Comparison, Step
 from irbench.conformance.model import answers_of, verified_cells
 from irbench.conformance.verification import Trial
 from irbench.record import Failure
-from irbench.result import CellResult
+from irbench.row import CellResult
 from irbench.spec import Cell, PythonEnvironment
 from irbench.spi import Outputs
-from irbench.worker.process import CallFailed, WorkerDied
-
-__all__ = ["AnswerJudge"]
+from irbench.worker.failures import CallFailed, WorkerDied
 
 
 class AnswerJudge:

@@ -13,11 +13,9 @@ from irbench.bisection.report import Comparison, Side, Step
 from irbench.errors import IrbenchError
 from irbench.options.run import RunOptions
 from irbench.record import Failure
-from irbench.result import CellResult
+from irbench.row import CellResult
 from irbench.spec import PythonEnvironment
 from irbench.store.folders import default_root, results_option
-
-__all__ = ["SpeedJudge"]
 
 T = TypeVar("T")
 

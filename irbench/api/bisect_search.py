@@ -12,8 +12,6 @@ from irbench.environments import Unsolvable
 from irbench.record import Failure
 from irbench.render.bisection import step_text
 
-__all__ = ["Judge", "search"]
-
 
 class Judge(Protocol):
     """Compares versions."""

@@ -13,8 +13,6 @@ from irbench.runner.sizes import fixed_batch
 from irbench.spec import Bundle
 from irbench.spec.requested_sizes import has_name
 
-__all__ = ["sized_inputs"]
-
 _DYNAMIC_BATCH = 2
 """As without data: a batch of 1 would hide broadcasting along a dynamic batch."""
 

@@ -7,8 +7,6 @@ from typing import Any, get_args
 from irbench.errors import IrbenchError
 from irbench.suggestions import did_you_mean
 
-__all__ = ["require_form", "require_rows"]
-
 
 def require_rows(given: str, kinds: Any) -> None:
     """Refuse rows by something else than the words of the ``Literal`` ``kinds``.

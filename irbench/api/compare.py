@@ -29,8 +29,6 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["WITHIN", "CompareOptions", "ComparedRuns", "compare", "compare_with", "conditions", "unpack_apart"]
-
 WITHIN = Timing().within
 _DEADLINE_S = 600.0
 

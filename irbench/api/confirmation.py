@@ -28,8 +28,6 @@ from irbench.result import RunDocument
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for
 
-__all__ = ["confirm", "other_software"]
-
 
 @dataclass(frozen=True)
 class _Repetition:

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from irbench.render.cost import GraphCosts
 
-__all__ = ["CostFormat", "GraphCost", "cost", "cost_with"]
-
 CostFormat = Literal["table", "json", "csv", "md"]
 
 

@@ -11,8 +11,6 @@ from irbench.options.run import RunOptions
 from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
-__all__ = ["counting_of", "with_cycles"]
-
 _QUICK_LAUNCHES, _THOROUGH_LAUNCHES = 3, 10
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = ["Displayable", "as_text"]
-
 _HTML = '<pre style="white-space:pre;overflow-x:auto;font-family:monospace">{code}</pre>'
 _WIDEST = 1000
 """More than any table needs: a notebook scrolls."""

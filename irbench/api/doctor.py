@@ -49,8 +49,6 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Diagnosis", "diagnose", "doctor"]
-
 _EXITS: Mapping[Outcome, ExitCode] = {
     "passed": ExitCode.OK,
     "failed": ExitCode.DIFFERENT,

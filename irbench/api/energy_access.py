@@ -9,8 +9,6 @@ from irbench.errors import IrbenchError
 from irbench.measure.energy import AbsenceReason, EnergyAccess, find_energy_counters
 from irbench.notices import Note
 
-__all__ = ["energy_notes"]
-
 _COUNTERS = "/sys/class/powercap/intel-rapl:*/energy_uj"
 _GPU_HINTS: Mapping[AbsenceReason, str] = {
     "no-package": " Counters of the GPU need a Python package: pip install nvidia-ml-py",

@@ -11,8 +11,6 @@ from irbench.environments import Candidate, as_environment, candidate, labelled,
 from irbench.measure.lock import measuring
 from irbench.spec import PythonEnvironment
 
-__all__ = ["Environments"]
-
 _KEYS = "abcdefghijklmnopqrstuvwxyz"
 
 

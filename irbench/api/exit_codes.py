@@ -5,8 +5,6 @@ from __future__ import annotations
 from irbench.errors import ExitCode
 from irbench.result import RunDocument
 
-__all__ = ["exit_code", "is_undecided"]
-
 
 def exit_code(document: RunDocument, *, strict: bool) -> ExitCode:
     """Return the exit code of a run: an interrupt first, then wrong outputs, failures and, if strict, indecision."""

@@ -25,9 +25,6 @@ from irbench.render.quantities import size_text
 from irbench.runner.export_check import check_on_inputs
 from irbench.spec import Bundle, shape_text
 
-__all__ = ["ExportedModel", "export", "export_with", "require_exportable"]
-
-
 _GENERATED_ONLY = AskedInputs()
 
 

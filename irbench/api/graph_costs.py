@@ -17,8 +17,6 @@ from irbench.worker.model_files import read_cost, read_formulas, read_value_shap
 if TYPE_CHECKING:
     from irbench.api.graphs import StoredGraph
 
-__all__ = ["cost_at", "cost_of", "formulas_at", "values_of"]
-
 
 def cost_of(graph: StoredGraph, signature: Signature | None) -> ModelCost | None:
     """Return the cost at the sizes of the signature, else of one sample at the bundle's default sizes.

@@ -13,8 +13,6 @@ from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.worker.model_files import read_signature
 
-__all__ = ["asked_sizes", "with_shapes"]
-
 
 def asked_sizes(graph: StoredGraph, batch: int | None, shapes: Shapes | None) -> dict[str, int]:
     """Return the sizes that a batch and shapes give to dynamic dimensions; a batch of 1 and the model's defaults else.

@@ -21,8 +21,6 @@ from irbench.system.file_states import is_file
 if TYPE_CHECKING:
     from irbench.optimizer import Lineage
 
-__all__ = ["StoredGraph", "find_graph"]
-
 _FREE = "free"
 """What stands for bound sizes where none was bound."""
 

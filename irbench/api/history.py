@@ -33,8 +33,6 @@ from irbench.suggestions import did_you_mean
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["HistoryOptions", "RunHistory", "history", "history_with"]
-
 
 @dataclass(frozen=True)
 class HistoryOptions:

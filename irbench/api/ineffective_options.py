@@ -13,8 +13,6 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import TensorSpec, Workload
 
-__all__ = ["ineffective_layouts", "ineffective_levels", "refuse_ineffective_levels"]
-
 
 def refuse_ineffective_levels(backends: Sequence[BackendAddress], variants: Sequence[str]) -> None:
     """Refuse levels of optimisation where no backend reads the graphs that they change.

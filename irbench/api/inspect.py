@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from irbench.cost_model import ModelCost
 
-__all__ = ["GraphDifference", "GraphInspection", "diff", "inspect", "inspect_at", "to_json"]
-
 
 class GraphInspection(Displayable):
     """What an ONNX graph holds; weights are not read, but those in other files must be there.

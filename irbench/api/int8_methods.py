@@ -9,8 +9,6 @@ from irbench.address import BackendAddress
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED, variant
 
-__all__ = ["with_suitable_int8"]
-
 _STATIC = "static"
 
 

@@ -8,8 +8,6 @@ from irbench.roofline import MachinePeaks
 from irbench.store.peaks import kept_peaks
 from irbench.system import host
 
-__all__ = ["known_peaks"]
-
 
 def known_peaks() -> MachinePeaks | None:
     """Return what was measured on this machine last; ``None`` where nothing was."""

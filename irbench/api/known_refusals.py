@@ -14,8 +14,6 @@ from irbench.runner.plan import PlannedGroup
 from irbench.spec import Cell
 from irbench.spi import LoadChecker, Refusal
 
-__all__ = ["without_refused_rows"]
-
 _LEFT_TO_THE_GRAPH = ("native", "int8")
 """What no probe says: the former is always possible, and the latter depends on how a graph is quantised."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from irbench.api.progress import ProgressOption
     from irbench.spi import ModelSource
 
-__all__ = ["backends", "models"]
-
 
 def models(family: str = "") -> tuple[ModelSource, ...]:
     """Return the models that can be exported by name, sorted by name; imports no framework.

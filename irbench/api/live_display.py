@@ -17,8 +17,6 @@ from irbench.render.progress import activity_text, outlook_text
 from irbench.render.sanitized import Sanitized
 from irbench.runner.progress import Progress
 
-__all__ = ["LiveDisplay", "ProgressConsole"]
-
 _BAR_WIDTH = 24
 _LONGEST_SILENCE_S = 30.0
 

@@ -39,16 +39,6 @@ from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK
 
-__all__ = [
-    "RowFilter",
-    "StoredRun",
-    "describe_plan",
-    "measure",
-    "measure_planned",
-    "measure_requested",
-    "refuse_within_a_worker",
-]
-
 RowFilter: TypeAlias = Callable[[RunRequest, tuple[PlannedGroup, ...]], tuple[PlannedGroup, ...]]
 
 

@@ -11,8 +11,6 @@ from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.spi import Availability
 
-__all__ = ["native_notes"]
-
 
 def native_notes(
     backends: Sequence[BackendAddress], precisions: Sequence[str], say: Callable[[str], None]

@@ -35,8 +35,6 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["OptimizeOptions", "OptimizedModel", "optimize", "optimize_with", "recipe_of"]
-
 _LEVEL = "basic"
 
 Precision = Literal["fp32", "fp16", "bf16", "int8"]

@@ -9,8 +9,6 @@ from irbench.optimizer import copy_model
 from irbench.spec import Bundle
 from irbench.system.file_states import exists
 
-__all__ = ["copy_to", "spare_original"]
-
 
 def spare_original(bundle: Bundle, output: Path) -> None:
     """Refuse to write over the graph that is to be optimised.

@@ -44,8 +44,6 @@ from irbench.store.peaks import keep_peaks
 from irbench.store.reading import read_launches
 from irbench.system import host
 
-__all__ = ["PEAK_OPTIONS", "PeakOptions", "PeakPlan", "keep_whole_peaks", "measure_peaks", "peak_plan"]
-
 _COMMAND = "irbench doctor --peak"
 _READS = "onnx"
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16", "int8")

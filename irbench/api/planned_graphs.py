@@ -8,8 +8,6 @@ from irbench.across_runs.graphs import MeasuredGraph, is_another_graph
 from irbench.errors import IrbenchError
 from irbench.runner.plan import PlannedGroup
 
-__all__ = ["ModelChanged", "requires_graphs"]
-
 
 class ModelChanged(IrbenchError):
     """A model is not what it was when it was measured.

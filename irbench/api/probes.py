@@ -15,8 +15,6 @@ from irbench.spi import Availability, Description
 from irbench.system.files import write_atomically
 from irbench.system.regular_files import read_regular
 
-__all__ = ["probe", "remembered"]
-
 _DEADLINE_S = 180.0
 _MOST_BYTES = 1 << 20
 

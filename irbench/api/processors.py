@@ -7,8 +7,6 @@ from typing import Literal
 from irbench.errors import IrbenchError
 from irbench.system import host
 
-__all__ = ["allowed_cpus", "asked_threads", "refuse_too_many_instances", "total_threads"]
-
 
 def asked_threads(
     asked: tuple[int | Literal["native"], ...] | None, cpus: tuple[int, ...] | None

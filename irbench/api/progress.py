@@ -15,8 +15,6 @@ from irbench.plain_text import plain_lines
 if TYPE_CHECKING:
     from irbench.runner.progress import Listener, Progress
 
-__all__ = ["GuardedListener", "ProgressOption", "Reporter", "Say", "displayed", "reporting"]
-
 Say: TypeAlias = Callable[[str], None]
 ProgressOption: TypeAlias = "Literal['auto'] | Listener | None"
 """``auto`` displays on a terminal and in a notebook; a function hears each :class:`Progress`; ``None`` is silence.

@@ -40,8 +40,6 @@ from irbench.system.files import write_atomically
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Replay", "ReplayOptions", "receipt", "replay", "replay_with", "write_receipt"]
-
 _EXITS: dict[ReplayOutcome, ExitCode] = {
     "confirmed": ExitCode.OK,
     "refuted": ExitCode.DIFFERENT,

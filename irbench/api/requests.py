@@ -42,16 +42,6 @@ from irbench.spec import Goal, Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.suggestions import did_you_mean
 
-__all__ = [
-    "LONGEST_NAME",
-    "QUICK",
-    "THOROUGH",
-    "budget_s",
-    "planned",
-    "refuse_contradictions",
-    "requested",
-]
-
 QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
 THOROUGH = Timing(
     min_launches=10, max_launches=20, blocks=12, max_blocks=18, most_blocks=24, target=0.005, budget=900.0

@@ -36,17 +36,6 @@ from irbench.system.file_states import is_file
 from irbench.worker.model_files import require_sound_weights
 from irbench.worker.requested_confinement import VARIABLE
 
-__all__ = [
-    "FIRST_MODEL",
-    "able_backends",
-    "is_first_run",
-    "named_apart",
-    "require_model",
-    "require_models",
-    "resolve_backends",
-    "resolve_bundles",
-]
-
 FIRST_MODEL = "resnet50"
 """What is exported and run when nothing is named and nothing was exported yet."""
 _warned: set[str] = set()

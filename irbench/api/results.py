@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from irbench.render.formats.registry import FormatName
     from irbench.render.samples import Sample
 
-__all__ = ["Interrupted", "Run", "RunTable", "TableWinner", "TextFormat"]
-
 _WHOLE = "print(run.to_text(warnings=True))"
 """What shows the warnings of a run whole."""
 

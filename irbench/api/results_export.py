@@ -16,17 +16,6 @@ from irbench.store.files import explained
 from irbench.store.listing import find_run
 from irbench.system.files import replacing
 
-__all__ = [
-    "ExportReport",
-    "chosen_columns",
-    "chosen_format",
-    "export_named",
-    "export_run",
-    "require_possible",
-    "rows_left_out",
-    "write_file",
-]
-
 
 @dataclass(frozen=True)
 class ExportReport:

@@ -41,8 +41,6 @@ from irbench.sweeps.state import sweep_of_run
 from irbench.system import host
 from irbench.worker.requested_confinement import require_confinement
 
-__all__ = ["ResumeOptions", "resume", "resume_with"]
-
 
 @dataclass(frozen=True)
 class ResumeOptions:

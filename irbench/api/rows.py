@@ -12,8 +12,6 @@ from irbench.render.formats.row_table import RowTable, row_values
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RunRow", "row_of", "rows_to_pandas"]
-
 
 @dataclass(frozen=True)
 class RunRow:

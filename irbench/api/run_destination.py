@@ -18,8 +18,6 @@ from irbench.runner.run_changes import PlannedRun, changes_since
 from irbench.store import RunWriter, Store, default_root
 from irbench.system.file_states import digest
 
-__all__ = ["Destination", "RunDestination", "planned_run"]
-
 
 class Destination(Protocol):
     """Knows the folder in which a run is stored."""

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from irbench.api.results import Run
     from irbench.store.entries import RunEntry
 
-__all__ = ["RunName", "run_name"]
-
 RunName: TypeAlias = "str | PathLike[str] | Run | RunEntry"
 """A run: its name, its id or the beginning of its id, its folder, ``latest``, or what ``run``, ``load`` or ``results``
 returned."""

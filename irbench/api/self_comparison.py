@@ -17,8 +17,6 @@ from irbench.render.context import Context
 from irbench.render.note_texts import note_text
 from irbench.runner.request import RunRequest
 
-__all__ = ["SelfComparisonOptions", "self_comparison_request"]
-
 _OWN_SHAPE = (1, 512, 512)
 """Of our own model's input: enough for some milliseconds of work, so that overheads do not decide."""
 

@@ -15,9 +15,6 @@ from irbench.exporter.source import Source
 from irbench.options.run import RunOptions
 from irbench.worker.requested_confinement import is_confinement_asked_for
 
-__all__ = ["environments_obstacle", "own_code_obstacle", "refuse_stored_folders"]
-
-
 _RELEASE = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==[A-Za-z0-9][A-Za-z0-9.+!_-]*")
 """What irbench stores of a release that the index has; anything else may be a path, or is asked of the index anew."""
 

@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from irbench.store.import_staging import Staged
     from irbench.store.moving import Arrivals
 
-__all__ = [
-    "bring_in",
-    "chosen_entries",
-    "export_runs",
-    "find_runs",
-    "import_exit_code",
-    "import_runs",
-    "load",
-    "remove_folders",
-    "remove_runs",
-    "results",
-]
-
 _DEADLINE_S = 600.0
 
 Folder: TypeAlias = "str | PathLike[str] | None"

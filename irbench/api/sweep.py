@@ -37,8 +37,6 @@ from irbench.worker.requested_confinement import is_confinement_asked_for, requi
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Sweep", "SweepCall", "run_sweep", "sweep"]
-
 Selectors = str | Iterable[str]
 
 

@@ -23,8 +23,6 @@ from irbench.store.listing import list_runs
 from irbench.store.reading import load_document
 from irbench.sweeps.cells import DEFAULTS, Settings, SweepCell, SweepTable
 
-__all__ = ["expected_seconds", "most_seconds"]
-
 _MOST_RUNS = 200
 """The newest runs that are looked into: reading thousands would take longer than anyone waits for a plan."""
 _ANY: Mapping[str, Any] = {"shapes": (), "kind": "", "io": "copy"}

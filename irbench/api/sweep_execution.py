@@ -24,8 +24,6 @@ from irbench.sweeps.events import CurveEnded, TableBegun, TableFailed
 from irbench.sweeps.state import StateFile
 from irbench.system import host
 
-__all__ = ["curve_points", "is_left_out", "measure_tables", "problems_here"]
-
 _NOT_LOOKED_UP = ("batch", "shape", "data", "seed", "note")
 """Settings of a table that nothing has to be looked up for."""
 

@@ -15,8 +15,6 @@ from irbench.sweeps.cells import AXES, SweepTable
 from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview
 from irbench.sweeps.state import StateFile
 
-__all__ = ["overview_of"]
-
 
 def overview_of(tables: Sequence[SweepTable], state: StateFile, name: str, root: Path) -> SweepOverview:
     """Return the tables of a sweep with how they ended, and its curves.

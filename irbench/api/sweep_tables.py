@@ -16,7 +16,8 @@ from irbench.api.run_destination import RunDestination
 from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.run import RunOptions, option_of_key, run_options
-from irbench.result import CellResult, GroupResult
+from irbench.result import GroupResult
+from irbench.row import CellResult
 from irbench.row_names import distinguish, name_of
 from irbench.runner.cells import is_at_level
 from irbench.runner.plan import PlannedGroup, with_rows
@@ -25,8 +26,6 @@ from irbench.spec import Bundle, Cell
 from irbench.sweeps.cells import DEFAULTS, Settings, SweepTable
 from irbench.sweeps.curve import RowFacts
 from irbench.sweeps.events import TableDone
-
-__all__ = ["SweepSetup", "measure_table", "table_done", "table_options"]
 
 _PATH_ENDINGS = (".onnx", ".keras", ".h5")
 

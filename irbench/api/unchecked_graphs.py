@@ -8,8 +8,6 @@ from irbench.notices import Note
 from irbench.optimizer import Lineage, calibration_note, read_lineage
 from irbench.runner.plan import PlannedGroup
 
-__all__ = ["graph_notes"]
-
 
 def graph_notes(groups: Sequence[PlannedGroup]) -> tuple[Note, ...]:
     """Return a note for each graph of which a part was not compared, then for each that generated data calibrated.

@@ -29,7 +29,7 @@ from irbench.render.context import Context
 from irbench.render.json_text import json_text
 from irbench.render.texts import warning_words
 from irbench.render.verification import Document, model_view, suite_view
-from irbench.result import CellResult
+from irbench.row import CellResult
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.spec import Bundle, PythonEnvironment
 from irbench.system import host
@@ -37,8 +37,6 @@ from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-__all__ = ["Verification", "planned_trials", "verify", "verify_with"]
 
 
 class Verification(Displayable):

@@ -11,8 +11,6 @@ from irbench.options.asked_inputs import AskedInputs, DataSource
 from irbench.options.values import Constants, Feedback, Shapes
 from irbench.spec import Number
 
-__all__ = ["VerifyOptions", "expected_outputs", "refuse_contradictions"]
-
 
 @dataclass(frozen=True)
 class VerifyOptions:

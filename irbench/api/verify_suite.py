@@ -18,8 +18,6 @@ from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.spec import PythonEnvironment
 
-__all__ = ["readers_of_onnx", "run_suite"]
-
 _SAY_EVERY = 100
 
 

@@ -18,8 +18,6 @@ from irbench.roofline import MachinePeaks, Roof, roof
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, Cell, InferenceWork, TensorSpec, Workload
 
-__all__ = ["with_work"]
-
 _COUNTED = "onnx"
 
 

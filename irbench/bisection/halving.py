@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from irbench.bisection.report import Side
 from irbench.row_figures import Speedup
 
-__all__ = ["bounds", "ends_differ", "next_version", "side_by_speed", "untested"]
-
 
 def bounds(versions: Sequence[str], sides: Mapping[str, Side]) -> tuple[str, str]:
     """Return the two versions between which the change lies, as far as is known.

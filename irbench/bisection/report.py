@@ -9,8 +9,6 @@ from irbench.record import Failure, OutputError
 from irbench.row import State
 from irbench.row_figures import Speedup
 
-__all__ = ["BisectReport", "Comparison", "Conclusion", "Criterion", "Side", "Step"]
-
 Criterion: TypeAlias = Literal["speed", "answer"]
 """What is looked at: how fast the model runs, or what it answers."""
 Side: TypeAlias = Literal["old", "new", "undecided", "skipped"]

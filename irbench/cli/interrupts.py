@@ -9,8 +9,6 @@ from contextlib import contextmanager
 
 from irbench.cli.output.standard_streams import send_nowhere
 
-__all__ = ["as_interrupts"]
-
 _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 """Asked to end, and the terminal was closed."""
 

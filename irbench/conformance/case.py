@@ -9,8 +9,6 @@ from typing import Literal, get_args
 
 from irbench.record import OutputError
 
-__all__ = ["OUTCOMES", "Case", "CaseResult", "OperatorChange", "Outcome", "Runtime", "SuiteReport", "Tried"]
-
 Outcome = Literal["passed", "wrong", "unsupported", "crashed", "skipped"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 

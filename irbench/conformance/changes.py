@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from irbench.conformance.case import CaseResult, OperatorChange, Outcome
 
-__all__ = ["operator_changes"]
-
 
 def operator_changes(results: Sequence[CaseResult], first: str, second: str) -> tuple[OperatorChange, ...]:
     """Return what changed from one version to another, by operator; changed outcomes come first.

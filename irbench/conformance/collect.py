@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import onnx
     from onnx.backend.test.case.test_case import TestCase
 
-__all__ = ["collect", "operator_of", "unfit"]
-
 _KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 _EXPANDED = "_expanded"
 _COMPARED = ("tensor_type", "sequence_type")

@@ -19,8 +19,6 @@ from irbench.system.regular_files import open_regular
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["DataSet", "kind_of", "read_for_model", "read_sets"]
-
 _CONVENTION = "A folder of data holds test_data_set_0/input_0.pb, output_0.pb and so on."
 _NUMBER = re.compile(r"\d+")
 

@@ -17,7 +17,7 @@ from irbench.feeds import lay_out
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
-from irbench.result import CellResult, Requested, State
+from irbench.row import CellResult, Requested, State
 from irbench.runner.answers import fallback
 from irbench.runner.confined_cells import confinement_of
 from irbench.runner.inputs import memory_for_data_bytes
@@ -29,10 +29,8 @@ from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Cell, TensorSpec, shape_text
 from irbench.spi import Array, Outputs
 from irbench.system import host
-from irbench.worker.process import CallFailed, WorkerDied
+from irbench.worker.failures import CallFailed, WorkerDied
 from irbench.worker.single_call import call_in_worker
-
-__all__ = ["answers_of", "as_logical", "require_fit", "trials", "verified_cells"]
 
 _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "failed")
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from irbench.conformance.case import OUTCOMES, CaseResult, Outcome
 from irbench.errors import ExitCode
 
-__all__ = ["OperatorScore", "counts", "exit_code", "operator_scores"]
-
 
 @dataclass(frozen=True)
 class OperatorScore:

@@ -11,10 +11,9 @@ from irbench.address import BackendAddress
 from irbench.conformance.case import Case, CaseResult, Tried
 from irbench.errors import IrbenchError
 from irbench.spec import PythonEnvironment
-from irbench.worker.process import CallFailed, Worker, WorkerDied
+from irbench.worker.failures import CallFailed, WorkerDied
+from irbench.worker.process import Worker
 from irbench.worker.single_call import call_in_worker
-
-__all__ = ["collect_cases", "participant", "run_cases"]
 
 _COLLECT_DEADLINE_S = 900.0
 _CASE_DEADLINE_S = 120.0

@@ -27,8 +27,6 @@ from irbench.worker.inputs import require_loop, turns_of_streams
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Answered", "answer", "answer_calls", "specs", "try_case"]
-
 
 @dataclass(frozen=True)
 class Answered:

@@ -11,20 +11,10 @@ from irbench.errors import ExitCode
 from irbench.notices import Reference, Warn
 from irbench.options.asked_inputs import AskedInputs
 from irbench.record import Failure
-from irbench.result import CellResult, GivenInputs
+from irbench.row import CellResult, GivenInputs
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Precision, PythonEnvironment
 from irbench.spi import Array, Outputs
 from irbench.stats import given_inputs
-
-__all__ = [
-    "DataSets",
-    "ModelReport",
-    "NoReference",
-    "PlannedTrials",
-    "Trial",
-    "VerificationRequest",
-    "exit_code",
-]
 
 
 class NoReference(Exception):

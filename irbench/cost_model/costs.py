@@ -9,8 +9,6 @@ from typing import Literal, TypeVar
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.spec import TensorSpec
 
-__all__ = ["CostSum", "ModelCost", "NodeCost", "UncountedNode", "UncountedReason"]
-
 _Key = TypeVar("_Key")
 
 UncountedReason = Literal["no-rule", "unknown-shape", "unknown-trip-count"]

@@ -27,8 +27,6 @@ from irbench.spec import TensorSpec
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["cost_of_file", "model_cost", "refusals", "refusals_of_onnx"]
-
 _MULTIPLYING = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
 
 

@@ -14,8 +14,6 @@ from irbench.cost_model.polynomials import Polynomial, polynomial
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["QUANTITIES", "CostFormula", "FormulaSums", "costs_of_nodes", "pattern_of"]
-
 QUANTITIES = ("macs", "flops", "read_bytes", "written_bytes", "activation_bytes")
 
 

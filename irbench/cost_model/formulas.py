@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import onnx
     from numpy.typing import NDArray
 
-__all__ = ["ModelFormulas", "NoFormulas", "formulas_of_file", "model_formulas"]
-
 _SMALLEST = 2
 """A size of 1 is stretched to others, and would hide how a count grows."""
 _STEPS = (1, 32, 128)

@@ -10,8 +10,6 @@ from typing import TypeAlias
 from irbench.cost_model.tensors import KnownTensor, NodeView
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS
 
-__all__ = ["MovedBytes", "moved_bytes"]
-
 _VIEWS = frozenset(
     {
         *(

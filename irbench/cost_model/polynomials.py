@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Polynomial", "coefficients_of", "degree_of", "polynomial"]
-
 
 @dataclass(frozen=True)
 class Polynomial:

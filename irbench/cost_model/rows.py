@@ -11,8 +11,6 @@ from irbench.cost_model.formula_sums import CostFormula
 from irbench.cost_model.formulas import ModelFormulas
 from irbench.cost_model.polynomials import Polynomial
 
-__all__ = ["CostRow", "CostScope", "Quantity", "cost_rows"]
-
 CostScope = Literal["total", "class", "op", "node"]
 Quantity: TypeAlias = int | Polynomial | None
 """A number, or a formula where dimensions are dynamic; ``None`` where it is unknown."""

@@ -14,8 +14,6 @@ from irbench.onnx.reading.small_values import SmallValues
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["KnownTensor", "NodeView", "Scope", "UnknownShape", "scope_of"]
-
 _MAX_INTEGERS = 64
 """Axes, sizes and trip counts are shorter; longer constants are weights."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from irbench.cost_model.tensors import NodeView, UnknownShape
 
-__all__ = ["trip_count"]
-
 _MAX_TRIPS = 2**31
 """A loop that is left by its condition alone has the largest integer for a trip count."""
 

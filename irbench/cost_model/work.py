@@ -7,8 +7,6 @@ from typing import NamedTuple, TypeAlias
 
 from irbench.cost_model.tensors import NodeView
 
-__all__ = ["LINEAR_SAMPLE", "Rule", "Rules", "Work"]
-
 LINEAR_SAMPLE = 7
 """Four products and three sums interpolate between four neighbours."""
 

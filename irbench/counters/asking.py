@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from irbench.suggestions import did_you_mean
 
-__all__ = ["GROUPS", "SOFTWARE_EVENTS", "CounterPlan", "events_asked", "parse_counters", "toplev_level"]
-
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "software": ("task-clock", "context-switches", "cpu-migrations", "minor-faults", "major-faults"),
     "ipc": ("cycles", "instructions"),

@@ -7,8 +7,6 @@ from typing import Literal, TypeAlias
 
 from irbench.counters.perf_output import EventCount
 
-__all__ = ["PHASES", "RATIOS", "CountedPhase", "figures_of", "unit_of"]
-
 CountedPhase: TypeAlias = Literal["import", "compile", "warm_up", "inference"]
 PHASES: tuple[CountedPhase, ...] = ("import", "compile", "warm_up", "inference")
 """In the order of time; ``compile`` includes loading and the first inference."""

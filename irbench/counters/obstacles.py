@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Obstacle", "ObstacleCode", "obstacle_from_messages"]
-
 ObstacleCode: TypeAlias = Literal[
     "no-perf",
     "old-perf",

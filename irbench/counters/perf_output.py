@@ -14,17 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = [
-    "EventCount",
-    "PerfReading",
-    "has_kind",
-    "is_user_only",
-    "matching_names",
-    "of_kind",
-    "read_intervals",
-    "read_perf",
-]
-
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _TRAILING_COMMA = re.compile(r",\s*\}")
 _NOT_A_NUMBER = re.compile(r":\s*-?(?:nan|inf)\b", re.IGNORECASE)

@@ -10,8 +10,6 @@ from irbench.counters.obstacles import Obstacle
 from irbench.counters.perf_output import EventCount, PerfReading
 from irbench.counters.topdown import TopdownMethod, events_of_method, is_grouped
 
-__all__ = ["Counting"]
-
 
 @dataclass(frozen=True)
 class Counting:

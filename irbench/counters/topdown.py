@@ -19,20 +19,6 @@ from typing import Literal, TypeAlias
 
 from irbench.counters.perf_output import PerfReading, matching_names, of_kind
 
-__all__ = [
-    "LEVEL_1",
-    "SHARES",
-    "Processor",
-    "TopdownMethod",
-    "events_of_method",
-    "fitting_method",
-    "is_grouped",
-    "kind_and_share",
-    "metric_group_in",
-    "shares_named",
-    "shares_of",
-]
-
 LEVEL_1 = ("retiring", "frontend_bound", "bad_speculation", "backend_bound")
 """The shares of slots that every processor tells."""
 SHARES = (*LEVEL_1, "smt_contention")

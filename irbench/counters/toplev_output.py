@@ -10,8 +10,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["read_toplev"]
-
 _NEEDED = ("Area", "Value", "Unit")
 
 

@@ -17,8 +17,6 @@ from irbench.errors import IrbenchError, first_line
 from irbench.spi import Array
 from irbench.system.regular_files import open_regular
 
-__all__ = ["read_npy", "read_npz"]
-
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _REMEDY = "Write it again with numpy.save or numpy.savez; arrays of Python objects are not read."
 _DAMAGED = (

@@ -11,8 +11,6 @@ from irbench.data.images import SUFFIXES
 from irbench.errors import IrbenchError
 from irbench.system.file_states import exists, is_file, is_folder
 
-__all__ = ["SampleFiles", "find_samples"]
-
 Kind: TypeAlias = Literal["data-set", "archive", "array", "image"]
 
 _KINDS: dict[Kind, tuple[str, ...]] = {"archive": (".npz",), "array": (".npy",), "image": SUFFIXES}

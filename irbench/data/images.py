@@ -14,8 +14,6 @@ from irbench.spec import InputSpec, shape_text
 from irbench.spi import Array, install_command
 from irbench.system.regular_files import open_regular
 
-__all__ = ["SUFFIXES", "is_image_input", "read_image"]
-
 SUFFIXES = (".png", ".jpg", ".jpeg")
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 """How Pillow calls an image with so many channels."""

@@ -13,8 +13,6 @@ from irbench.spec import BATCH, Bundle, InputSpec, Shape, TensorSpec, shape_text
 from irbench.spi import Array
 from irbench.suggestions import did_you_mean
 
-__all__ = ["ModelInput", "batch_axis", "by_alias", "convert", "fit", "model_inputs", "unknown_input"]
-
 
 @dataclass(frozen=True)
 class ModelInput:

@@ -18,8 +18,6 @@ from irbench.onnx.reading.tensor_file import tensor_of_file
 from irbench.spi import Array
 from irbench.system.file_states import is_file
 
-__all__ = ["MOST_SAMPLES", "DataTarget", "match_arrays", "read_files"]
-
 MOST_SAMPLES = 1000
 """Files that are read; every one is verified on every backend before anything is timed."""
 _Load: TypeAlias = Callable[[int], Mapping[str, Array]]

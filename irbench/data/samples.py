@@ -13,8 +13,6 @@ from irbench.data.model_inputs import ModelInput
 from irbench.errors import IrbenchError
 from irbench.spi import Array
 
-__all__ = ["Sample", "bound_dimensions", "digests", "feeds_of_batch", "rows", "rows_to_join"]
-
 
 @dataclass(frozen=True)
 class Sample:

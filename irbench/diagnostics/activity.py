@@ -16,8 +16,6 @@ from irbench.measure.core_to_core import CoreLink
 from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
 from irbench.system.host import read_text
 
-__all__ = ["watch"]
-
 _LOOK_S = 1.5
 _BETWEEN_LOOKS_S = 0.05
 _NAMED = 4

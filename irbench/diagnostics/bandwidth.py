@@ -16,8 +16,6 @@ from irbench.roofline import Bandwidth, BandwidthSamples
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 from irbench.worker import Worker
 
-__all__ = ["BandwidthPlan", "bandwidth_from", "bandwidth_plan", "measure_bandwidth"]
-
 _PROBE = "irbench.measure.bandwidth:MemoryProbe"
 _CONFIDENCE = 0.95
 _WINDOW_NS = 60_000_000

@@ -6,8 +6,6 @@ from irbench.counters import GROUPS, CounterPlan
 from irbench.diagnostics.facts import CounterFacts
 from irbench.measure.counter_support import counting_for
 
-__all__ = ["describe_counters"]
-
 
 def describe_counters() -> CounterFacts:
     """Return which groups of counters are available, and why others are not; perf counts a short program for that."""

@@ -11,8 +11,6 @@ from irbench.counters import Obstacle
 from irbench.stats.modes import near_and_far
 from irbench.system.confinement import ConfinementSupport
 
-__all__ = ["FEWEST_LOOKS", "Activity", "Cache", "CoreToCore", "CounterFacts", "Facts", "Machine", "Program"]
-
 FEWEST_LOOKS = 6
 """Core-to-core latencies below which nobody can tell one regime from two: each needs three."""
 

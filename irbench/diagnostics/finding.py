@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Finding", "FindingCode"]
-
 FindingCode: TypeAlias = Literal[
     "affinity",
     "busy-machine",

@@ -19,8 +19,6 @@ from irbench.system import host
 from irbench.system.confinement import confinement_support
 from irbench.system.host import read_text
 
-__all__ = ["describe_machine"]
-
 _CPU = Path("/sys/devices/system/cpu")
 _CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")

@@ -13,8 +13,6 @@ from irbench.roofline import ComputePeak
 from irbench.row import CellResult
 from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 
-__all__ = ["disturbed_share", "fastest_rows", "matrix_chains", "matrix_peaks", "runtime_versions"]
-
 _CONFIDENCE = 0.95
 _SIDES = (256, 512, 1024, 2048)
 """Three float32 matrices take 0.75, 3, 12 and 48 MiB: what second- and third-level caches hold."""

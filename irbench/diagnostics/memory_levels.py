@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from irbench.diagnostics.facts import Cache
 from irbench.roofline import MEMORY
 
-__all__ = ["MemoryLevel", "memory_levels"]
-
 _BEYOND_CACHES = 4
 """How many times the largest cache a working set is that comes from main memory."""
 _LARGEST_CACHE_BYTES = 64 << 20

@@ -13,8 +13,6 @@ from irbench.diagnostics.self_comparison import SelfComparison
 from irbench.measure.overhead import Overhead, Repeats
 from irbench.roofline import MachinePeaks
 
-__all__ = ["GOAL_NS", "NotKept", "PeakReport", "Report", "quartiles_ns"]
-
 GOAL_NS = 300.0
 """What a timed call may cost beyond a bare loop."""
 NotKept = Literal["restricted", "no-products", "no-bandwidth", "fewer-cores"]

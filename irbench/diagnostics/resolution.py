@@ -6,12 +6,10 @@ import math
 import random
 from functools import cache
 
-from irbench.result import Speedup
+from irbench.row_figures import Speedup
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at, looks_of
 from irbench.stats.stopping import unit_half_width
-
-__all__ = ["FOUND", "chance_of_faster", "smallest_difference"]
 
 FOUND = 0.8
 """The share of runs that must find a difference for it to count as one that can be seen."""

@@ -19,8 +19,6 @@ from irbench.diagnostics.rules_machine import (
     virtual,
 )
 
-__all__ = ["Finding", "find"]
-
 _RULES = (
     crowded,
     freezing,

@@ -10,8 +10,6 @@ from irbench.diagnostics.facts import Activity, Facts, Machine
 from irbench.diagnostics.finding import Finding, FindingCode
 from irbench.spec import Timing
 
-__all__ = ["core_to_core", "crowded", "quota", "stolen"]
-
 _BUSY = Timing().dirty_foreign_share
 """Of the processors in use: where a block of a measurement counts as disturbed, so does a moment of looking."""
 _UNSEEN = 0.01

@@ -7,20 +7,6 @@ from collections.abc import Iterator
 from irbench.diagnostics.facts import Facts
 from irbench.diagnostics.finding import Finding
 
-__all__ = [
-    "affinity",
-    "clock",
-    "counters",
-    "freezing",
-    "governor",
-    "memory",
-    "schedstat",
-    "siblings",
-    "swap",
-    "turbo",
-    "virtual",
-]
-
 _LITTLE_MEMORY_BYTES = 4_000_000_000
 _MUCH_SWAP_BYTES = 100_000_000
 _SLOW_CLOCK_NS = 250.0

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from irbench.diagnostics.resolution import smallest_difference
-from irbench.result import GroupResult, RunDocument, Speedup
+from irbench.result import GroupResult, RunDocument
+from irbench.row_figures import Speedup
 from irbench.spec import Timing
-
-__all__ = ["Outcome", "SelfComparison", "judge_self_comparison"]
 
 Outcome = Literal["passed", "failed", "undecided", "busy", "mismatch", "broken", "interrupted"]
 """Not different passes and different fails; ``busy`` says nothing, because most blocks were disturbed; ``mismatch`` is

@@ -24,8 +24,6 @@ from irbench.system.file_states import is_of_another_user
 from irbench.system.files import replace_folder
 from irbench.system.locks import temporary_folder, waiting_for
 
-__all__ = ["Built", "build", "name_of"]
-
 _KEY_LENGTH = 12
 _ENVIRONMENTS = "environments"
 _INSTALLED = "installed.txt"

@@ -17,8 +17,6 @@ from irbench.spec import PythonEnvironment
 from irbench.spi import Description
 from irbench.worker.single_call import call_in_worker
 
-__all__ = ["Candidate", "as_environment", "candidate", "labelled", "shared_backend"]
-
 _DEADLINE_S = 60.0
 
 

@@ -13,8 +13,6 @@ from irbench.environments.needs import is_older, worker_requirements
 from irbench.errors import ExitCode, IrbenchError
 from irbench.worker.interpreters import interpreter_environment
 
-__all__ = ["Inspection", "inspect_python", "install_into", "require_able"]
-
 _OLDEST = (3, 11)
 _DEADLINE_S = 60.0
 _SCRIPT = """

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from importlib import metadata
 
-__all__ = ["is_older", "name_of", "pinned_requirements", "worker_requirements"]
-
 _NEEDED = ("numpy", "onnx")
 """What workers import of all that irbench requires; the rest is needed where results are stored and shown."""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

@@ -6,8 +6,6 @@ from irbench.environments.sources import exact_release
 from irbench.environments.uv import Unsolvable
 from irbench.errors import IrbenchError
 
-__all__ = ["releases_between"]
-
 _MOST = 500
 
 

@@ -13,8 +13,6 @@ from irbench.environments.sources import Release
 from irbench.environments.uv import Unsolvable, call_uv
 from irbench.errors import IrbenchError
 
-__all__ = ["indexes_of", "resolve", "said_why"]
-
 _COMPILE = ("pip", "compile", "-", "--no-header", "--no-annotate", "--generate-hashes", "--emit-index-annotation")
 _INDEX = re.compile(r"^\s*# from (\S+)$", re.MULTILINE)
 

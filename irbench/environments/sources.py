@@ -14,8 +14,6 @@ from irbench.environments.uv import call_uv
 from irbench.errors import IrbenchError
 from irbench.system.file_states import exists, is_file, is_folder
 
-__all__ = ["INSTALLED", "Installed", "Interpreter", "Release", "Source", "exact_release", "normalised", "parse_source"]
-
 INSTALLED = "installed"
 """How users name the environment that irbench runs in."""
 

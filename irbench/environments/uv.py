@@ -20,8 +20,6 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.system.programs import clean_environment, find_program
 from irbench.worker.scratch import scratch_folder
 
-__all__ = ["Unsolvable", "call_uv"]
-
 _DEADLINE_S = 900.0
 _USUAL_HINT = "uv asks the index that it is configured with, and needs a network for what it does not keep."
 _UNSOLVABLE = 1

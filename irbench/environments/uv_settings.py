@@ -10,8 +10,6 @@ from pathlib import Path
 
 from irbench.errors import IrbenchError
 
-__all__ = ["digest_of_settings", "require_absolute_places"]
-
 _SPACES, _COMMAS, _ONE = r"\s+", ",", r"\Z"
 _INDEXES = {
     "UV_INDEX": _SPACES, "UV_DEFAULT_INDEX": _ONE, "UV_INDEX_URL": _ONE, "UV_EXTRA_INDEX_URL": _SPACES,

@@ -21,8 +21,6 @@ from irbench.worker.reference import answers
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.temporary_files import own_temporary_files
 
-__all__ = ["accept", "make"]
-
 _HINT = "Either the conversion went wrong, or the model mixes the samples of a batch; nothing was kept."
 _AT_OPERATOR = re.compile(
     r"running (?P<operator>\w+) node\. Name:\s*'(?P<name>[^']*)'|Node \((?P<node>[^)]*)\) Op \((?P<kind>\w+)\)"

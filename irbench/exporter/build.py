@@ -30,8 +30,6 @@ from irbench.system.file_states import is_file
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.failures import CallFailed, WorkerTimedOut
 
-__all__ = ["export", "exporter_of", "is_exportable", "validate"]
-
 _UNEXPECTED = "irbench did not expect that of a model. Nothing was kept."
 _MORE_TIME = "Nothing was kept. Give more time with --deadline, or export a smaller model."
 _DEADLINE_S = 3600.0

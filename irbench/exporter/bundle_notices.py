@@ -15,8 +15,6 @@ from irbench.exporter.identity import options_of, stored_options
 from irbench.exporter.options import ExportOptions
 from irbench.notices import ExportNotice
 
-__all__ = ["Notify", "bundle_facts", "bundle_used", "source_changed"]
-
 Notify: TypeAlias = Callable[[ExportNotice], None]
 
 

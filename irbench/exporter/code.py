@@ -13,8 +13,6 @@ from irbench.exporter.source import Source
 from irbench.suggestions import did_you_mean
 from irbench.system.file_states import is_file, is_folder
 
-__all__ = ["makers", "require_code"]
-
 _MAKES_NAMES = frozenset({"exec", "eval", "globals", "vars", "locals", "setattr", "__dict__", "modules"})
 """With these a module may define names that its text does not show."""
 _MAKES_MODULES = ("__path__", "modules", "meta_path", "path_hooks")

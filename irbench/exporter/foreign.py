@@ -11,8 +11,6 @@ from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec,
 from irbench.system import host
 from irbench.worker.model_files import examine_file
 
-__all__ = ["from_onnx_file", "name_of_file"]
-
 
 def from_onnx_file(path: Path) -> Bundle:
     """Return a bundle around an ONNX file of unknown origin, which is examined in a process of its own.

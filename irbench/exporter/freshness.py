@@ -14,8 +14,6 @@ from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 from irbench.system.file_states import exists, files_below, is_file, is_unchanged, names_digest
 
-__all__ = ["ExistingBundle", "changed_files", "changed_packages", "changes", "existing_bundle"]
-
 
 @dataclass(frozen=True)
 class ExistingBundle:

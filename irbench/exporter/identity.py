@@ -18,8 +18,6 @@ from irbench.exporter.modules import find_module, package_files
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 
-__all__ = ["identity", "options_of", "stored_options", "tool_versions", "versions"]
-
 _FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
 

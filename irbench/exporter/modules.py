@@ -10,8 +10,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["find_module", "find_users_module", "package_files"]
-
 
 def find_users_module(module: str, folders: Sequence[Path]) -> Path | None:
     """Return the file of a module of the user's: what lies in ``folders`` comes before the environment.

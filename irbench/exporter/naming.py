@@ -10,8 +10,6 @@ from irbench import bundles, registry
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 
-__all__ = ["free_name", "owner_of", "require_name"]
-
 _LONGEST = 100
 _RESERVED = "+:/\\"
 """Signs with which names of graphs and paths are told from those of bundles."""

@@ -10,8 +10,6 @@ from typing import Literal
 from irbench.errors import IrbenchError
 from irbench.system.file_states import is_file
 
-__all__ = ["DEFAULT_OPSET", "MAX_OPSET", "MIN_OPSET", "ExportOptions"]
-
 MIN_OPSET, DEFAULT_OPSET, MAX_OPSET = 13, 18, 23
 
 

@@ -7,8 +7,6 @@ from shlex import quote
 
 from irbench.errors import IrbenchError
 
-__all__ = ["refusal"]
-
 _TORCH = (
     "Write its nn.Module as ONNX with PyTorch: torch.onnx.export(module, example_inputs, '{stem}.onnx', dynamo=True)"
 )

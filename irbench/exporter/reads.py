@@ -21,8 +21,6 @@ from irbench.exporter.modules import find_module
 from irbench.exporter.source import Source
 from irbench.system.file_states import FileState, exists, file_state, files_below, names_digest
 
-__all__ = ["ReadRecorder", "Reads", "ReadsRequest", "reads_request"]
-
 _EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
 _FINDERS = ("<frozen importlib", f"{Path(importlib.util.__file__).parent}{os.sep}")
 _INSTALLED_FINDERS = frozenset({"importlib_metadata", "pkg_resources"})

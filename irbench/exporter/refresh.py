@@ -22,8 +22,6 @@ from irbench.notices import ExportNotice, Facts
 from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists, is_of_another_user
 
-__all__ = ["find_outdated", "is_made_from", "made_from", "original_request", "refreshed"]
-
 
 def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None], notify: Notify) -> Path:
     """Return the folder of a bundle that is what its source makes now: the given one, or a new one.

@@ -8,8 +8,6 @@ from irbench.exporter.identity import versions
 from irbench.exporter.source import Source
 from irbench.spi import install_command
 
-__all__ = ["missing_distributions", "require_distributions"]
-
 
 def missing_distributions(model: str) -> tuple[str, ...]:
     """Return the distributions that a model of the zoo is built with and that are not installed; loads no framework."""

@@ -11,8 +11,6 @@ from irbench.errors import IrbenchError
 from irbench.exporter.modules import find_users_module
 from irbench.system.file_states import exists
 
-__all__ = ["Source", "require_possible"]
-
 
 def require_possible(text: str) -> None:
     """Refuse a text that can be no path, so that nothing has to expect it later.

@@ -13,8 +13,6 @@ from irbench.exporter.source import Source
 from irbench.suggestions import did_you_mean, nearest
 from irbench.system.file_states import exists, is_file
 
-__all__ = ["similar_file", "unknown_source"]
-
 _SHOWN = 8
 
 

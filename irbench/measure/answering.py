@@ -14,8 +14,6 @@ from typing import Any, TextIO
 
 from irbench.measure.clock import now_ns
 
-__all__ = ["answer_requests", "take_stdout"]
-
 _VERSION = 1
 
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from irbench.measure.clock import now_ns
 
-__all__ = ["ACCESSES", "ONE_THREAD", "Access", "MemoryProbe", "MemoryTimes", "begins_soon", "shared_window"]
-
 Access = Literal["read", "copy", "add"]
 """``read`` adds up the products of two arrays, ``copy`` writes one into another, ``add`` writes the sum of two into a
 third."""

@@ -6,8 +6,6 @@ import sys
 import time
 from datetime import UTC, datetime
 
-__all__ = ["Stopwatch", "now_ns", "process_cpu_ns", "reading_ns", "sleep", "utc_now"]
-
 now_ns = time.perf_counter_ns  # noqa: TID251 - the one clock everything else must use
 """Monotonic nanoseconds from an arbitrary zero that all processes of one boot share."""
 

@@ -18,8 +18,6 @@ from typing import Self
 from irbench.measure.clock import now_ns
 from irbench.system.programs import clean_environment
 
-__all__ = ["CoreLink", "peer"]
-
 _PING, _PONG = 0, 64
 """Offsets in the shared page, a cache line apart."""
 _BATCHES, _EXCHANGES = 9, 40

@@ -36,8 +36,6 @@ from irbench.measure.toplev_probe import toplev_obstacle
 from irbench.system.host import cpu_info
 from irbench.system.programs import clean_environment, find_program
 
-__all__ = ["counting_for", "read_processor"]
-
 _DEVICES = Path("/sys/bus/event_source/devices")
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 _CORES = re.compile(r"cpu|cpu_core|cpu_atom|armv\d\w*|apple_\w+")

@@ -11,8 +11,6 @@ from pathlib import Path
 from irbench.measure.clock import process_cpu_ns
 from irbench.measure.evidence import Counters, schedstat_ns
 
-__all__ = ["descendant_folders", "with_descendants"]
-
 _PROC = Path("/proc")
 _MINOR_FAULTS, _MAJOR_FAULTS = 7, 9  # fields 10 and 12 of proc(5), counted from the one after the name
 

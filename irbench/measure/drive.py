@@ -21,17 +21,6 @@ from irbench.measure.turns import Turns, turning_slot
 from irbench.spec import Io
 from irbench.spi import AsyncSlot, Feed, Slot
 
-__all__ = [
-    "Driver",
-    "FollowingDriver",
-    "Window",
-    "complete_call",
-    "make_driver",
-    "make_turning_driver",
-    "time_calls",
-    "time_stages",
-]
-
 
 class Driver(Protocol):
     """Keeps one cell's requests going."""

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from irbench.errors import IrbenchError
-from irbench.measure.drive import Window
-
-__all__ = ["BadDurations", "Durations", "parse_durations", "require_within", "window_of"]
+from irbench.measure.ledger import Window
 
 _UNITS_NS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _NUMBER = re.compile(

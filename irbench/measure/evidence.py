@@ -15,8 +15,6 @@ from pathlib import Path
 from irbench.measure.clock import now_ns
 from irbench.record import Evidence
 
-__all__ = ["Counters", "PeakMemory", "evidence_between", "private_memory_bytes", "read_counters", "schedstat_ns"]
-
 _PROC_SELF = Path("/proc/self")
 
 

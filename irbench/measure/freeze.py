@@ -10,8 +10,6 @@ from pathlib import Path
 from irbench.measure.clock import now_ns, sleep
 from irbench.measure.evidence import schedstat_ns
 
-__all__ = ["SUPPORTED", "freeze", "thaw", "wait_until_idle"]
-
 SUPPORTED = sys.platform == "linux" and not os.environ.get("IRBENCH_NO_FREEZE")
 """Whether processes can be stopped and awaited here; ``IRBENCH_NO_FREEZE`` turns it off."""
 

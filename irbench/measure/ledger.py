@@ -11,17 +11,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "FIRST_COUNT",
-    "CommonWindow",
-    "Counters",
-    "Ledger",
-    "SharedLedger",
-    "Window",
-    "WindowLedger",
-    "joined_window",
-]
-
 _VALUE_BYTES = 8
 _CLOSED, FIRST_COUNT = 0, 1
 """Places of the value that all processes share, and of the first of their counts."""

@@ -26,8 +26,6 @@ from irbench.measure.lock_owner import lock_owner, owner_text
 from irbench.system.locks import NO_LOCKS
 from irbench.system.name_locks import hold_name
 
-__all__ = ["Holder", "MeasurementLock", "holder_text", "measuring"]
-
 _VARIABLE = "IRBENCH_LOCK"
 _SHARED = "/tmp/irbench.lock"  # noqa: S108 - every user of the machine must find it, and TMPDIR may be one's own
 _MOST_BYTES = 4096

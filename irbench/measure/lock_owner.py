@@ -7,8 +7,6 @@ import pwd
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["lock_owner", "owner_text"]
-
 _LOCKS = Path("/proc/locks")
 
 

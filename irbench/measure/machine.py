@@ -11,17 +11,6 @@ from irbench.measure.clock import now_ns
 from irbench.measure.processes import TICK_NS, by_process, by_thread, read_processes, read_some, tree, tree_cpu_ns
 from irbench.system.host import throttled_ns, with_siblings
 
-__all__ = [
-    "Glance",
-    "Idleness",
-    "MachineSnapshot",
-    "cpu_pressure",
-    "foreign_cpu_ns",
-    "foreign_cpu_of_turn_ns",
-    "glance",
-    "snapshot",
-]
-
 _PROC = Path("/proc")
 _IDLE, _IOWAIT, _STEAL = 4, 5, 8  # of a processor's line in /proc/stat
 

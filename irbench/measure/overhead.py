@@ -11,8 +11,6 @@ from irbench.measure.drive import Driver, make_driver
 from irbench.record import ns_per_completion
 from irbench.spi import Feed, Outputs
 
-__all__ = ["Overhead", "Repeats", "measure_overhead"]
-
 _FEED: Feed = ()
 
 

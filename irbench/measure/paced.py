@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from irbench.measure.clock import now_ns, sleep
 from irbench.record import PacedRun
 
-__all__ = ["Schedule", "issue_on_schedule", "join_paced", "start_soon"]
-
 _PR_SET_TIMERSLACK = 29
 _NO_SLACK_NS, _USUAL_SLACK = 1, 0
 _UNTIMED_CALLS = 2

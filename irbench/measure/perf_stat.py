@@ -17,8 +17,6 @@ from irbench.counters import Counting, read_toplev
 from irbench.measure.clock import Stopwatch, sleep
 from irbench.system.programs import clean_environment
 
-__all__ = ["PERF_ENVIRONMENT", "CountingFailed", "PerfStat", "TopLev"]
-
 PERF_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C"}
 """perf writes numbers in the locale's form, in which they are no JSON."""
 

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from irbench.measure.clock import now_ns
 from irbench.measure.evidence import PeakMemory
 
-__all__ = ["PhaseLog"]
-
 
 class PhaseLog:
     """Collects phases by name. Opening the same name twice adds up.

@@ -10,8 +10,6 @@ from importlib import import_module
 
 from irbench.measure.clock import now_ns
 
-__all__ = ["FIRST_LINE_NS", "NUMPY_IMPORT_NS"]
-
 FIRST_LINE_NS = now_ns()
 """On the clock that all processes of one boot share."""
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from irbench.measure.clock import process_cpu_ns
 from irbench.measure.evidence import schedstat_ns
 
-__all__ = ["TICK_NS", "Process", "by_process", "by_thread", "read_processes", "read_some", "tree", "tree_cpu_ns"]
-
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 """The unit in which ``/proc`` counts processor time."""
 

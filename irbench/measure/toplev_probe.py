@@ -12,8 +12,6 @@ from irbench.measure.clock import sleep
 from irbench.measure.perf_stat import CountingFailed, TopLev
 from irbench.system.locks import temporary_folder
 
-__all__ = ["toplev_obstacle"]
-
 _COUNTED_S = 0.3
 """Enough for each of its groups of events to have its turn on the counters."""
 _PROGRAM = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    pass\n"

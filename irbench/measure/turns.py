@@ -10,8 +10,6 @@ import numpy as np
 
 from irbench.spi import Array, AsyncSlot, Feed, Outputs, Slot
 
-__all__ = ["Loop", "SampleTurns", "Turns", "turning_slot"]
-
 
 class Turns(Protocol):
     """The feeds of consecutive calls."""

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["bodies_of", "infer_bodies"]
-
 InferBody = Callable[["ir.Graph"], None]
 """Writes types and shapes onto the values of a body whose inputs are described."""
 

@@ -12,8 +12,6 @@ from itertools import zip_longest
 
 from irbench.onnx.sizes import ONE, Size
 
-__all__ = ["ELEMENTWISE", "UNLIMITED", "broadcast", "end_of_slice", "is_part"]
-
 UNLIMITED = 10**9
 """Ends that are as large mean the end of the axis: tf2onnx writes it, other exporters 2**31 - 1 or 2**63 - 1."""
 

@@ -10,8 +10,6 @@ from irbench.onnx.sizes import ONE, Size, parse, product, quotient
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["EVALUATED", "Elements", "elements_of"]
-
 _MOST = 64
 """Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
 _BOOL = 9

@@ -13,9 +13,6 @@ from irbench.onnx.reading.precision import read_precision
 from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spi import Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 
-__all__ = ["reference"]
-
-
 _RANK = 50
 """Slow, but it is always there: before references that do not say how quick they are."""
 

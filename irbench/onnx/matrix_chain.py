@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from onnx import NodeProto, TensorProto
 
-__all__ = ["MatrixChain", "write_matrix_chain"]
-
 _OPSET, _IR_VERSION = 19, 9
 _LARGEST_WEIGHT = 63
 """Of int8 weights: with seven bits, sums of two products fit into the 16 bits of instructions before VNNI."""

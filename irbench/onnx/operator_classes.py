@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-__all__ = ["CLASSIFIED_DOMAINS", "OPERATORS", "OperatorClass", "operator_class"]
-
 
 class OperatorClass(StrEnum):
     """A class of operators; the values are stored, and their words are written where results are displayed."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-__all__ = ["Attribute", "packs", "unpacked_elements"]
-
 _DOMAIN = "com.microsoft"
 _PACKED_TYPE = "uint8"
 _BITS_OF_A_BYTE = 8

@@ -19,8 +19,6 @@ from irbench.onnx.unnamed_sizes import UnnamedSizes, forget_names
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["Elements", "infer", "reshape_target", "reshaped", "set_sizes"]
-
 _MAX_ELEMENTS = 64
 """Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["ONE", "Size", "parse", "partial_sizes", "product", "quotient", "sizes_of", "text"]
-
 _NAME = re.compile(r"[^\W\d]\w*")
 _FACTOR = rf"{_NAME.pattern}|\d+|\([^()]+\)"
 _PRODUCT = re.compile(rf"(?:{_FACTOR})(?:\*(?:{_FACTOR}))*")

@@ -12,8 +12,6 @@ from irbench.onnx.sizes import Size, partial_sizes
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["AxisSlice", "axis_slices", "is_whole"]
-
 
 class AxisSlice(NamedTuple):
     """What is taken of one axis; start and end may lie beyond it, as Slice allows.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     import onnx_ir as ir
 
-__all__ = ["UnnamedSizes", "forget_names"]
-
 _PREFIX = "irbench_unnamed_"
 
 

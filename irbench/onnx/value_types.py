@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     import onnx
     import onnx_ir as ir
 
-__all__ = ["infer_types"]
-
 
 def infer_types(model: ir.Model) -> None:
     """Write a type onto each value of the main graph that has none, as far as ONNX can infer it.

@@ -24,8 +24,6 @@ from irbench.spec import BATCH, Artifact, Disagreement, Distribution, Load
 from irbench.spi import Array, Backend
 from irbench.worker.inference import OpenSession
 
-__all__ = ["LEAST_AGREEMENT", "FailsAtSizes", "disagreement", "measure_agreement"]
-
 LEAST_AGREEMENT = 0.9
 """Top-1 agreement below which a conversion counts as failed.
 

@@ -14,8 +14,6 @@ from irbench.spec import Artifact
 if TYPE_CHECKING:
     import onnx_ir
 
-__all__ = ["Change", "blamed_pass"]
-
 
 @dataclass(frozen=True)
 class Change:

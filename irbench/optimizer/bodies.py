@@ -16,8 +16,6 @@ from irbench.optimizer.rewrite.randomness import is_random
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["Body", "bodies_in", "number_bodies", "number_of", "parts_of"]
-
 _KEY = "irbench_body"
 _TRACED = ("If", "Loop", "Scan")
 _OF_SHAPES = ("Shape", "Size")

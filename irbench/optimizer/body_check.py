@@ -19,8 +19,6 @@ from irbench.optimizer.check_inputs import Case
 from irbench.optimizer.check_plan import is_finite
 from irbench.spi import Array
 
-__all__ = ["BodyReport", "Compare", "Run", "Traced", "check_bodies"]
-
 _LIMITS: tuple[Literal[0, 1], ...] = (0, 1)
 
 

@@ -23,8 +23,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["LEAST_OPSET", "UNDIRECTED", "Directions", "TracedModel", "trace"]
-
 LEAST_OPSET = 13
 """The first operator set in which ReduceSum takes its axes as an input, and Min integers."""
 

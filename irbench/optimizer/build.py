@@ -28,8 +28,6 @@ from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.model_files import bound_shapes, read_signature
 from irbench.worker.requested_confinement import confinement_to, take_files
 
-__all__ = ["Optimized", "optimize"]
-
 _TARGET = "irbench.optimizer.pipeline:run_job_in_limited_memory"
 _DEADLINE_S = 3600.0
 _DYNAMIC_BATCH = 2

@@ -20,8 +20,6 @@ from irbench.spec import Bundle
 from irbench.spi import Description
 from irbench.system.host import int8_weight_bits
 
-__all__ = ["key_of"]
-
 _FORMAT = 6
 _CODE = (
     *("onnx/**/*.py", "optimizer/**/*.py"),

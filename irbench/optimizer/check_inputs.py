@@ -25,8 +25,6 @@ from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import BATCH, Feeding, InputSpec
 from irbench.spi import Array
 
-__all__ = ["DRAWN", "Case", "arrays_of", "edge_kinds", "perturbed"]
-
 DRAWN: tuple[InputKind, ...] = ("given", "seeded")
 """Kinds that are not edges."""
 

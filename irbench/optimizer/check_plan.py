@@ -15,8 +15,6 @@ from irbench.output_check import compare, input_scale, tolerance
 from irbench.spec import Feeding, InputSpec
 from irbench.spi import Array
 
-__all__ = ["CheckPlan", "ExpectedAnswer", "Question", "is_finite", "plan_check"]
-
 _PER_STEP = 3
 _MOST_GIVEN = 8
 """Samples of the user's data on which the last graph is compared, beside the first one."""

@@ -8,8 +8,6 @@ from math import prod
 from irbench.spec import BATCH, TensorSpec
 from irbench.spec.dimensions import names_in
 
-__all__ = ["all_ones", "base_sizes", "one_sample", "other_sizes"]
-
 Sizes = Mapping[str, int]
 
 _COMMON = (128, 16, 1024, 16384)

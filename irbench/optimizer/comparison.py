@@ -24,8 +24,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx_ir
 
-__all__ = ["Comparison", "Graph", "WrongAnswer"]
-
 AnswerTraced = Callable[[Case, Directions], Run]
 
 

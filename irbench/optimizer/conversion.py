@@ -16,8 +16,6 @@ from irbench.optimizer.samples import Samples
 from irbench.spi import Array, QuantizationRequest, Quantizer
 from irbench.system.host import int8_weight_bits
 
-__all__ = ["CannotConvert", "NothingToConvert", "convert", "least_opset", "require_fp32", "require_opset"]
-
 _LEAST_OPSET_OF_INT8 = 13
 """The first one in which QuantizeLinear takes a scale for each channel."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from irbench.notices import Note
 from irbench.optimizer.lineage import Lineage
 
-__all__ = ["calibration_note"]
-
 
 def calibration_note(model: str, lineage: Lineage) -> Note | None:
     """Return a note where ranges of activations were found on floats that were generated, ``None`` elsewhere.

@@ -21,8 +21,6 @@ from irbench.optimizer.rewrite.edit import add_constant, clean, insert, is_node,
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["TO_NCHW", "inputs_to_nchw"]
-
 TO_NCHW = (0, 3, 1, 2)
 """Axes of NHWC in the order of NCHW."""
 

@@ -10,8 +10,6 @@ from irbench.graph_record import Agreement, GraphCheck, GraphStep
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Bundle, Feeding
 
-__all__ = ["MODEL_FILE", "OptimizationJob", "OptimizationOutcome"]
-
 MODEL_FILE = "model.onnx"
 """The name of the optimised graph in its folder."""
 

@@ -20,17 +20,6 @@ from irbench.system.files import write_atomically
 from irbench.system.regular_files import read_regular
 from irbench.worker.model_files import read_external_files
 
-__all__ = [
-    "Lineage",
-    "digest_of_source",
-    "folders_for",
-    "kept_for",
-    "places_for",
-    "read_intact",
-    "read_lineage",
-    "write_lineage",
-]
-
 _FILE, _MOST_BYTES = "lineage.json", 1 << 24
 _FOLDER = "optimized"
 

@@ -14,8 +14,6 @@ from irbench.system.locks import temporary_folder
 if TYPE_CHECKING:
     import onnx_ir
 
-__all__ = ["copy_model", "load", "step_of", "vendors_of", "weights_beside", "write"]
-
 _MAX_BYTES = 2_000_000_000
 """Of weights within a file: a protobuf message holds 2 GiB, the graph included."""
 

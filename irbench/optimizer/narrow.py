@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     import onnx
     import onnx_ir as ir
 
-__all__ = ["KEPT", "OPSETS", "narrow"]
-
 OPSETS = {"fp16": 13, "bf16": 22}
 """The least operator set at which ONNX lets convolutions and all common operations compute in a precision."""
 

@@ -8,8 +8,6 @@ from dataclasses import replace
 from irbench.optimizer.inputs_to_nchw import TO_NCHW
 from irbench.spec import Artifact, TensorSpec
 
-__all__ = ["as_nchw"]
-
 
 def as_nchw(artifact: Artifact, names: Collection[str]) -> Artifact:
     """Return an artifact that takes the inputs of these names as NCHW, where it took NHWC."""

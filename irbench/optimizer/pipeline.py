@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     from irbench.spi import Pass
 
-__all__ = ["run_job", "run_job_in_limited_memory"]
-
 _Changed = TypeVar("_Changed")
 _Report = Callable[[OptimizerActivity], None]
 

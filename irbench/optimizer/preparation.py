@@ -9,8 +9,6 @@ from irbench.onnx.rewriting import detached_weights
 from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.onnx.rewriting.upgrade_opset import upgrade_opset
 
-__all__ = ["inlined", "raised"]
-
 
 def inlined(path: Path, scratch: Path) -> Path:
     """Write a graph without functions and return where.

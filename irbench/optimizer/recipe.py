@@ -9,19 +9,6 @@ from typing import Literal, get_args
 from irbench import registry
 from irbench.errors import IrbenchError
 
-__all__ = [
-    "CONVERSIONS",
-    "LEVELS",
-    "UNOPTIMIZED",
-    "Conversion",
-    "Layout",
-    "Narrower",
-    "Quantize",
-    "Recipe",
-    "build_recipe",
-    "variant",
-]
-
 Narrower = Literal["fp16", "bf16", "int8"]
 Quantize = Literal["auto", "static", "dynamic"]
 Layout = Literal["keep", "nchw"]

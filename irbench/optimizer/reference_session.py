@@ -15,8 +15,6 @@ from irbench.spec import BATCH, Artifact, Load, TensorSpec
 from irbench.spi import Array
 from irbench.worker.inference import OpenSession
 
-__all__ = ["ReferenceSession"]
-
 
 class ReferenceSession:
     """A graph of a job, loaded by its reference. Use it as a context manager.

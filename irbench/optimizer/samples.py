@@ -12,17 +12,6 @@ from irbench.spec import BATCH, Artifact, Bundle, Distribution, Feeding
 from irbench.spec.feeding import RANGES
 from irbench.spi import Array, Feed
 
-__all__ = [
-    "CALIBRATION",
-    "EVALUATION",
-    "GENERATED",
-    "CheckInputs",
-    "Samples",
-    "drawn_from",
-    "halves",
-    "other_distributions",
-]
-
 EVALUATION = 0
 CALIBRATION = 1 << 20
 """Where the seeds of inputs begin, above the model's own. The two kinds share no seed: no graph is judged on the inputs

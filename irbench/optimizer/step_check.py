@@ -28,8 +28,6 @@ from irbench.spec.requested_sizes import size_options
 from irbench.spi import Array
 from irbench.system.host import available_memory_bytes
 
-__all__ = ["NCHW_STEP", "BrokenModel", "OriginalRefused", "StepCheck"]
-
 NCHW_STEP = "inputs_to_nchw"
 """The step that a layout asks for; no ``--passes`` names it."""
 

@@ -11,8 +11,6 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.optimizer.recipe import Recipe
 from irbench.spi import Description, install_command
 
-__all__ = ["Tools", "find_tools", "require_operators"]
-
 _DISTRIBUTIONS = ("irbench", "onnx", "onnx-ir", "onnxscript")
 
 

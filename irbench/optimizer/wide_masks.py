@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from irbench.spi import Array
 
-__all__ = ["WideMasks", "find_wide_masks"]
-
 _MASK_OF_ATTENTION = 3
 """Which input of ``Attention`` is its mask."""
 

@@ -12,8 +12,6 @@ from irbench.spec import Number
 from irbench.spi import Array
 from irbench.system.file_states import exists
 
-__all__ = ["AskedInputs", "DataSource"]
-
 DataSource: TypeAlias = Path | tuple[Mapping[str, Array], ...]
 """Files, or arrays in memory: one mapping from input names for each sample."""
 

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["USUAL_FACTOR", "Expectation", "Failing", "SlowerThan", "WrongAnswers", "parse_expectation"]
-
 USUAL_FACTOR = 1.2
 """By how many times a backend is slower where no number is given."""
 

@@ -11,8 +11,6 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["aligned"]
-
 _MOST_PAIRS = 2_000_000
 """Equal pairs of elements, beyond which the search would take seconds: sequences of so much sameness prove nothing."""
 

@@ -10,8 +10,6 @@ from irbench.profiling.gpu import GpuParts
 from irbench.profiling.matching import MatchedBy
 from irbench.record import Failure
 
-__all__ = ["CellSummary"]
-
 _COSTLY = 1.3
 """The most that profiling may lengthen an inference for its parts to speak for one that is not profiled."""
 

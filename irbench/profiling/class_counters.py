@@ -13,8 +13,6 @@ from irbench.profiling.joining import JoinedCell
 from irbench.row import Requested
 from irbench.stats.counters import derive_counter_table
 
-__all__ = ["ClassCounters", "class_counters"]
-
 _PHASE: CountedPhase = "inference"
 
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from irbench.onnx.operator_classes import OperatorClass, operator_class
 from irbench.profiling.record import GraphNode, OperatorProfile
 
-__all__ = ["PRODUCTS", "class_of", "class_of_kind", "main_node"]
-
 PRODUCTS = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
 """An operator that computes such a node is one of them, whatever else was fused into it."""
 _DOMAINS = ("", "com.microsoft")

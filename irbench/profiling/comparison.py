@@ -12,8 +12,6 @@ from irbench.profiling.parts import Grouping, KeyOf, key_of_class, parts_of
 from irbench.profiling.report import Change, Comparison, PartRow
 from irbench.stats.intervals import Looks
 
-__all__ = ["comparisons"]
-
 _TOTAL = "total"
 
 

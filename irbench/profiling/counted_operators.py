@@ -9,8 +9,6 @@ from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.classes import class_of_kind
 from irbench.profiling.joining import JoinedCell, JoinedOperator
 
-__all__ = ["LEAST_CLASS_SHARE", "MOST_KINDS", "SHARE", "NodeSet", "OperatorKind", "chosen_kinds", "node_sets"]
-
 SHARE = 0.8
 """Of the time of a class, how much is to be counted."""
 MOST_KINDS = 4

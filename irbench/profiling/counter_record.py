@@ -11,8 +11,6 @@ from irbench.counters import Obstacle, TopdownMethod
 from irbench.record import Failure
 from irbench.uncuttable import Uncuttable
 
-__all__ = ["CountedKind", "CountedPart", "ProfileCounters"]
-
 CountedKind: TypeAlias = Literal["operators", "call", "model"]
 """``operators``: equal operators, of which one was counted as a model of its own; ``call``: a model that does nothing,
 which shows what a call of the runtime costs; ``model``: the whole model."""

@@ -8,8 +8,6 @@ from irbench.notices import Warn
 from irbench.profiling.record import ProfiledCell, ProfileDocument
 from irbench.spec import Timing
 
-__all__ = ["disturbance_warnings", "warnings_of"]
-
 _MOST_SHARE = Timing().dirty_foreign_share
 
 

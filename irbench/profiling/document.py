@@ -10,8 +10,6 @@ from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.store.document import representable, schema_of
 from irbench.system.document_damage import damage_text
 
-__all__ = ["decode_profile", "encode_profile", "profile_schema"]
-
 
 def encode_profile(document: ProfileDocument) -> bytes:
     """Return the document as JSON, indented."""

@@ -16,8 +16,6 @@ from irbench.spec import TensorSpec
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["PlacedNodes", "placed_nodes"]
-
 _Described: TypeAlias = tuple[object, ...]
 _CONTENT = ("INT32", "INT64", "BOOL")
 """Element types of constants that say what is to be done, axes and sizes for example; others are only multiplied."""

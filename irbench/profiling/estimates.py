@@ -9,8 +9,6 @@ from irbench.row_figures import Ends
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at
 
-__all__ = ["Estimate", "estimate", "looks_at"]
-
 _TIMING = Timing()
 _RESOLUTION_NS = 1_000
 

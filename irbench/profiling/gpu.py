@@ -10,8 +10,6 @@ from irbench.profiling.record import GpuTimes, ProfiledCell
 from irbench.spi.profiling import InferenceProfile
 from irbench.stats.intervals import Looks
 
-__all__ = ["GpuParts", "gpu_parts", "gpu_times"]
-
 
 @dataclass(frozen=True)
 class GpuParts:

@@ -21,8 +21,6 @@ from irbench.spi.profiling import TensorShape
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["read_graph"]
-
 
 def read_graph(path: Path, inputs: Sequence[TensorSpec], exported: Path | None = None) -> tuple[GraphNode, ...]:
     """Return the nodes of an ONNX file in topological order, those of bodies behind the node that has them.

@@ -12,8 +12,6 @@ from irbench.profiling.matching import Match, MatchedBy, match_operators
 from irbench.profiling.products import with_products
 from irbench.profiling.record import GraphNode, OperatorProfile, ProfiledCell, ProfileDocument
 
-__all__ = ["ORIGINAL", "JoinedCell", "JoinedOperator", "joined_cells"]
-
 ORIGINAL = "none"
 """Key of the graph as it was exported, of which all other graphs were made."""
 

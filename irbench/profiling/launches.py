@@ -17,8 +17,6 @@ from irbench.profiling.gpu import gpu_times
 from irbench.profiling.record import Disturbance, LaunchLatencies, OperatorProfile, ProfiledCell, TimelineSpan
 from irbench.spi.profiling import InferenceProfile, OperatorTime
 
-__all__ = ["Launch", "middle_half", "with_launch"]
-
 _Key: TypeAlias = tuple[str, str, tuple[str, ...], str, bool]
 
 

@@ -15,8 +15,6 @@ from irbench.profiling.joining import JoinedCell, JoinedOperator
 from irbench.profiling.parts import Grouping
 from irbench.profiling.report import Excess
 
-__all__ = ["largest_losses"]
-
 _WORTH_TELLING = 0.02
 """The least that a cell loses in a class, as a share of its operators' time, for it to be said in words."""
 _INSERTED = ""

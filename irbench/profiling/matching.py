@@ -13,8 +13,6 @@ from irbench.profiling.classes import class_of_kind
 from irbench.profiling.record import GraphNode, OperatorProfile
 from irbench.spi.profiling import TensorShape
 
-__all__ = ["Match", "MatchedBy", "match_operators"]
-
 MatchedBy: TypeAlias = Literal["name", "tensor", "position", "signature", "inserted", "overhead", "unmatched"]
 """How the nodes of an operator were found; by ``position``, those of the operator behind it. An ``inserted`` operator
 moves data and computes no node: the runtime added it. Of ``unmatched`` ones it is unknown what they compute."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["NodeGroup", "node_groups"]
-
 
 @dataclass(frozen=True)
 class NodeGroup:

@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator, Mapping
 from irbench.onnx.reading.contained_nodes import ContainedNodes
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 
-__all__ = ["origins"]
-
 
 def origins(optimized: Inventory, exported: Inventory) -> Mapping[str, tuple[str, ...]]:
     """Return, by the name of each node of an optimised graph, the exported nodes that it stands for.

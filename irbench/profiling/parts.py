@@ -17,8 +17,6 @@ from irbench.profiling.report import Figures, PartRow
 from irbench.roofline import MachinePeaks
 from irbench.stats.intervals import Looks
 
-__all__ = ["Grouping", "KeyOf", "class_rows", "key_of_class", "node_rows", "operator_rows", "parts_of"]
-
 KeyOf: TypeAlias = Callable[[JoinedOperator], str]
 """Says which row an operator belongs to."""
 

@@ -9,8 +9,6 @@ from irbench.profiling.joining import JoinedOperator
 from irbench.profiling.record import ProfiledCell
 from irbench.roofline import MachinePeaks
 
-__all__ = ["matrix_peak", "peak_share"]
-
 
 def matrix_peak(cell: ProfiledCell, peaks: MachinePeaks | None) -> float | None:
     """Return the peak of matrix products in a cell's precision with its threads, in operations per second.

@@ -13,8 +13,6 @@ from irbench.profiling.classes import PRODUCTS, class_of_kind
 from irbench.profiling.matching import Match
 from irbench.profiling.record import GraphNode, OperatorProfile
 
-__all__ = ["with_products"]
-
 
 def with_products(
     operators: Sequence[OperatorProfile],

@@ -19,19 +19,6 @@ from irbench.roofline import MachinePeaks
 from irbench.spec import Scalar
 from irbench.spi.profiling import TensorShape
 
-__all__ = [
-    "PROFILE_VERSION",
-    "Disturbance",
-    "GpuTimes",
-    "GraphNode",
-    "LaunchLatencies",
-    "OperatorProfile",
-    "ProfileDocument",
-    "ProfileStop",
-    "ProfiledCell",
-    "TimelineSpan",
-]
-
 PROFILE_VERSION = 1
 ProfileStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
 """Why no further launch was made."""

@@ -11,20 +11,6 @@ from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.estimates import Estimate
 
-__all__ = [
-    "By",
-    "CellSummary",
-    "Change",
-    "Comparison",
-    "Excess",
-    "Figures",
-    "HeadlineFacts",
-    "NoSpeed",
-    "OperatorShare",
-    "PartRow",
-    "ProfileReport",
-]
-
 By: TypeAlias = Literal["class", "op", "node"]
 NoSpeed: TypeAlias = Literal["nothing-counted", "unknown-operations", "counted-elsewhere", "partly-known"]
 """Why a part has no speed: nothing that is counted is computed; its operations are unknown; they count for another

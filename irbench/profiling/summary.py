@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.class_counters import class_counters
 from irbench.profiling.comparison import comparisons
 from irbench.profiling.estimates import estimate, looks_at
@@ -16,10 +17,8 @@ from irbench.profiling.matching import MatchedBy
 from irbench.profiling.node_groups import node_groups
 from irbench.profiling.parts import Grouping, class_rows, node_rows, operator_rows
 from irbench.profiling.record import LaunchLatencies, ProfileDocument
-from irbench.profiling.report import CellSummary, Excess, HeadlineFacts, ProfileReport
+from irbench.profiling.report import Excess, HeadlineFacts, ProfileReport
 from irbench.stats.intervals import Looks
-
-__all__ = ["derive_report"]
 
 
 def derive_report(document: ProfileDocument) -> ProfileReport:

@@ -26,8 +26,6 @@ from irbench.worker.inputs import turns_of_streams
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Activations", "GraphSource"]
-
 
 @dataclass(frozen=True)
 class GraphSource:

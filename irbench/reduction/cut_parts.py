@@ -13,8 +13,6 @@ from irbench.worker import call_in_worker
 from irbench.worker.failures import unreadable_answer
 from irbench.worker.requested_confinement import confinement_to, take_files
 
-__all__ = ["cut_parts", "read_outline"]
-
 _DEADLINE_S = 600.0
 
 

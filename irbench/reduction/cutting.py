@@ -23,8 +23,6 @@ from irbench.uncuttable import Uncuttable
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Cut", "CutRequest", "Part", "outline", "write_parts"]
-
 _FROM_SHAPES = ("Shape", "Size")
 """Operators that read the shape of their input alone, which is fixed."""
 

@@ -10,8 +10,6 @@ from irbench.record import Failure
 from irbench.reduction.report import Evidence, ExpectedDifference, Verdict
 from irbench.row_figures import Speedup
 
-__all__ = ["Decision", "SpeedRule", "expected_difference", "judge_answers", "judge_failure", "lost_ms", "ratio_verdict"]
-
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\S*/\S*|0x[0-9a-fA-F]+|\d+")
 """What differs between graphs in messages that say the same: quoted names, places in files, numbers."""
 

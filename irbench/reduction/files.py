@@ -14,8 +14,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["EXPECTED_FILE", "INPUTS_FILE", "MODEL_FILE", "REPORT_FILE", "save_model", "size_of_weights", "write_arrays"]
-
 MODEL_FILE = "reduced.onnx"
 INPUTS_FILE = "inputs.npz"
 EXPECTED_FILE = "expected.npz"

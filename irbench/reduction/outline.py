@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Boundary", "GraphOutline", "OutlineNode"]
-
 
 @dataclass(frozen=True)
 class OutlineNode:

@@ -11,20 +11,6 @@ from irbench.row import State
 from irbench.row_figures import Speedup
 from irbench.uncuttable import Uncuttable
 
-__all__ = [
-    "BackendFacts",
-    "Candidate",
-    "Conclusion",
-    "Criterion",
-    "Evidence",
-    "ExpectedDifference",
-    "KeptNode",
-    "ReducedGraph",
-    "ReductionReport",
-    "TensorFacts",
-    "Verdict",
-]
-
 Criterion: TypeAlias = Literal["slower", "wrong", "failing"]
 """What a graph must still show."""
 Verdict: TypeAlias = Literal["shows", "absent", "small", "undecided", "other"]

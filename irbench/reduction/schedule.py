@@ -15,8 +15,6 @@ from irbench.stats.observed import observe
 from irbench.stats.standing import decide_standing
 from irbench.stats.stopping import forecast_s
 
-__all__ = ["CONFIRMATION", "TRIAL", "UntilSided", "for_interval", "interval_seconds", "longest_interval_seconds"]
-
 TRIAL = Timing(
     min_launches=2,
     max_launches=8,

@@ -8,8 +8,6 @@ from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE
 from irbench.reduction.report import Criterion, TensorFacts
 from irbench.spi import Usage
 
-__all__ = ["script"]
-
 _TIMED_S = 5.0
 _FEWEST_CALLS, _MOST_CALLS = 11, 200
 

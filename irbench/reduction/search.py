@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
-__all__ = ["Nodes", "smallest"]
-
 Nodes: TypeAlias = tuple[int, ...]
 """Places of nodes in a graph, in its order."""
 

@@ -6,8 +6,6 @@ from irbench.optimizer import UNOPTIMIZED
 from irbench.record import Failure
 from irbench.spec import Accuracy, AccuracyLimit, Bound, Cell
 
-__all__ = ["accuracy_line", "accuracy_text", "limit_text", "measure_text"]
-
 _BOUND_TEXTS: dict[Bound, str] = {"at-least": "at least", "at-most": "at most"}
 
 

@@ -21,21 +21,6 @@ from irbench.render.unsearched_texts import UNSEARCHED_TEXTS
 from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
 
-__all__ = [
-    "CONDITION_TEXTS",
-    "DIFFERENCE_TEXTS",
-    "OBSTACLE_TEXTS",
-    "PROBLEM_TEXTS",
-    "UNJUDGED_TEXTS",
-    "blocked_message",
-    "change_text",
-    "checked_text",
-    "difference_text",
-    "obstacle_text",
-    "problem_text",
-    "unjudged_text",
-]
-
 _LONGEST_VALUE = 60
 _FEWEST_LAUNCHES = Timing().min_launches
 _WITHOUT_INTERVAL: Mapping[Counted, str] = {

@@ -10,8 +10,6 @@ from irbench.render.finding_types import FindingText, FindingWords
 from irbench.render.grants import grant_time, where
 from irbench.render.quantities import listing, percent, plural
 
-__all__ = ["ACTIVITY_FINDINGS"]
-
 _EXCHANGE = "Threads take longer to exchange data: a model of 40 µs becomes up to 1.6 times slower."
 
 

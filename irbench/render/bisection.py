@@ -20,8 +20,6 @@ from irbench.render.verification import Document
 from irbench.spec import Timing
 from irbench.store.folders import results_option
 
-__all__ = ["CONCLUSION_TEXTS", "CRITERION_TEXTS", "SIDE_TEXTS", "bisection_view", "step_text"]
-
 CRITERION_TEXTS: Mapping[Criterion, str] = {"speed": "the speed", "answer": "the answers"}
 CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
     "found": "{new} changed {what}",

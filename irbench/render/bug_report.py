@@ -15,8 +15,6 @@ from irbench.render.reduction import conclusion_text, difference_text, doubts_te
 from irbench.render.table import Column, Row, TextTable
 from irbench.spec import shape_text
 
-__all__ = ["bug_report"]
-
 _MOST_NODES = 60
 
 

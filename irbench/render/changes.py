@@ -7,15 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from irbench.across_runs.figures import Unit
 from irbench.render.figures import NOT_MEASURED, significant
 
-__all__ = [
-    "amount",
-    "change_and_figures",
-    "digits_for_changes",
-    "signed_amount",
-    "signed_percent",
-    "signed_percent_end",
-]
-
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 9
 _LEAST_WITH_ONE_DECIMAL = 0.0005
 _SCALES: Mapping[Unit, float] = {"bytes": 1e6, "ms": 1, "fps": 1, "J": 1, "": 1}

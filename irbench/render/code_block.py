@@ -11,8 +11,6 @@ from rich.text import Text
 from irbench.plain_text import plain
 from irbench.render.markdown import code_block
 
-__all__ = ["CodeBlock"]
-
 
 @dataclass(frozen=True)
 class CodeBlock:

@@ -21,8 +21,6 @@ from irbench.spec import Timing
 from irbench.stats.estimators import median
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
-__all__ = ["COLD_STOP_TEXTS", "cold_view"]
-
 COLD_STOP_TEXTS: Mapping[ColdStop, str] = {
     "launches": "launch limit reached",
     "budget": "the budget has no time for another round",

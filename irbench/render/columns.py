@@ -10,9 +10,9 @@ from irbench.render.energy import above_idle_text, energy_text, power_text
 from irbench.render.figures import NOT_MEASURED, error_size, gigabytes, percent, seconds, significant
 from irbench.render.quantities import percent as share
 from irbench.render.table import Column
-from irbench.result import CellResult, GroupResult, Spans
-
-__all__ = ["BACKEND", "COLUMNS", "FIGURES", "PRECISION", "VERDICT", "Figure"]
+from irbench.result import GroupResult
+from irbench.row import CellResult
+from irbench.row_figures import Spans
 
 _SUSTAINED_MATTERS = 0.03
 """From this share on, the sustained FPS are shown beside those of the interleaved rounds."""

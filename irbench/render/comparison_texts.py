@@ -10,9 +10,6 @@ from irbench.render.context import Context
 from irbench.render.quantities import listing, percent, percents_apart, plural, times
 from irbench.render.text_types import WarningText
 
-__all__ = ["COMPARISON_TEXTS"]
-
-
 _TIMES_LONGER = 3
 """What a warm-up that ended too early is suggested to be multiplied by."""
 _CACHES = {"near": "shared cache", "far": "no shared cache"}

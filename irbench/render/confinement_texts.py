@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["unconfined_root_text"]
-
 
 def unconfined_root_text(variable: str) -> str:
     """Return the warning that a model from elsewhere is run with the rights of root.

@@ -9,8 +9,6 @@ from typing import Any
 from irbench.result import GroupResult
 from irbench.row_names import row_names
 
-__all__ = ["Context", "context_of"]
-
 
 @dataclass(frozen=True)
 class Context:

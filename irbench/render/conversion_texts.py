@@ -11,8 +11,6 @@ from irbench.render.quantities import plural
 from irbench.spec import Distribution
 from irbench.spec.feeding import RANGES
 
-__all__ = ["NOT_FINITE", "agreement_lines", "distribution_text", "inputs_text"]
-
 NOT_FINITE = "answers are not finite in one precision"
 
 

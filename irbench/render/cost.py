@@ -24,8 +24,6 @@ from irbench.render.verification import Document
 from irbench.spec import BATCH, TensorSpec
 from irbench.spec.requested_sizes import with_name_in_file
 
-__all__ = ["UNCOUNTED_TEXTS", "GraphCosts", "cost_csv", "cost_view"]
-
 UNCOUNTED_TEXTS: Mapping[UncountedReason, str] = {
     "no-rule": "no rule for the operator",
     "unknown-shape": "a shape is unknown",

@@ -10,8 +10,6 @@ from irbench.cost_model.polynomials import Polynomial
 from irbench.cost_model.rows import Quantity
 from irbench.render.figures import NOT_MEASURED, significant
 
-__all__ = ["bytes_text", "count_text", "exact_text"]
-
 _PREFIXES = (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3))
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _EXACT_BELOW = 1000

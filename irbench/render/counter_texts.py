@@ -11,20 +11,6 @@ from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.quantities import listing, plural
 
-__all__ = [
-    "COUNTER_STOP_TEXTS",
-    "FIGURE_TEXTS",
-    "OBSTACLE_TEXTS",
-    "PHASE_TEXTS",
-    "TOPDOWN_TEXTS",
-    "figure_text",
-    "figure_value",
-    "nodes_missing_text",
-    "not_counted",
-    "obstacle_remedy",
-    "obstacle_text",
-]
-
 COUNTER_STOP_TEXTS: Mapping[CounterStop, str] = {
     "launches": "all launches made",
     "budget": STOPPED_TEXTS["budget"],

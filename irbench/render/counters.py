@@ -27,8 +27,6 @@ from irbench.render.timelines import timeline_table
 from irbench.row_names import distinguish, name_of
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
-__all__ = ["counter_views", "counting_notes", "spanned_figure"]
-
 _LOSSES = {
     "frontend_bound": "at the front end",
     "bad_speculation": "to wrong speculation",

@@ -9,8 +9,6 @@ from typing import Any
 
 from irbench.plain_text import plain
 
-__all__ = ["csv_cell", "csv_cells"]
-
 _FORMULA = re.compile(r"\s*[=+\-@]")
 _QUANTITY = re.compile(r"\s*[+-]?(\d[\w.,]*(e[+-]\d+)?( ?%)?)?\s*", re.ASCII)
 

@@ -9,8 +9,6 @@ from irbench.notices import Facts, MarkCode, NoteCode
 from irbench.render.context import Context
 from irbench.render.text_types import Text
 
-__all__ = ["DEVICE_MARKS", "ENERGY_NOTES"]
-
 _SOURCES = {"processors": "of the processors", "gpus": "of the GPUs"}
 _REASONS: Mapping[AbsenceReason, str] = {
     "no-counters": "they have no counters",

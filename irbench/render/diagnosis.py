@@ -28,8 +28,6 @@ from irbench.render.table import ListingTable
 from irbench.system.confinement import ConfinementSupport
 from irbench.system.landlock import SCOPES_SINCE
 
-__all__ = ["ReportView"]
-
 _WIDTH = 100
 """How wide sentences are where nothing sets a limit."""
 _LABEL = 14

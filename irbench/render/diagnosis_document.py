@@ -53,8 +53,6 @@ from irbench.render.finding_texts import finding_words
 from irbench.render.peaks import peaks_document
 from irbench.render.self_comparison import self_comparison_message
 
-__all__ = ["diagnosis_document"]
-
 
 def diagnosis_document(report: Report, backends: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return everything as JSON values.

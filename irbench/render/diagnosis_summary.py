@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from irbench.diagnostics.finding import Finding
 from irbench.render.quantities import plural
 
-__all__ = ["diagnosis_summary"]
-
 
 def diagnosis_summary(findings: Sequence[Finding]) -> str:
     """Return the number of all findings, and of those that nothing done on the machine fixes."""

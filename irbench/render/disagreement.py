@@ -6,8 +6,6 @@ from irbench.notices import Facts
 from irbench.render.conversion_texts import inputs_text
 from irbench.render.quantities import apart
 
-__all__ = ["disagreement_text", "missed_limit_text"]
-
 
 def disagreement_text(facts: Facts) -> str:
     """Return what was measured: ``top-1 agreement 63 %``.

@@ -20,8 +20,6 @@ from irbench.render.soak import soak_view
 from irbench.result import RunDocument
 from irbench.store.leaders import best_of_run
 
-__all__ = ["DocumentView"]
-
 
 class DocumentView:
     """Every table of a run, and below them what is to be said of the run.

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.quantities import listing
-from irbench.result import CellResult, EnergyUse, GroupResult
+from irbench.result import GroupResult
+from irbench.row import CellResult
+from irbench.row_figures import EnergyUse
 from irbench.stats.estimators import median
-
-__all__ = ["above_idle_text", "energy_legend", "energy_text", "power_text"]
 
 
 def energy_text(cell: CellResult) -> str:

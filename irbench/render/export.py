@@ -21,8 +21,6 @@ from irbench.render.warnings import whole_warnings
 from irbench.result import GroupResult, RunDocument
 from irbench.store import encode_document
 
-__all__ = ["render_document"]
-
 
 def render_document(document: RunDocument, form: str) -> str:
     """Return a run as text.

@@ -17,8 +17,6 @@ from irbench.render.quantities import plural
 from irbench.render.run_listing import age
 from irbench.spec import RANDOM_DRAWS, Bundle
 
-__all__ = ["EXPORT_NOTICES", "agreement", "export_notice_text", "export_problems"]
-
 _WARNINGS: frozenset[ExportNoticeCode] = frozenset(
     {"bundle-outdated", "not-exportable", "origin-unknown", "source-missing"}
 )

@@ -10,26 +10,7 @@ from typing import TYPE_CHECKING
 from irbench.render.quantities import plural
 
 if TYPE_CHECKING:
-    from irbench.result import Speedup
-    from irbench.row_figures import Ends, WithEnds
-
-__all__ = [
-    "NOT_MEASURED",
-    "RANGE",
-    "are_ranges",
-    "as_fast_text",
-    "ends_heading",
-    "ends_text",
-    "error_size",
-    "gigabytes",
-    "percent",
-    "range_note",
-    "ratio",
-    "ratio_with_ends",
-    "seconds",
-    "significant",
-    "speedup_cell",
-]
+    from irbench.row_figures import Ends, Speedup, WithEnds
 
 NOT_MEASURED = "-"
 RANGE = "range"

@@ -10,8 +10,6 @@ from irbench.render.activity_findings import ACTIVITY_FINDINGS
 from irbench.render.finding_types import FindingText, FindingWords
 from irbench.render.machine_findings import MACHINE_FINDINGS
 
-__all__ = ["FINDINGS", "FindingWords", "finding_words"]
-
 FINDINGS: Mapping[FindingCode, FindingText] = {**ACTIVITY_FINDINGS, **MACHINE_FINDINGS}
 
 

@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 from irbench.notices import Facts
 
-__all__ = ["FindingText", "FindingWords"]
-
 
 @dataclass(frozen=True)
 class FindingWords:

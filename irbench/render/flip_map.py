@@ -12,15 +12,6 @@ from irbench.spec import Timing
 from irbench.tuning.flip_map import nearest_flip
 from irbench.tuning.report import Condition, Flip, FlipOutcome, NotMeasured, Side, Unable
 
-__all__ = [
-    "NOT_MEASURED_TEXTS",
-    "OUTCOME_TEXTS",
-    "condition_text",
-    "flip_map_parts",
-    "flip_map_sentence",
-    "measuring_flips_text",
-]
-
 OUTCOME_TEXTS: Mapping[FlipOutcome, str] = {
     "kept": "{setting} stays ahead",
     "flipped": "{rival} wins",

@@ -8,8 +8,6 @@ from functools import partial
 from irbench.plain_text import plain
 from irbench.render.line_wrapping import cell_count, filled, wrap
 
-__all__ = ["fold", "is_prose", "parts_of", "pieces_of"]
-
 _PIECE = re.compile(
     r"\[[^\]]*\]\S*"  # an interval
     r"|[<>≥≤~] \S+(?: [^\W\d_]\S*)?"  # a bound with its unit

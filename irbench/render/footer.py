@@ -17,10 +17,9 @@ from irbench.render.note_texts import note_text, reference_text
 from irbench.render.quantities import listing, plural
 from irbench.render.remedies import remedy
 from irbench.render.table_title import SEPARATOR
-from irbench.result import CellResult, GroupResult, RunDocument, State, StoppedBy
+from irbench.result import GroupResult, RunDocument, StoppedBy
+from irbench.row import CellResult, State
 from irbench.stats.figures import calls_to_bound
-
-__all__ = ["STOPPED_TEXTS", "failure_text", "footer", "incomplete", "is_long", "mismatches", "not_applicable", "reason"]
 
 _LONGEST_MESSAGE = 140
 _LONGEST_HEAD = 40

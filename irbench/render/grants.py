@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from irbench.options.values import cpu_list
 
-__all__ = ["grant_cpus", "grant_time", "where"]
-
 _UPDATABLE = ("docker", "podman")
 """Containers whose own command changes their limits while they run."""
 

@@ -8,8 +8,6 @@ from irbench.graph_record import GraphCheck, InputKind, LeftOut, UncheckedBody, 
 from irbench.plain_text import plain
 from irbench.render.quantities import listing, plural
 
-__all__ = ["KIND_TEXTS", "LEFT_OUT_TEXTS", "UNCHECKED_TEXTS", "check_lines", "unchecked_texts"]
-
 KIND_TEXTS: Mapping[InputKind, str] = {
     "given": "given data",
     "seeded": "seeded",

@@ -19,8 +19,6 @@ from irbench.render.table_title import title
 from irbench.render.warnings import is_shortened, short_warnings, whole_warnings
 from irbench.result import GroupResult
 
-__all__ = ["GroupView"]
-
 _NARROWEST = 100
 _INDENT = " "
 _SAID_BY_BUSY = ("few-clean-blocks", "many-dirty-blocks", "busy-machine")

@@ -16,8 +16,6 @@ from irbench.row import is_too_slow
 from irbench.row_figures import Ends
 from irbench.row_names import row_names
 
-__all__ = ["headline"]
-
 _UNDECIDED: Mapping[NoWinner, str] = {
     "same": "{leader} and {rival} are the same",
     "undecided": "{leader} and {rival} cannot be distinguished",

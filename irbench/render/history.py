@@ -19,8 +19,6 @@ from irbench.render.plain_view import PlainView
 from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["history_view", "sparkline"]
-
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 40
 _LEAST_RANGE = 0.1

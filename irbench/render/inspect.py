@@ -20,8 +20,6 @@ from irbench.render.quantities import size_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.spec import Bundle, TensorSpec, shape_text
 
-__all__ = ["Arithmetic", "difference_view", "graph_view", "macs_text"]
-
 _MOST_NAMES = 10
 """So many nodes are named of each kind; JSON has them all."""
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["json_line", "json_text", "without_control_characters"]
-
 _DELETE = "\x7f"
 """The one control character of ASCII that JSON does not escape."""
 _LAST_OF_ONE_UNIT = 0xFFFF

@@ -8,9 +8,6 @@ from irbench.render.figures import significant
 from irbench.store.entries import OutcomeKind
 from irbench.store.leaders import BestOfTables, TableLeader
 
-__all__ = ["best_text"]
-
-
 _BUSY: Mapping[OutcomeKind, str] = {
     "busy": "machine too busy",
     "busy-winner": "busy machine",

@@ -9,8 +9,6 @@ from rich.cells import cell_len, chop_cells
 
 from irbench.plain_text import plain
 
-__all__ = ["cell_count", "filled", "shorten", "shorten_middle", "wrap", "wrap_message"]
-
 _TO_BE_TYPED = re.compile(r"(.*?: )((?:[A-Z_]+=\S* )*(?:irbench |--|python |pip |uv ).*)")
 """Words, and what is to be typed, which ends a sentence; variables of the environment may be set before it."""
 

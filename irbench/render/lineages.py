@@ -15,8 +15,6 @@ from irbench.render.disagreement import disagreement_text
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.table import Column, ListingTable, Row, TextTable
 
-__all__ = ["kept_view", "lineage_lines", "settings_text", "sizes_text"]
-
 
 def kept_view(kept: Sequence[Lineage]) -> Group:
     """Return a row for each graph that was made from another, and below them what is special about some.

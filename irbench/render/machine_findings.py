@@ -14,8 +14,6 @@ from irbench.render.finding_types import FindingText, FindingWords
 from irbench.render.grants import grant_cpus, where
 from irbench.render.quantities import listing, plural
 
-__all__ = ["MACHINE_FINDINGS"]
-
 _GOOD_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase")
 """Clock sources that are read without entering the kernel."""
 _HIDDEN = {"governor": "the frequency governor", "turbo": "turbo"}

@@ -9,8 +9,6 @@ from irbench.render.context import Context
 from irbench.render.quantities import listing, percent, plural
 from irbench.render.text_types import WarningText
 
-__all__ = ["MACHINE_TEXTS"]
-
 
 def _disturbances(facts: Facts) -> Iterator[str]:
     """Yield what one cause brought about, the worst first."""

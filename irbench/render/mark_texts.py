@@ -11,8 +11,6 @@ from irbench.render.disagreement import disagreement_text
 from irbench.render.quantities import plural
 from irbench.render.text_types import Text, said
 
-__all__ = ["MARKS", "mark_text"]
-
 _USUAL_SHARE = 0.1
 """Of the time of its rounds, what a command's own calls take at least: settle calls and requests are the rest."""
 

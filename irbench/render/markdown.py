@@ -11,8 +11,6 @@ from collections.abc import Iterable
 
 from irbench.plain_text import plain, plain_lines
 
-__all__ = ["bullets", "code_block", "heading", "markdown_cell", "markdown_text"]
-
 _ACTIVE = re.compile(
     r"[\\`*|<~]"
     r"|(?<!\w)_|_(?!\w)"  # within words it is none of Markdown's

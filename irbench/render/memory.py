@@ -10,10 +10,9 @@ from irbench.render.footer import reason
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import title
-from irbench.result import CellResult, GroupResult
+from irbench.result import GroupResult
+from irbench.row import CellResult
 from irbench.row_names import row_names
-
-__all__ = ["memory_view"]
 
 _COLUMNS = (
     Column("backend", words=True),

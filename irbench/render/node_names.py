@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from irbench.render.line_wrapping import shorten_middle
 
-__all__ = ["LONGEST_NAME", "short_names"]
-
 LONGEST_NAME = 40
 """Characters of a name that are shown where these suffice to tell it from others."""
 _GAP = "…"

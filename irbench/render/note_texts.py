@@ -13,8 +13,6 @@ from irbench.render.figures import error_size, ratio
 from irbench.render.quantities import listing, plural
 from irbench.render.text_types import Text, said
 
-__all__ = ["NOTES", "note_text", "reference_text"]
-
 _GRAPHS = {"tf-graph": "the TensorFlow graph"}
 """What readers call a kind of artifact."""
 

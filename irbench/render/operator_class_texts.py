@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from irbench.onnx.operator_classes import OperatorClass
 
-__all__ = ["OPERATOR_CLASS_TEXTS", "ClassText"]
-
 
 class ClassText(NamedTuple):
     """What a class of operators is called.

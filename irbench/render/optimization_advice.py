@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from irbench.optimizer import Lineage, Optimized
     from irbench.spec import Bundle, Disagreement, TensorSpec
 
-__all__ = ["advice"]
-
 _REMEDIES = {
     "quantize_static": "--precision fp16, --quantize dynamic or more --calibrate",
     "narrow_to_fp16": "--precision bf16",

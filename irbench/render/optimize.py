@@ -14,8 +14,6 @@ from irbench.plain_text import plain
 from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.table import Column, ListingTable, Row, TextTable
 
-__all__ = ["in_words", "obstacle_text", "sizes_line", "steps_view"]
-
 _COLUMNS = (
     Column("pass", words=True, folds=True, folds_at="_"),
     Column("nodes", drops=2),

@@ -9,8 +9,6 @@ from typing import Any
 from irbench.render.table_title import SEPARATOR
 from irbench.result import RunDocument
 
-__all__ = ["command_text", "is_confined", "machine_text", "origin_lines", "versions"]
-
 
 def machine_text(document: RunDocument) -> str:
     """Return the processor, and how many processors and cores of it could be used; empty where nothing is known."""

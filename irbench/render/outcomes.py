@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from irbench.render.figures import significant
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
-__all__ = ["OUTCOME_TEXTS", "figure_text", "outcome_text", "outcomes_text"]
-
 _CONTRADICTORY = "{leader} or {rival}: contradictory{figure}"
 
 OUTCOME_TEXTS: Mapping[OutcomeKind, str] = {

@@ -14,16 +14,6 @@ from irbench.render.run_listing import age
 from irbench.render.table import Column, Row, TextTable
 from irbench.roofline import MEMORY, Bandwidth, ComputePeak, MachinePeaks, best_bandwidth, ridge_point
 
-__all__ = [
-    "NOT_KEPT_TEXTS",
-    "bandwidth_progress",
-    "bandwidth_table",
-    "compute_table",
-    "peaks_document",
-    "peaks_message",
-    "products_progress",
-]
-
 NOT_KEPT_TEXTS: Mapping[NotKept, str] = {
     "restricted": "roofs are those of the whole machine, and --backend and --cpus measure a part of it",
     "no-products": "it has no matrix products, which the peaks that are known have",

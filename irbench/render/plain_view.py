@@ -13,8 +13,6 @@ from irbench.render.line_wrapping import wrap
 from irbench.render.markdown import bullets, heading, markdown_text
 from irbench.render.table import TextTable
 
-__all__ = ["PlainView"]
-
 _NARROWEST = 100
 _INDENT = " "
 

@@ -11,8 +11,9 @@ from rich.measure import Measurement
 from rich.text import Text
 
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.record import ProfileDocument
-from irbench.profiling.report import By, CellSummary, PartRow, ProfileReport
+from irbench.profiling.report import By, PartRow, ProfileReport
 from irbench.render.line_wrapping import wrap, wrap_message
 from irbench.render.markdown import bullets, heading, markdown_text
 from irbench.render.profile_counters import COUNTERS_HEADING, counter_lines, counter_table
@@ -34,8 +35,6 @@ from irbench.render.profile_texts import (
     no_speed_lines,
     profile_title,
 )
-
-__all__ = ["ProfileView"]
 
 _WIDEST = 1000
 _USUAL = 100

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irbench.counters import Obstacle
+from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.counted_operators import LEAST_CLASS_SHARE
 from irbench.profiling.counter_record import CountedPart, ProfileCounters
 from irbench.profiling.record import ProfileDocument
-from irbench.profiling.report import CellSummary, ProfileReport
+from irbench.profiling.report import ProfileReport
 from irbench.render.counter_texts import COUNTER_STOP_TEXTS, figure_text, nodes_missing_text, not_counted, obstacle_text
 from irbench.render.counters import counting_notes, spanned_figure
 from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading
@@ -18,8 +19,6 @@ from irbench.render.quantities import listing, percent, plural
 from irbench.render.reduction import uncuttable_text
 from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, Row, TextTable
-
-__all__ = ["COUNTERS_HEADING", "counter_lines", "counter_table"]
 
 COUNTERS_HEADING = "Counters of each class, per inference:"
 _CALL, _MODEL = "empty call", "whole model"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.estimates import Estimate
-from irbench.profiling.report import CellSummary, Change, Comparison, PartRow
+from irbench.profiling.report import Change, Comparison, PartRow
 from irbench.render.figures import NOT_MEASURED, ends_text
 from irbench.render.profile_names import PartNames
 from irbench.render.profile_texts import class_name, milliseconds
 from irbench.render.table import Column, Row, TextTable
-
-__all__ = ["class_change_table", "difference_table", "node_change_table"]
 
 _CHANGED = (Column("before"), Column("after"), Column("change"), Column("interval", words=True))
 _NAME = Column("ms", words=True, folds=True, least=20, breaks_at="/", longest=20)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from irbench.profiling.report import CellSummary
+from irbench.profiling.cell_summary import CellSummary
 from irbench.render.table import TextTable
-
-__all__ = ["Fitted", "Form", "fitting"]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from irbench.render.profile_texts import milliseconds
 from irbench.render.quantities import percent
 from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["gpu_headlines", "gpu_notes", "gpu_table"]
-
 _LEAST_SHARE = 0.01
 """The least share of the latency that is worth a word."""
 

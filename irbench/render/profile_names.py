@@ -9,8 +9,6 @@ from irbench.profiling.report import PartRow, ProfileReport
 from irbench.render.node_names import short_names
 from irbench.render.profile_texts import class_name
 
-__all__ = ["PartNames"]
-
 _MOST_TYPES = 5
 
 

@@ -6,22 +6,15 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
+from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.estimates import Estimate
-from irbench.profiling.report import By, CellSummary, PartRow, ProfileReport
+from irbench.profiling.report import By, PartRow, ProfileReport
 from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.profile_forms import Form
 from irbench.render.profile_names import PartNames
 from irbench.render.profile_texts import milliseconds
 from irbench.render.quantities import percent
 from irbench.render.table import Column, Row, TextTable
-
-__all__ = [
-    "largest_first",
-    "longest_forms",
-    "part_forms",
-    "parts_with_speed",
-    "speed_forms",
-]
 
 _ShareForm: TypeAlias = Literal["interval", "plain", "none"]
 

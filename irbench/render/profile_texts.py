@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.disturbances import disturbance_warnings, warnings_of
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
-from irbench.profiling.report import (
-    CellSummary,
-    Excess,
-    Figures,
-    HeadlineFacts,
-    NoSpeed,
-    OperatorShare,
-    PartRow,
-    ProfileReport,
-)
+from irbench.profiling.report import Excess, Figures, HeadlineFacts, NoSpeed, OperatorShare, PartRow, ProfileReport
 from irbench.render.context import Context
 from irbench.render.figures import ratio_with_ends, significant
 from irbench.render.note_texts import note_text
@@ -28,19 +20,6 @@ from irbench.render.remedies import failure_sentence
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
 from irbench.render.texts import warning_words
 from irbench.spec import Timing
-
-__all__ = [
-    "MATCHED_TEXTS",
-    "NO_SPEED_TEXTS",
-    "PROFILE_STOPPED_TEXTS",
-    "below_tables",
-    "class_name",
-    "fused_nodes_lines",
-    "headline_lines",
-    "milliseconds",
-    "no_speed_lines",
-    "profile_title",
-]
 
 MATCHED_TEXTS: Mapping[MatchedBy, str] = {
     "name": "joined with nodes by name",

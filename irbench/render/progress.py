@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from irbench.activity import Activity, ActivityCode, Outlook
 from irbench.render.quantities import percent, percents_apart, plural
 
-__all__ = ["activity_text", "counting_text", "outlook_text", "reading_text"]
-
 _WIDEST = 0.5
 """Beyond this half-width an interval says nothing of who is faster, or by how much."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["apart", "binary_size", "listing", "percent", "percents_apart", "plural", "size_text", "times"]
-
 _MOST_DIGITS = 8
 _STEPS = ("B", "KiB", "MiB", "GiB")
 

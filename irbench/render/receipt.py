@@ -28,17 +28,6 @@ from irbench.render.texts import by_cost, warning_words
 from irbench.result import Condition, NoWinner
 from irbench.row_figures import Ends
 
-__all__ = [
-    "CLAIM_CONDITION_TEXTS",
-    "CLAIM_TEXTS",
-    "NO_WINNER_TEXTS",
-    "REASON_TEXTS",
-    "REPLAY_TEXTS",
-    "UNCLAIMED_TEXTS",
-    "receipt_view",
-    "replay_view",
-]
-
 CLAIM_TEXTS: Mapping[ClaimKind, str] = {
     "winner": "{row} is the fastest, before {other}",
     "speedup": "{row} against {other}",

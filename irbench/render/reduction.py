@@ -39,22 +39,6 @@ from irbench.spec import Timing
 from irbench.store.folders import results_option
 from irbench.uncuttable import Uncuttable, UncuttableReason
 
-__all__ = [
-    "CONFIRMATION_TEXTS",
-    "CRITERION_TEXTS",
-    "REDUCTION_TEXTS",
-    "UNCUTTABLE_TEXTS",
-    "VERDICT_TEXTS",
-    "conclusion_text",
-    "difference_text",
-    "doubts_text",
-    "evidence_table",
-    "nodes_text",
-    "reduction_view",
-    "shown_text",
-    "uncuttable_text",
-]
-
 CRITERION_TEXTS: Mapping[Criterion, str] = {
     "slower": "{backend} is slower than {than} by {factor:g}x",
     "wrong": "{backend} gives wrong outputs",

@@ -9,16 +9,6 @@ from irbench.reduction.report import Candidate, ReductionReport, Verdict
 from irbench.render.quantities import plural
 from irbench.render.reduction import VERDICT_TEXTS, shown_text, uncuttable_text
 
-__all__ = [
-    "candidate_text",
-    "confirming_text",
-    "searching_on_text",
-    "searching_text",
-    "short_budget_text",
-    "until_interval_text",
-    "whole_text",
-]
-
 
 def whole_text(report: ReductionReport, verdict: Verdict) -> str:
     """Return in a line what the whole graph showed."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from irbench.record import Failure
 
-__all__ = ["failure_sentence", "remedy"]
-
 
 def remedy(failure: Failure) -> str:
     """Return what helps against a failure; an empty text where nobody knows."""

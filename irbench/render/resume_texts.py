@@ -8,8 +8,6 @@ from typing import Any
 from irbench.render.line_wrapping import shorten
 from irbench.runner.run_changes import ChangeKind, RunChange
 
-__all__ = ["CHANGE_TEXTS", "changed_message", "changed_remedy", "confinement_change", "confinement_remedy"]
-
 _LONGEST_VALUE = 40
 _MOST_CHANGES = 5
 

@@ -8,9 +8,8 @@ from irbench.render.columns import BACKEND, FIGURES, PRECISION, VERDICT, Figure
 from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, ends_text, significant, speedup_cell
 from irbench.render.footer import reason
 from irbench.render.table import Column, Row, TextTable
-from irbench.result import CellResult, GroupResult
-
-__all__ = ["group_table"]
+from irbench.result import GroupResult
+from irbench.row import CellResult
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview": "dim"}
 _STATE_STYLES = {"mismatch": "red", "failed": "red"}

@@ -22,9 +22,7 @@ from irbench.render.plain_view import PlainView
 from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
-from irbench.result import Verdict
-
-__all__ = ["CONFIRMATION_TEXTS", "comparison_markdown", "comparison_view"]
+from irbench.row_figures import Verdict
 
 _MOST_NAMES = 8
 _STYLES = {"slower": "red", "faster": "green"}

@@ -12,8 +12,6 @@ from irbench.render.outcomes import outcomes_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.store.entries import RunEntry
 
-__all__ = ["age", "run_table", "unique_beginning"]
-
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 _NONE = "-"
 _TIME_OF_ID = 10

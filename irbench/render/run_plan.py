@@ -17,8 +17,6 @@ from irbench.stats import GUESSED_START_S, expected_seconds, given_inputs, launc
 from irbench.store.entries import RunEntry
 from irbench.system import host
 
-__all__ = ["first_run_text", "name_taken_text", "outline", "settings", "too_many_threads"]
-
 
 def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
     """Return a line for each table (model, sizes, rows), then how long all takes at least.

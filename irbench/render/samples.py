@@ -17,8 +17,6 @@ from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
 from irbench.store.folders import removal_of
 
-__all__ = ["SAMPLE_FORMATS", "Sample", "samples_of", "write_samples"]
-
 SAMPLE_FORMATS = ("csv", "jsonl")
 
 

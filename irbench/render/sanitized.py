@@ -10,8 +10,6 @@ from rich.segment import Segment
 
 from irbench.plain_text import plain_lines
 
-__all__ = ["Sanitized"]
-
 
 @dataclass(frozen=True)
 class Sanitized:

@@ -6,9 +6,7 @@ from irbench.diagnostics.resolution import FOUND
 from irbench.diagnostics.self_comparison import SelfComparison
 from irbench.render.figures import ratio_with_ends
 from irbench.render.quantities import percent, plural
-from irbench.result import Speedup
-
-__all__ = ["self_comparison_message"]
+from irbench.row_figures import Speedup
 
 
 def self_comparison_message(compared: SelfComparison) -> str:

@@ -19,8 +19,6 @@ from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakSto
 from irbench.stats.soak import blocks_left_out
 from irbench.stats.trend import FEWEST_VALUES
 
-__all__ = ["SOAK_STOP_TEXTS", "soak_view"]
-
 SOAK_STOP_TEXTS: Mapping[SoakStop, str] = {
     "finished": "finished",
     "interrupt": "interrupted",

@@ -21,8 +21,6 @@ from irbench.sweeps.cells import AXES, SweepTable, setting_text
 from irbench.sweeps.curve import CurvePoint, StopReason, gain, knee
 from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview, TableStatus
 
-__all__ = ["CURVE_END_TEXTS", "STATUS_TEXTS", "SweepView", "cells_table", "common_text", "duration_text", "times_text"]
-
 _NONE = "-"
 _DURATIONS = ("budget", "deadline", "sustain")
 

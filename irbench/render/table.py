@@ -20,8 +20,6 @@ from irbench.render.folding import fold, is_prose, parts_of, pieces_of
 from irbench.render.line_wrapping import cell_count, wrap
 from irbench.render.markdown import markdown_cell
 
-__all__ = ["Column", "ListingTable", "Row", "TextTable"]
-
 _GAP = "  "
 _NARROWEST_SENTENCE = 30
 _NARROWEST_COLUMN = 10

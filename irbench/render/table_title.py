@@ -7,23 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from irbench.render.quantities import plural
-from irbench.result import GivenInputs, GroupResult, Requested
-from irbench.row import all_threads
+from irbench.result import GroupResult
+from irbench.row import GivenInputs, Requested, all_threads
 from irbench.spec import Number, Objective, Scalar, shape_text
-
-__all__ = [
-    "COMPARED_BY",
-    "IO_TEXTS",
-    "SEPARATOR",
-    "compared_how",
-    "confinement_text",
-    "inputs_text",
-    "is_own_code",
-    "shapes_text",
-    "shared_facts",
-    "sizes_text",
-    "title",
-]
 
 SEPARATOR = " · "
 IO_TEXTS = {"copy": "copies included", "bound": "copies excluded"}

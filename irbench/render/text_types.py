@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 from irbench.notices import Facts
 from irbench.render.context import Context
 
-__all__ = ["Say", "Text", "WarningText", "said"]
-
 Say: TypeAlias = Callable[[Facts, Context], str]
 
 

@@ -15,8 +15,6 @@ from irbench.render.machine_texts import MACHINE_TEXTS
 from irbench.render.text_types import WarningText, said
 from irbench.render.throughput_texts import THROUGHPUT_TEXTS
 
-__all__ = ["WARNINGS", "WarningWords", "by_cost", "warning_words"]
-
 _BY_COST: tuple[WarningCode, ...] = (
     "unverified",
     "degenerate-outputs",

@@ -10,8 +10,6 @@ from irbench.render.figures import significant
 from irbench.render.quantities import listing, percent, plural, times
 from irbench.render.text_types import WarningText
 
-__all__ = ["THROUGHPUT_TEXTS", "order_figures"]
-
 _MOST_PAIRS = 3
 
 

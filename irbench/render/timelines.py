@@ -10,8 +10,6 @@ from irbench.render.counter_texts import PHASE_TEXTS, figure_text, figure_value
 from irbench.render.footer import failure_text
 from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["sparkline", "timeline_table"]
-
 _MARKS = "▁▂▃▄▅▆▇█"
 _UNKNOWN = " "
 _WIDEST = 40

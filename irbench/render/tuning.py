@@ -20,8 +20,6 @@ from irbench.spec import Objective, Timing
 from irbench.store.folders import results_option
 from irbench.tuning.report import Alternative, FrontPoint, Gain, TunedSetting, TuningReport
 
-__all__ = ["OBJECTIVE_TEXTS", "SEARCHED_TEXTS", "searching_text", "tuning_view"]
-
 OBJECTIVE_TEXTS: Mapping[Objective, str] = {
     "fps": "frames per second",
     "latency": "latency",

@@ -12,8 +12,6 @@ from irbench.render.table import Column, TextTable
 from irbench.spec import AccuracyLimit
 from irbench.tuning.report import Excluded, TunedSetting, TuningReport
 
-__all__ = ["accuracy_texts", "with_accuracy"]
-
 _AFTER = 4
 """Columns that say what a setting is stand before that of its accuracy."""
 

@@ -19,16 +19,6 @@ from irbench.tuning.report import (
     TuningReport,
 )
 
-__all__ = [
-    "KIND_TEXTS",
-    "RESERVATION_TEXTS",
-    "TUNING_NOTE_TEXTS",
-    "TUNING_TEXTS",
-    "gain_text",
-    "is_recommended",
-    "recommendation_texts",
-]
-
 TUNING_TEXTS: Mapping[Conclusion, str] = {
     "better": "It is {gains}.",
     "same": "{leader} is not better than it by as much as counts (--within).",

@@ -8,8 +8,6 @@ from irbench.plain_text import plain
 from irbench.render.quantities import plural
 from irbench.store.folders import Unsearched, UnsearchedReason
 
-__all__ = ["UNSEARCHED_TEXTS", "unsearched_lines", "unsearched_text"]
-
 _MOST_LINES = 10
 
 UNSEARCHED_TEXTS: Mapping[UnsearchedReason, str] = {

@@ -23,9 +23,7 @@ from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text
 from irbench.render.texts import warning_words
-from irbench.result import CellResult
-
-__all__ = ["Document", "model_view", "suite_view"]
+from irbench.row import CellResult
 
 _LONGEST_REASON = 160
 _LONGEST_HEAD = 30

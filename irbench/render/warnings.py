@@ -10,8 +10,6 @@ from irbench.render.context import Context
 from irbench.render.line_wrapping import cell_count
 from irbench.render.texts import WarningWords, by_cost, warning_words
 
-__all__ = ["is_shortened", "short_warnings", "whole_warnings"]
-
 
 def whole_warnings(warnings: Iterable[Warn], context: Context) -> Iterator[str]:
     """Yield all that is to be said of each warning, with its remedy and the code under which it is explained."""

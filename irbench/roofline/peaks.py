@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from irbench.measure.bandwidth import Access, MemoryTimes
 
-__all__ = ["MEMORY", "Access", "Bandwidth", "BandwidthSamples", "ComputePeak", "MachinePeaks"]
-
 MEMORY = "memory"
 """The name of main memory among the levels."""
 

@@ -7,8 +7,6 @@ import math
 from irbench.roofline.peaks import MEMORY, Bandwidth, MachinePeaks
 from irbench.spec import Roof
 
-__all__ = ["Roof", "best_bandwidth", "ridge_point", "roof"]
-
 
 def roof(
     intensity: float, peaks: MachinePeaks, precision: str, threads: int, working_set_bytes: int | None = None

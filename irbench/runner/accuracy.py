@@ -17,10 +17,8 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
 from irbench.worker.accuracy import AccuracyTask
-from irbench.worker.process import CallFailed, WorkerDied, WorkerTimedOut
+from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.single_call import call_in_worker
-
-__all__ = ["GENERATED", "Hear", "answers_key", "checked_group", "is_classifier"]
 
 GENERATED = 32
 """How many random samples are answered where none are given."""

@@ -10,8 +10,6 @@ from irbench.record import CellLaunch, Failure, OutputError
 from irbench.spec import Cell, Scalar
 from irbench.spi import Outputs
 
-__all__ = ["CHANGING", "fallback", "mismatch", "require_answers", "worse", "worst_error"]
-
 CHANGING = "its answers to the same inputs change between calls"
 
 

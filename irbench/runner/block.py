@@ -11,8 +11,6 @@ from irbench.runner.cell_progress import CellProgress
 from irbench.spec import Cell, Objective, Timing
 from irbench.stats import behind, round_cost_ns
 
-__all__ = ["block_evidence", "timed_cells"]
-
 
 def timed_cells(
     cells: Sequence[Cell], progress: Mapping[str, CellProgress], objective: Objective, timing: Timing

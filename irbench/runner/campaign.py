@@ -21,8 +21,6 @@ from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.store import RunWriter
 from irbench.system import host
 
-__all__ = ["run"]
-
 
 def run(
     request: RunRequest,

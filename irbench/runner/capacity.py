@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from irbench.spec import Artifact, Cell
 
-__all__ = ["GroupTooLarge", "needs_split"]
-
 _WEIGHTS_FACTOR = 3
 """A runtime holds the weights as stored, its own copy and a repacked one while it compiles."""
 _RUNTIME_BYTES = 300_000_000

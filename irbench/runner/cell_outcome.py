@@ -10,8 +10,6 @@ from irbench.record import Failure, OutputError, Stage
 from irbench.row import Requested, State
 from irbench.spec import Cell, Io, Scalar
 
-__all__ = ["CellOutcome", "RowFacts", "state_of"]
-
 
 class RowFacts(TypedDict):
     """The fields that rows of cold starts and of soaks have in common."""

@@ -11,8 +11,6 @@ from irbench.record import CellLaunch, OutputError, PacedRun, Round
 from irbench.spec import Cell
 from irbench.worker.cell import Prepared, Warmed
 
-__all__ = ["CellProgress"]
-
 _READY = ("start", "import", "load", "compile", "first_inference")
 
 

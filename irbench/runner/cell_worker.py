@@ -18,10 +18,9 @@ from irbench.runner.reference import Expected, expected_outputs
 from irbench.runner.workers import START_DEADLINE_S, failure_of, thread_environment
 from irbench.spec import Cell, Deadline, Timing
 from irbench.worker.cell import CellTask, Prepared
+from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.inputs import takes_turns
-from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
-
-__all__ = ["CellFailed", "CellWorker", "Setting", "checked", "checked_turns", "runnable_form", "setting_of"]
+from irbench.worker.process import Worker
 
 
 class CellFailed(Exception):

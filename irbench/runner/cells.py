@@ -17,18 +17,6 @@ from irbench.runner.request import RunRequest
 from irbench.spec import AGAIN, Artifact, Bundle, Cell, Load, Precision, Program, Workload
 from irbench.spi import Description
 
-__all__ = [
-    "DYNAMIC",
-    "AskedCell",
-    "Reader",
-    "SizedModel",
-    "asked_cells",
-    "at_level",
-    "is_at_level",
-    "named_baseline",
-    "variants_of",
-]
-
 DYNAMIC = "-dynamic"
 """How the id of a cell ends that runs the same graph with dynamic shapes."""
 _CONDITIONS = ("streams", "instances", "precision", "batch", "threads", "optimize", "model")

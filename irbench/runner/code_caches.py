@@ -8,8 +8,6 @@ from pathlib import Path
 from irbench import registry
 from irbench.spec import Cell
 
-__all__ = ["caches_in", "with_caches_in"]
-
 _CACHE_VARIABLES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "NEO_CACHE_DIR", "TRITON_CACHE_DIR")
 """Environment variables that name the folder in which a runtime or a driver keeps what it compiled."""
 

@@ -30,8 +30,6 @@ from irbench.store import RunWriter
 from irbench.system import page_cache
 from irbench.worker.cold_start import FirstAnswer
 
-__all__ = ["refuse_several_samples", "run"]
-
 _CACHES = cast("tuple[CacheState, ...]", get_args(CacheState))
 
 

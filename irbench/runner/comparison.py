@@ -42,8 +42,6 @@ from irbench.stats import (
 from irbench.store import RunWriter
 from irbench.system import host
 
-__all__ = ["Comparison", "GroupContext"]
-
 
 @dataclass(frozen=True)
 class GroupContext:

@@ -14,8 +14,6 @@ from irbench.system.confinement import Confinement
 from irbench.worker.interpreters import source_folder
 from irbench.worker.requested_confinement import VARIABLE, confinement_to, is_confinement_asked_for
 
-__all__ = ["confinement_of", "refuse_own_code_beside_models"]
-
 
 def refuse_own_code_beside_models(function: str) -> None:
     """Refuse to call a function of the user's in the process that runs a model, where models are confined.

@@ -14,8 +14,6 @@ from irbench.runner.plan import PlannedGroup
 from irbench.spec import Timing
 from irbench.stats import fewest_calls
 
-__all__ = ["GroupSoFar", "as_begun", "group_so_far", "without_unfinished"]
-
 _ENDED_EARLY = ("interrupt", "unfinished")
 
 

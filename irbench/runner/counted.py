@@ -28,8 +28,6 @@ from irbench.stats.counters import derive_counter_table
 from irbench.stats.workload_facts import bound_shapes
 from irbench.store import RunWriter
 
-__all__ = ["count_tables"]
-
 _ENDED_EARLY = ("interrupt", "unfinished")
 
 

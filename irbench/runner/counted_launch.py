@@ -18,8 +18,6 @@ from irbench.spec import Cell
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.soak import SoakBlock
 
-__all__ = ["CountedPhases", "count_cell", "timeline_of_cell"]
-
 _COUNTED_NS = 5e8
 """What the counted inferences of a launch take together."""
 _FEWEST_INFERENCES = 5

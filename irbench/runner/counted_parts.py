@@ -22,8 +22,6 @@ from irbench.runner.rounds import Rounds
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Timing
 
-__all__ = ["CountingTask", "PartModel", "count_parts"]
-
 Keep: TypeAlias = Callable[[ProfileCounters], None]
 """Stores counters after each round of launches."""
 

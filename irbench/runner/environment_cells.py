@@ -8,8 +8,6 @@ from dataclasses import replace
 from irbench.notices import Note
 from irbench.spec import Cell, PythonEnvironment
 
-__all__ = ["environment_notes", "in_environments"]
-
 
 def in_environments(cell: Cell, environments: Sequence[PythonEnvironment]) -> tuple[Cell, ...]:
     """Return a cell for each environment, in their order; the cell itself without any, or of the user's own code.

@@ -14,8 +14,6 @@ from irbench.runner.reference import computed_outputs, inputs_scale, references_
 from irbench.spec import RANDOM_DRAWS, Bundle, Workload
 from irbench.worker.scratch import scratch_folder
 
-__all__ = ["check_on_inputs"]
-
 _DEADLINE_S = 900.0
 
 

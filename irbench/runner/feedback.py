@@ -9,8 +9,6 @@ from irbench.spec import Bundle, TensorSpec, shape_text
 from irbench.suggestions import did_you_mean
 from irbench.worker.inputs import EQUAL_SHAPES
 
-__all__ = ["check_feedback"]
-
 
 def check_feedback(feedback: Mapping[str, str], bundle: Bundle, sizes: Mapping[str, int]) -> None:
     """Refuse a decode loop that a model cannot run.

@@ -8,8 +8,6 @@ from pathlib import Path
 from irbench.spec import Artifact
 from irbench.worker.model_files import read_external_files
 
-__all__ = ["files_read"]
-
 
 def files_read(artifact: Artifact, seen: Iterable[str]) -> tuple[Path, ...]:
     """Return each file once.

@@ -11,8 +11,6 @@ from irbench.stats import LaunchCost, fewest_calls, mean_round_s, same_mix
 from irbench.stats.paced import paced_calls
 from irbench.worker.cell import Warmed
 
-__all__ = ["Forecast", "RunAlone"]
-
 
 @dataclass(frozen=True)
 class RunAlone:

@@ -12,8 +12,6 @@ from irbench.spec import Artifact, Bundle, GraphFiles
 from irbench.system.file_states import digest
 from irbench.worker.model_files import read_external_files
 
-__all__ = ["with_files_of_graphs", "with_graph_files"]
-
 
 def with_files_of_graphs(bundle: Bundle) -> Bundle:
     """Return the bundle, each of whose artifacts says what its files are."""

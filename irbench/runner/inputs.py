@@ -17,10 +17,8 @@ from irbench.runner.sizes import bind_sizes, fixed_batch
 from irbench.spec import BATCH, Bundle, Feeding, Number
 from irbench.suggestions import did_you_mean
 from irbench.system import host
-from irbench.worker.process import WorkerDied
+from irbench.worker.failures import WorkerDied
 from irbench.worker.single_call import call_in_worker
-
-__all__ = ["ModelData", "memory_for_data_bytes", "read_data", "refuse_unknown_values"]
 
 _DEADLINE_S = 600.0
 _MEMORY_SHARE = 8

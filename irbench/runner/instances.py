@@ -24,11 +24,10 @@ from irbench.spec import Cell
 from irbench.system.confinement import Confinement
 from irbench.system.cpu_shares import cpu_shares
 from irbench.worker.cell import CellTask
+from irbench.worker.failures import CallFailed, WorkerDied
 from irbench.worker.instance import Place, Share
 from irbench.worker.joined import JOINED, as_round, as_sustained, joined_shares
-from irbench.worker.process import CallFailed, Worker, WorkerDied
-
-__all__ = ["InstanceWorkers"]
+from irbench.worker.process import Worker
 
 _HOST = "irbench.worker.instance:InstanceHost"
 _PILOT_CALLS = 4

@@ -41,8 +41,6 @@ from irbench.system import host
 from irbench.worker.cell import CellTask
 from irbench.worker.warming import Asked
 
-__all__ = ["Launch"]
-
 Say = Callable[[Activity], None]
 
 _SLOWDOWN = 3.0

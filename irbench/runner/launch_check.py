@@ -13,8 +13,6 @@ from irbench.spec import Cell
 from irbench.spi import Outputs
 from irbench.worker.inputs import takes_turns
 
-__all__ = ["LaunchCheck"]
-
 
 class LaunchCheck:
     """Compares what cells answer, and keeps the worst error of each; only the first launch of a cell is checked.

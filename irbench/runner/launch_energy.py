@@ -13,8 +13,6 @@ from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
 from irbench.record import EnergyReading
 from irbench.spec import Cell, Timing
 
-__all__ = ["LaunchEnergy"]
-
 T = TypeVar("T")
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from irbench.errors import IrbenchError
 from irbench.runner.workers import START_DEADLINE_S
-from irbench.worker.process import CallFailed, Worker, WorkerDied
-
-__all__ = ["NeighbourEnded", "busy_neighbours"]
+from irbench.worker.failures import CallFailed, WorkerDied
+from irbench.worker.process import Worker
 
 _STAY_BUSY = "irbench.worker.neighbour:stay_busy"
 _STILL_THERE = "os:getpid"

@@ -13,8 +13,6 @@ from irbench.notices import Note
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, Cell
 
-__all__ = ["GraphRefused", "other_form", "refusal_note", "with_other_graphs"]
-
 
 class GraphRefused(Exception):
     """A cell cannot run its graph, and can run the other form of it.

@@ -18,8 +18,6 @@ from irbench.runner.unbound import Forms, alike
 from irbench.spec import Artifact, Bundle, Cell, Group, Timing, Workload
 from irbench.stats import parts_of
 
-__all__ = ["PlannedGroup", "Prepared", "PreparedModel", "plan", "with_rows"]
-
 _PORTABLE = "Compare it at --optimize basic or extended, which use standard ONNX operators only."
 
 

@@ -28,8 +28,6 @@ from irbench.spi import Description
 from irbench.worker.inputs import takes_turns
 from irbench.worker.model_files import bound_shapes, read_graph_precision
 
-__all__ = ["prepare"]
-
 Report: TypeAlias = Callable[[OptimizerActivity], None]
 
 _USUAL: Precision = "fp32"

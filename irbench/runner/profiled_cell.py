@@ -11,8 +11,6 @@ from irbench.spec import Cell
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.profiling import MOST_CALLS, ProfiledRun
 
-__all__ = ["disturbance_between", "profile_cell"]
-
 
 def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[ProfiledRun, OutputError | None]:
     """Compile a cell with its runtime's recording switched on, check its answers, and profile it.

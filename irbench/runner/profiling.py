@@ -31,8 +31,6 @@ from irbench.system import host
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.profiling import MOST_CALLS, ProfiledRun
 
-__all__ = ["Keep", "ProfilePlan", "ProfileTask", "profile"]
-
 Keep: TypeAlias = Callable[[ProfileDocument], None]
 """Stores a profile after each launch."""
 

@@ -10,8 +10,6 @@ from irbench.activity import Activity, Outlook
 from irbench.result import GroupResult
 from irbench.spec import Workload
 
-__all__ = ["BatchFacts", "Listener", "Progress", "batch_facts"]
-
 
 @dataclass(frozen=True)
 class Progress:

@@ -18,14 +18,11 @@ from irbench.output_check import input_scale
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
-from irbench.worker.failures import unreadable_answer
+from irbench.worker.failures import CallFailed, WorkerDied, unreadable_answer
 from irbench.worker.inputs import BrokenLoop
 from irbench.worker.model_files import bound_shapes
-from irbench.worker.process import CallFailed, WorkerDied
 from irbench.worker.requested_confinement import confinement_to
 from irbench.worker.single_call import call_in_worker
-
-__all__ = ["Expected", "computed_outputs", "expected_outputs", "inputs_scale", "references", "references_for"]
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from irbench.options.varied_options import varied_in
 from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
 from irbench.stats.row_precision import compares_all
 
-__all__ = ["Preset", "RunRequest", "Sweep"]
-
 Preset: TypeAlias = Literal["default", "quick", "thorough"]
 Sweep: TypeAlias = tuple[str, tuple[tuple[int, ...], ...]]
 """An input or dynamic dimension, and its shapes; an empty name is the first input with dynamic dimensions."""

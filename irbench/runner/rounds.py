@@ -12,8 +12,6 @@ from irbench.measure.clock import Stopwatch
 from irbench.runner.progress import Listener, Progress
 from irbench.runner.signals import signals_deferred
 
-__all__ = ["Rounds", "RoundsStop"]
-
 Turn = TypeVar("Turn")
 RoundsStop: TypeAlias = Literal["launches", "budget", "failures"]
 """Why no further round began: there were enough, the time was up, or nothing was left that had not failed."""

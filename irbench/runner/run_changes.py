@@ -12,8 +12,6 @@ from irbench import __version__
 from irbench.result import GroupResult, RunDocument
 from irbench.runner.plan import PlannedGroup
 
-__all__ = ["ChangeKind", "PlannedRun", "RunChange", "changed_environment", "changes_since"]
-
 ChangeKind = Literal["irbench", "environment", "confinement", "setting", "file", "rows"]
 """``irbench``: another version; ``environment``: of the machine or a package; ``confinement``: of workers; ``setting``:
 of what is asked for; ``file``: of a model, data or own code; ``rows``: of a table that was begun."""

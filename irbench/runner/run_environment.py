@@ -9,8 +9,6 @@ from irbench import registry
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for
 
-__all__ = ["describe_environment"]
-
 
 def describe_environment() -> Mapping[str, Any]:
     """Return what a reader of results must know of this machine, its software, and the confinement of workers."""

@@ -10,8 +10,6 @@ from irbench.record import LaunchRecord
 from irbench.spec import Group, Timing
 from irbench.stats import Admission, Next, Pace, launch_limits, next_launch
 
-__all__ = ["UNTIL_PRECISE", "Schedule", "launched", "most_launches"]
-
 
 class Schedule(Protocol):
     """Decides after each launch."""

@@ -11,8 +11,6 @@ from irbench.spec import BATCH, Bundle, TensorSpec, names_in, shape_text, size_o
 from irbench.spec.requested_sizes import dynamic_names, example_sizes, requested_sizes
 from irbench.system import host
 
-__all__ = ["bind_sizes", "fixed_batch", "known_sizes"]
-
 _DRAWING_BYTES = 16
 """Of memory for each value of an input: it is drawn in double precision, and copied."""
 

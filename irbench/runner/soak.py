@@ -35,8 +35,6 @@ from irbench.store import RunWriter
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.soak import SoakBlock
 
-__all__ = ["run"]
-
 
 def run(
     request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener

@@ -10,8 +10,6 @@ from irbench.runner.request import Sweep
 from irbench.spec import Bundle, shape_text
 from irbench.spec.requested_sizes import has_name
 
-__all__ = ["sizes_of_sweep", "swept_sizes"]
-
 
 def sizes_of_sweep(
     data: ModelData, batch: int | None, shapes: Mapping[str, tuple[int, ...]], sweep: Sweep | None

@@ -10,8 +10,6 @@ from irbench.runner.cells import SizedModel
 from irbench.runner.request import RunRequest
 from irbench.spec import Feeding, InputSpec, Workload
 
-__all__ = ["compared_together", "same_inputs"]
-
 
 def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tuple[tuple[SizedModel, ...], ...]:
     """Return the models of each table, in the order of the first of each.

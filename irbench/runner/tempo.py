@@ -20,8 +20,6 @@ from irbench.stats import (
     whole_turns,
 )
 
-__all__ = ["Starts", "Tempo", "choose_tempo"]
-
 
 @dataclass(frozen=True)
 class Starts:

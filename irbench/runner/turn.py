@@ -11,8 +11,6 @@ from irbench.runner.reference import Expected
 from irbench.spec import Artifact, Cell, Group, Timing
 from irbench.stats import Room, Scatter
 
-__all__ = ["LaunchPlan", "Turn"]
-
 
 @dataclass(frozen=True)
 class LaunchPlan:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from irbench.notices import Note
 from irbench.spec import Artifact, Cell
 
-__all__ = ["Forms", "alike"]
-
 
 @dataclass(frozen=True)
 class Forms:

@@ -14,9 +14,8 @@ from irbench.runner.instances import InstanceWorkers
 from irbench.spec import Cell, Deadline
 from irbench.system import host
 from irbench.worker.cell import CellTask
-from irbench.worker.process import CallFailed, Worker, WorkerDied, WorkerTimedOut
-
-__all__ = ["START_DEADLINE_S", "Workers", "failure_of", "thread_environment"]
+from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
+from irbench.worker.process import Worker
 
 START_DEADLINE_S = 60.0
 """A worker may take this long to start even where the protocol's deadline is shorter."""

@@ -15,8 +15,6 @@ from irbench.spec.python_environments import PythonEnvironment
 from irbench.spec.tensors import BATCH
 from irbench.spec.work import InferenceWork
 
-__all__ = ["AGAIN", "Cell", "Goal", "Group", "Io", "Load", "Objective", "Precision", "Workload", "objective_of"]
-
 Objective = Literal["latency", "fps", "cost"]
 Precision = Literal["fp32", "bf16", "fp16", "int8", "native"]
 Io = Literal["copy", "bound"]

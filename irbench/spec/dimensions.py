@@ -10,8 +10,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
-__all__ = ["names_in", "renamed", "shape_text", "size_of"]
-
 _Number: TypeAlias = Fraction
 _LONGEST = 200
 """Characters of an expression that is read; no exporter writes longer ones."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-__all__ = ["DISTRIBUTIONS", "LOOP_STEPS", "RANGES", "Distribution", "Feeding", "Number", "number_of_text"]
-
 LOOP_STEPS = 8
 """Steps of a decode loop that are compared with the reference's own, at least."""
 

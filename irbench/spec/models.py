@@ -9,8 +9,6 @@ from typing import Literal
 
 from irbench.spec.tensors import InputSpec, Scalar, TensorSpec
 
-__all__ = ["Artifact", "Bundle", "Disagreement", "GraphFiles"]
-
 
 @dataclass(frozen=True)
 class Disagreement:

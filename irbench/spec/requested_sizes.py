@@ -11,16 +11,6 @@ from irbench.spec.models import Bundle
 from irbench.spec.tensors import BATCH, BATCH_IN_FILE, TensorSpec
 from irbench.suggestions import did_you_mean
 
-__all__ = [
-    "dynamic_names",
-    "example_sizes",
-    "has_name",
-    "refuse_unknown_names",
-    "requested_sizes",
-    "size_options",
-    "with_name_in_file",
-]
-
 _EXAMPLE_SIZE = 128
 """What a hint writes for a size that nobody gave."""
 

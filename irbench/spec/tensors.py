@@ -9,8 +9,6 @@ from typing import TypeAlias
 
 from irbench.spec.dimensions import size_of
 
-__all__ = ["BATCH", "BATCH_IN_FILE", "RANDOM_DRAWS", "InputSpec", "Scalar", "Shape", "TensorSpec", "is_named_as_mask"]
-
 Scalar: TypeAlias = str | int | float | bool | None
 Shape: TypeAlias = tuple[int | str, ...]
 """A size per axis; a name stands for a size that is bound later, as does arithmetic of names: ``past_length + 1``."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
-__all__ = ["Deadline", "Timing", "WarmUpLength"]
-
 _LEAST_WAIT_S = 30.0
 """However small a budget is: an interpreter, a runtime and a model of usual size take no longer to get ready."""
 _SHARE_OF_BUDGET = 0.5

@@ -12,8 +12,6 @@ from irbench.spi.runtime import Array, Description
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["Pass", "QuantizationMethod", "QuantizationRequest", "Quantizer"]
-
 QuantizationMethod: TypeAlias = Literal["static", "dynamic"]
 """``static`` calibrates the range of each activation beforehand; ``dynamic`` finds it while the graph runs."""
 

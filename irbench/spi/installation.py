@@ -6,8 +6,6 @@ import re
 import shlex
 from importlib import metadata
 
-__all__ = ["install_command"]
-
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 

@@ -9,8 +9,6 @@ from typing import Any, Literal, Protocol
 
 from irbench.spec import Bundle, InputSpec
 
-__all__ = ["ExportRequest", "Exporter", "ExporterDescription", "ModelSource"]
-
 
 @dataclass(frozen=True)
 class ModelSource:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CellContext"]
-
 
 @dataclass(frozen=True)
 class CellContext:

@@ -13,15 +13,6 @@ from typing import Protocol, runtime_checkable
 from irbench.spec import Artifact, Load
 from irbench.spi.runtime import Phases, Session
 
-__all__ = [
-    "GpuActivity",
-    "InferenceProfile",
-    "OperatorTime",
-    "ProfiledSession",
-    "ProfilingBackend",
-    "TensorShape",
-]
-
 
 @dataclass(frozen=True)
 class TensorShape:

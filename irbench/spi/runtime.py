@@ -12,25 +12,6 @@ from irbench.spec import Artifact, Io, Load, Scalar
 if TYPE_CHECKING:
     from numpy.typing import NDArray  # listing backends and models takes a third less time without it
 
-__all__ = [
-    "Array",
-    "AsyncSlot",
-    "Availability",
-    "Backend",
-    "Description",
-    "Feed",
-    "LoadChecker",
-    "Outputs",
-    "Phases",
-    "Refusal",
-    "Session",
-    "Slot",
-    "StreamAdvisor",
-    "Usage",
-    "UsageWriter",
-    "UsedModel",
-]
-
 Array: TypeAlias = "NDArray[Any]"
 """One host array, of any dtype and shape."""
 Feed: TypeAlias = tuple[Array, ...]

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from irbench.record import BlockEvidence, Round
 from irbench.spec import Cell, Timing
 
-__all__ = ["dirty_blocks", "processors_in_use", "run_queue_share"]
-
 _FAR_OUT = 4.0
 """How many median absolute deviations above its median a wait share must be to be unusual."""
 

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEWEST_VALUES", "Split", "change_points"]
-
 FEWEST_VALUES = 8
 """With fewer values no order is rare enough."""
 _ORDERS = 999

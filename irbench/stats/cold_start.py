@@ -20,8 +20,6 @@ from irbench.stats.estimators import median
 from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 from irbench.stats.row_precision import RowPrecision
 
-__all__ = ["cold_speedups", "derive_cold_table", "with_figures"]
-
 _Key = tuple[str, CacheState]
 
 

@@ -6,20 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from irbench.result import Speedup, Verdict
+from irbench.row_figures import Speedup, Verdict
 from irbench.spec import Timing
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import Observed, log_ratio_of_launch
-
-__all__ = [
-    "direction_confidence",
-    "excludes_zero",
-    "holm_intervals",
-    "launch_ratios",
-    "speedups",
-    "verdict",
-    "within_band",
-]
 
 _LEVELS = (0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 

@@ -22,8 +22,6 @@ from irbench.stats.starvation import starving
 from irbench.stats.stopping import launches_to_reach
 from irbench.stats.warm_up_warnings import warm_up_warnings
 
-__all__ = ["find_warnings"]
-
 _SUSTAINED_MOVES = 0.03
 _PACED_MOVES = 0.03
 _FPS_MOVE = 0.1

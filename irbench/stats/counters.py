@@ -23,8 +23,6 @@ from irbench.counters import (
 )
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 
-__all__ = ["derive_counter_table"]
-
 
 def derive_counter_table(table: CounterTable) -> CounterTable:
     """Return a table whose figures follow from the launches of its rows; what figures it has are ignored."""

@@ -18,8 +18,6 @@ from irbench.stats.observed import Observed
 from irbench.stats.race import aim_of
 from irbench.stats.scene import Scene
 
-__all__ = ["dependence_warnings", "neighbour_chance", "resembles_neighbours", "trend_of_launch"]
-
 _SELDOM = 0.05
 _TREND = 0.02
 _FEWEST_TRENDS = 4

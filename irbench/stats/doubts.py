@@ -14,8 +14,6 @@ from irbench.stats.observed import is_as_loaded, mostly_disturbed
 from irbench.stats.scene import Scene
 from irbench.stats.winner import LeadEstimate
 
-__all__ = ["doubt", "log_ratio_by_launch", "throughput_ratio"]
-
 
 def doubt(scene: Scene, finding: LeadEstimate) -> NoWinner | None:
     """Return what forbids to call the leader the fastest; ``None`` where nothing does.

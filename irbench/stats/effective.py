@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from irbench.record import LaunchRecord
 from irbench.spec import Scalar
 
-__all__ = ["changing"]
-
 
 def changing(records: Sequence[LaunchRecord], cell: str) -> Mapping[str, tuple[Scalar, ...]]:
     """Return the properties of a cell that are not the same in all of its launches, each with its different values.

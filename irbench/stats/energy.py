@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from irbench.record import EnergyReading, LaunchRecord, Sustained
-from irbench.result import EnergyUse, Spans
+from irbench.row_figures import EnergyUse, Spans
 from irbench.spec import Timing
 from irbench.stats.estimators import median
 from irbench.stats.figures import positive_span
 from irbench.stats.intervals import interval_at, looks_of
-
-__all__ = ["EnergyFields", "LaunchEnergyUse", "energy_by_launch", "energy_figures"]
 
 
 @dataclass(frozen=True)

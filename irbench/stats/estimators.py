@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["hodges_lehmann", "median", "percentile"]
-
 
 def hodges_lehmann(values: ArrayLike) -> float:
     """Return the median of the means of all pairs of values, each value paired with itself too.

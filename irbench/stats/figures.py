@@ -9,34 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.record import CellLaunch, LaunchRecord, Round
-from irbench.result import LatencyMs, PhasesMs, Spans
+from irbench.row_figures import LatencyMs, PhasesMs, Spans
 from irbench.spec import Timing
 from irbench.stats.estimators import median, percentile
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.observed import Observed, log_level
 from irbench.stats.rounds import call_latency_ns
-
-__all__ = [
-    "Rounds",
-    "by_launch",
-    "calls_to_bound",
-    "frames_by_launch",
-    "frames_per_second",
-    "latency_ms",
-    "launch_levels",
-    "launch_spread",
-    "new_shape_by_launch",
-    "peak_memory_bytes",
-    "percentile_ms",
-    "phases_ms",
-    "positive_span",
-    "private_memory_bytes",
-    "rounds_that_count",
-    "span_over_launches",
-    "supports_p90",
-    "sustained_by_launch",
-    "tail_percentiles_ms",
-]
 
 Rounds = Sequence[tuple[CellLaunch, Round]]
 _BOUND_CONFIDENCE = 0.99

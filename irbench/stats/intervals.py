@@ -32,8 +32,6 @@ from typing import TypedDict
 
 from irbench.spec import Timing
 
-__all__ = ["FEWEST_LAUNCHES", "MOST_LAUNCHES", "Bound", "Interval", "Looks", "bounds", "interval_at", "looks_of"]
-
 FEWEST_LAUNCHES = 6
 """Of launches that are looked at once: the range of fewer misses their median in more than 5 % of cases."""
 MOST_LAUNCHES = 200

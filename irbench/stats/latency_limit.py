@@ -12,8 +12,6 @@ from irbench.stats.figures import Rounds, by_launch, percentile_ms, rounds_that_
 from irbench.stats.observed import Observed
 from irbench.stats.standing import Standing
 
-__all__ = ["within_max_latency"]
-
 
 def within_max_latency(
     standing: Standing, group: Group, records: Sequence[LaunchRecord], launches: Sequence[Observed]

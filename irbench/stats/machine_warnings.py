@@ -11,8 +11,6 @@ from irbench.record import BlockEvidence, Round
 from irbench.stats.blocks import run_queue_share
 from irbench.stats.scene import Scene
 
-__all__ = ["machine_warnings"]
-
 _MANY_DIRTY = 0.25
 _SELF_WAIT = 0.10
 _STOLEN = 0.02

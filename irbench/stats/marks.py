@@ -16,8 +16,6 @@ from irbench.stats.paced import late_mark
 from irbench.stats.standing import Standing, first_launch
 from irbench.stats.starvation import starving
 
-__all__ = ["marks_of"]
-
 
 def marks_of(
     cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], standing: Standing

@@ -14,8 +14,6 @@ from irbench.stats.estimators import hodges_lehmann
 from irbench.stats.figures import launch_levels
 from irbench.stats.scene import Scene
 
-__all__ = ["Split", "mode_warnings", "near_and_far", "split_in_two"]
-
 _SLOW_GAP = math.log(1.03)
 _FAR_GAP = math.log(1.3)
 _CLEARLY = 2.0

@@ -10,8 +10,6 @@ from irbench.stats.figures import tail_percentiles_ms
 from irbench.stats.scene import Scene
 from irbench.stats.slower_levels import slower_levels
 
-__all__ = ["find_notes"]
-
 
 def find_notes(scene: Scene) -> tuple[Note, ...]:
     """Return what belongs below a group's table."""

@@ -8,8 +8,6 @@ from irbench.record import CellLaunch, Round
 from irbench.spec import Objective
 from irbench.stats.rounds import round_statistic_ns
 
-__all__ = ["round_cost_ns"]
-
 _SHORTEST_NS = 1e-3
 """Keeps logarithms finite where the kernel saw no processor time."""
 

@@ -15,19 +15,6 @@ from irbench.stats.blocks import dirty_blocks
 from irbench.stats.estimators import hodges_lehmann
 from irbench.stats.objective import round_cost_ns
 
-__all__ = [
-    "Blocks",
-    "Observed",
-    "Reduction",
-    "clean_blocks",
-    "is_as_loaded",
-    "log_level",
-    "log_ratio_of_launch",
-    "mostly_disturbed",
-    "observe",
-    "sort_blocks",
-]
-
 Reduction: TypeAlias = Literal["usual", "quiet-launches", "as-loaded"]
 """How the launches of a table are reduced. ``usual``: by the blocks that count. Where most blocks were disturbed,
 ``quiet-launches``: by the undisturbed blocks of those launches that have enough, if these are enough launches; or

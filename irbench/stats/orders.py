@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from irbench.result import CellResult, NoWinner
+from irbench.result import NoWinner
+from irbench.row import CellResult
 from irbench.row_figures import Spans
 from irbench.stats.compare import excludes_zero, launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.observed import is_as_loaded
 from irbench.stats.scene import Scene
 from irbench.stats.winner import LeadEstimate
-
-__all__ = ["OrderConflict", "as_facts", "order_conflicts", "order_doubt", "pair_order_doubt"]
 
 _MATTERS = math.log1p(0.1)
 """From this ratio on a reader sees a contradiction, whether or not the figures are known as closely."""

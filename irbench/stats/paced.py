@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from irbench.notices import Mark
 from irbench.record import LaunchRecord, PacedRun
-from irbench.result import PacedLatency, Spans
+from irbench.row_figures import PacedLatency, Spans
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.doubts import log_ratio_by_launch
@@ -20,17 +20,6 @@ from irbench.stats.estimators import percentile
 from irbench.stats.figures import calls_to_bound, positive_span
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.scene import Scene
-
-__all__ = [
-    "late_calls",
-    "late_mark",
-    "paced_calls",
-    "paced_latency",
-    "paced_over_launches",
-    "paced_rate_by_launch",
-    "paced_runs",
-    "reversed_pairs",
-]
 
 _MOSTLY_LATE = 0.5
 """From this share of late calls on, their queue only grows: how long calls are late says how long the run was."""

@@ -10,28 +10,6 @@ from dataclasses import dataclass, replace
 from irbench.spec import Timing
 from irbench.stats.scatter import Scatter, blocks_worth_taking
 
-__all__ = [
-    "GUESSED_START_S",
-    "LaunchCost",
-    "Room",
-    "behind",
-    "block_order",
-    "calls_per_sample",
-    "expected_seconds",
-    "fewest_blocks",
-    "fewest_warm_up_calls",
-    "fits",
-    "launch_limits",
-    "launch_size",
-    "least_seconds",
-    "mean_round_s",
-    "needs_more_blocks",
-    "parts_of",
-    "samples_per_round",
-    "settle_calls",
-    "whole_streams",
-]
-
 GUESSED_START_S = 1.5
 """What importing, compiling and starting one cell costs before anything is known of it."""
 _SHORT_CALL_NS = 20_000

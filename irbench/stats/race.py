@@ -18,16 +18,6 @@ from irbench.stats.observed import Observed, log_level
 from irbench.stats.standing import Standing
 from irbench.stats.winner import find_winner
 
-__all__ = [
-    "Aim",
-    "aim_of",
-    "contenders",
-    "half_width_wanted",
-    "launch_counts",
-    "level_intervals",
-    "most_urgent",
-]
-
 
 def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing) -> frozenset[str]:
     """Return the cells to launch again; none where everything is decided.

@@ -12,7 +12,8 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.notices import Reference
 from irbench.record import Failure, LaunchRecord
-from irbench.result import Basis, CellResult, GroupResult, RunDocument
+from irbench.result import Basis, GroupResult, RunDocument
+from irbench.row import CellResult
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.counters import derive_counter_table
@@ -22,8 +23,6 @@ from irbench.stats.row_precision import compares_all
 from irbench.stats.soak import derive_soak_table
 from irbench.stats.standing import Admission
 from irbench.stats.summary import summarise
-
-__all__ = ["observed_launches", "planned_mixing", "planned_timing", "rederive", "stored_admission", "stored_group"]
 
 _Kind = TypeVar("_Kind")
 

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from irbench.record import Round, ns_per_completion
 
-__all__ = ["call_latency_ns", "round_statistic_ns", "time_per_completion_ns"]
-
 _SHORTEST_NS = 1e-3
 """Keeps logarithms finite where a clock is too coarse to see a call."""
 

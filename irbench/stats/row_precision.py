@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["RowPrecision", "compares_all"]
-
 _LEFT_TO_THE_RUNTIME = "native"
 
 

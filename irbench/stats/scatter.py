@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from irbench.spec import Timing
 from irbench.stats.observed import Observed
 
-__all__ = ["Scatter", "blocks_worth_taking", "scatter_of"]
-
 _EFFICIENCY = math.pi / 3
 """Variance of a Hodges-Lehmann estimate of n normal values, as a multiple of their variance over n."""
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irbench.record import BlockEvidence, CellLaunch, LaunchRecord
-from irbench.result import CellResult, StoppedBy, UnevenLoad
+from irbench.result import StoppedBy, UnevenLoad
+from irbench.row import CellResult
 from irbench.spec import Group, Timing
 from irbench.stats.observed import Observed
 from irbench.stats.standing import Standing
-
-__all__ = ["Scene"]
 
 
 @dataclass(frozen=True)

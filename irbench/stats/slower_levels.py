@@ -11,8 +11,6 @@ from irbench.spec import Cell
 from irbench.stats.compare import holm_intervals, launch_ratios, verdict
 from irbench.stats.scene import Scene
 
-__all__ = ["slower_levels"]
-
 
 def slower_levels(scene: Scene) -> Iterator[Note]:
     """Yield a note for each optimised row that is slower than the row of the exported graph beside it.

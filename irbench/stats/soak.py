@@ -25,8 +25,6 @@ from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakSer
 from irbench.stats.estimators import median
 from irbench.stats.trend import Trend, trend_of
 
-__all__ = ["blocks_left_out", "derive_soak_table", "latency_drift", "memory_trend", "verdict_of_growth", "with_trends"]
-
 _LEFT_OUT = 6
 """One block of so many is left out at the beginning."""
 _PARTS = 6

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 
 from irbench.notices import Mark
 from irbench.record import CellLaunch, Failure, LaunchRecord
-from irbench.result import State
+from irbench.row import State
 from irbench.spec import Cell, Disagreement, Group, Scalar
 from irbench.stats.effective import changing
 from irbench.stats.row_precision import RowPrecision
-
-__all__ = ["Admission", "Standing", "decide_standing", "first_launch"]
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ from irbench.spec import Cell
 from irbench.stats.figures import Rounds, rounds_that_count
 from irbench.stats.observed import Observed
 
-__all__ = ["InFlight", "in_flight", "starving"]
-
 _LEAST_SHARE = 0.8
 """Of the requests in flight that latencies must account for."""
 _FEWEST_PER_STREAM = 4

@@ -21,18 +21,6 @@ from irbench.stats.scatter import Scatter, scatter_of
 from irbench.stats.standing import Admission, Standing, decide_standing
 from irbench.stats.winner import lead_miss
 
-__all__ = [
-    "Next",
-    "Pace",
-    "forecast_s",
-    "launches_planned",
-    "launches_to_reach",
-    "next_launch",
-    "outlook",
-    "scatters",
-    "unit_half_width",
-]
-
 _LAUNCHES_TO_TRY: tuple[int, ...] = (*range(2, 21), 25, 30, 40, 50)
 
 

@@ -12,18 +12,9 @@ from numpy.typing import NDArray
 
 from irbench.notices import Reference, Warn
 from irbench.record import LaunchRecord
-from irbench.result import (
-    Basis,
-    CellResult,
-    Condition,
-    GroupResult,
-    Lead,
-    Requested,
-    Spans,
-    Speedup,
-    StoppedBy,
-    Winner,
-)
+from irbench.result import Basis, Condition, GroupResult, Lead, StoppedBy, Winner
+from irbench.row import CellResult, Requested
+from irbench.row_figures import Spans, Speedup
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.compare import speedups
 from irbench.stats.comparison_warnings import find_warnings
@@ -59,8 +50,6 @@ from irbench.stats.standing import Admission, Standing, decide_standing, first_l
 from irbench.stats.uneven_load import uneven_load
 from irbench.stats.winner import LeadEstimate, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs
-
-__all__ = ["summarise"]
 
 
 def summarise(

@@ -27,8 +27,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEWEST_VALUES", "Trend", "trend_of"]
-
 FEWEST_VALUES = 24
 """With fewer values an autocorrelation is not known well enough for an interval."""
 _SIGNIFICANT = 1.96

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-__all__ = ["equal_calls", "fewest_calls", "same_mix", "whole_turns"]
-
 _MOST_MORE = 2
 """How many times the fewest calls cells may make to make the same ones: slow cells pay for it."""
 

@@ -23,8 +23,6 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["Shift", "reachable_confidence", "shift_between"]
-
 _MOST_COUNTED = 2500
 """Up to so many differences the distribution is counted; beyond, its normal approximation is as good."""
 

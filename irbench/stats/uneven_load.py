@@ -21,8 +21,6 @@ from irbench.spec import Group, Timing
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.observed import Observed
 
-__all__ = ["most_uneven", "uneven_load"]
-
 _LEAST = 2.0
 """What is added to either load before they are divided, as a multiple of what makes a block dirty: so little disturbs
 nobody, whatever its ratio, and counting in ticks may be off by as much."""

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEWEST_JUDGED", "Course", "calls_of_later_launches", "course_of"]
-
 FEWEST_JUDGED = 24
 """Of fewer calls nothing is said."""
 _MOST_CHUNKS = 24

@@ -12,8 +12,6 @@ from irbench.stats.doubts import log_ratio_by_launch
 from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.scene import Scene
 
-__all__ = ["warm_up_warnings"]
-
 _ALONE_MOVES = 0.1
 """Frozen neighbours and cold caches make rounds a little slower than a run alone."""
 _MOSTLY = 0.5

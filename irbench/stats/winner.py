@@ -37,8 +37,6 @@ from irbench.stats.compare import launch_ratios, within_band
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import Observed
 
-__all__ = ["LeadEstimate", "find_winner", "lead_miss"]
-
 _DIRECT_SHARE = 0.5
 """Of what a pair may miss that can be compared in two ways, the part of the launches that measured both."""
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from irbench.result import CellResult, GivenInputs
+from irbench.row import CellResult, GivenInputs
 from irbench.spec import Feeding, Workload
-
-__all__ = ["achieved", "bound_shapes", "given_inputs"]
 
 
 def achieved(row: CellResult, fps: float) -> tuple[float | None, float | None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["excess"]
-
 _MOST_FILES = 1 << 18
 """Ten thousand runs of 26 files each; a run has a file for each launch, one for each row, and its document."""
 

@@ -34,8 +34,6 @@ from irbench.system.file_states import exists, is_file
 from irbench.system.files import replacing
 from irbench.system.regular_files import open_regular
 
-__all__ = ["pack", "unpack"]
-
 _LARGEST_LOG_BYTES = 1 << 20
 """Of a log, so much is packed, its end: a run that fails says why last."""
 

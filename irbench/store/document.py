@@ -19,8 +19,6 @@ from irbench.store.older_ranges import with_ranges
 from irbench.store.ulid import is_ulid, seconds_of
 from irbench.system.document_damage import damage_text
 
-__all__ = ["decode_document", "encode_document", "json_schema", "representable", "schema_of"]
-
 _LAUNCH_FILE = re.compile(r"launch-\d+-\d+(-sustained)?\.bin", re.ASCII)
 
 

@@ -8,8 +8,6 @@ import msgspec
 
 from irbench.spec import Objective
 
-__all__ = ["Outcome", "OutcomeKind", "RunEntry"]
-
 OutcomeKind: TypeAlias = Literal[
     "winner",
     "busy-winner",

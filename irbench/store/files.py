@@ -11,17 +11,6 @@ from irbench.errors import IrbenchError
 from irbench.system.files import sync_folder, write_synced
 from irbench.system.regular_files import read_regular
 
-__all__ = [
-    "LARGEST_BYTES",
-    "LARGEST_DOCUMENT_BYTES",
-    "explained",
-    "make_folder",
-    "prove_writable",
-    "read_bytes",
-    "readable",
-    "unreadable",
-]
-
 LARGEST_BYTES = 1 << 28
 """Of any file of a run, a profile or a receipt; larger ones are not read."""
 

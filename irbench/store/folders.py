@@ -14,23 +14,6 @@ from irbench.errors import IrbenchError
 from irbench.system.file_states import is_file, is_folder
 from irbench.system.home import data_home
 
-__all__ = [
-    "LOGS",
-    "RUN_FILE",
-    "Stamp",
-    "Unsearched",
-    "UnsearchedReason",
-    "default_root",
-    "folders_of_runs",
-    "is_run",
-    "place_of",
-    "profiles_folder",
-    "removal_of",
-    "results_option",
-    "run_argument",
-    "run_folders",
-]
-
 RUN_FILE = "run.json"
 """What makes a folder a run; the launches that it names are part of it."""
 

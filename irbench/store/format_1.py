@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["upgrade"]
-
 
 def upgrade(document: Any) -> Any:
     """Return a document of format 1 as one of format 2.

@@ -30,8 +30,6 @@ from irbench.system.file_states import is_folder
 from irbench.system.files import sync_folder, write_synced
 from irbench.system.memory import limit_memory
 
-__all__ = ["Staged", "stage"]
-
 _MEMORY_BYTES = 1 << 31
 """A launch of the largest size is held several times over while it is unpacked."""
 

@@ -19,8 +19,6 @@ import msgspec
 
 from irbench.store.folders import Stamp
 
-__all__ = ["Index"]
-
 Line = TypeVar("Line")
 
 _COLUMNS = "runs (folder text primary key, size integer, changed_ns integer, entry blob)"

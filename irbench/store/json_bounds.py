@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["require_bounded"]
-
 _DEEPEST, _LARGEST = 100, 1 << 63
 _MOST_DIGITS = len(str(_LARGEST))
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)

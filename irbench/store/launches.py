@@ -27,8 +27,6 @@ from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
 from irbench.system.document_damage import damage_text
 
-__all__ = ["decode_launch", "encode_launch"]
-
 _FAMILY = b"IRBENCH"
 _MAGIC = _FAMILY + b"1"
 _DIGEST_BYTES = hashlib.sha256().digest_size

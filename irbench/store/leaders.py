@@ -14,8 +14,6 @@ from irbench.spec import Objective
 from irbench.store.entries import Outcome, OutcomeKind
 from irbench.store.outcomes import outcome_of
 
-__all__ = ["BestOfTables", "TableLeader", "best_of_run", "best_of_tables", "has_leader"]
-
 _WITH_LEADER: tuple[OutcomeKind, ...] = (
     "winner",
     "busy-winner",

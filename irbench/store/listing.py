@@ -18,8 +18,6 @@ from irbench.store.index import Index
 from irbench.system.file_states import is_folder
 from irbench.system.locks import is_held
 
-__all__ = ["Latest", "Listing", "find_run", "latest_run", "list_runs", "resumable_runs", "runs_called"]
-
 LATEST = "latest"
 _VERSION = 7
 """Of the lines in the index."""

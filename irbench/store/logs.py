@@ -14,8 +14,6 @@ from irbench.store.files import readable
 from irbench.store.folders import LOGS
 from irbench.system.regular_files import open_regular
 
-__all__ = ["read_logs"]
-
 _LOG = re.compile(r"(?P<worker>.+?)(-\d+)?\.log", re.ASCII)
 """Of a row, of one of its instances (``ort-2.log``), or of a process that keeps a processor busy."""
 _NEIGHBOUR = "neighbour"

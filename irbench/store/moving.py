@@ -16,8 +16,6 @@ from irbench.store.import_staging import Staged
 from irbench.system.files import move_folder
 from irbench.system.locks import hold, temporary_folder, waiting_for
 
-__all__ = ["Arrivals", "import_runs", "remove_runs"]
-
 
 @dataclass(frozen=True)
 class Arrivals:

@@ -12,10 +12,9 @@ from typing import Any, TypeVar, cast
 
 from irbench.cold_row import ColdRow, ColdTable
 from irbench.counter_row import CounterFigure, CounterTable
-from irbench.result import CellResult, GroupResult, RunDocument
+from irbench.result import GroupResult, RunDocument
+from irbench.row import CellResult
 from irbench.row_figures import Spans, Speedup, WithEnds
-
-__all__ = ["with_ranges"]
 
 _Figure = TypeVar("_Figure", bound=WithEnds)
 _Whole = TypeVar("_Whole")

@@ -11,8 +11,6 @@ from irbench.roofline import MachinePeaks
 from irbench.system.files import write_atomically
 from irbench.system.regular_files import read_regular
 
-__all__ = ["keep_peaks", "kept_peaks"]
-
 _FOLDER, _MOST_BYTES = "peaks", 1 << 24
 
 

@@ -13,8 +13,6 @@ from irbench.store.folders import LOGS, profiles_folder, results_option
 from irbench.system.file_states import is_file, is_folder
 from irbench.system.files import write_atomically
 
-__all__ = ["PROFILE_FILE", "ProfileWriter", "begin_profile", "find_profile", "profile_argument", "profile_ids"]
-
 PROFILE_FILE = "profile.json"
 """What makes a folder a profile."""
 

@@ -15,8 +15,6 @@ from irbench.store.files import LARGEST_DOCUMENT_BYTES, read_bytes
 from irbench.store.folders import RUN_FILE
 from irbench.store.launches import decode_launch
 
-__all__ = ["check_launches", "load_document", "load_to_read_again", "read_launch", "read_launches"]
-
 
 def load_document(folder: Path) -> RunDocument:
     """Return the document of the run in ``folder``.

@@ -19,8 +19,6 @@ from irbench.store.ulid import new_ulid
 from irbench.store.writer import RunWriter
 from irbench.system.locks import is_held
 
-__all__ = ["Store"]
-
 
 class Store:
     """The runs below one folder: ``runs/<yyyy-mm>/<ulid>/``, with an index beside them.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
-__all__ = ["is_ulid", "new_ulid", "seconds_of"]
-
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH = 26
 _RANDOM_BITS = 80

@@ -20,8 +20,6 @@ from irbench.store.launches import encode_launch
 from irbench.system.files import write_atomically, write_synced
 from irbench.system.locks import hold
 
-__all__ = ["RunWriter"]
-
 
 class RunWriter:
     """Writes one run's folder. ``run.json`` is the commit point: the launches it names are part of the run.

@@ -10,8 +10,6 @@ from irbench.store.leaders import BestOfTables, TableLeader, best_of_tables, has
 from irbench.sweeps.cells import AXES, SweepTable, setting_text
 from irbench.sweeps.overview import TableOverview
 
-__all__ = ["best_of_sweep"]
-
 _QUESTION = (
     "models",
     "precision",

@@ -9,21 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
-__all__ = [
-    "AXES",
-    "COMPARABLE",
-    "DEFAULTS",
-    "USUAL_ROWS",
-    "Comparable",
-    "CurveStep",
-    "Expansion",
-    "Settings",
-    "SweepCell",
-    "SweepTable",
-    "digest",
-    "setting_text",
-]
-
 Settings: TypeAlias = Mapping[str, Any]
 """Values by the key that a plan has for them, in the forms that JSON has; a key without a value has its default."""
 

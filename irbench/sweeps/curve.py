@@ -9,8 +9,6 @@ from typing import Literal, TypeAlias
 
 from irbench.row import State
 
-__all__ = ["CurveEnd", "CurvePoint", "RowFacts", "StopReason", "curve_end", "expected_bytes", "gain", "knee"]
-
 StopReason: TypeAlias = Literal["saturated", "memory", "failed"]
 """The last step gained too little in every row; a row would not fit into memory at the next one; no row has figures."""
 

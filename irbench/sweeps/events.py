@@ -9,8 +9,6 @@ import msgspec
 
 from irbench.sweeps.curve import CurveEnd, CurvePoint, RowFacts
 
-__all__ = ["FORMAT", "CurveEnded", "Event", "Header", "SweepProgress", "TableBegun", "TableDone", "TableFailed"]
-
 FORMAT = 1
 """Of the state file."""
 

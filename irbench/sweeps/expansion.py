@@ -12,18 +12,6 @@ from typing import Any
 
 from irbench.sweeps.cells import AXES, CurveStep, Expansion, Settings, SweepCell, SweepTable, digest
 
-__all__ = [
-    "MOST_COMBINATIONS",
-    "Doubling",
-    "Lists",
-    "Matrix",
-    "TooManyCombinations",
-    "UnmatchedExclusion",
-    "doubled",
-    "expand",
-    "in_order",
-]
-
 MOST_COMBINATIONS = 1 << 18
 """Of a plan: a few lines can ask for more cells than memory holds, and one cell takes seconds to measure."""
 

@@ -10,8 +10,6 @@ from irbench.store.leaders import BestOfTables
 from irbench.sweeps.cells import SweepTable
 from irbench.sweeps.curve import CurveEnd, CurvePoint
 
-__all__ = ["CurveOverview", "SweepOverview", "TableOverview", "TableStatus"]
-
 TableStatus: TypeAlias = Literal["done", "failed", "interrupted", "left-out", "waiting"]
 """``left-out`` lies beyond the end of its curve, and ``waiting`` was not begun."""
 

@@ -9,8 +9,6 @@ from irbench.errors import IrbenchError
 from irbench.suggestions import did_you_mean
 from irbench.sweeps.cells import AXES, Expansion, SweepCell, SweepTable, setting_text
 
-__all__ = ["Selector", "select"]
-
 _SHORTEST_ID = 4
 
 

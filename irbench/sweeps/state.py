@@ -22,8 +22,6 @@ from irbench.system.files import sync_folder
 from irbench.system.locks import hold
 from irbench.system.regular_files import read_regular
 
-__all__ = ["StateFile", "require_name", "sweep_of_run"]
-
 _FILE = "state.jsonl"
 _MOST_BYTES = 1 << 28
 _LINES_OF_A_BEGINNING = 2

@@ -17,8 +17,6 @@ from irbench.system import landlock, seccomp
 from irbench.system.privileges import READS_ALL_FILES, drop_capabilities
 from irbench.system.runtime_paths import device_paths, runtime_paths
 
-__all__ = ["OF_THE_SYSTEM", "Confinement", "ConfinementSupport", "confine", "confinement_support"]
-
 OF_THE_SYSTEM = (
     *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime"),
     *("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system"),

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from irbench.system.host import one_per_core, with_siblings
 
-__all__ = ["cpu_shares"]
-
 
 def cpu_shares(cpus: Sequence[int], count: int) -> tuple[tuple[int, ...], ...]:
     """Return disjoint shares of equally many physical cores; what is left over is in none of them.

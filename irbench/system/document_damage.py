@@ -12,8 +12,6 @@ from tarfile import TarError
 
 import msgspec
 
-__all__ = ["damage_text", "named_by_archive"]
-
 _MISSING = re.compile(r"missing required field `([^`]+)`")
 _PLACE = re.compile(r" - at `\$\.?([^`]+)`$")
 _PACKED = (BadGzipFile, TarError, zlib.error, struct.error)

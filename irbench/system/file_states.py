@@ -10,19 +10,6 @@ from pathlib import Path
 
 from irbench.system.regular_files import open_regular
 
-__all__ = [
-    "FileState",
-    "digest",
-    "exists",
-    "file_state",
-    "files_below",
-    "is_file",
-    "is_folder",
-    "is_of_another_user",
-    "is_unchanged",
-    "names_digest",
-]
-
 _ALWAYS_READ_BYTES = 1 << 24
 """Smaller files are compared by content, however old they look."""
 _UNCOUNTED = "__pycache__"

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["move_folder", "replace_folder", "replacing", "sync_folder", "write_atomically", "write_synced"]
-
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 
 

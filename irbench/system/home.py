@@ -16,8 +16,6 @@ from pathlib import Path
 
 from irbench.system.home_warning import VARIABLE, HomeWarning
 
-__all__ = ["data_home", "home", "homes"]
-
 _PRIVATE, _OF_OTHERS = 0o700, 0o077
 
 

@@ -19,22 +19,6 @@ import psutil
 from irbench.errors import IrbenchError
 from irbench.system.programs import clean_environment, required_program
 
-__all__ = [
-    "CpuAllowance",
-    "allowance",
-    "available_memory_bytes",
-    "cpu_info",
-    "describe",
-    "int8_weight_bits",
-    "lscpu",
-    "one_per_core",
-    "parse_cpu_list",
-    "read_text",
-    "require_linux",
-    "throttled_ns",
-    "with_siblings",
-]
-
 _CGROUP = Path("/sys/fs/cgroup")
 _OWN_CGROUP = Path("/proc/self/cgroup")
 _CPUINFO = Path("/proc/cpuinfo")

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from irbench.system.privileges import give_up_privileges, last_error
 
-__all__ = ["SCOPES_SINCE", "TRUNCATION_SINCE", "abi_version", "restrict_files"]
-
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """System calls that are newer than the differences between architectures: one number on all of them."""
 _ASK_VERSION = 1

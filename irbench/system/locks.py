@@ -19,8 +19,6 @@ from pathlib import Path
 
 from irbench.system.name_locks import hold_name, wait_for_name
 
-__all__ = ["NO_LOCKS", "hold", "is_held", "temporary_folder", "waiting_for"]
-
 _ALIVE = ".alive"
 """A file that the owner of a temporary folder keeps locked."""
 

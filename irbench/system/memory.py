@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import resource
 
-__all__ = ["limit_memory"]
-
 
 def limit_memory(memory_bytes: int) -> None:
     """Let this process and its children allocate no more than that; what they then ask for is refused at once.

@@ -12,8 +12,6 @@ import hashlib
 import os
 import socket
 
-__all__ = ["hold_name", "wait_for_name"]
-
 
 def hold_name(name: str) -> int:
     """Hold a name until the descriptor that is returned is closed, or this process ends.

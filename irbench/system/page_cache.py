@@ -15,8 +15,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Residency", "drop", "read_in", "residency"]
-
 _PIECE_BYTES = 1 << 22
 _IN_MEMORY = bytes(byte & 1 for byte in range(256))
 """The lowest bit of what ``mincore`` writes for a page; see mincore(2)."""

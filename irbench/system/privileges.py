@@ -6,8 +6,6 @@ import ctypes
 import os
 from collections.abc import Collection
 
-__all__ = ["READS_ALL_FILES", "drop_capabilities", "give_up_privileges", "last_error"]
-
 _PR_CAPBSET_READ, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 23, 24, 38
 _VERSION_3 = 0x20080522
 """Of the structures that tell the kernel what a process is able to do: two words of 32 capabilities."""

@@ -13,8 +13,6 @@ import shutil
 from collections.abc import Container
 from pathlib import Path
 
-__all__ = ["clean_environment", "find_program", "required_program"]
-
 _SEARCHED = frozenset({"PATH", "PYTHONPATH", "LD_LIBRARY_PATH"})
 _SEPARATORS = {"LD_LIBRARY_PATH": ":;"}
 

@@ -8,8 +8,6 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
-__all__ = ["open_regular", "read_regular"]
-
 
 def open_regular(path: Path | str, *, follow: bool = True, folder: int | None = None) -> BufferedReader:
     """Open a regular file to read it. Never waits: opening a pipe without a writer would take for ever.

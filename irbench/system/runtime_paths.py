@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-__all__ = ["CONFIGURATION", "DEVICES", "KERNEL_FILES", "PROGRAMS", "device_paths", "runtime_paths"]
-
 PROGRAMS = ("/opt",)
 """Where vendors install libraries and compilers, besides ``/usr``."""
 KERNEL_FILES = (

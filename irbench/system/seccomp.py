@@ -16,26 +16,6 @@ from dataclasses import dataclass
 from irbench.system.privileges import give_up_privileges, last_error
 from irbench.system.system_calls import ARCHITECTURES, Architecture
 
-__all__ = [
-    "ATTRIBUTES",
-    "KERNEL",
-    "LIMITS_OF_OTHERS",
-    "NAMESPACES",
-    "NETWORK",
-    "NEW_NAMESPACES",
-    "OTHER_PROCESSES",
-    "OWNERSHIP",
-    "PROCESSES",
-    "PROGRAMS",
-    "SET_USER_MODES",
-    "SHARED",
-    "TRUNCATION",
-    "ArgumentRule",
-    "can_filter",
-    "filter_program",
-    "refuse_calls",
-]
-
 NETWORK = ("socket", "io_uring_setup")
 """What begins with a new connection: no socket can be made, and none by the other way into the kernel."""
 PROGRAMS = ("execve", "execveat")

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["ARCHITECTURES", "Architecture"]
-
 
 @dataclass(frozen=True)
 class Architecture:

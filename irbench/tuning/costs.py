@@ -17,8 +17,6 @@ from irbench.stats import (
     samples_per_round,
 )
 
-__all__ = ["ConfirmationPlan", "LaunchCosts", "RowCost", "confirmation_s", "launch_s"]
-
 _LONG_WARM_UP_S = 0.5
 _SIDE_BY_SIDE = 0.7
 """What rows that were launched before take to start side by side, as a share of one after the other."""

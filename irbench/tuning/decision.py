@@ -12,8 +12,6 @@ from irbench.stats.intervals import Interval
 from irbench.stats.winner import LeadEstimate
 from irbench.tuning.report import Conclusion, FrontPoint, ReferenceKind, Reservation
 
-__all__ = ["Decision", "PairEvidence", "decide", "pareto_front"]
-
 _FAR, _FAR_IN_DOUBT = 0.05, 0.1
 """A lead beyond this share is recommended until it is confirmed even if its interval includes 1; the second where
 something speaks against it."""

@@ -19,15 +19,6 @@ from irbench.tuning.decision import PairEvidence
 from irbench.tuning.report import Reservation, TuningNote
 from irbench.tuning.schedule import ENOUGH_TRIED
 
-__all__ = [
-    "confirmation_notes",
-    "deciding_budget_s",
-    "pair_evidence",
-    "search_notes",
-    "whole_search_s",
-    "with_one_budget",
-]
-
 _ROUND_S = 60.0
 _MARGIN = 1.2
 """Launches scatter, and so does what they take: a budget is named that has so much to spare."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from irbench.result import CellResult, GroupResult
-from irbench.row import is_too_slow
+from irbench.result import GroupResult
+from irbench.row import CellResult, is_too_slow
 from irbench.row_figures import Speedup, Verdict
 from irbench.spec import Precision, Timing
 from irbench.tuning.report import (
@@ -27,18 +27,6 @@ from irbench.tuning.report import (
     TuningReport,
     Unable,
 )
-
-__all__ = [
-    "CONDITION",
-    "Pair",
-    "Surroundings",
-    "conditions",
-    "flip_of",
-    "nearest_flip",
-    "pair_under",
-    "ranked",
-    "share_s",
-]
 
 CONDITION = Timing(min_launches=4, max_launches=6, blocks=6, max_blocks=9, target=0.5)
 """As many launches as an interval needs, and more only while it is not known which setting is better."""

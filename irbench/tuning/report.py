@@ -11,29 +11,6 @@ from irbench.result import NoWinner
 from irbench.row_figures import WithEnds
 from irbench.spec import AccuracyLimit, Objective, Precision
 
-__all__ = [
-    "Alternative",
-    "Conclusion",
-    "Condition",
-    "ConditionAxis",
-    "Excluded",
-    "Flip",
-    "FlipOutcome",
-    "FrontPoint",
-    "Gain",
-    "NotMeasured",
-    "ReferenceKind",
-    "Reservation",
-    "ReservationReason",
-    "RowFigures",
-    "Side",
-    "TunedSetting",
-    "TuningNote",
-    "TuningNoteCode",
-    "TuningReport",
-    "Unable",
-]
-
 Conclusion = Literal[
     "better", "same", "preview", "reference", "undecided", "doubtful", "unopposed", "nothing", "interrupted"
 ]

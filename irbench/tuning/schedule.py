@@ -19,8 +19,6 @@ from irbench.tuning.costs import ConfirmationPlan, LaunchCosts, launch_s
 from irbench.tuning.search import Known, finalists, propose
 from irbench.tuning.space import SearchSpace
 
-__all__ = ["ENOUGH_TRIED", "SEARCH", "SearchSchedule", "confirmation_timing", "with_asked"]
-
 SEARCH = Timing(
     blocks=2, max_blocks=2, min_blocks=2, most_blocks=2, burn_in_blocks=0,
     warm_up=0.1, look_calls=0, min_calls=1, calls_per_stream=1, behind=1.1,

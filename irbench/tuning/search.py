@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from irbench.tuning.surrogate import Belief, Settings, believe
 
-__all__ = ["Known", "Proposal", "finalists", "propose"]
-
 _DRAWS = 64
 _POOL = 256
 """Settings that values are drawn for; those with the best chances where there are more."""

@@ -9,8 +9,6 @@ from functools import cached_property
 from irbench.spec import Cell, Objective
 from irbench.tuning.surrogate import Point, Settings
 
-__all__ = ["SearchSpace", "UsualValues", "spread", "usual_values"]
-
 _MOST_VALUES = 4
 _BATCHES = (1, 2, 4, 8, 16)
 

@@ -17,8 +17,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Belief", "Point", "Settings", "believe"]
-
 Point: TypeAlias = tuple[float | str, ...]
 """One value for each axis: a number for a quantity, a text for a name; the same kind in every point."""
 Floats: TypeAlias = NDArray[np.float64]

@@ -19,7 +19,8 @@ if CONFINEMENT in os.environ:  # before NumPy starts threads, which would stay f
 from irbench.measure import process_start as process_start  # first: it reads the clock when it is imported
 
 if TYPE_CHECKING:
-    from irbench.worker.process import Worker, WorkerDied
+    from irbench.worker.failures import WorkerDied
+    from irbench.worker.process import Worker
     from irbench.worker.single_call import call_in_worker
 
 __all__ = ["Worker", "WorkerDied", "call_in_worker"]

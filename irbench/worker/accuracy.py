@@ -21,8 +21,6 @@ from irbench.spi import Array, Outputs
 from irbench.worker.callables import imported_function
 from irbench.worker.inference import OpenSession
 
-__all__ = ["AccuracyTask", "measure_accuracy"]
-
 Sample: TypeAlias = dict[str, Any]
 """Arrays by the names of inputs or outputs; an output that is a sequence of tensors is a list."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from irbench.worker.profiling import ProfiledRun
     from irbench.worker.soak import SoakBlock
 
-__all__ = ["check_of_method"]
-
 
 @cache
 def check_of_method(name: str) -> Check:

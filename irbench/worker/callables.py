@@ -14,8 +14,6 @@ from irbench.errors import IrbenchError, first_line
 from irbench.spec import Artifact, Io, Load, Program, Scalar
 from irbench.spi import Array, Availability, CellContext, Description, Feed, Outputs, Phases, Session
 
-__all__ = ["CallableBackend", "imported_function", "is_factory", "outputs_in_order"]
-
 Inference: TypeAlias = Callable[[dict[str, Array]], Any]
 """What is timed: takes arrays by the names of inputs."""
 

@@ -30,8 +30,6 @@ from irbench.worker.warming import Asked, Warming
 if TYPE_CHECKING:
     from irbench.worker.commands import CommandSession
 
-__all__ = ["CellHost", "CellTask", "Prepared", "Warmed", "plain_scalar"]
-
 _CALLS_OF_OTHERS = 3
 """How often each other shape is called before a new one: idle threads are awake then, and its memory is allocated."""
 _PLAIN = (str, int, float, bool, type(None))

@@ -14,8 +14,6 @@ from irbench import registry
 from irbench.measure.process_start import FIRST_LINE_NS, NUMPY_IMPORT_NS
 from irbench.worker.cell import CellHost, CellTask, Prepared
 
-__all__ = ["ColdStartHost", "FirstAnswer"]
-
 _PROC_SELF = Path("/proc/self")
 _FILE = re.compile(r"(/.*?)(?: \(deleted\))?$")
 

@@ -11,8 +11,6 @@ from irbench.errors import IrbenchError
 from irbench.spec import Artifact
 from irbench.spi import Array, Feed, Outputs
 
-__all__ = ["read_arrays", "write_arrays"]
-
 
 def write_arrays(path: Path, artifact: Artifact, feed: Feed) -> None:
     """Write inputs by name, whatever they are called, without pickles and without dtypes of extensions.

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
-from irbench.measure.drive import Window
 from irbench.measure.durations import BadDurations, Durations, parse_durations, require_within, window_of
+from irbench.measure.ledger import Window
 from irbench.worker.command_process import CommandEnded, CommandProcess
-
-__all__ = ["OwnLoop", "Requests"]
 
 _UNSEEN_CALLS = 2
 """After a command was resumed: the call that it was stopped in, and one whose line it could not write before."""

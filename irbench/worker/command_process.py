@@ -14,8 +14,6 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 from irbench.system.programs import find_program
 
-__all__ = ["CommandEnded", "CommandProcess", "command_words"]
-
 _PIECE_BYTES = 1 << 16
 _LONGEST_LINE_BYTES = 1 << 26
 _TAIL_BYTES = 2000

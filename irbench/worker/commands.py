@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from irbench.errors import IrbenchError
-from irbench.measure.drive import Window
+from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Io, Load, Program, Scalar
 from irbench.spi import Availability, Description, Feed, Outputs, Phases
 from irbench.worker.command_arrays import read_arrays, write_arrays
 from irbench.worker.command_calls import OwnLoop, Requests
 from irbench.worker.command_process import CommandProcess, command_words
 from irbench.worker.watchdog import MARK, worker_folder
-
-__all__ = ["PLACEHOLDERS", "CommandBackend", "CommandSession"]
 
 PLACEHOLDERS = ("model", "inputs", "batch", "threads", "streams", "precision")
 """Names that a command may have in braces; the variables of its environment are ``IRBENCH_`` and these in capitals."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.measure.drive import Window
-
-__all__ = ["completion_times_ns", "median_completion_ns"]
+from irbench.measure.ledger import Window
 
 
 def median_completion_ns(window: Window, streams: int) -> float:

@@ -10,8 +10,6 @@ from pathlib import Path
 from irbench.system.confinement import Confinement, confine
 from irbench.worker.confinement_variable import CONFINEMENT
 
-__all__ = ["confine_as_asked", "confined_environment"]
-
 
 def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str]:
     """Return the environment variables of a worker that confines itself when it starts.

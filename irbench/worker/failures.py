@@ -6,8 +6,6 @@ import signal
 
 from irbench.errors import ExitCode, IrbenchError
 
-__all__ = ["CallFailed", "WorkerDied", "WorkerTimedOut", "crash_signal", "how_it_ended", "unreadable_answer"]
-
 _CRASHES = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV})
 """Signals that end a process because of what its own code did."""
 

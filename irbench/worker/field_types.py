@@ -11,8 +11,6 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 
 import numpy as np
 
-__all__ = ["Check", "check_of", "field_checks"]
-
 Check: TypeAlias = Callable[[Any], bool]
 """Whether a plain value has a type."""
 

@@ -29,8 +29,6 @@ from irbench.worker.process import Worker
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.wire import Problem, Reply
 
-__all__ = ["UnreadableFile", "most_memory_bytes", "read_file"]
-
 _TARGET = "irbench.worker.isolated_call:isolated_call"
 _DEADLINE_S = 60.0
 _LEAST_BYTES = 1 << 30

@@ -12,8 +12,6 @@ from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Array, Backend, Feed, Slot
 from irbench.worker.temporary_files import own_temporary_files
 
-__all__ = ["OpenSession", "infer"]
-
 
 def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
     """Run a slot once and return its outputs; what is no tensor but a sequence of them stays a list."""

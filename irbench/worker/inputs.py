@@ -11,16 +11,6 @@ from irbench.measure.turns import Loop, SampleTurns, Turns
 from irbench.spec import Artifact, Bundle, Feeding, shape_text
 from irbench.spi import Feed, Outputs
 
-__all__ = [
-    "EQUAL_SHAPES",
-    "BrokenLoop",
-    "feeds_of_samples",
-    "places_of_feedback",
-    "require_loop",
-    "takes_turns",
-    "turns_of_streams",
-]
-
 EQUAL_SHAPES = (
     "--feedback needs equal shapes and dtypes. A cache that grows with each step has none: export the model with a "
     "cache of a fixed size."

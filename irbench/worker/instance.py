@@ -19,8 +19,6 @@ from irbench.worker.run import RunHost
 if TYPE_CHECKING:
     from irbench.measure.drive import FollowingDriver
 
-__all__ = ["InstanceHost", "Place", "Share"]
-
 
 @dataclass(frozen=True)
 class Place:

@@ -19,8 +19,6 @@ from irbench import registry
 from irbench.system.programs import clean_environment
 from irbench.worker.scratch import scratch_folder
 
-__all__ = ["interpreter_command", "interpreter_environment", "source_folder"]
-
 _OURS = ("PYTHONPATH", "PYTHONHOME")
 """Variables that would make another interpreter search our folders."""
 _START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from irbench.worker.__main__ import main; main()"

@@ -23,8 +23,6 @@ from irbench.worker.plain_values import plain_bytes
 from irbench.worker.problems import problem_of
 from irbench.worker.wire import Problem, Reply
 
-__all__ = ["Ended", "IsolatedCall", "OutOfMemory", "isolated_call"]
-
 _FIRST_DESCRIPTOR = 3
 """Behind stdin, stdout and stderr."""
 _LAST_DESCRIPTOR = 1 << 20

@@ -12,10 +12,8 @@ from irbench.measure.ledger import CommonWindow, Window, joined_window
 from irbench.record import Evidence, Round, Sustained, WarmUp
 from irbench.spi import Array
 from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.failures import CallFailed
 from irbench.worker.instance import Share
-from irbench.worker.process import CallFailed
-
-__all__ = ["JOINED", "as_round", "as_sustained", "joined_shares"]
 
 _MUST_AGREE = ("precision", "device")
 

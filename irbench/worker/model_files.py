@@ -24,20 +24,6 @@ if TYPE_CHECKING:
     from irbench.onnx.reading.value_shapes import ValueShape
     from irbench.onnx.rewriting.bound_copy import BoundCopy
 
-__all__ = [
-    "bound_shapes",
-    "examine_file",
-    "problem_of_weights",
-    "read_cost",
-    "read_external_files",
-    "read_formulas",
-    "read_graph_precision",
-    "read_inventory",
-    "read_signature",
-    "read_value_shapes",
-    "require_sound_weights",
-]
-
 _CHECK_DEADLINE_S = 300.0
 _COUNT_DEADLINE_S = 300.0
 """Formulas of a graph that is as large as irbench reads any are counted at many sizes."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["stay_busy"]
-
 
 def stay_busy() -> None:
     """Compute without end beside what answers the coordinator; returns once that has begun."""

@@ -10,8 +10,6 @@ from irbench.spec import Cell, Feeding
 from irbench.spi import Backend, Feed
 from irbench.worker.inputs import takes_turns
 
-__all__ = ["backend_of"]
-
 
 def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backend:
     """Return what runs a cell.

@@ -26,8 +26,6 @@ import numpy as np
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.worker.field_types import field_checks
 
-__all__ = ["NotPlain", "load_plain", "plain_bytes"]
-
 _LENGTH = struct.Struct("!Q")
 _OWN_PACKAGE = "irbench."
 _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = {

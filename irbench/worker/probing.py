@@ -7,8 +7,6 @@ from irbench.spec import Artifact, Load
 from irbench.spi import Availability
 from irbench.worker.temporary_files import own_temporary_files
 
-__all__ = ["advised_streams", "probe"]
-
 
 def probe(name: str) -> Availability:
     """Let a backend look at this machine; see :func:`irbench.registry.probe`."""

@@ -7,8 +7,6 @@ import errno
 from irbench.errors import ExitCode, IrbenchError
 from irbench.worker.wire import Problem
 
-__all__ = ["problem_of"]
-
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MAKE_ROOM = "Make room on its disk, or name folders on another: IRBENCH_HOME for models, TMPDIR for temporary files."
 

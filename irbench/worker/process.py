@@ -37,8 +37,6 @@ from irbench.worker.shown_variables import shown_variables
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say
 
-__all__ = ["CallFailed", "Worker", "WorkerDied", "WorkerTimedOut"]
-
 _LOG_TAIL_BYTES = 4000
 _EXIT_GRACE_S = 5.0
 """How long a worker may take to end once it has hung up; a runtime that closes all descriptors hangs up too."""

@@ -21,8 +21,6 @@ from irbench.worker.run import RunHost
 from irbench.worker.temporary_files import own_temporary_files
 from irbench.worker.warming import Asked
 
-__all__ = ["MOST_CALLS", "PlainHost", "ProfileHost", "ProfiledRun", "with_onnx_names"]
-
 MOST_CALLS = 300
 """Calls of a warm-up, and those that are profiled unless more are asked for.
 

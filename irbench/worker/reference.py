@@ -12,8 +12,6 @@ from irbench.system import host
 from irbench.worker.inference import OpenSession
 from irbench.worker.inputs import BrokenLoop, require_loop, turns_of_streams
 
-__all__ = ["answers", "answers_or_broken_loop"]
-
 _MEMORY_SHARE = 4
 """Of the available memory, the part that expected outputs of several samples may need."""
 

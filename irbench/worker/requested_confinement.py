@@ -14,14 +14,6 @@ from irbench.system.confinement import Confinement, confinement_support
 from irbench.system.locks import temporary_folder
 from irbench.worker.model_files import read_external_files
 
-__all__ = [
-    "VARIABLE",
-    "confinement_to",
-    "is_confinement_asked_for",
-    "require_confinement",
-    "take_files",
-]
-
 VARIABLE = "IRBENCH_CONFINE"
 
 

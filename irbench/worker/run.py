@@ -15,8 +15,6 @@ from irbench.record import PacedRun, Sustained
 from irbench.worker.cell import CellHost
 from irbench.worker.completions import median_completion_ns
 
-__all__ = ["RunHost"]
-
 
 class RunHost(CellHost):
     """Holds one cell's session, as any host does, and runs it without interruption too."""

@@ -10,8 +10,6 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 from irbench.system.locks import temporary_folder
 
-__all__ = ["no_temporary_folder", "scratch_folder"]
-
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:

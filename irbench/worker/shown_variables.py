@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-__all__ = ["shown_variables"]
-
 _NAMES = (
     *("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "TERM", "TMPDIR", "TZ", "USER"),
     *("CONDA_PREFIX", "VIRTUAL_ENV", "XDG_CACHE_HOME"),

@@ -10,8 +10,6 @@ from irbench.worker.failures import WorkerDied
 from irbench.worker.process import Worker
 from irbench.worker.scratch import scratch_folder
 
-__all__ = ["call_in_worker"]
-
 _LAST_WORDS = 200
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from irbench.worker.cell import CellHost, CellTask
 
-__all__ = ["SoakBlock", "SoakHost", "resident_bytes"]
-
 _RESIDENT = 1
 """The field of ``/proc/PID/statm`` that counts resident pages; see proc(5)."""
 

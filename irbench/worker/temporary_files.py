@@ -8,8 +8,6 @@ import tempfile
 
 from irbench.worker.watchdog import MARK, worker_folder
 
-__all__ = ["own_temporary_files"]
-
 
 def own_temporary_files() -> None:
     """Have what this worker makes temporarily lie in its own folder, which is removed even where the worker is killed.

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.measure.clock import Stopwatch
-from irbench.measure.drive import Driver, Window
+from irbench.measure.drive import Driver
+from irbench.measure.ledger import Window
 from irbench.record import WarmUp
 from irbench.spec import Timing
 from irbench.stats.warm_up import Course, calls_of_later_launches, course_of
 from irbench.worker.completions import completion_times_ns, median_completion_ns
-
-__all__ = ["Asked", "Warming"]
 
 _FEWEST_WORTH_LOOKING = 100
 """A look that has no time for so many calls is not made: it would see little, and slow models would pay most for it."""

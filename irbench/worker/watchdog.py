@@ -18,8 +18,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-__all__ = ["MARK", "Watchdog", "kill_all", "watchdog", "worker_folder"]
-
 MARK = "IRBENCH_WORKER"
 """The environment variable by which a worker's offspring is known, also what became a daemon."""
 

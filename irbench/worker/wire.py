@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path, PosixPath
 from typing import Any
 
-__all__ = ["Channel", "Problem", "Reply", "Request", "Say", "path_of", "pickled"]
-
 _LENGTH = struct.Struct("!Q")
 _PIECE_BYTES = 1 << 20
 _PROTOCOL = 4

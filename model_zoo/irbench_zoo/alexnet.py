@@ -10,8 +10,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["alexnet"]
-
 
 def build_alexnet() -> Any:
     """Return AlexNet as an uncompiled ``keras.Model``, for 1000 classes."""

@@ -9,8 +9,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["Family", "build_application"]
-
 
 @dataclass(frozen=True)
 class Family:

@@ -13,8 +13,6 @@ from irbench.spec import BATCH, InputSpec, TensorSpec
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import TOKENS, tokens
 
-__all__ = ["bert_base", "bert_medium", "bert_mini", "bert_small"]
-
 VOCABULARY = 30_522
 POSITIONS = 512
 SEGMENTS = 2

@@ -7,8 +7,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["cnn_cifar10"]
-
 
 def build_cnn_cifar10() -> Any:
     """Return the network as an uncompiled ``keras.Model``, for 10 classes."""

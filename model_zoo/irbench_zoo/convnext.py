@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from irbench_zoo.applications import Family
 
-__all__ = ["convnext_base", "convnext_large", "convnext_small", "convnext_tiny", "convnext_xlarge"]
-
 _FAMILY = Family("depthwise CNN", "7x7 depthwise convolutions with layer normalisation and GELU", low=0.0, high=255.0)
 
 # name, constructor, height and width, layers, parameters, multiply-accumulates

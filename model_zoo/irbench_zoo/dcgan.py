@@ -7,8 +7,6 @@ from typing import Any
 from irbench.spec import BATCH, InputSpec, TensorSpec
 from irbench.spi import ModelSource
 
-__all__ = ["dcgan_generator"]
-
 LATENT = 100
 CHANNELS = (1024, 512, 256, 128)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from irbench_zoo.applications import Family
 
-__all__ = ["densenet121", "densenet169", "densenet201"]
-
 _FAMILY = Family("densely connected CNN", "every layer feeds all later ones of its block", low=-2.0, high=2.0)
 
 # name, constructor, height and width, layers, parameters, multiply-accumulates

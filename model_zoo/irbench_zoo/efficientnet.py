@@ -7,24 +7,6 @@ from __future__ import annotations
 
 from irbench_zoo.applications import Family
 
-__all__ = [
-    "efficientnet_b0",
-    "efficientnet_b1",
-    "efficientnet_b2",
-    "efficientnet_b3",
-    "efficientnet_b4",
-    "efficientnet_b5",
-    "efficientnet_b6",
-    "efficientnet_b7",
-    "efficientnet_v2_b0",
-    "efficientnet_v2_b1",
-    "efficientnet_v2_b2",
-    "efficientnet_v2_b3",
-    "efficientnet_v2_l",
-    "efficientnet_v2_m",
-    "efficientnet_v2_s",
-]
-
 _V1 = Family("depthwise CNN", "inverted residuals with SiLU and squeeze-and-excitation", low=0.0, high=255.0)
 _V2 = Family("depthwise CNN", "inverted residuals, the first ones fused into plain convolutions", low=0.0, high=255.0)
 

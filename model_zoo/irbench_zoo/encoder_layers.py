@@ -12,8 +12,6 @@ import keras
 import numpy as np
 from keras import layers
 
-__all__ = ["PositionalEncoding", "SelfAttention"]
-
 ops: Any = keras.ops
 
 

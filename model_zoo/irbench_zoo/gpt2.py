@@ -12,8 +12,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import TOKENS, tokens
 
-__all__ = ["distilgpt2", "gpt2_small"]
-
 VOCABULARY = 50_257
 POSITIONS = 1024
 WIDTH = 768

@@ -7,8 +7,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import TOKENS, tokens
 
-__all__ = ["gru_ptb_1"]
-
 VOCABULARY = 10_000
 HIDDEN = 1024
 STEPS = 32

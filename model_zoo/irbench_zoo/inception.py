@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from irbench_zoo.applications import Family
 
-__all__ = ["inception_resnet_v2", "inception_v3"]
-
 _V3 = Family("branching CNN", "parallel branches with factorised convolutions", low=-1.0, high=1.0)
 _RESIDUAL = Family("branching CNN", "parallel branches beside residual connections", low=-1.0, high=1.0)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from irbench.spec import BATCH, InputSpec, TensorSpec
 
-__all__ = ["IMAGE", "TOKENS", "image", "tokens"]
-
 IMAGE = "image"
 TOKENS = "tokens"
 

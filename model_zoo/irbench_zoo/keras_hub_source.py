@@ -13,8 +13,6 @@ from typing import Any
 from irbench.spec import BATCH, InputSpec, TensorSpec, is_named_as_mask
 from irbench.spi import ModelSource
 
-__all__ = ["DISTRIBUTION", "LENGTH", "Settings", "build_backbone", "source", "token_ids"]
-
 DISTRIBUTION = "keras-hub"
 FAMILY = "keras-hub backbone"
 LENGTH = 16

@@ -10,8 +10,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["lenet5"]
-
 
 def build_lenet5() -> Any:
     """Return the classifier of ten digits as an uncompiled ``keras.Model``."""

@@ -8,8 +8,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import TOKENS, tokens
 
-__all__ = ["lstm_ptb_1", "lstm_ptb_2", "lstm_ptb_4"]
-
 VOCABULARY = 10_000
 HIDDEN = 1024
 STEPS = 32

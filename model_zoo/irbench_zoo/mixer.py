@@ -7,8 +7,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["mixer_s16"]
-
 SIZE = 224
 PATCH = 16
 DEPTH = 8

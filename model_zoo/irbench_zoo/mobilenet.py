@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from irbench_zoo.applications import Family
 
-__all__ = ["mobilenet", "mobilenet_v2", "mobilenet_v3_large", "mobilenet_v3_small"]
-
 _V1 = Family("depthwise CNN", "depthwise separable convolutions with ReLU6", low=-1.0, high=1.0)
 _V2 = Family("depthwise CNN", "inverted residuals with ReLU6", low=-1.0, high=1.0)
 _V3 = Family("depthwise CNN", "inverted residuals with hard swish and squeeze-and-excitation", low=0.0, high=255.0)

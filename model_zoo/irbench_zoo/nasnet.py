@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from irbench_zoo.applications import Family
 
-__all__ = ["nasnet_large", "nasnet_mobile"]
-
 _FAMILY = Family("branching CNN", "cells of separable convolutions found by a search", low=-1.0, high=1.0)
 
 # name, constructor, height and width, layers, parameters, multiply-accumulates

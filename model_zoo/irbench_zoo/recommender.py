@@ -11,8 +11,6 @@ from typing import Any
 from irbench.spec import BATCH, InputSpec, TensorSpec
 from irbench.spi import ModelSource
 
-__all__ = ["dlrm", "neumf"]
-
 NUMBERS = 13
 CATEGORIES = 26
 ROWS = 10_000

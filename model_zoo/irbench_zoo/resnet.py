@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from irbench_zoo.applications import Family
 
-__all__ = ["resnet50", "resnet50_v2", "resnet101", "resnet101_v2", "resnet152", "resnet152_v2"]
-
 # Channel means subtracted from 0..255 leave about this range.
 _V1 = Family("residual CNN", "bottleneck blocks with batch normalisation", low=-128.0, high=128.0)
 _V2 = Family("residual CNN", "bottleneck blocks that normalise before they convolve", low=-1.0, high=1.0)

@@ -8,8 +8,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["resnet18", "resnet34"]
-
 
 def build_resnet(depths: tuple[int, ...], name: str) -> Any:
     """Return the classifier of 1000 classes as an uncompiled ``keras.Model``.

@@ -7,8 +7,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["squeezenet"]
-
 # Channels that a fire module squeezes to, and that each of its two expansions gives; None is a pooling.
 FIRES = ((16, 64), (16, 64), (32, 128), None, (32, 128), (48, 192), (48, 192), (64, 256), None, (64, 256))
 

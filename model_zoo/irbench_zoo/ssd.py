@@ -11,8 +11,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["ssd_mobilenet"]
-
 SIZE = 300
 CLASSES = 91
 # Channels and strides of MobileNet's depthwise separable convolutions.

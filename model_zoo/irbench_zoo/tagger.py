@@ -10,8 +10,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import TOKENS, tokens
 
-__all__ = ["bilstm_tagger"]
-
 VOCABULARY = 130_000
 EMBEDDING = 50
 HIDDEN = 300

@@ -10,8 +10,6 @@ from typing import Any
 from irbench.spec import BATCH, InputSpec, TensorSpec
 from irbench.spi import ModelSource
 
-__all__ = ["tcn_mnist"]
-
 STEPS = 784
 LEVELS = 8
 CHANNELS = 25

@@ -8,8 +8,6 @@ from irbench.spec import BATCH, InputSpec, TensorSpec
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["autoencoder_ad", "ds_cnn_kws", "mobilenet_v1_025_vww", "resnet8_cifar10"]
-
 FEATURES = "features"
 # Channels and strides of MobileNet's depthwise separable convolutions at a quarter of its width.
 SEPARABLE = ((16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), *((128, 1),) * 5, (256, 2), (256, 1))

@@ -7,8 +7,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import TOKENS, tokens
 
-__all__ = ["transformer_base"]
-
 # Words of the paper's English-German byte-pair encoding.
 VOCABULARY = 37_000
 DEPTH = 6

@@ -13,8 +13,6 @@ from typing import Any
 import keras
 from keras import layers
 
-__all__ = ["Block", "ClassToken", "Positions", "exact_gelu", "stack", "tanh_gelu"]
-
 ops: Any = keras.ops
 
 exact_gelu: Callable[[Any], Any] = partial(keras.activations.gelu, approximate=False)

@@ -7,8 +7,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["unet"]
-
 SIZE = 256
 CHANNELS = (64, 128, 256, 512)
 DEEPEST = 1024

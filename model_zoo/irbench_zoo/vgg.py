@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from irbench_zoo.applications import Family
 
-__all__ = ["vgg16", "vgg19"]
-
 # Channel means subtracted from 0..255 leave about this range.
 _FAMILY = Family("plain CNN", "3x3 convolutions and three wide dense layers", low=-128.0, high=128.0)
 

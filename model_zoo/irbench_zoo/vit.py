@@ -11,8 +11,6 @@ from typing import Any
 from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
-__all__ = ["vit_base", "vit_small", "vit_tiny"]
-
 SIZE = 224
 PATCH = 16
 DEPTH = 12

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from irbench_zoo.applications import Family
 
-__all__ = ["xception"]
-
 _FAMILY = Family("depthwise CNN", "depthwise separable convolutions with residual connections", low=-1.0, high=1.0)
 
 # name, constructor, height and width, layers, parameters, multiply-accumulates

@@ -13,8 +13,6 @@ from onnx.reference import ReferenceEvaluator
 
 from .choices import Choices
 
-__all__ = ["BOOL", "FLOAT", "INT64", "NOMINAL", "Builder", "Unbuildable", "Value"]
-
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 NOMINAL = {"batch": 2, "tokens": 3, "keys": 5, "steps": 4, "5": 6}

@@ -27,8 +27,6 @@ from .dressing import DRESSINGS, dress
 from .patterns import PATTERNS, Pattern
 from .random_graphs import random_graph
 
-__all__ = ["Case", "build_pattern", "case", "cases", "deviations", "near_misses"]
-
 OPSETS = (*range(9, 13), *(13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26) * 3, *(17, 18, 20, 23) * 6)
 """Operator sets that ONNX Runtime runs; common ones more often."""
 

@@ -6,8 +6,6 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["Choices", "Deviation"]
-
 Deviation = tuple[str, int]
 """The name of a choice, and which of its wrong answers is taken."""
 

@@ -12,8 +12,6 @@ from onnx import TensorProto, helper
 from .building import BOOL, INT64, NOMINAL
 from .choices import Choices
 
-__all__ = ["DRESSINGS", "dress"]
-
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
 

@@ -13,8 +13,6 @@ from onnx import helper
 
 from .building import NOMINAL
 
-__all__ = ["Feed", "feeds"]
-
 _MASKED = -1e9
 _OTHER_SIZES = {"batch": 1, "tokens": 5, "keys": 2, "steps": 1, "5": 3}
 _SMALL_SIZES = {"batch": 3, "tokens": 1, "keys": 1, "steps": 2, "5": 1}

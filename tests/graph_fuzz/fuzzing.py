@@ -20,8 +20,6 @@ from .judging import Judge, Unusable
 from .routes import Outcome, Route, level_routes, pass_route, precision_routes, travel
 from .shrinking import shrink
 
-__all__ = ["Breadth", "Finding", "Tally", "examine", "fuzz", "in_processes", "silence"]
-
 Breadth = Literal["quick", "usual", "thorough"]
 
 _DEADLINE_S = 300.0

@@ -39,8 +39,6 @@ from .patterns import PATTERNS
 from .routes import Route, travel
 from .written import WRITTEN
 
-__all__ = ["Found", "Ground"]
-
 _FIRST = {
     "pack_attention": ("fold_shapes", "remove_redundant", "fuse_attention", "remove_redundant"),
     "fold_shapes": (),

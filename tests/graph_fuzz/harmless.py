@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["HARMLESS"]
-
 _ONCE_MORE = "what others read stays, and is computed twice"
 _TYPE = "no operation of the pattern takes anything else"
 _SCALAR = "nothing of no axes is cut, stacked or repeated"

@@ -24,8 +24,6 @@ from irbench_openvino import runtime
 
 from .feeds import Feed, feeds
 
-__all__ = ["Judge", "Unusable", "answers_of_openvino", "answers_of_ort", "is_known_fault", "second_opinion"]
-
 _ALLOWED = {"fp32": 2e-4, "fp16": 2e-2, "bf16": 1e-1}
 _ROUNDING = {"fp32": 2.0**-22, "fp16": 2.0**-9, "bf16": 2.0**-6}
 _LARGEST = {"fp32": np.inf, "fp16": 3e4, "bf16": np.inf}

@@ -22,8 +22,6 @@ from unittest.mock import patch
 from irbench import registry
 from irbench.spi import Pass
 
-__all__ = ["Mutant", "mutants", "preconditions"]
-
 _PARTS = {
     "fuse_attention": ("attention_chain", "mask_sources", "attention_mask", "attention_heads", "key_bias"),
     "fuse_group_normalization": ("moments",),

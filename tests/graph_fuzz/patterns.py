@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from .building import Builder, Value
 
-__all__ = ["PATTERNS", "Pattern", "pattern"]
-
 Build = Callable[[Builder], list[Value]]
 
 

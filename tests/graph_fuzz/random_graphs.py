@@ -12,8 +12,6 @@ from .building import BOOL, FLOAT, INT64, Builder, Unbuildable, Value
 from .patterns import PATTERNS
 from .sources import filled, mean, reduce, reshape, squeeze, swapped, unsqueeze
 
-__all__ = ["random_graph"]
-
 _MOST_ELEMENTS = 1500
 _FLOATS = (FLOAT, TensorProto.DOUBLE)
 Step = Callable[[Builder, list[Value]], Any]

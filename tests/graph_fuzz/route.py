@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from irbench.optimizer.recipe import LEVELS
 
-__all__ = ["Route", "level_routes", "pass_route", "precision_routes"]
-
 
 @dataclass(frozen=True)
 class Route:

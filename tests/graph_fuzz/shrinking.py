@@ -11,8 +11,6 @@ from onnx import TensorProto, helper
 from .judging import Judge, Unusable
 from .routes import Outcome, Route, travel
 
-__all__ = ["fails_alike", "shrink"]
-
 _MOST_TRIALS = 150
 
 

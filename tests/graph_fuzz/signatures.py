@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import onnx
 
-__all__ = ["Entry", "changes", "fits", "keeps", "signature"]
-
 Entry = tuple[str, int, tuple[int | str, ...] | None]
 
 

@@ -10,20 +10,6 @@ from onnx import helper, numpy_helper
 
 from .building import BOOL, FLOAT, INT64, Builder, Value
 
-__all__ = [
-    "chosen",
-    "filled",
-    "indices",
-    "mean",
-    "reduce",
-    "reshape",
-    "source",
-    "squeeze",
-    "swapped",
-    "unknown",
-    "unsqueeze",
-]
-
 
 def source(b: Builder, shape: Sequence[int | str], dtype: int = FLOAT) -> Value:
     """Return a float tensor: an input, or something that is computed of one."""

@@ -12,8 +12,6 @@ import onnx
 import onnx.parser
 from onnx import numpy_helper
 
-__all__ = ["WRITTEN", "Written", "near_misses_of"]
-
 _HEADER = '<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1, "own" : 1]> g'
 
 

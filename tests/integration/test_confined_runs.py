@@ -23,7 +23,8 @@ from irbench.runner import confined_cells
 from irbench.spec import Artifact, Cell, Load, Program
 from irbench.system.confinement import Confinement, ConfinementSupport, confinement_support
 from irbench.worker import requested_confinement
-from irbench.worker.process import CallFailed, Worker
+from irbench.worker.failures import CallFailed
+from irbench.worker.process import Worker
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 _WITHOUT_MODEL = (

@@ -15,8 +15,6 @@ import numpy as np
 from irbench.stats.intervals import Bound, Looks, bounds
 from simulation.regimes import SLOWER, Array, Regime, truth_of
 
-__all__ = ["LAUNCHES", "Misses", "Scatter", "misses", "worst_case"]
-
 Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
 
 

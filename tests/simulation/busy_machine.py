@@ -28,8 +28,6 @@ from simulation.neighbours import NEIGHBOURS, TIED, Drawn, Neighbour, draw, trut
 from simulation.regimes import Array
 from simulation.shipped import BASELINE, CELL, decided_by, hodges_lehmann, reduced, standing_of
 
-__all__ = ["EFFECT", "MUTATIONS", "SHIPPED", "BusyOutcome", "as_table", "faults", "measure", "mutations_table"]
-
 TIMING = Timing()
 EFFECT = 0.05
 """By how much the cell is slower while nothing else runs, as a difference of log times."""

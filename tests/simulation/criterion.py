@@ -17,8 +17,6 @@ from simulation.methods import IRBENCH, STUDENT, Method, Outcome, blocks_counted
 from simulation.regimes import Array, Regime, truth_of
 from simulation.shipped import hodges_lehmann
 
-__all__ = ["MUTATIONS", "faults", "passes"]
-
 LEAST_COVERAGE, MOST_COVERAGE = 0.92, 0.995
 MOST_FALSE_POSITIVES = 0.08
 MOST_BIAS = 0.5

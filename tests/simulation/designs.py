@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from irbench.spec import Timing
 
-__all__ = ["DESIGNS", "HOSTS", "Design", "Host"]
-
 
 @dataclass(frozen=True)
 class Host:

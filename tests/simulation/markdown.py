@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["markdown_table"]
-
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = True) -> str:
     """Return a table whose columns but the first are numbers, unless told otherwise."""

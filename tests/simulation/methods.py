@@ -17,18 +17,6 @@ from irbench.stats.intervals import Bound, Interval, Looks
 from simulation.regimes import Array, Order, Regime, launches_of, one_after_the_other, truth_of
 from simulation.shipped import decided_by, hodges_lehmann, run_until_stopped
 
-__all__ = [
-    "IRBENCH",
-    "SEQUENTIAL",
-    "STUDENT",
-    "Method",
-    "Outcome",
-    "blocks_counted",
-    "for_its_own_count",
-    "measure",
-    "students_interval",
-]
-
 TIMING = Timing()
 _STUDENT = {3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228, 11: 2.201}
 """97.5 % points of Student's t by degrees of freedom, from the usual table."""

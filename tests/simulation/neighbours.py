@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from simulation.regimes import Array, Regime
 
-__all__ = ["NEIGHBOURS", "TIED", "Drawn", "Neighbour", "draw", "truth_of"]
-
 _ROWS = (0, 1)
 """The cell and the baseline."""
 

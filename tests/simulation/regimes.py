@@ -18,18 +18,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "DEPENDENT",
-    "REGIMES",
-    "Array",
-    "Order",
-    "Regime",
-    "Truth",
-    "launches_of",
-    "one_after_the_other",
-    "truth_of",
-]
-
 Array = NDArray[np.float64]
 Order = str
 """Of the two cells in a block: ``drawn`` and reversed in the block after, as irbench does it; ``fixed``, or ``halves``:

@@ -16,8 +16,6 @@ from irbench.spec import Cell, Load
 from irbench.stats.starvation import in_flight
 from simulation.markdown import markdown_table
 
-__all__ = ["FAIR", "UNFAIR", "as_table", "warned"]
-
 _STREAMS = 4
 _ROUNDS = 32
 _SAMPLES = 16

@@ -24,8 +24,6 @@ from irbench.stats.race import contenders
 from irbench.stats.standing import Standing
 from simulation.regimes import Array
 
-__all__ = ["BASELINE", "CELL", "Reduced", "decided_by", "hodges_lehmann", "reduced", "run_until_stopped", "standing_of"]
-
 CELL, BASELINE = "cell", "baseline"
 _NO_BLOCKS = frozenset[int]()
 

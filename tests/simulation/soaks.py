@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from irbench.soak_row import Growth, SoakSeries
 from irbench.stats.soak import memory_trend
 
-__all__ = ["ALLOWED", "BLOCKS", "CALLS", "KINDS", "LIMIT", "Kind", "as_table", "leak", "series", "verdicts"]
-
 BLOCKS, CALLS, PAGE = 120, 100, 4096
 LIMIT = 1000.0
 START = 300_000_000

@@ -17,8 +17,6 @@ from simulation.methods import IRBENCH, SEQUENTIAL, STUDENT, Outcome, measure
 from simulation.regimes import DEPENDENT, REGIMES
 from simulation.wall_time import runs_of
 
-__all__ = ["any_time", "dependence", "designs", "mutations", "regimes"]
-
 _FIGURES = ("coverage", "A/A", "bias %", "RMSE %")
 _AMPLE_S = 900.0
 

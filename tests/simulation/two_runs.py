@@ -15,8 +15,6 @@ from irbench.spec import Timing
 from irbench.stats.change_points import change_points
 from irbench.stats.intervals import interval_at, looks_of
 
-__all__ = ["Alarms", "alarms", "as_table", "history_alarms", "total_alarms"]
-
 _LAUNCH_SD = 0.008
 _TIMING = Timing()
 _TIME = FIGURES["time"]

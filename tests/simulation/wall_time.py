@@ -28,8 +28,6 @@ from simulation.designs import Design, Host
 from simulation.methods import for_its_own_count
 from simulation.shipped import Reduced, decided_by, reduced, standing_of
 
-__all__ = ["Run", "runs_of"]
-
 
 @dataclass(frozen=True)
 class Run:

@@ -14,8 +14,6 @@ from irbench.spec import Timing
 from irbench.stats.warm_up import Course, calls_of_later_launches, course_of
 from simulation.markdown import markdown_table
 
-__all__ = ["COLD", "DISTURBED", "WARM", "Looked", "Rule", "as_table", "kept", "looks"]
-
 Times = NDArray[np.float64]
 Rule = Callable[[Times], Course | None]
 

@@ -9,8 +9,6 @@ from collections.abc import Callable
 
 from .hostile_values import OUTSIDE, TEXTS, is_seldom
 
-__all__ = ["archive"]
-
 _TYPES = (
     tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE,
     tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CONTTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,

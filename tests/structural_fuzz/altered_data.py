@@ -21,8 +21,6 @@ from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 from .hostile_values import INTEGERS, OUTSIDE, TEXTS, is_seldom
 
-__all__ = ["data_target", "write_data"]
-
 _SIZES = (0, 1, 3, -1, 2**31, 2**40, 2**63 - 1, 10**30)
 _TYPES = (
     "<f4",

@@ -9,8 +9,6 @@ from typing import Any
 
 from .hostile_values import hostile, is_seldom, of_another_type
 
-__all__ = ["altered", "json_bytes"]
-
 _MOST_CHANGES = 3
 _DEEP = 100_000
 

@@ -11,8 +11,6 @@ from irbench_tf.keras_files import require_registered, require_trustworthy
 from .altered_documents import altered, json_bytes
 from .hostile_values import OUTSIDE
 
-__all__ = ["examine_keras_file", "write_keras_file"]
-
 _FUNCTION = {"module": "builtins", "class_name": "function", "config": "relu", "registered_name": "function"}
 _DENSE = {
     "module": "keras.layers",

@@ -18,8 +18,6 @@ from .altered_nodes import add_function, change_attribute, change_operator, nest
 from .hostile_values import OUTSIDE, TEXTS, is_seldom
 from .model_parts import ATTRIBUTES, DEPTHS, DOMAINS, SIZES, any_name, pick, representable
 
-__all__ = ["LINK", "altered_model", "model_with_weights_elsewhere"]
-
 LINK = "link.bin"
 """A file beside the model which is a link to what lies outside of its folder."""
 

@@ -10,8 +10,6 @@ from onnx import helper
 from .hostile_values import TEXTS, is_seldom
 from .model_parts import ATTRIBUTES, DEPTHS, DOMAINS, SIZES, any_name, pick, representable
 
-__all__ = ["add_function", "change_attribute", "change_operator", "nest", "rename"]
-
 _OPERATORS = (
     "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvTranspose", "Einsum", "Expand", "Gather",
     "Gemm", "If", "Loop", "MatMul", "MaxPool", "OneHot", "Pad", "Range", "ReduceSum", "Reshape", "Resize", "Scan",

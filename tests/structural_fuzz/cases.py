@@ -42,8 +42,6 @@ from .known_documents import (
     stored_run,
 )
 
-__all__ = ["KINDS", "Call"]
-
 _DONE = frozenset({0, 2})
 _COMPARED = frozenset({0, 1, 2, 4})
 _NOT_INSTALLED = 5

@@ -15,8 +15,6 @@ from .cases import KINDS
 from .judging import Finding, judge
 from .lent_workers import lent_worker
 
-__all__ = ["Laboratory", "Outcome", "laboratory"]
-
 _FOLDER = "case"
 
 

@@ -19,8 +19,6 @@ with atheris.instrument_imports(include=["irbench"]):
     from .cases import KINDS
     from .fuzzing import laboratory
 
-__all__ = ["ScriptedChance", "main"]
-
 
 class ScriptedChance(random.Random):
     """Draws from bytes that the fuzzer changes, and draws zeros behind their end."""

@@ -6,8 +6,6 @@ import random
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-__all__ = ["FLOATS", "INTEGERS", "OUTSIDE", "TEXTS", "hostile", "is_seldom", "of_another_type"]
-
 OUTSIDE = "/tmp/irbench-structural-fuzz-outside"
 """A path that no test writes: whatever appears there was written by a file."""
 

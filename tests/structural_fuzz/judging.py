@@ -23,8 +23,6 @@ from irbench.errors import IrbenchError
 from .cases import Call
 from .hostile_values import OUTSIDE
 
-__all__ = ["Finding", "Hung", "judge"]
-
 _DEADLINE_S = 20
 _MEMORY_BYTES = 2 << 30
 """More than what a process of tests has, a call may not allocate."""

@@ -25,19 +25,6 @@ from irbench.spec import Timing
 from irbench.store.document import encode_document
 from irbench.store.launches import encode_launch
 
-__all__ = [
-    "MAGIC",
-    "ORIGIN",
-    "PLAN",
-    "STATE",
-    "known_profiles",
-    "known_receipt",
-    "known_runs",
-    "measured_run",
-    "parts_of_launch",
-    "stored_run",
-]
-
 MAGIC = b"IRBENCH1"
 _CREATED = "2025-11-21T02:29:01+00:00"
 PLAN: Mapping[str, Any] = {

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
 
-from irbench.worker.process import CallFailed, Worker
-
-__all__ = ["lent_worker"]
+from irbench.worker.failures import CallFailed
+from irbench.worker.process import Worker
 
 _MEMORY_BYTES = 3 << 30
 _DEADLINE_S = 12.0

@@ -7,8 +7,6 @@ from typing import Any
 
 from .hostile_values import TEXTS, is_seldom
 
-__all__ = ["ATTRIBUTES", "DEPTHS", "DOMAINS", "SIZES", "any_name", "pick", "representable"]
-
 SIZES = (-(2**63), -(2**31), -1, 0, 1, 2, 3, 7, 2**15, 2**31 - 1, 2**31, 2**40, 2**63 - 1)
 DEPTHS = (1, 10, 60, 99)
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft", "org.nobody", "local", "\x1b[31m", "a" * 5000)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
+import dataclasses
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -16,8 +16,6 @@ import irbench
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "python.md").read_text()
-FOUND = [module.name for module in pkgutil.walk_packages(irbench.__path__, "irbench.")]
-MODULES = sorted(name for name in FOUND if not name.endswith("__main__"))
 
 
 def test_every_public_name_is_documented_and_every_documented_name_is_public():
@@ -28,23 +26,17 @@ def test_every_public_name_is_documented_and_every_documented_name_is_public():
 @pytest.mark.parametrize("name", irbench.__all__)
 def test_every_public_name_is_there_and_says_what_it_is(name: str):
     found = getattr(irbench, name)
-    assert isinstance(found, str) or found.__doc__
+    assert isinstance(found, str) or (found.__doc__ or "") not in ("", _generated(found))
+
+
+def _generated(found: object) -> str:
+    """Return the docstring that a dataclass has where none was written."""
+    return f"{getattr(found, '__name__', '')}{inspect.signature(found)}" if dataclasses.is_dataclass(found) else ""  # type: ignore[arg-type]
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'ruin'"):
         irbench.ruin  # type: ignore[attr-defined] # noqa: B018
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("name", MODULES)
-def test_every_name_of_a_module_that_is_listed_exists(name: str):
-    source = Path(str(importlib.util.find_spec(name).origin))  # type: ignore[union-attr]
-    tree = ast.parse(source.read_text())
-    listed = [node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]
-    if listed:
-        module = importlib.import_module(name)
-        assert [item for item in ast.literal_eval(listed[0].value) if not hasattr(module, item)] == []
 
 
 def test_no_module_replaces_a_public_function():

@@ -20,8 +20,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["correct_biases", "corrected_inputs"]
-
 _LARGEST = 127
 
 

@@ -18,8 +18,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["separate_biases"]
-
 _WEIGHT, _BIAS = 1, 2
 _WITH_BIAS = frozenset({"Conv", "ConvTranspose", "Gemm"})
 

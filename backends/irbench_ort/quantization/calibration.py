@@ -10,8 +10,6 @@ import numpy as np
 
 from irbench.spi import Array
 
-__all__ = ["CalibrationReader", "channel_means"]
-
 
 class CalibrationReader:
     """What ONNX Runtime's calibration asks for its inputs.

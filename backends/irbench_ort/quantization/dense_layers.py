@@ -27,8 +27,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["gemms_to_matmuls", "simplify_gemms"]
-
 _INPUT, _WEIGHT, _BIAS = 0, 1, 2
 _FLOAT = 1
 """ONNX's number of the element type float32."""

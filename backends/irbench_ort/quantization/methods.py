@@ -12,8 +12,6 @@ from irbench.spi import QuantizationMethod
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["DYNAMIC", "STATIC", "name_excluded", "suitable_method"]
-
 STATIC = ("Conv", "Gemm", "MatMul", "Relu", "Clip")
 """A Relu or Clip behind one of the others becomes a part of its quantiser."""
 

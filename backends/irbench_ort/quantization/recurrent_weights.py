@@ -11,8 +11,6 @@ from irbench.onnx.rewriting.unique_names import take_name
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["separate_recurrent_weights"]
-
 _WEIGHTS = (1, 2)
 
 

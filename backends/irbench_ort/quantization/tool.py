@@ -26,8 +26,6 @@ from irbench_ort.quantization.recurrent_weights import separate_recurrent_weight
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["NotANumber", "quantize_dynamic", "quantize_static"]
-
 _MAX_MESSAGE_BYTES = 1 << 31
 """What one protobuf message can hold."""
 

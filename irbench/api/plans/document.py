@@ -163,8 +163,8 @@ def _setting(name: str, declared: Option) -> tuple[Any, Any]:
     )
     if declared.kind.is_flag:
         return form, field
-    one = form if declared.plan == "single" else _several(form)
-    return one | None, field
+    several_or_one: Any = form if declared.plan == "single" else _several(form)
+    return several_or_one | None, field
 
 
 if TYPE_CHECKING:

@@ -18,8 +18,6 @@ from irbench.store.folders import default_root
 from irbench.sweeps.cells import SweepTable
 from irbench.sweeps.selection import select
 
-__all__ = ["ExpandedPlan", "expanded_plan"]
-
 
 @dataclass(frozen=True)
 class ExpandedPlan:

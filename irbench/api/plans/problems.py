@@ -13,8 +13,6 @@ from irbench.suggestions import did_you_mean
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["Place", "place_text", "plan_error", "structural_problems"]
-
 Place: TypeAlias = Sequence[str | int]
 """Keys and places in lists, from the top of a plan."""
 

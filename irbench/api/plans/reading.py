@@ -30,18 +30,6 @@ from irbench.system.regular_files import read_regular
 if TYPE_CHECKING:
     from irbench.api.plans.document import MatrixDocument, PlanDocument, SettingsDocument
 
-__all__ = [
-    "SHIPPED",
-    "PlanSource",
-    "SweepPlan",
-    "plan_file",
-    "plan_text",
-    "plan_values",
-    "read_plan",
-    "shipped_plans",
-    "summary",
-]
-
 PlanSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any]"
 
 SHIPPED = Path(__file__).parents[2] / "plans"

@@ -28,8 +28,6 @@ from irbench.stats.workload_facts import bound_shapes
 from irbench.store.ulid import new_ulid
 from irbench.worker.file_reader import read_file
 
-__all__ = ["begun_profile", "with_capable_backends"]
-
 _DEADLINE_S = 120.0
 _ONNX = ("onnx",)
 

@@ -35,8 +35,6 @@ from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpe
 from irbench.worker.failures import unreadable_answer
 from irbench.worker.file_reader import read_file
 
-__all__ = ["counted_profile"]
-
 
 def counted_profile(
     task: ProfileTask, document: ProfileDocument, budget_s: float, listen: Listener, keep: Keep

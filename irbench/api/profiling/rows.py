@@ -19,8 +19,6 @@ from irbench.render.json_text import json_line
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ProfileRow", "profile_rows", "rows_as_csv", "rows_to_pandas"]
-
 _WHOLE_OR_UNKNOWN = ("nodes", "flops")
 _REAL_OR_UNKNOWN = (
     "time_low_ms", "time_high_ms", "share_low", "share_high", "gflops_per_s", "peak_share", "counted_share",

@@ -27,8 +27,6 @@ from irbench.render.texts import warning_words
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.spec import Bundle, Workload
 
-__all__ = ["AnswerJudge"]
-
 
 class AnswerJudge:
     """Compares the outputs of one backend with a reference's, on a graph and on parts of it.

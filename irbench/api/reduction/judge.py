@@ -15,11 +15,9 @@ from irbench.reduction.cutting import Part
 from irbench.reduction.decision import Decision
 from irbench.reduction.files import MODEL_FILE
 from irbench.reduction.report import BackendFacts, Evidence
-from irbench.result import CellResult
+from irbench.row import CellResult
 from irbench.spec import Artifact, Load, Workload
 from irbench.spi import Usage, UsageWriter, UsedModel
-
-__all__ = ["Judge", "WholeGraph", "code_without_irbench", "facts_of", "graph_source"]
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,6 @@ from irbench.render.reduction_progress import (
 from irbench.runner.signals import signals_deferred
 from irbench.spi import Usage
 
-__all__ = ["Reducer"]
-
 _SHARE_OF_WHOLE = 0.3
 """Of the budget, what measuring the whole graph may take, or more where that is too little for an interval."""
 _SHARE_OF_CONFIRMATION = 0.25

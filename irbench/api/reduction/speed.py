@@ -25,8 +25,6 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import Cell, Timing
 
-__all__ = ["SpeedJudge"]
-
 
 class SpeedJudge:
     """Measures two backends on a graph and on parts of it.

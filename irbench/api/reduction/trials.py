@@ -21,8 +21,6 @@ from irbench.reduction.search import Nodes
 from irbench.render.reduction_progress import candidate_text
 from irbench.uncuttable import Uncuttable
 
-__all__ = ["SHORTEST_TRIAL_S", "OutOfTime", "PartTrials", "Shown"]
-
 SHORTEST_TRIAL_S = 5.0
 """Less is no time for a measurement."""
 

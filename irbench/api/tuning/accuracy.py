@@ -19,8 +19,6 @@ from irbench.spec import AccuracyLimit, Cell
 from irbench.tuning.report import Excluded
 from irbench.tuning.space import SearchSpace
 
-__all__ = ["excluded", "random_inputs", "within_accuracy"]
-
 
 def within_accuracy(rows: TuningRows, scratch: Path, say: Say) -> TuningRows:
     """Return the rows of a search that keep the limit, each with its accuracy; all of them without a limit.

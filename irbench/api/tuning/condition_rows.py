@@ -23,8 +23,6 @@ from irbench.system import host
 from irbench.tuning.flip_map import Pair, Surroundings
 from irbench.tuning.report import Condition, TunedSetting
 
-__all__ = ["ConditionRows", "condition_rows", "surroundings"]
-
 _NATIVE: Literal["native"] = "native"
 
 

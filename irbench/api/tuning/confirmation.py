@@ -10,8 +10,8 @@ from irbench.api.measurement import StoredRun
 from irbench.api.tuning.rows import TuningRows
 from irbench.api.tuning.settings import setting_of
 from irbench.record import LaunchRecord
-from irbench.result import CellResult, GroupResult
-from irbench.row import is_too_slow
+from irbench.result import GroupResult
+from irbench.row import CellResult, is_too_slow
 from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.spec import Cell, Group
@@ -25,8 +25,6 @@ from irbench.store.reading import read_launches
 from irbench.tuning.decision import Decision, decide, pareto_front
 from irbench.tuning.evidence import confirmation_notes, deciding_budget_s, pair_evidence
 from irbench.tuning.report import Alternative, FrontPoint, Gain, ReferenceKind, RowFigures, TunedSetting, TuningNote
-
-__all__ = ["Confirmed", "Finalists", "figures_of", "front_of"]
 
 
 @dataclass(frozen=True)

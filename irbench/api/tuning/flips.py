@@ -25,8 +25,6 @@ from irbench.tuning.flip_map import CONDITION, Pair, conditions, flip_of, pair_u
 from irbench.tuning.report import Alternative, Condition, Flip, NotMeasured, TunedSetting, TuningReport
 from irbench.tuning.schedule import with_asked
 
-__all__ = ["FlipMapMeans", "with_flips"]
-
 _SHARE = 0.5
 """Of the budget, what the flip map may take on top of it."""
 

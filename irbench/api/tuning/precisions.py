@@ -13,8 +13,6 @@ from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
 from irbench.spec import Bundle
 
-__all__ = ["with_narrow_precisions"]
-
 _NARROW = ("bf16", "fp16")
 _LEVELS = (UNOPTIMIZED, "extended", "int8")
 _WIDE = ("", "fp32")

@@ -29,8 +29,6 @@ from irbench.tuning.report import ReferenceKind
 from irbench.tuning.space import SearchSpace
 from irbench.worker import call_in_worker
 
-__all__ = ["TuningRows", "tuning_rows"]
-
 _ADVICE_DEADLINE_S = 120.0
 
 

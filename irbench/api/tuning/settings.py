@@ -14,8 +14,6 @@ from irbench.spec import Cell, Load, Workload, shape_text
 from irbench.spi import UsageWriter, UsedModel
 from irbench.tuning.report import TunedSetting
 
-__all__ = ["code_of", "command_of", "setting_of"]
-
 
 def setting_of(cell: Cell, label: str = "") -> TunedSetting:
     """Return a row as a setting.

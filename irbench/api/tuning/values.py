@@ -17,8 +17,6 @@ from irbench.runner.cells import is_at_level
 from irbench.spec import Cell
 from irbench.tuning.space import usual_values
 
-__all__ = ["SearchedValues", "every_combination", "searched_values", "simplest"]
-
 _USUAL_LEVELS = (UNOPTIMIZED, "extended")
 _NATIVE: Literal["native"] = "native"
 

@@ -11,8 +11,6 @@ from irbench.api.backend_rows import as_json, as_table, backend_rows
 from irbench.cli.options.formats import TABLE_OR_JSON
 from irbench.cli.output.stderr import plugin_warnings_shown, say
 
-__all__ = ["command"]
-
 
 @click.command(
     "backends",

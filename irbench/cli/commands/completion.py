@@ -6,8 +6,6 @@ import click
 
 from irbench.cli.options.groups import OneOf
 
-__all__ = ["command"]
-
 _EXAMPLES = """\b
 To enable it:
   bash  irbench completion bash > ~/.irbench.bash; echo '. ~/.irbench.bash' >> ~/.bashrc

@@ -15,8 +15,6 @@ from irbench.cli.output.stderr import plugin_warnings_shown, say
 if TYPE_CHECKING:
     from irbench.api.doctor import Diagnosis
 
-__all__ = ["command"]
-
 _EXAMPLES = """\b
 Examples:
   irbench doctor

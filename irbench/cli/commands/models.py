@@ -18,8 +18,6 @@ from irbench.spi import ModelSource
 if TYPE_CHECKING:
     from irbench.render.table import ListingTable
 
-__all__ = ["command"]
-
 _LARGE, _SMALL, _FEWEST = 1000.0, 0.1, 0.001
 """Of a million parameters, or of 10^9 multiply-accumulates: all digits before the point are told above the first, two
 below the second, none below the third."""

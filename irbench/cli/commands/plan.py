@@ -11,8 +11,6 @@ from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
 from irbench.cli.options.groups import SuggestingGroup
 from irbench.cli.output.stderr import say
 
-__all__ = ["command"]
-
 _EXAMPLES = """\b
 Examples:
   irbench plan list

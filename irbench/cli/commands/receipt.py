@@ -10,8 +10,6 @@ from irbench.cli.options.completion import RUN
 from irbench.cli.options.formats import RESULTS, OutputFile
 from irbench.cli.output.stderr import say
 
-__all__ = ["command"]
-
 _EXAMPLES = """\b
 Examples:
   irbench receipt latest -o claim.irb

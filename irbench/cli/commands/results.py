@@ -25,9 +25,6 @@ from irbench.render.quantities import plural
 if TYPE_CHECKING:
     from irbench.store import RunEntry
 
-__all__ = ["command"]
-
-
 _MOST_LINES = 100
 """Of a table on a terminal: a longer one takes a minute to lay out for 100,000 runs, and scrolls away."""
 

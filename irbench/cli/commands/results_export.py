@@ -16,8 +16,6 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.render.formats.registry import ARCHIVE, FORMATS, format_for
 from irbench.system.file_states import is_file
 
-__all__ = ["export"]
-
 _MOST_LINES = 10
 
 _EXAMPLES = """\b

@@ -16,8 +16,6 @@ from irbench.errors import IrbenchError, one_line
 if TYPE_CHECKING:
     from irbench.result import RunDocument
 
-__all__ = ["command"]
-
 _EXAMPLES = """\b
 Examples:
   irbench show

@@ -13,8 +13,6 @@ from irbench.cli.options.formats import RESULTS
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
 
-__all__ = ["import_", "remove"]
-
 
 @click.command(
     "rm",

@@ -12,22 +12,6 @@ from click.shell_completion import CompletionItem
 
 from irbench.errors import IrbenchError
 
-__all__ = [
-    "BACKEND",
-    "FAMILY",
-    "GRAPH",
-    "LEVEL",
-    "MODEL",
-    "MODEL_NAME",
-    "PLAN",
-    "PROFILE",
-    "RUN",
-    "addresses",
-    "levels",
-    "offer_list",
-    "settings",
-]
-
 _MODEL_FILES = (".onnx", ".keras")
 
 

@@ -7,8 +7,6 @@ from collections.abc import Collection
 import click
 from click.core import ParameterSource
 
-__all__ = ["given_parameters"]
-
 
 def given_parameters(context: click.Context, beside: Collection[str]) -> list[str]:
     """Return what was given on the command line, options by their names; those of ``beside`` left out."""

@@ -10,8 +10,6 @@ import click
 from irbench.errors import IrbenchError
 from irbench.suggestions import did_you_mean
 
-__all__ = ["OneOf", "SectionedCommand", "SuggestingGroup"]
-
 
 class OneOf(click.Choice[str]):
     """One of several words; a mistyped one is answered with the nearest."""

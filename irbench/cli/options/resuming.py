@@ -8,8 +8,6 @@ from irbench.cli.options.completion import RUN
 from irbench.cli.options.given import given_parameters
 from irbench.errors import IrbenchError
 
-__all__ = ["ALLOW_OWN_CODE", "NEWEST", "RESUME", "refuse_other_options"]
-
 NEWEST = ""
 """What ``--resume`` without a run stands for."""
 

@@ -24,8 +24,6 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-__all__ = ["completion_class"]
-
 _SCRIPT = """\
 %(complete_func)s() {
     local response completion value

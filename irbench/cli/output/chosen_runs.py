@@ -8,8 +8,6 @@ from irbench.cli.output.stderr import say
 from irbench.store.folders import results_option
 from irbench.store.listing import LATEST, find_run, latest_run, runs_called
 
-__all__ = ["say_which_run"]
-
 
 def say_which_run(root: Path, name: str | None) -> None:
     """Say which run is meant, where ``latest`` is not simply the newest, or a name is that of several runs.

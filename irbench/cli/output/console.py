@@ -19,17 +19,6 @@ from irbench.system.file_states import is_folder
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-__all__ = [
-    "check_writable",
-    "command_line",
-    "confirmed",
-    "data_file",
-    "err_console",
-    "print_data",
-    "print_lines",
-    "to_text",
-]
-
 _NO_BLANKS = re.compile(r" +$", re.MULTILINE)
 _WIDEST = 1000
 """More than any table needs; a pipe sets no limit of its own."""

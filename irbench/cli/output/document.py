@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from irbench.result import RunDocument
 
-__all__ = ["write_document"]
-
 
 def write_document(
     document: RunDocument,

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from irbench.render.formats.exported_run import Export
     from irbench.result import RunDocument
 
-__all__ = ["refuse_impossible", "write_export", "write_run"]
-
 
 def refuse_impossible(form: str, output: Path | None, columns: Sequence[str] = ()) -> None:
     """Refuse a format that cannot be written, before anything is read or measured.

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from irbench.across_runs.conditions import Unjudged
 from irbench.cli.output.stderr import say
 
-__all__ = ["say_unjudged"]
-
 
 def say_unjudged(unjudged: Sequence[Unjudged], *, regressed: bool, is_shown: bool) -> None:
     """Write a line to stderr on conditions that could not be judged, unless the report on the screen has it."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from irbench.options.run import RunOptions
     from irbench.spec import SoakPlan
 
-__all__ = ["measured", "refuse_overwriting_models", "resumed"]
-
 
 def measured(
     asked: RunOptions, form: str, output: Path | None, *, strict: bool, soak_plan: SoakPlan | None = None

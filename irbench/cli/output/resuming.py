@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from irbench.result import RunDocument
     from irbench.store.entries import RunEntry
 
-__all__ = ["how_to_resume", "say_how_to_resume", "say_which_are_unfinished"]
-
 
 def say_how_to_resume(document: RunDocument, results: Path | None, *, began_here: bool = False) -> None:
     """Say which command continues a run, if one does.

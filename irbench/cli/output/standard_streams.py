@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["GuardedFile", "OutputFailed", "StandardOutput", "guarded_streams", "is_unread", "send_nowhere"]
-
 _READER_GONE = (errno.EPIPE, errno.ECONNRESET)
 
 

@@ -14,8 +14,6 @@ import click
 from irbench.plain_text import plain_lines
 from irbench.system.home_warning import HomeWarning
 
-__all__ = ["home_warnings_shown", "plugin_warnings_shown", "say", "say_in_width"]
-
 _USUAL_COLUMNS = 80
 _WARNING = "warning: "
 

@@ -13,8 +13,6 @@ from irbench.cost_model.tensors import NodeView, UnknownShape
 from irbench.cost_model.work import Rules, Work
 from irbench.onnx.contributed.attention import SHARED_BUFFER
 
-__all__ = ["ATTENTION"]
-
 _TOTAL_LENGTH = 6
 """Which input of ``GroupQueryAttention`` is ``total_sequence_length``."""
 

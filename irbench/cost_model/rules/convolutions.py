@@ -8,8 +8,6 @@ from irbench.cost_model.rules.elementwise import activation_operations
 from irbench.cost_model.tensors import NodeView
 from irbench.cost_model.work import LINEAR_SAMPLE, Rule, Rules, Work
 
-__all__ = ["CONVOLUTIONS", "convolution"]
-
 
 def convolution(weight: int = 1, bias: int | None = 2) -> Rule:
     """Return the rule of a convolution.

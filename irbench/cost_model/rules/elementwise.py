@@ -8,8 +8,6 @@ from math import prod
 from irbench.cost_model.tensors import NodeView
 from irbench.cost_model.work import Rule, Rules, Work
 
-__all__ = ["ELEMENTWISE", "GELU_BY_ERF", "GELU_BY_TANH", "SIGMOID", "SILU", "activation_operations", "per_output"]
-
 SIGMOID = 4
 """Negate, exp, add, divide."""
 SILU = SIGMOID + 1

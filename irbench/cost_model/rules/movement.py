@@ -6,8 +6,6 @@ from irbench.cost_model.tensors import NodeView
 from irbench.cost_model.work import Rules, Work
 from irbench.onnx.operator_classes import OPERATORS, OperatorClass
 
-__all__ = ["MOVEMENT"]
-
 _NEIGHBOURS = {"linear": 2, "bilinear": 2, "cubic": 4, "bicubic": 4}
 """How many neighbours along an axis are combined."""
 

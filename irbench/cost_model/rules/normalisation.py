@@ -6,8 +6,6 @@ from irbench.cost_model.rules.elementwise import SILU, per_output
 from irbench.cost_model.tensors import NodeView
 from irbench.cost_model.work import Rule, Rules, Work
 
-__all__ = ["NORMALISATION", "SOFTMAX"]
-
 SOFTMAX = 5
 """Maximum, subtract, exp, sum, divide."""
 _BY_MEAN_AND_VARIANCE = 5

@@ -9,8 +9,6 @@ from irbench.cost_model.rules.elementwise import GELU_BY_TANH, activation_operat
 from irbench.cost_model.tensors import NodeView, UnknownShape
 from irbench.cost_model.work import Rules, Work
 
-__all__ = ["PRODUCTS", "dense_macs"]
-
 
 def dense_macs(node: NodeView, transposed: str = "transA") -> int:
     """Return the elements of the output times the length of the axis that is summed over."""

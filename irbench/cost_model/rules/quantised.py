@@ -16,8 +16,6 @@ from irbench.cost_model.rules.reductions import window
 from irbench.cost_model.tensors import NodeView
 from irbench.cost_model.work import Rule, Rules, Work
 
-__all__ = ["QUANTISED"]
-
 _DEQUANTISE, _QUANTISE = 2, 3
 _QUANTISE_DYNAMICALLY = 5
 """The smallest and the largest element are found first."""

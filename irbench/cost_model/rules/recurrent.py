@@ -9,8 +9,6 @@ from irbench.cost_model.rules.elementwise import SIGMOID
 from irbench.cost_model.tensors import NodeView
 from irbench.cost_model.work import Rule, Rules, Work
 
-__all__ = ["RECURRENT"]
-
 
 class _Cell(NamedTuple):
     """One step, for each element of the state.

@@ -7,8 +7,6 @@ from math import prod
 from irbench.cost_model.tensors import NodeView, UnknownShape
 from irbench.cost_model.work import LINEAR_SAMPLE, Rule, Rules, Work
 
-__all__ = ["REDUCTIONS", "window"]
-
 
 def window(operations: int) -> Rule:
     """Return a rule that counts so many operations for each element of each window."""

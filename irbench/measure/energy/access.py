@@ -11,8 +11,6 @@ from irbench.measure.clock import sleep
 from irbench.measure.energy import nvml, powercap
 from irbench.measure.energy.meter import EnergyCounter
 
-__all__ = ["AbsenceReason", "EnergyAccess", "EnergySource", "find_energy_counters"]
-
 EnergySource: TypeAlias = Literal["processors", "gpus"]
 AbsenceReason: TypeAlias = Literal["not-permitted", "not-counting", "no-package", "no-driver"] | nvml.GpuAbsence
 """``not-counting`` is a counter that stands still, as in some virtual machines; ``no-package`` is a missing Python

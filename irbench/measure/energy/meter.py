@@ -10,8 +10,6 @@ from typing import Protocol, TypeVar
 from irbench.measure.clock import now_ns
 from irbench.record import EnergyReading
 
-__all__ = ["EnergyCounter", "EnergyMeter"]
-
 T = TypeVar("T")
 
 _EVERY_S = 1.0

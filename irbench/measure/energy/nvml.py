@@ -10,17 +10,6 @@ from typing import Any, Literal, TypeAlias
 
 from irbench.measure.clock import now_ns
 
-__all__ = [
-    "NVIDIA_GPU",
-    "GpuAbsence",
-    "GpuCounter",
-    "GpuEnergyCounter",
-    "GpuPowerCounter",
-    "NvmlUnavailable",
-    "gpu_counters",
-    "load_nvml",
-]
-
 NVIDIA_GPU = "gpu-"
 """How the domains of these GPUs begin."""
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["POWERCAP", "PowercapCounter", "powercap_counters"]
-
 POWERCAP = Path("/sys/class/powercap")
 _PACKAGE, _DRAM = "package", "dram"
 

@@ -17,8 +17,6 @@ from irbench.onnx.contributed.context import (
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["ATTENTION", "SHARED_BUFFER", "mark_shared_buffers"]
-
 _MS = "com.microsoft"
 
 SHARED_BUFFER = "past_present_share_buffer"

@@ -9,18 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     import onnx
 
-__all__ = [
-    "Dimension",
-    "NodeTypes",
-    "ShapeRule",
-    "ShapeRules",
-    "Sizes",
-    "UnknownInputType",
-    "dimension_of",
-    "plus",
-    "times",
-]
-
 Dimension: TypeAlias = int | str | None
 """A size, a name, or neither."""
 Sizes: TypeAlias = Sequence[Dimension]

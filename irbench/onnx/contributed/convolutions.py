@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRule, ShapeRules, UnknownInputType
 
-__all__ = ["CONVOLUTIONS"]
-
 _MS, _BLOCKED = "com.microsoft", "com.microsoft.nchwc"
 
 

@@ -6,8 +6,6 @@ from itertools import zip_longest
 
 from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRule, ShapeRules, Sizes, UnknownInputType
 
-__all__ = ["ELEMENTWISE", "broadcast"]
-
 _MS = "com.microsoft"
 _SAME = """
     BiasAdd BiasGelu BiasSoftmax FastGelu Gelu GemmaRotaryEmbedding GroupNorm MoE QLinearLeakyRelu QLinearSigmoid

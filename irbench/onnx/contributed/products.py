@@ -5,8 +5,6 @@ from __future__ import annotations
 from irbench.onnx.contributed.context import Dimension, NodeTypes, ShapeRule, ShapeRules, UnknownInputType
 from irbench.onnx.contributed.elementwise import broadcast
 
-__all__ = ["PRODUCTS"]
-
 _MS = "com.microsoft"
 
 

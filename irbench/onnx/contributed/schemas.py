@@ -15,8 +15,6 @@ from irbench.onnx.contributed.products import PRODUCTS
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["SHAPE_RULES", "contributed_schemas"]
-
 SHAPE_RULES: ShapeRules = {**ATTENTION, **CONVOLUTIONS, **ELEMENTWISE, **PRODUCTS}
 _VERSION = 1
 """Of every domain that ONNX Runtime adds."""

@@ -17,8 +17,6 @@ from irbench.onnx.reading.weightless import read_outline
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["check_file", "examine"]
-
 _UPGRADE = "Upgrade it: pip install -U onnx. Or lower the model: onnx.version_converter.convert_version(model, {})"
 _LONGEST_REASON = 200
 

@@ -9,8 +9,6 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 
 from irbench.onnx.reading.inventory import NodeEntry
 
-__all__ = ["ContainedNodes"]
-
 _STATIC = frozenset({"Constant", "Shape", "Size"})
 """Operators whose outputs are known once shapes are."""
 

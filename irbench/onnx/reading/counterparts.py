@@ -16,8 +16,6 @@ from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.contained_nodes import ContainedNodes
 from irbench.onnx.reading.inventory import Inventory
 
-__all__ = ["FrameworkOperator", "onnx_counterparts"]
-
 _SUFFIX = re.compile(r"__\d+$")
 _REWRITTEN = re.compile(r"(?P<scope>(?:.*/)?)[A-Za-z]+Optimizer/[A-Za-z]+_(?P<rest>[^/]+)$")
 """What TensorFlow's rewriter calls nodes: ``x/ArithmeticOptimizer/AddOpsRewrite_Leaf_1_Add`` is a part of ``x/Add``."""

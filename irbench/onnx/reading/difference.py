@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.origins import Origins, find_origins, sizes_of, tensors_of
 
-__all__ = ["Difference", "Fusion", "difference"]
-
 
 @dataclass(frozen=True)
 class Fusion:

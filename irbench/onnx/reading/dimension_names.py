@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from irbench.spec import BATCH, TensorSpec, names_in, renamed
 
-__all__ = ["DimensionNames", "is_chosen", "with_batch"]
-
 _NO_NAME = re.compile(r"\W*|[+-]?\d+|None|none|null|nan")
 """What exporters write where they know neither size nor name; it may occur twice and mean two sizes."""
 _TF2ONNX = "unk__"

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["NAMES", "STRING", "bits_of", "is_parameter_type", "numpy_dtype", "spec_dtype"]
-
 STRING = "string"
 """What specs call tensors of strings, which NumPy has as arrays of objects."""
 

@@ -23,8 +23,6 @@ from irbench.onnx.reading.weight_files import shortened, size_of_file
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["External", "external_tensors", "files_of", "files_of_model", "load", "require_sound"]
-
 _INSIDE: Mapping[str, Mapping[int, str]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},

@@ -9,8 +9,6 @@ from shlex import quote
 
 from irbench.errors import IrbenchError
 
-__all__ = ["require_model_file"]
-
 _LOOK_BYTES = 256
 _MAX_BYTES = 2**31 - 1
 """Protobuf's own limit for one message: https://protobuf.dev/programming-guides/encoding/."""

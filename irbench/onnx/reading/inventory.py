@@ -28,8 +28,6 @@ from irbench.onnx.reading.protobuf import (
     text,
 )
 
-__all__ = ["Inventory", "NodeEntry", "WeightEntry", "require_bounds", "take_inventory"]
-
 _MOST_NODES = _MOST_WEIGHTS = 250_000
 """Several times as many as the largest models have whose layers are all written out; each takes a kilobyte here."""
 _MAX_RANK = 32

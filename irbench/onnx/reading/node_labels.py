@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["decoded", "node_label"]
-
 
 def node_label(name: str | bytes, op_type: str | bytes, outputs: Iterable[str | bytes]) -> str:
     """Return a node's name; operator and first output where it has none, as ``Relu of positive``."""

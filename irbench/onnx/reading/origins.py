@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 
-__all__ = ["Origins", "find_origins", "sizes_of", "tensors_of"]
-
 _MOST_BITS = 1 << 30
 """128 MiB for all sets of landmarks: larger graphs than of some 20,000 nodes make do with the first landmarks."""
 

@@ -11,8 +11,6 @@ from irbench.onnx.reading.protobuf import Field, Graph, Model, Node, fields, map
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["SPELLED_OUT", "shorten_own_domain", "spells_own_domain"]
-
 SPELLED_OUT, _SHORT = "ai.onnx", ""
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from irbench.onnx.reading.inventory import NodeEntry, take_inventory
 
-__all__ = ["GraphPrecision", "read_precision"]
-
 _FLOATS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "float64": "fp64"}
 _FLOATS |= dict.fromkeys(("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"), "fp8")
 """What a graph can compute in, by the type of its tensors."""

@@ -18,27 +18,6 @@ from pathlib import Path
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.file_kind import require_model_file
 
-__all__ = [
-    "DAMAGED",
-    "Attribute",
-    "Entry",
-    "Field",
-    "Graph",
-    "Malformed",
-    "Model",
-    "Node",
-    "Opset",
-    "Tensor",
-    "Value",
-    "encode_bytes",
-    "encode_integer",
-    "encode_length_delimited",
-    "fields",
-    "integers",
-    "mapped",
-    "text",
-]
-
 DAMAGED = "Export or download it again."
 """The remedy for a file that breaks the standard."""
 

@@ -19,8 +19,6 @@ from irbench.spec import TensorSpec, names_in
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Signature", "lacks_shape", "read", "with_inferred_shapes"]
-
 _MAX_AXIS = 2**31 - 1
 _MAX_RANK = 32
 _MAX_SIGNATURE_BYTES = 1 << 20

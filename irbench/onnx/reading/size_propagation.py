@@ -13,8 +13,6 @@ from irbench.onnx.reading.small_values import SmallValues, computed_values, cons
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["has_bodies", "known_sizes", "propagate_sizes"]
-
 
 def propagate_sizes(model: onnx.ModelProto) -> tuple[SmallValues, bool]:
     """Add to a model the shapes of those values of its main graph that it lacks and that can be computed.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["SmallValues", "computed_values", "constant_values"]
-
 SmallValues: TypeAlias = Mapping[str, NDArray[Any]]
 """Contents by the name of the value."""
 

@@ -12,8 +12,6 @@ from irbench.system.regular_files import open_regular
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["tensor_of_file"]
-
 
 def tensor_of_file(file: Path) -> Array:
     """Return the tensor of a ``.pb`` file in C order.

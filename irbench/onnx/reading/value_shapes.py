@@ -18,8 +18,6 @@ from irbench.spec import Shape, TensorSpec
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["ValueShape", "dtype_of", "inferred_at", "inferred_with_values", "shape_of", "shapes_of_file"]
-
 _MOST_ROUNDS = 10
 """As many loops may lie one behind the other whose sizes follow from those before."""
 _MOST_COPIES = 100_000_000

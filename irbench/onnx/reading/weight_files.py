@@ -10,8 +10,6 @@ from shlex import quote
 
 from irbench.errors import IrbenchError
 
-__all__ = ["shortened", "size_of_file"]
-
 _FROM_MEMORY = "*/_ORT_MEM_ADDR_/*"
 """At this location ONNX Runtime takes the offset for an address in its own memory."""
 

@@ -10,8 +10,6 @@ from irbench.onnx.reading.protobuf import Field, Graph, Malformed, Model, encode
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["read_outline"]
-
 _SMALL_BYTES = 1024
 """Sizes and axes, which shapes are computed from, are smaller than this; weights that are not are left out."""
 

@@ -15,8 +15,6 @@ from irbench.onnx.rewriting.bound_copy import BoundCopy, plan_copy, write_copy
 from irbench.spec import Artifact, TensorSpec
 from irbench.spec.requested_sizes import example_sizes
 
-__all__ = ["bind", "is_rewritten", "with_sizes"]
-
 
 def bind(
     artifact: Artifact,

@@ -33,8 +33,6 @@ from irbench.onnx.reading.protobuf import (
 from irbench.onnx.reading.weight_files import size_of_file
 from irbench.spec import Artifact, Shape
 
-__all__ = ["BoundCopy", "link_or_copy", "plan_copy", "write_copy"]
-
 _COPY_BYTES = 1 << 24
 _TO_DIMENSIONS = (Value.TYPE, Value.TENSOR_OF_TYPE, Value.SHAPE_OF_TENSOR, Value.DIMENSION_OF_SHAPE)
 """Where an input or output holds its dimensions: a field in a field in a field."""

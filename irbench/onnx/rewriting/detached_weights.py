@@ -16,8 +16,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["DetachedModel", "detach", "names_in", "nodes_of", "opset_of", "skeleton", "used_names", "write"]
-
 _SMALL_BYTES = 1024
 _ALIGNED_BYTES = 4096
 """External data starts at a page, so that a runtime can map it."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from irbench.onnx.rewriting.detached_weights import DetachedModel, used_names
 
-__all__ = ["drop_unused"]
-
 
 def drop_unused(detached: DetachedModel) -> bool:
     """Remove what is not used until nothing is left to remove; the model's inputs stay."""

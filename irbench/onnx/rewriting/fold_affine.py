@@ -21,8 +21,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["fold_affine"]
-
 
 def fold_affine(detached: DetachedModel) -> bool:
     """Apply the rules until none fits; the arithmetic is done in double precision."""

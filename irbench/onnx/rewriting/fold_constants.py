@@ -13,8 +13,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["fold_constants"]
-
 _MAX_GROWTH_BYTES = 1 << 20
 """A folded node may need this much more room than its inputs: a broadcast is cheaper than its result."""
 

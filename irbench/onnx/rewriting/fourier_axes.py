@@ -11,8 +11,6 @@ from irbench.onnx.rewriting.unique_names import take_name
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["transform_along_axis_1"]
-
 _AXIS = 1
 
 

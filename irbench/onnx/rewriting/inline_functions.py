@@ -12,8 +12,6 @@ from irbench.onnx.reading.protobuf import Model, fields, mapped
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["inline_functions"]
-
 
 def inline_functions(path: Path) -> bytes | None:
     """Return a model without functions, weights included, and ONNX's own domain under its short name.

@@ -13,8 +13,6 @@ from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.onnx.reading.protobuf import Model, fields, mapped
 from irbench.onnx.rewriting.bound_copy import link_or_copy
 
-__all__ = ["least_ir_version", "lower_ir_version"]
-
 _ADDED_IN = {
     "float8e4m3fn": 9,
     "float8e4m3fnuz": 9,

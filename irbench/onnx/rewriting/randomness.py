@@ -6,8 +6,6 @@ import numpy as np
 
 from irbench.spi import Array
 
-__all__ = ["may_be_random"]
-
 _RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )

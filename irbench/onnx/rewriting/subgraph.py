@@ -12,8 +12,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["SubgraphBoundary", "TensorType", "names_read", "subgraph"]
-
 
 @dataclass(frozen=True)
 class TensorType:

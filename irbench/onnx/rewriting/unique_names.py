@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["take_name"]
-
 
 def take_name(wanted: str, taken: set[str]) -> str:
     """Return a name that is not taken, ``wanted`` or with a number behind it, and take it."""

@@ -11,8 +11,6 @@ from irbench.onnx.rewriting.detached_weights import (
 )
 from irbench.onnx.rewriting.fourier_axes import transform_along_axis_1
 
-__all__ = ["CannotUpgrade", "upgrade_opset"]
-
 _WEIGHTS_ARE_NO_INPUTS = 4
 """The version of the format from which on they need not be; the converter misses them in older ones."""
 _DFT_TAKES_ITS_AXIS = 20

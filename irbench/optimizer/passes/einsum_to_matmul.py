@@ -22,8 +22,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["einsum_to_matmul"]
-
 Axes = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Indices with an axis each, MatMul takes any number of leading ones; then groups of indices with an axis together."""
 

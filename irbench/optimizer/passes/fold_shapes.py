@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.shapes import Elements, infer, reshape_target, reshaped
+from irbench.onnx.elements import Elements
+from irbench.onnx.shapes import infer, reshape_target, reshaped
 from irbench.onnx.sizes import sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, clean, replace
@@ -26,8 +27,6 @@ from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
-
-__all__ = ["fold_shapes"]
 
 _MAX_INPUT_ELEMENTS, _MAX_OUTPUT_ELEMENTS = 1 << 20, 1 << 18
 """A position table of 512 times 512 is folded; weights of a layer are not."""

@@ -47,8 +47,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["fuse_attention"]
-
 
 def _fuse_attention(model: ir.Model) -> bool:
     infer(model)

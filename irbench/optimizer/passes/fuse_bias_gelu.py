@@ -21,8 +21,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["fuse_bias_gelu"]
-
 
 def _fuse_bias_gelu(model: ir.Model) -> bool:
     infer(model)

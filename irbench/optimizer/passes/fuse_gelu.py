@@ -21,8 +21,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["fuse_gelu"]
-
 Build = Callable[..., Any]
 
 _EXACT = {"half": 0.5, "one": 1, "root": math.sqrt(2), "inverse_root": math.sqrt(0.5)}

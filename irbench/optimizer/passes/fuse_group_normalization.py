@@ -33,8 +33,6 @@ from irbench.spi import Array, Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["fuse_group_normalization"]
-
 
 def _fuse_group_normalization(model: ir.Model) -> bool:
     infer(model)

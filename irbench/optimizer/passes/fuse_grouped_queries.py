@@ -21,8 +21,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["fuse_grouped_queries"]
-
 
 def _fuse_grouped_queries(model: ir.Model) -> bool:
     infer(model)

@@ -34,8 +34,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["fuse_layer_normalization"]
-
 
 def _fuse_layer_normalization(model: ir.Model) -> bool:
     infer(model)

@@ -35,8 +35,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["fuse_rms_normalization"]
-
 Build = Callable[..., Any]
 
 

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     import onnx_ir as ir
 
-__all__ = ["fuse_rotary_embedding"]
-
 _TYPES = ("FLOAT", "FLOAT16")
 _HEADS_FIRST = [0, 2, 1, 3]
 

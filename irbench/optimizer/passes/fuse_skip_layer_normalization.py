@@ -21,8 +21,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["fuse_skip_layer_normalization"]
-
 
 def _fuse(model: ir.Model) -> bool:
     infer(model)

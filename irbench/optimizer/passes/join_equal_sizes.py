@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from irbench.onnx.shapes import Elements, infer
+from irbench.onnx.elements import Elements
+from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, clean, described, insert, replace
@@ -23,9 +24,6 @@ from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
-
-__all__ = ["join_equal_sizes"]
-
 
 _SIZES = ("Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze")
 """Operations that pick and arrange sizes."""

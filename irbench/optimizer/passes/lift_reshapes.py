@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from irbench.onnx.sizes import Size
     from irbench.spi import Array
 
-__all__ = ["lift_reshapes"]
-
 
 def _lift_reshapes(model: ir.Model) -> bool:
     infer(model)

@@ -21,8 +21,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["lift_transposes"]
-
 _ELEMENTWISE = (
     *(
         "Abs",

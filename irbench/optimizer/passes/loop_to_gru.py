@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.shapes import Elements, infer, set_sizes
+from irbench.onnx.elements import Elements
+from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
@@ -41,8 +42,6 @@ from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
-
-__all__ = ["loop_to_gru"]
 
 _SEQUENCE_AXES = 3
 

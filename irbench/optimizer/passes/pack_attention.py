@@ -28,8 +28,6 @@ from irbench.spi import Array, Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["pack_attention"]
-
 
 @dataclass(frozen=True)
 class _Projection:

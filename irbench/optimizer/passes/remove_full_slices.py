@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from irbench.onnx.shapes import Elements, infer
+from irbench.onnx.elements import Elements
+from irbench.onnx.shapes import infer
 from irbench.onnx.slices import axis_slices, is_whole
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import clean, is_node, replace
@@ -19,8 +20,6 @@ from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
-
-__all__ = ["remove_full_slices"]
 
 
 def _remove_full_slices(model: ir.Model) -> bool:

@@ -35,8 +35,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["merge_layouts", "remove_redundant"]
-
 _EXACT_IN = {
     "BOOL": "UINT8 INT8 UINT16 INT16 UINT32 INT32 UINT64 INT64 BFLOAT16 FLOAT16 FLOAT DOUBLE",
     "UINT8": "UINT16 INT16 UINT32 INT32 UINT64 INT64 BFLOAT16 FLOAT16 FLOAT DOUBLE",

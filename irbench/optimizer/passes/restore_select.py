@@ -27,8 +27,6 @@ from irbench.spi import Array, Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["restore_select"]
-
 
 def _restore_select(model: ir.Model) -> bool:
     infer(model)

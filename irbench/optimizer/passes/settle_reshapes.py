@@ -22,8 +22,6 @@ from irbench.spi import Pass
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["settle_reshapes"]
-
 
 def _settle_reshapes(model: ir.Model) -> bool:
     infer(model)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from irbench.onnx.elements import Elements
 
-__all__ = ["slices_to_gather"]
-
 _LONGEST = 1 << 16
 """The longest axis: the file gets eight bytes for each index."""
 

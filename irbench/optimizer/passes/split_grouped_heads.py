@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     import onnx_ir as ir
 
-__all__ = ["split_grouped_heads"]
-
 _ON_SCORES = ("Add", "Div", "Mul", "Softmax", "Where")
 
 

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from irbench.onnx.elements import Elements
 from irbench.onnx.rewriting.unique_names import take_name
-from irbench.onnx.shapes import Elements, infer, set_sizes
+from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
 from irbench.onnx.slices import axis_slices
 from irbench.optimizer.passes import Rewrite
@@ -35,8 +36,6 @@ from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
-
-__all__ = ["split_packed"]
 
 _WITH_COUNT = 18
 """The operator set whose Split says how many parts there are."""

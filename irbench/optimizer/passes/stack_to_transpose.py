@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     import onnx_ir as ir
 
-__all__ = ["stack_to_transpose"]
-
 
 def _stack_to_transpose(model: ir.Model) -> bool:
     known = infer(model)

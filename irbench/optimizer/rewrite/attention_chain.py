@@ -28,8 +28,6 @@ from irbench.optimizer.rewrite.rules import number_beside
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["LOW", "AttentionChain", "Choice", "Met", "read_attention"]
-
 LOW = -1e9
 """A masked score that leaves nothing after the Softmax beside any score that is kept: those of models are far above."""
 

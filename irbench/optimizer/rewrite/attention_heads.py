@@ -17,8 +17,6 @@ from irbench.optimizer.rewrite.rules import holds
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["join_heads"]
-
 _HEADS_FIRST = [0, 2, 1, 3]
 _QUERIES, _KEYS, _VALUES = 0, 1, 2
 

@@ -29,8 +29,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["build_mask", "build_row_condition", "has_zero_rows", "is_maskable"]
-
 
 def is_maskable(chain: AttentionChain, scores: Sequence[Size]) -> bool:
     """Whether what the scores meet can become one mask that means the same.

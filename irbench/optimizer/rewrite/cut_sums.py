@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from irbench.onnx.sizes import Size
 
-__all__ = ["add_before_cut"]
-
 _SUM, _CUT = 1, 2
 
 

@@ -16,24 +16,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = [
-    "LAYOUT",
-    "MOVING",
-    "add_constant",
-    "clean",
-    "described",
-    "insert",
-    "insert_reshape",
-    "is_node",
-    "make_names_unique",
-    "names_in",
-    "only_reader",
-    "replace",
-    "reshape_operation",
-    "scalar",
-    "weight",
-]
-
 LAYOUT = ("Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten")
 """Operations that only say where elements stand."""
 

@@ -17,8 +17,6 @@ from irbench.optimizer.rewrite.edit import add_constant, insert, insert_reshape,
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["HalfTables"]
-
 _ELEMENTWISE = ("Cos", "Sin", "Cast", "Neg")
 _WITH_NUMBER = ("Mul", "Div", "Add", "Sub")
 

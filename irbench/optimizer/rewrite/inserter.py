@@ -15,8 +15,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["Inserter"]
-
 _MAX_ELEMENTS = 1 << 22
 """A constant with more is left to the runtime: 16 MiB would be added to the file."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from irbench.spi import Array
 
-__all__ = ["drop_key_bias"]
-
 _KEYS, _MASK = 1, 3
 _LENGTH = -2
 """The axis of the keys, with three axes as with four."""

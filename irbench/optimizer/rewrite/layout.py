@@ -13,8 +13,6 @@ from itertools import pairwise
 
 from irbench.onnx.sizes import ONE, Size, product, quotient
 
-__all__ = ["Layout", "Step", "reshape", "start", "steps", "transpose"]
-
 Atom = tuple[int, ...]
 """An axis of the source, then which piece of it, of which piece, and so on: atoms sort in the order of the source."""
 

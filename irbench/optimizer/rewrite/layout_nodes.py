@@ -15,8 +15,6 @@ from irbench.optimizer.rewrite.layout import Step
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["write_steps"]
-
 
 def write_steps(before: ir.Node, source: ir.Value, steps: Sequence[Step]) -> ir.Value | None:
     """Lay a value out anew in front of a node and return the result; ``None`` where no constant can say a step."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from irbench.spi import Array
 
-__all__ = ["is_bias", "is_finite_mask", "is_taken_from"]
-
 _MODERATE = 1e6
 """The largest bias: far below the low numbers of masks, as scores are."""
 

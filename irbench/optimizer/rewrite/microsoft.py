@@ -10,8 +10,6 @@ from irbench.optimizer.rewrite.edit import is_node, weight
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["MICROSOFT", "bias_of", "is_read", "is_row"]
-
 MICROSOFT = "com.microsoft"
 """Domain of the operators."""
 

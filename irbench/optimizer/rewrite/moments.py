@@ -16,8 +16,6 @@ from irbench.optimizer.rewrite.rules import ANY, ORDERS, any_order, either, hold
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["Build", "are_moments", "forms"]
-
 Build = Callable[..., Any]
 
 

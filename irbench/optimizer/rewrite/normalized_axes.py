@@ -14,8 +14,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["as_axes", "axes_of_mean", "last_axes"]
-
 _FLOATS = ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16")
 
 

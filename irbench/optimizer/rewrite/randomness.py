@@ -10,8 +10,6 @@ from irbench.optimizer.rewrite.edit import weight
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["is_random"]
-
 
 def is_random(node: ir.Node) -> bool:
     """Whether a node may give another output each time; see :func:`irbench.onnx.rewriting.randomness.may_be_random`."""

@@ -19,8 +19,6 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["GatedUnit", "LoopBody", "read_body", "read_cell"]
-
 Linear = tuple[Array, Array]
 """Matrix (inputs, outputs) and bias (outputs,)."""
 

@@ -16,8 +16,6 @@ from irbench.optimizer.rewrite.layout_nodes import write_steps
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["Repetition", "read_repetition", "write_unrepeated"]
-
 _HEADS = 1
 
 

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.shapes import Elements
+from irbench.onnx.elements import Elements
 from irbench.onnx.sizes import sizes_of
 from irbench.optimizer.rewrite.edit import add_constant, is_node, replace
 
 if TYPE_CHECKING:
     import onnx_ir as ir
-
-__all__ = ["WHOLE", "reverse_first_axis", "reversed_source", "slice_bounds"]
 
 WHOLE = 2**31 - 1
 """What exporters write for the end of an axis; anything from here on means the same."""

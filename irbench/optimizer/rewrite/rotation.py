@@ -9,15 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from irbench.onnx.shapes import Elements
+from irbench.onnx.elements import Elements
 from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.onnx.slices import axis_slices, is_whole
 from irbench.optimizer.rewrite.edit import is_node, only_reader, scalar, weight
 
 if TYPE_CHECKING:
     import onnx_ir as ir
-
-__all__ = ["Cut", "Rotation", "cut", "read_rotation"]
 
 Known = Mapping["ir.Value", Elements]
 _SAME_ORDER = ("Unsqueeze", "Squeeze", "Reshape", "Flatten")

@@ -18,8 +18,6 @@ from irbench.optimizer.rewrite.edit import is_node, reshape_operation, scalar, w
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["Grouping", "Region", "is_regrouped", "neighbours", "row_operands"]
-
 _REGROUPING = ("Reshape", "Unsqueeze", "Squeeze", "Flatten")
 """Operations that may change how rows are grouped."""
 

@@ -13,8 +13,6 @@ from irbench.optimizer.rewrite.edit import clean, is_node, scalar
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["ANY", "ORDERS", "Rule", "any_order", "apply_rules", "either", "holds", "number_beside"]
-
 ANY = {"_allow_other_attributes": True, "_allow_other_inputs": True}
 """For a node whose attributes and further inputs the check looks at."""
 

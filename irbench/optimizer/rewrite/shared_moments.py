@@ -15,8 +15,6 @@ from irbench.optimizer.rewrite.normalized_axes import last_axes
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["unshare_moments"]
-
 
 def unshare_moments(model: ir.Model) -> bool:
     """Copy what computes the reciprocal of a standard deviation for each constant that it is multiplied with.

@@ -16,8 +16,6 @@ from irbench.render.formats.row_table import RowTable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["arrow_table", "as_arrow", "as_parquet"]
-
 _ROWS_OF_BATCH = 2000
 
 

@@ -9,8 +9,6 @@ from irbench.render.formats.columns import RowSource
 from irbench.render.formats.row_table import row_sources
 from irbench.result import RunDocument
 
-__all__ = ["named_rows"]
-
 
 def named_rows(documents: Sequence[RunDocument]) -> Iterator[tuple[str, RowSource]]:
     """Yield each row with its name: model, shapes, row, and what was requested of it.

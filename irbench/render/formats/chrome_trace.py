@@ -21,8 +21,6 @@ from irbench.stats.observed import sort_blocks
 from irbench.stats.rederive import planned_timing
 from irbench.store.reading import read_launches
 
-__all__ = ["as_chrome_trace"]
-
 _NS_PER_US = 1000
 
 

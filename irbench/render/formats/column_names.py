@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["column_name"]
-
 _PREFIXES: Mapping[str, tuple[str, str]] = {
     "requested": ("", ""),
     "latency_ms": ("", "_ms"),

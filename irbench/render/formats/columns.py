@@ -15,10 +15,9 @@ from irbench.render.formats.column_names import column_name
 from irbench.render.formats.fields import ColumnType, RowField, fields_of, value_at
 from irbench.render.origin import command_text, is_confined, machine_text, versions
 from irbench.render.table_title import is_own_code, sizes_text
-from irbench.result import CellResult, RunDocument
+from irbench.result import RunDocument
+from irbench.row import CellResult
 from irbench.soak_row import SoakRow
-
-__all__ = ["COLUMNS", "COLUMNS_OF_KIND", "ExportColumn", "Kind", "RowSource"]
 
 Kind: TypeAlias = Literal["speed", "cold-start", "soak"]
 """What the table of a row is about."""

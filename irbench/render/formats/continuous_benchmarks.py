@@ -11,8 +11,6 @@ from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import row_values
 from irbench.render.json_text import json_text
 
-__all__ = ["as_bencher", "as_github_bigger", "as_github_smaller"]
-
 
 @dataclass(frozen=True)
 class _Figure:

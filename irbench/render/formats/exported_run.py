@@ -13,8 +13,6 @@ from irbench.result import RunDocument
 from irbench.store.folders import removal_of
 from irbench.store.reading import check_launches, load_to_read_again, read_launches
 
-__all__ = ["Export", "ExportedRun", "read_run"]
-
 
 @dataclass(frozen=True)
 class ExportedRun:

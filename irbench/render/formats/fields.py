@@ -9,8 +9,6 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 
 import msgspec
 
-__all__ = ["ColumnType", "RowField", "fields_of", "value_at"]
-
 ColumnType: TypeAlias = Literal["string", "int64", "double", "bool", "json"]
 """``json`` is open-ended: text with JSON in it where a format has columns of scalars only."""
 

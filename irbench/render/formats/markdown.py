@@ -8,8 +8,6 @@ from irbench.render.export import render_document
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.text_tables import as_markdown
 
-__all__ = ["as_documents"]
-
 
 def as_documents(export: Export) -> Iterator[str]:
     """Yield the tables of each run, and where they come from; with chosen columns one table of all rows."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["MEANINGS"]
-
 _OF_RUNS = {
     "run_id": "The run's ULID.",
     "run_name": "Name given to the run; empty without one.",

@@ -17,8 +17,6 @@ from irbench.render.formats.exported_run import Export
 from irbench.render.formats.meanings import MEANINGS
 from irbench.render.formats.row_table import RowTable
 
-__all__ = ["as_openmetrics"]
-
 _LABELS = {
     "run_id": "run_id",
     "table": "table",

@@ -18,8 +18,6 @@ from irbench.render.json_text import json_line
 from irbench.store.files import explained
 from irbench.system.files import replacing
 
-__all__ = ["operator_trace", "write_trace"]
-
 _NS_PER_US = 1000
 
 

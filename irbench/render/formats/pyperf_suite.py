@@ -19,8 +19,6 @@ from irbench.stats.rederive import planned_timing
 from irbench.stats.rounds import round_statistic_ns
 from irbench.store.reading import read_launches
 
-__all__ = ["as_pyperf", "benchmarks"]
-
 PyperfRun: TypeAlias = dict[str, Any]
 
 _FORMAT_VERSION = "1.0"

@@ -15,8 +15,6 @@ from irbench.suggestions import did_you_mean
 if TYPE_CHECKING:
     from irbench.render.formats.exported_run import Export
 
-__all__ = ["ARCHIVE", "FORMATS", "ExportFormat", "FormatName", "format_called", "format_for"]
-
 FormatName: TypeAlias = Literal[
     "csv",
     "md",

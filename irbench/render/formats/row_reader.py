@@ -14,8 +14,6 @@ from irbench.render.formats.fields import value_at
 from irbench.result import RunDocument
 from irbench.store.document import representable
 
-__all__ = ["RowReader", "plain_value"]
-
 _SCALARS = frozenset((str, int, bool))
 
 Convert: TypeAlias = Callable[[ExportColumn, Any], Any]

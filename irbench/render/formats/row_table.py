@@ -17,8 +17,6 @@ from irbench.result import RunDocument
 from irbench.row_names import distinguish, name_of, row_names
 from irbench.suggestions import nearest
 
-__all__ = ["RowTable", "check_columns", "kinds_of", "row_sources", "row_table", "row_values", "table_of"]
-
 _BY_NAME_OF_KIND: Mapping[Kind, Mapping[str, ExportColumn]] = {
     kind: {column.name: column for column in columns} for kind, columns in COLUMNS_OF_KIND.items()
 }

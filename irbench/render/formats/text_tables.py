@@ -13,8 +13,6 @@ from irbench.render.formats.row_table import RowTable
 from irbench.render.json_text import json_line
 from irbench.render.table import Column, Row, TextTable
 
-__all__ = ["as_csv", "as_json_lines", "as_markdown"]
-
 
 def as_csv(table: RowTable) -> Iterator[str]:
     """Yield the heading and a line for each row: raw numbers, empty where nothing was measured."""

@@ -15,8 +15,6 @@ from typing import Any
 from irbench.record import BlockEvidence, CellLaunch, LaunchRecord, Round
 from irbench.stats.observed import Blocks
 
-__all__ = ["BLOCKS", "Span", "Track", "lanes_of", "launch_spans"]
-
 _PHASES = ("import", "load", "compile", "first_inference", "new_shape", "warm_up")
 """In the order of time."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Slice", "Track", "tracks_of"]
-
 
 @dataclass(frozen=True)
 class Slice:

@@ -13,8 +13,6 @@ from irbench.spi import Array, Availability, Description, Feed, Outputs, Phases,
 from irbench_known_speed.pace import Pace
 from irbench_known_speed.script import Script, read_script
 
-__all__ = ["KnownSpeed"]
-
 _DISTRIBUTION = "irbench-known-speed"
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from irbench_known_speed.script import Script
 
-__all__ = ["Pace"]
-
 _SPIN_NS = 400_000
 """A sleeper rises this long before its call is over, because the kernel wakes it late, and spins the rest."""
 

@@ -9,8 +9,6 @@ from typing import Any, Literal, get_args
 
 from irbench.spi import Refusal
 
-__all__ = ["Script", "Wait", "read_script"]
-
 Wait = Literal["spin", "sleep", "work"]
 
 

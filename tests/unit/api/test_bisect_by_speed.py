@@ -17,7 +17,8 @@ from irbench.api.progress import Reporter
 from irbench.errors import IrbenchError
 from irbench.options.run import RunOptions
 from irbench.record import Failure
-from irbench.result import CellResult, StoppedBy
+from irbench.result import StoppedBy
+from irbench.row import CellResult
 from irbench.row_figures import Speedup
 from irbench.spec import PythonEnvironment
 

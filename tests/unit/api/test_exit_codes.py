@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from irbench.api.exit_codes import exit_code
-from irbench.result import CellResult, GroupResult, Lead, Requested, RunDocument, Speedup, State, StoppedBy, Verdict
+from irbench.result import GroupResult, Lead, RunDocument, StoppedBy
+from irbench.row import CellResult, Requested, State
+from irbench.row_figures import Speedup, Verdict
 
 
 def document(*states: State, verdict: Verdict = "faster", stopped_by: StoppedBy = "target") -> RunDocument:

@@ -11,12 +11,13 @@ import pytest
 
 from irbench import bundles
 from irbench.api.graphs import find_graph
-from irbench.card import CARD, Card, Origin, digest
+from irbench.card import CARD, Card, Origin
 from irbench.errors import IrbenchError
 from irbench.exporter import Source
 from irbench.graph_record import GraphStep
 from irbench.optimizer import Conversion, Lineage, build_recipe
 from irbench.spec import Bundle
+from irbench.system.file_states import digest
 
 
 def bound(name: str, sizes: dict[str, int]) -> tuple[Path, Lineage]:

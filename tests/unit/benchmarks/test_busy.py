@@ -9,7 +9,8 @@ import pytest
 from documents import cell, group, speedup
 
 from benchmarks.busy import Outcome, faults, outcome_of
-from irbench.result import GroupResult, Lead, NoWinner, Speedup, Verdict, Winner
+from irbench.result import GroupResult, Lead, NoWinner, Winner
+from irbench.row_figures import Speedup, Verdict
 
 ALL, TIED, WIDE = "all the time", "only in one row's turn", "bursts of 0.3 s, 70 %"
 OPEN = Speedup(1.05, None, None, "undecided", False, 1.05)

@@ -11,7 +11,8 @@ from benchmarks import ort_loop
 from benchmarks.peers import parity
 from benchmarks.workbench import CommandFailed
 from irbench.record import Failure
-from irbench.result import CellResult, GroupResult
+from irbench.result import GroupResult
+from irbench.row import CellResult
 
 
 def table(own: CellResult, peer: CellResult) -> GroupResult:

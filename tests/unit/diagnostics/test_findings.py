@@ -11,7 +11,8 @@ from machines import facts
 from irbench.counters import Obstacle
 from irbench.diagnostics import CoreToCore, Finding, find
 from irbench.diagnostics.facts import CounterFacts, Program
-from irbench.render.finding_texts import FINDINGS, FindingCode, finding_words
+from irbench.diagnostics.finding import FindingCode
+from irbench.render.finding_texts import FINDINGS, finding_words
 
 
 class Said(NamedTuple):

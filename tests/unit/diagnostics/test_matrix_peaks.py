@@ -18,7 +18,8 @@ from irbench.diagnostics.matrix_peaks import (
 )
 from irbench.onnx.matrix_chain import MatrixChain
 from irbench.record import CellLaunch, LaunchRecord
-from irbench.result import CellResult, RunDocument
+from irbench.result import RunDocument
+from irbench.row import CellResult
 
 SMALL, LARGE, INTEGERS = MatrixChain(100, 10), MatrixChain(200, 10), MatrixChain(100, 10, quantised=True)
 CHAINS = (SMALL, LARGE, INTEGERS)

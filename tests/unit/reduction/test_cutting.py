@@ -19,7 +19,7 @@ from irbench.reduction.cutting import Cut, CutRequest, Part, outline, write_part
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
 from irbench.system.confinement import Confinement
 from irbench.uncuttable import Uncuttable
-from irbench.worker.process import CallFailed
+from irbench.worker.failures import CallFailed
 
 CHAIN = """(float[2,3] x) => (float[2,3] y) <float[3] w = {1.0, 2.0, 3.0}> {
     [first] a = Mul(x, w)

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from irbench.render import DocumentView, render_document
 from irbench.render.table_title import inputs_text
-from irbench.result import GivenInputs, RunDocument
+from irbench.result import RunDocument
+from irbench.row import GivenInputs
 from irbench.spec import Timing
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.rederive import rederive

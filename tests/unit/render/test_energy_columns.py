@@ -6,7 +6,8 @@ from documents import cell, group
 
 from irbench.render.energy import above_idle_text, energy_legend, energy_text, power_text
 from irbench.render.group import GroupView
-from irbench.result import CellResult, EnergyUse
+from irbench.row import CellResult
+from irbench.row_figures import EnergyUse
 
 PACKAGE = {"package-0": 40.0, "dram-0": 10.0}
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irbench.render.figures import error_size, gigabytes, percent, range_note, ratio, seconds, significant, speedup_cell
-from irbench.result import Speedup
+from irbench.row_figures import Speedup
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from golden_files import check_golden
 from irbench.notices import Mark, Warn
 from irbench.record import Failure, OutputError
 from irbench.render import GroupView, render_document
-from irbench.result import GroupResult, Lead, NoWinner, PacedLatency, Requested, Winner
+from irbench.result import GroupResult, Lead, NoWinner, Winner
+from irbench.row import Requested
+from irbench.row_figures import PacedLatency
 
 CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in runs/2026-11/01J/logs/ort.log")
 NO_GRAPH = Failure(

@@ -8,7 +8,7 @@ from documents import ENVIRONMENT, cell, group
 
 from irbench.record import Failure
 from irbench.render.memory import memory_view
-from irbench.result import CellResult
+from irbench.row import CellResult
 from irbench.spec import GraphFiles
 
 MB = 1_000_000

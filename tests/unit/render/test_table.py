@@ -21,7 +21,8 @@ from irbench.record import Failure
 from irbench.render import Column, GroupView, Row, TextTable, render_document
 from irbench.render.line_wrapping import wrap
 from irbench.render.table import ListingTable
-from irbench.result import Requested, RunDocument
+from irbench.result import RunDocument
+from irbench.row import Requested
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
 

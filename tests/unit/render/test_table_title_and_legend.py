@@ -12,7 +12,8 @@ from documents import cell, document, example, failed, group
 from irbench.notices import Mark, Reference
 from irbench.record import Failure
 from irbench.render import GroupView, render_document
-from irbench.result import GivenInputs, Winner
+from irbench.result import Winner
+from irbench.row import GivenInputs
 from irbench.spec import Goal
 
 

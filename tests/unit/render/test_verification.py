@@ -13,7 +13,7 @@ from irbench.conformance.verification import DataSets, ModelReport, exit_code
 from irbench.notices import Reference
 from irbench.record import Failure, OutputError
 from irbench.render.verification import Document, model_view, suite_view
-from irbench.result import CellResult, GivenInputs, Requested
+from irbench.row import CellResult, GivenInputs, Requested
 
 
 def result(name: str, operator: str, backend: str, outcome: Any, reason: str = "") -> CaseResult:

@@ -13,7 +13,7 @@ from irbench.runner.cells import named_baseline
 from irbench.runner.instances import InstanceWorkers
 from irbench.spec import BATCH, Bundle, Cell, Load, Workload
 from irbench.stats import processors_in_use
-from irbench.worker.process import CallFailed
+from irbench.worker.failures import CallFailed
 
 CELLS = tuple(
     Cell(f"ort-i{instances}", None, "ort", "cpu", Load(threads=threads, instances=instances))

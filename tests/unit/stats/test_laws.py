@@ -17,7 +17,8 @@ from launches import BLOCK_NS, MS, block, group, launch, measured, synchronous
 from numpy.typing import NDArray
 
 from irbench.record import LaunchRecord, Round
-from irbench.result import GroupResult, Speedup
+from irbench.result import GroupResult
+from irbench.row_figures import Speedup
 from irbench.spec import Group, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.compare import launch_ratios

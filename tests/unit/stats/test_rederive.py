@@ -13,7 +13,8 @@ from launches import block, even, group
 from irbench.errors import IrbenchError
 from irbench.notices import Mark, Note, Reference, Warn
 from irbench.record import Failure, LaunchRecord, OutputError
-from irbench.result import GivenInputs, RunDocument
+from irbench.result import RunDocument
+from irbench.row import GivenInputs
 from irbench.spec import Accuracy, AccuracyLimit, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.observed import log_level

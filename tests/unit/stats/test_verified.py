@@ -6,7 +6,8 @@ import pytest
 from launches import even, group
 
 from irbench.record import LaunchRecord, OutputError
-from irbench.result import CellResult, GroupResult
+from irbench.result import GroupResult
+from irbench.row import CellResult
 from irbench.spec import Timing
 from irbench.stats import Admission, summarise
 

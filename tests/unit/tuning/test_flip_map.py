@@ -9,7 +9,8 @@ import pytest
 from documents import cell, failed, group, speedup
 
 from irbench.notices import Mark
-from irbench.result import CellResult, GroupResult, Lead
+from irbench.result import GroupResult, Lead
+from irbench.row import CellResult
 from irbench.tuning.flip_map import (
     Pair,
     Surroundings,

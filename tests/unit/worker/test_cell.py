@@ -15,7 +15,7 @@ import pytest
 from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.feeds import ALIGNMENT, write_sample
-from irbench.measure.drive import Window
+from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
 from irbench.worker.cell import CellTask

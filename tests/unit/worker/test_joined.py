@@ -10,9 +10,9 @@ import pytest
 from irbench.measure.ledger import CommonWindow
 from irbench.record import Evidence
 from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.failures import CallFailed
 from irbench.worker.instance import Share
 from irbench.worker.joined import JOINED, as_round, joined_shares
-from irbench.worker.process import CallFailed
 
 WINDOW = CommonWindow(reference=0, settle_calls=2, calls=4)
 

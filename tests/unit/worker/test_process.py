@@ -16,7 +16,7 @@ from irbench.measure import clock, freeze
 from irbench.system.confinement import Confinement
 from irbench.worker import Worker, WorkerDied, call_in_worker, process
 from irbench.worker.confined_start import confined_environment
-from irbench.worker.process import CallFailed, WorkerTimedOut
+from irbench.worker.failures import CallFailed, WorkerTimedOut
 from irbench.worker.watchdog import kill_all
 
 PATIENCE_S = 60

@@ -22,7 +22,9 @@ from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, Kind
 from irbench.render.formats.fields import RowField, fields_of, value_at
 from irbench.render.formats.meanings import MEANINGS
 from irbench.render.formats.row_table import row_sources, row_table, row_values
-from irbench.result import PhasesMs, Requested, RunDocument, Spans
+from irbench.result import RunDocument
+from irbench.row import Requested
+from irbench.row_figures import PhasesMs, Spans
 
 DOCUMENT = (Path(__file__).parents[4] / "docs" / "exports.md").read_text()
 RUNS: Mapping[Kind, RunDocument] = {
