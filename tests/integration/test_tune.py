@@ -85,7 +85,7 @@ def test_the_confirmation_is_a_plan_with_its_rows(tuned: Called, results: Path, 
 def test_every_launch_of_a_search_and_its_confirmation_warms_up_as_was_asked(model: Path, tmp_path: Path):
     called = tune(
         model, "--batch", "1", "--streams", "1", "--set", "fake-b.call_us=500", "--warmup", "40",
-        "--budget", "20s", "--results", tmp_path,
+        "--results", tmp_path,
     )  # fmt: skip
     assert called.code == 0, called.err
     store = Store(tmp_path)
