@@ -50,10 +50,14 @@ def quiet_machine() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def signals_are_obeyed() -> Iterator[None]:
-    """Take back that signals are ignored, as under nohup or in a job of the background: processes inherit it."""
-    ignored = [number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_IGN]
+    """Let processes of tests obey the signals that this one ignores, as under nohup or in a job of the background.
+
+    They would inherit that. What has a handler they have none for.
+    """
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: lambda *_: None}
+    ignored = [number for number in handlers if signal.getsignal(number) is signal.SIG_IGN]
     for number in ignored:
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        signal.signal(number, handlers[number])
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
