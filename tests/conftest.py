@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import fake_answers
@@ -11,7 +13,8 @@ import known_answers
 import pytest
 from hypothesis import settings
 
-from irbench.measure import clock, drive, evidence, phases
+from irbench.measure import clock, drive, evidence, machine, phases
+from irbench.runner import block, launch
 
 # Fast tests try the same few examples everywhere, so that a failure is one of the change.
 settings.register_profile("repeatable", derandomize=True, max_examples=30)
@@ -24,6 +27,40 @@ def real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take back, after each test, what a scripted backend put in the place of the clock of this process."""
     for module in (clock, drive, evidence, phases):
         monkeypatch.setattr(module, "now_ns", module.now_ns)  # type: ignore[attr-defined]
+    monkeypatch.setattr(evidence, "_run_queue_wait_ns", evidence._run_queue_wait_ns)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quiet_machine() -> Iterator[None]:
+    """Let runs of this process see no other programs, quota or hypervisor, whatever is busy beside the tests.
+
+    Figures of the scripted backends are exact on any machine, and so are then the verdicts. A test of a busy machine
+    says itself what is seen there.
+    """
+
+    def undisturbed(cpus: Iterable[int] | None = None) -> machine.MachineSnapshot:
+        return replace(machine.snapshot(cpus), throttled_ns=0, steal_ns=0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launch, "snapshot", undisturbed)
+        patch.setattr(launch, "foreign_cpu_of_turn_ns", lambda *_: 0)
+        patch.setattr(block, "foreign_cpu_ns", lambda *_: 0)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def signals_are_obeyed() -> Iterator[None]:
+    """Let processes of tests obey the signals that this one ignores, as under nohup or in a job of the background.
+
+    They would inherit that. What has a handler they have none for.
+    """
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: lambda *_: None}
+    ignored = [number for number in handlers if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, handlers[number])
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -10,6 +10,8 @@ from front_door import Called, irbench, irbench_process
 
 FASTEST = ("--quick", "--budget", "0.01s")
 """The first launch uses up the budget on any machine, which is enough where a test is not about intervals."""
+ENOUGH = ("--budget", "60m")
+"""Scripted backends end a run by what their launches showed, on a machine however slow: none takes that long."""
 FASTEST_PLAN = """
 [defaults]
 models = "mlp.onnx"

@@ -9,7 +9,7 @@ import fake_uv
 import models
 import pytest
 from fake_environments import RUNTIME, make_environment
-from fake_runs import FASTEST
+from fake_runs import ENOUGH, FASTEST
 from front_door import Called, irbench
 
 import irbench as package
@@ -37,8 +37,8 @@ def pythons(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def compared(model: Path, pythons: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Called, Path]:
     """One short run, and where it was stored."""
     results = tmp_path_factory.mktemp("results")
-    versions = ("--a", pythons[0], "--b", pythons[1])
-    return irbench("ab", model, *versions, *CHOSEN, "--format", "json", "--quick", "--results", results), results
+    asked = ("--a", pythons[0], "--b", pythons[1], *CHOSEN, "--quick", *ENOUGH)
+    return irbench("ab", model, *asked, "--format", "json", "--results", results), results
 
 
 def rows(called: Called) -> list[dict[str, Any]]:

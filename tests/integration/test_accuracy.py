@@ -141,7 +141,7 @@ def test_a_model_without_classes_is_refused_with_the_way_to_a_measure(tmp_path: 
 def test_a_search_leaves_out_what_misses_the_limit_and_tells_the_best_of_it(model: Path):
     called = tune(
         model, "--min-accuracy", "90%", "--vary", "fake-b.fault=default,mirrored",
-        "--set", "fake-b.call_us=100", "--set", "fake-a.call_us=150", "--budget", "40s",
+        "--set", "fake-b.call_us=100", "--set", "fake-a.call_us=150", *fake_runs.ENOUGH,
     )  # fmt: skip
     assert called.code == 0, called.err
     report = called.document
@@ -159,7 +159,7 @@ def test_a_search_leaves_out_what_misses_the_limit_and_tells_the_best_of_it(mode
 @pytest.mark.slow
 def test_a_search_may_choose_what_misses_the_tolerance_and_says_so(model: Path, metrics: Path):
     called = tune(
-        model, "--metric", f"{metrics}:distance<=0.9", "--set", "fake-b.fault=wrong", "--budget", "40s",
+        model, "--metric", f"{metrics}:distance<=0.9", "--set", "fake-b.fault=wrong", *fake_runs.ENOUGH,
         "--set", "fake-b.call_us=100", "--set", "fake-a.call_us=300",
     )  # fmt: skip
     assert called.code == 0, called.err

@@ -12,6 +12,7 @@ from typing import Any
 
 import models
 import pytest
+from fake_runs import ENOUGH
 from front_door import Called, irbench
 
 from irbench.runner import block, launch
@@ -45,9 +46,8 @@ def run(folder: Path, *arguments: object, calls_us: Mapping[str, int] | None = N
     calls_us = calls_us or {"fake-a": 2000, "fake-b": 6800}
     scripts = (part for name, call_us in calls_us.items() for part in ("--set", f"{name}.call_us={call_us}"))
     backends = ",".join(calls_us)
-    return irbench(
-        "run", models.mlp(folder).path, "--backends", backends, *scripts, "--results", folder / "results", *arguments
-    )
+    asked = ("--backends", backends, *scripts, *ENOUGH, "--results", folder / "results", *arguments)
+    return irbench("run", models.mlp(folder).path, *asked)
 
 
 def headline(called: Called) -> str:

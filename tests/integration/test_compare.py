@@ -12,17 +12,17 @@ import models
 import onnx
 import pytest
 from compared_runs import EVEN, MACHINE, store, times
+from fake_runs import ENOUGH
 from front_door import Called, irbench
 
 import irbench as api
 from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome
 from irbench.api.compare import ComparedRuns
 from irbench.errors import IrbenchError
-from irbench.result import GroupResult
 from irbench.stats.rederive import rederive
 from irbench.store import RunWriter, Store, default_root
 
-ENOUGH = ("--backends", "fake-a", "--budget", "60s")
+ALONE = ("--backends", "fake-a", *ENOUGH)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def compared(*arguments: object) -> Called:
 
 def measured(model: Path, name: str, call_us: int, *arguments: object) -> str:
     """Measure fake-a at a known speed, and return the run's folder."""
-    called = irbench("run", model, *ENOUGH, "--set", f"fake-a.call_us={call_us}", "--name", name, *arguments)
+    called = irbench("run", model, *ALONE, "--set", f"fake-a.call_us={call_us}", "--name", name, *arguments)
     assert called.code == 0, called.err
     return called.err.strip().splitlines()[-1].removeprefix("stored in ")
 
@@ -67,12 +67,6 @@ def slower_copy(folder: str, name: str, factor: float, **environment: object) ->
     launched = writer.commit(replace(whole, environment=writer.document.environment))
     writer.commit(rederive(launched, store_.launches(writer.folder)))
     return writer
-
-
-@pytest.fixture
-def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no run say that other programs disturbed it, whatever else this machine does."""
-    monkeypatch.setattr(GroupResult, "is_mostly_disturbed", False)
 
 
 def test_two_runs_are_compared_by_name_and_nothing_fails_unless_it_is_asked_for():
@@ -266,7 +260,7 @@ def test_what_load_may_have_made_is_judged_once_it_was_measured_again(outcome: C
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("known_backends", "quiet_machine")
+@pytest.mark.usefixtures("known_backends")
 def test_a_slower_setting_is_confirmed_by_measuring_it_again(model: Path):
     measured(model, "before", 1000)
     measured(model, "after", 1500)
@@ -279,7 +273,7 @@ def test_a_slower_setting_is_confirmed_by_measuring_it_again(model: Path):
 
 
 @pytest.mark.ci
-@pytest.mark.usefixtures("known_backends", "quiet_machine")
+@pytest.mark.usefixtures("known_backends")
 def test_a_regression_that_is_not_found_again_is_no_alarm(model: Path):
     folder = measured(model, "measured", 1000)
     slower_copy(folder, "before", 1.0)
@@ -291,7 +285,7 @@ def test_a_regression_that_is_not_found_again_is_no_alarm(model: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("known_backends", "quiet_machine")
+@pytest.mark.usefixtures("known_backends")
 def test_two_models_that_are_there_are_measured_again_in_one_run(model: Path, tmp_path: Path):
     for name in ("before", "after"):
         shutil.copy(model, tmp_path / f"{name}.onnx")
@@ -304,7 +298,7 @@ def test_two_models_that_are_there_are_measured_again_in_one_run(model: Path, tm
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("known_backends", "quiet_machine")
+@pytest.mark.usefixtures("known_backends")
 def test_a_model_that_was_changed_is_not_measured_again(model: Path):
     folder = measured(model, "before", 1000)
     slower_copy(folder, "after", 1.5)

@@ -17,7 +17,7 @@ from pathlib import Path
 import models
 import psutil
 import pytest
-from fake_runs import FASTEST
+from fake_runs import ENOUGH, FASTEST
 from front_door import irbench_process as irbench
 from processes import none_left
 
@@ -25,7 +25,9 @@ from irbench.measure.lock import measuring
 from irbench.store import Store
 
 IRBENCH = (sys.executable, "-m", "irbench")
-QUICK = ("--backends", "fake-a", "--quick")
+QUICK = ("--backends", "fake-a", "--quick", *ENOUGH)
+STAYING = ("--set", "fake-a.fault=hang", "--set", "fake-a.at=relaunch")
+"""Does not end its second launch, so that whatever is to happen within it does."""
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -66,7 +68,7 @@ def test_a_signal_at_any_moment_ends_the_run_and_keeps_its_launches(
     model: Path, results: Path, sent: str, at: str, launches: int
 ) -> None:
     called = irbench(
-        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick",
+        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", *ENOUGH,
         "--set", "fake-a.call_us=20000", "--set", "fake-b.call_us=20000",
         "--set", f"fake-b.fault=interrupt:{sent}", "--set", f"fake-b.at={at}",
     )  # fmt: skip
@@ -100,7 +102,7 @@ def test_a_signal_while_a_run_is_planned_ends_it_before_anything_is_stored(
 def test_a_closed_terminal_keeps_what_was_measured(model: Path, results: Path) -> None:
     controlling, terminal = pty.openpty()
     run = subprocess.Popen(
-        [*IRBENCH, "run", str(model), *QUICK],
+        [*IRBENCH, "run", str(model), *QUICK, *STAYING],
         stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True, preexec_fn=lambda: os.login_tty(0),
     )  # fmt: skip
     os.close(terminal)

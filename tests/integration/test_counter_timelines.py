@@ -9,14 +9,12 @@ from typing import Any
 import models
 import pytest
 from counting_calls import count, figures, install_perf, interrupt
+from fake_runs import ENOUGH
 from front_door import irbench
 
 from irbench.runner import counted
 
 pytestmark = pytest.mark.usefixtures("known_backends")
-
-TIME_FOR_TIMELINES = ("--budget", "20s")
-"""Enough for a few launches of a small model that no test waits for."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +31,7 @@ def perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.ci
 def test_a_timeline_is_of_a_launch_of_its_own(model: Path, perf: Any):
     calls = perf()
-    called = count(model, "software", "--timeline", "100ms", *TIME_FOR_TIMELINES)
+    called = count(model, "software", "--timeline", "100ms", *ENOUGH)
     (row,) = called.document["counters"][0]["rows"]
     assert [phase["phase"] for phase in row["timeline"]] == ["import", "compile", "warm_up", "inference"]
     inference = row["timeline"][-1]
@@ -45,7 +43,7 @@ def test_a_timeline_is_of_a_launch_of_its_own(model: Path, perf: Any):
 @pytest.mark.ci
 def test_a_timeline_that_fails_has_its_reason_and_its_row_keeps_the_counts(model: Path, perf: Any):
     perf(dies_in_steps="Problems finding threads of monitor")
-    called = count(model, "software", "--timeline", "100ms", *TIME_FOR_TIMELINES)
+    called = count(model, "software", "--timeline", "100ms", *ENOUGH)
     assert called.code == 0, called.err
     (row,) = called.document["counters"][0]["rows"]
     assert row["state"] == "ok"
@@ -71,7 +69,7 @@ def test_a_run_that_is_interrupted_in_its_last_timeline_is_complete(
 ):
     perf()
     monkeypatch.setattr(counted, "timeline_of_cell", interrupt)
-    called = count(model, "software", "--timeline", "100ms", *TIME_FOR_TIMELINES)
+    called = count(model, "software", "--timeline", "100ms", *ENOUGH)
     assert called.code == 0, called.err
     assert called.document["complete"]
     (table,) = called.document["counters"]
@@ -85,7 +83,7 @@ def test_an_interrupted_timeline_of_an_earlier_table_ends_the_run_and_keeps_the_
 ):
     perf()
     results = ("--results", tmp_path / "results")
-    asked = ("--timeline", "100ms", "--batch", "1,2", "--apart", *TIME_FOR_TIMELINES)
+    asked = ("--timeline", "100ms", "--batch", "1,2", "--apart", *ENOUGH)
     with monkeypatch.context() as patch:
         patch.setattr(counted, "timeline_of_cell", interrupt)
         called = count(model, "software", *asked, *results)
@@ -102,7 +100,7 @@ def test_an_interrupted_timeline_of_an_earlier_table_ends_the_run_and_keeps_the_
 @pytest.mark.ci
 def test_a_raw_event_and_one_with_a_name_of_its_own_are_counted_in_user_space_too(model: Path, perf: Any):
     perf(events={"cpu/event=0xc0/": 7, "foo": 8}, user_only=True)
-    called = count(model, "cpu/event=0xc0/,cpu/event=0x3c,name=foo/", "--timeline", "100ms", *TIME_FOR_TIMELINES)
+    called = count(model, "cpu/event=0xc0/,cpu/event=0x3c,name=foo/", "--timeline", "100ms", *ENOUGH)
     found = figures(called)
     assert found["import", "cpu/event=0xc0/"]["value"] == 7
     assert found["import", "cpu/event=0x3c,name=foo/"]["value"] == 8

@@ -21,6 +21,9 @@ from irbench.system import host
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
+SPENT = ("--budget", "0.01s")
+"""The first launch uses it up on any machine, however fast."""
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -75,9 +78,7 @@ def test_the_machine_is_described_as_far_as_this_process_may_use_it() -> None:
 
 @pytest.mark.ci
 def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, tmp_path: Path) -> None:
-    called = irbench(
-        "doctor", "--aa", model, "--backend", "fake-a", "--budget", "1s", "--results", tmp_path, "--format", "json"
-    )
+    called = irbench("doctor", "--aa", model, "--backend", "fake-a", *SPENT, "--results", tmp_path, "--format", "json")
     assert called.code == 4, called.err
     self_comparison = called.document["aa"]
     assert (self_comparison["verdict"], self_comparison["outcome"], self_comparison["smallest_difference"]) == (
@@ -96,7 +97,7 @@ def test_too_little_time_leaves_a_backend_against_itself_undecided(model: Path, 
 def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(model: Path, tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     called = irbench(
-        "doctor", "--aa", model, "--backend", "fake-a", "--budget", "1s", "--results", tmp_path, "--format", "json",
+        "doctor", "--aa", model, "--backend", "fake-a", *SPENT, "--results", tmp_path, "--format", "json",
         "--threads", "1", "--cpus", cpu,
     )  # fmt: skip
     assert called.code == 4, called.err
@@ -108,7 +109,7 @@ def test_a_backend_against_itself_keeps_to_the_processors_and_threads_asked_for(
 
 @pytest.mark.ci
 def test_what_nobody_named_is_chosen_with_a_reason(tmp_path: Path) -> None:
-    called = irbench("doctor", "--aa", "--budget", "1s", "--results", tmp_path)
+    called = irbench("doctor", "--aa", *SPENT, "--results", tmp_path)
     chosen = "measured against itself: ort, a reference backend (choose another with --backend)"
     assert chosen in called.err
     assert "on a matrix product, because no model has been exported yet" in called.err

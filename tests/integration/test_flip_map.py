@@ -7,6 +7,7 @@ from typing import Any
 
 import models
 import pytest
+from fake_runs import ENOUGH
 from front_door import Called, irbench, irbench_process
 from processes import workers
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("known_backends")
 
 ASKED = (
     "--backends", "fake-a,fake-b", "--batch", "4", "--threads", "1", "--streams", "1", "--instances", "1",
-    "--optimize", "none", "--flip-map", "--format", "json",
+    "--optimize", "none", "--flip-map", *ENOUGH, "--format", "json",
     "--set", "fake-a.call_us=100", "--set", "fake-a.sample_us=25", "--set", "fake-b.call_us=190",
 )  # fmt: skip
 """At batch 4 fake-b takes 190 us and fake-a 200 us; fake-a wins at smaller batches and loses more at larger ones."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import models
 import pytest
-from fake_runs import FASTEST, cell
+from fake_runs import ENOUGH, FASTEST, cell
 from front_door import Called, irbench
 
 import irbench as api
@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_written_whole_keeps_the_launches_before_and_the_r
     with contextlib.ExitStack() as stack:
         fill = after_launch(1, lambda: stack.enter_context(files_no_larger_than(200)))
         with pytest.raises(IrbenchError, match="File too large") as caught:
-            api.run(model, backends=["fake-a", "fake-b"], quick=True, progress=fill)
+            api.run(model, backends=["fake-a", "fake-b"], quick=True, budget="60m", progress=fill)
     assert "kept in" in caught.value.hint
     (entry,) = store.listing().entries
     before = store.load(Path(entry.folder))
@@ -98,7 +98,9 @@ def test_a_full_disk_at_any_file_of_a_run_is_one_error_and_loses_no_launch(
     monkeypatch.setattr(writer, "write_synced", failing(writer.write_synced))
     monkeypatch.setattr(writer, "write_atomically", failing(writer.write_atomically))
     with pytest.raises(IrbenchError, match=f"{name} cannot be written: No space left on device") as caught:
-        api.run(model, backends=["fake-a"], quick=True, progress=after_launch(1, lambda: full.append(True)))
+        api.run(
+            model, backends=["fake-a"], quick=True, budget="60m", progress=after_launch(1, lambda: full.append(True))
+        )
     assert "Free some space there" in caught.value.hint
     assert "kept in" in caught.value.hint
     (entry,) = store.listing().entries
@@ -168,7 +170,7 @@ def test_a_run_goes_on_though_the_clock_was_set_back_since(
         raise KeyboardInterrupt
 
     with pytest.raises(api.Interrupted):
-        api.run(model, backends=["fake-a"], quick=True, progress=after_launch(1, stop))
+        api.run(model, backends=["fake-a"], quick=True, budget="60m", progress=after_launch(1, stop))
     monkeypatch.setattr(SteppingCalendar, "steps", [timedelta(days=-30)] * 50)
     monkeypatch.setattr(clock, "datetime", SteppingCalendar)
     found = api.resume(progress=None)
@@ -181,7 +183,7 @@ def test_a_worker_that_runs_out_of_memory_later_keeps_its_launches_and_those_of_
     model: Path, store: Store
 ) -> None:
     faults = ("--set", "fake-b.fault=memory", "--set", "fake-b.at=relaunch")
-    called = irbench("run", model, *BOTH, "--quick", *CALLS, *faults)
+    called = irbench("run", model, *BOTH, "--quick", *ENOUGH, *CALLS, *faults)
     assert called.code == 3, called.err
     lost, other = cell(called, "fake-b"), cell(called, "fake-a")
     assert (lost["state"], lost["failure"]["message"]) == ("failed", "It ran out of memory.")

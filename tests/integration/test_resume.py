@@ -14,7 +14,7 @@ import models
 import pytest
 from fake_backend import FakeBackend
 from fake_environments import make_environment
-from fake_runs import FASTEST
+from fake_runs import ENOUGH, FASTEST
 from front_door import irbench, irbench_process
 
 import irbench as api
@@ -50,7 +50,7 @@ def after_launch(number: int) -> Callable[[api.Progress], None]:
 def interrupted(model: Path, **options: Any) -> str:
     """Measure a launch, and return the id of the run and what the interrupt said."""
     with pytest.raises(api.Interrupted) as caught:
-        api.run(model, **{"backends": BACKENDS, "quick": True, "progress": after_launch(1), **options})
+        api.run(model, **{"backends": BACKENDS, "quick": True, "budget": "60m", "progress": after_launch(1), **options})
     run = caught.value.result
     assert isinstance(run, api.Run)
     if run.document.is_resumable:
@@ -86,7 +86,7 @@ def test_an_interrupted_run_goes_on_with_its_settings_and_measures_nothing_twice
 
 @pytest.mark.ci
 def test_a_run_that_was_killed_goes_on(model: Path, store: Store) -> None:
-    command = [sys.executable, "-m", "irbench", "run", str(model), "--backends", "fake-a", "--quick"]
+    command = [sys.executable, "-m", "irbench", "run", str(model), "--backends", "fake-a", "--quick", *ENOUGH]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
         assert any("launch 1 done" in line for line in run.stderr)
@@ -105,7 +105,9 @@ def test_a_run_that_was_killed_goes_on(model: Path, store: Store) -> None:
 @pytest.mark.ci
 def test_the_interrupt_the_table_and_the_listing_say_how_a_run_is_continued(model: Path) -> None:
     fault = ("--set", "fake-b.fault=interrupt", "--set", "fake-b.at=relaunch")
-    called = irbench_process("run", model, "--backends", "fake-a,fake-b", "--quick", "--format", "json", *fault)
+    called = irbench_process(
+        "run", model, "--backends", "fake-a,fake-b", "--quick", *ENOUGH, "--format", "json", *fault
+    )
     assert called.code == 130
     command = f"irbench run --resume {called.document['run_id']}"
     assert called.err.rstrip().endswith(f"interrupted: {command} continues it")

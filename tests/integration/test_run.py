@@ -8,7 +8,7 @@ import models
 import pytest
 from fake_backend import OPENING_MS
 from fake_faults import GROWTH_BYTES
-from fake_runs import FASTEST, cell, run
+from fake_runs import ENOUGH, FASTEST, cell, run
 from front_door import Called, irbench, irbench_process
 
 from irbench.store import Store
@@ -26,7 +26,7 @@ def healthy(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Call
     """One short run of two healthy cells, the second of which takes twice the time, and where it was stored."""
     results = tmp_path_factory.mktemp("results")
     called = irbench(
-        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", "--results", results,
+        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", *ENOUGH, "--results", results,
         "--set", "fake-b.call_us=600",
     )  # fmt: skip
     return called, results

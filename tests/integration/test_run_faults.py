@@ -10,7 +10,7 @@ from pathlib import Path
 import models
 import psutil
 import pytest
-from fake_runs import cell, run
+from fake_runs import ENOUGH, cell, run
 from front_door import irbench, irbench_here, irbench_process
 
 pytestmark = pytest.mark.usefixtures("known_backends")
@@ -43,7 +43,7 @@ def test_a_session_that_never_closes_loses_nothing(model: Path) -> None:
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a wait take a small share of a budget, so that no test waits for half of one."""
     monkeypatch.setattr("irbench.spec.timing._LEAST_WAIT_S", 1.0)
-    monkeypatch.setattr("irbench.spec.timing._SHARE_OF_BUDGET", 0.05)
+    monkeypatch.setattr("irbench.spec.timing._SHARE_OF_BUDGET", 0.01)
 
 
 @pytest.mark.ci
@@ -52,13 +52,13 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_budget_ends_a_hang_in_time_for_the_other_rows(model: Path, fault: str) -> None:
     fault, _, stage = fault.partition("@")
     called = irbench(
-        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", "--budget", "60s",
+        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", "--budget", "10m",
         "--set", f"fake-b.fault={fault}", "--set", f"fake-b.at={stage}",
     )  # fmt: skip
     assert called.code == 3, called.err
     failure = cell(called, "fake-b")["failure"]
     assert "no answer within" in failure["message"]
-    assert failure["budget_allowed_s"] == pytest.approx(3.0, abs=2.0)
+    assert 1 <= failure["budget_allowed_s"] <= 6  # a hundredth of what was left of it
     assert failure["hint"] is None
     assert called.document["groups"][0]["launches"] == 3  # as many as without the row that hangs
 
@@ -114,7 +114,7 @@ def test_a_failed_baseline_is_replaced_and_the_table_says_so(model: Path) -> Non
 @pytest.mark.ci
 def test_an_interrupt_keeps_the_finished_launches(model: Path) -> None:
     called = irbench_process(
-        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick",
+        "run", model, "--backends", "fake-a,fake-b", "--format", "json", "--quick", *ENOUGH,
         "--set", "fake-b.fault=interrupt", "--set", "fake-b.at=relaunch",
     )  # fmt: skip
     assert called.code == 130, called.err

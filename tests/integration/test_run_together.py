@@ -8,7 +8,7 @@ from typing import Any
 
 import models
 import pytest
-from fake_runs import FASTEST
+from fake_runs import ENOUGH, FASTEST
 from front_door import Called, irbench
 
 from irbench.stats.rederive import rederive
@@ -34,8 +34,8 @@ def many(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Called,
     results = tmp_path_factory.mktemp("results")
     axes = ("--batch", "1,8", "--threads", "1,2", "--baseline", "fake-a@batch=1,threads=1")
     called = irbench(
-        "run", model, "--backends", "fake-a,fake-b", *axes, "--format", "json", "--quick", "--results", results,
-        "--set", "fake-b.call_us=600",
+        "run", model, "--backends", "fake-a,fake-b", *axes, "--format", "json", "--quick", *ENOUGH,
+        "--results", results, "--set", "fake-b.call_us=600",
     )  # fmt: skip
     return called, results
 

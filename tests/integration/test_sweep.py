@@ -30,6 +30,7 @@ ONE_ROW = """
 [defaults]
 models = "mlp.onnx"
 quick = true
+budget = "60m"
 
 [[matrix]]
 backends = "fake-a"
@@ -120,7 +121,7 @@ def test_a_table_of_a_model_with_another_content_does_not_go_on(plan: Path, own_
 
 @pytest.mark.ci
 def test_a_request_to_end_says_how_to_go_on(plan: Path) -> None:
-    plan.write_text(PLAN.replace('"0.01s"', '"90s"\nset = { fake-a = { fault = "interrupt", at = "relaunch" } }'))
+    plan.write_text(PLAN.replace('"0.01s"', '"60m"\nset = { fake-a = { fault = "interrupt", at = "relaunch" } }'))
     called = irbench_process("sweep", plan)
     assert called.code == 128 + signal.SIGINT
     assert called.err.rstrip().endswith(f"interrupted: irbench sweep {plan} --resume goes on")
