@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -45,17 +46,10 @@ def decode_document(data: bytes, name: str, *, is_checked: bool = False) -> RunD
         IrbenchError: It was written by a newer irbench, or is no run document.
     """
     try:
-        version = msgspec.json.decode(data, type=_Version).schema_version
-        if is_checked:
-            return with_ranges(_decoded(data, version))
-        require_bounded(data)
-        if version > SCHEMA_VERSION:
-            raise IrbenchError(
-                f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
-                hint="Update irbench: pip install --upgrade irbench",
-            )
-        document = with_ranges(_decoded(data, version))
-        _require_sense(document)
+        document = with_ranges(_decoded(data, name))
+        if not is_checked:
+            require_bounded(data)
+            _require_sense(document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
             f"{name} is damaged, or not a run document: {damage_text(error)}.",
@@ -64,7 +58,22 @@ def decode_document(data: bytes, name: str, *, is_checked: bool = False) -> RunD
     return document
 
 
-def _decoded(data: bytes, version: int) -> RunDocument:
+def _decoded(data: bytes, name: str) -> RunDocument:
+    """Return what ``data`` holds; most documents are of this format, and are not searched for their format first.
+
+    Raises:
+        IrbenchError: It was written by a newer irbench.
+    """
+    with suppress(msgspec.ValidationError):
+        document = _decoder().decode(data)
+        if document.schema_version == SCHEMA_VERSION:
+            return document
+    version = msgspec.json.decode(data, type=_Version).schema_version
+    if version > SCHEMA_VERSION:
+        raise IrbenchError(
+            f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
+            hint="Update irbench: pip install --upgrade irbench",
+        )
     if version < SCHEMA_VERSION:
         return msgspec.convert(upgrade(msgspec.json.decode(data)), RunDocument)
     return _decoder().decode(data)

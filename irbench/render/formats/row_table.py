@@ -44,24 +44,26 @@ class RowTable:
     @property
     def rows(self) -> tuple[tuple[Any, ...], ...]:
         """A value for each column of each row: scalars, ``None``, and what becomes JSON."""
-        return tuple(tuple(record.values()) for record in self.records())
+        return tuple(map(tuple, self._rows(plain_value)))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield each row as its values by column."""
-        return self._records(plain_value)
+        return (dict(zip(self.names, row, strict=True)) for row in self._rows(plain_value))
 
     def scalar_records(self) -> Iterator[dict[str, Any]]:
         """Yield each row as its scalars by column: what is open-ended is JSON text."""
-        return self._records(_scalar)
+        return (dict(zip(self.names, row, strict=True)) for row in self.scalar_rows())
 
-    def _records(self, convert: Callable[[ExportColumn, Any], Any]) -> Iterator[dict[str, Any]]:
+    def scalar_rows(self) -> Iterator[list[Any]]:
+        """Yield the scalars of each row, in the order of the columns."""
+        return self._rows(_scalar)
+
+    def _rows(self, convert: Callable[[ExportColumn, Any], Any]) -> Iterator[list[Any]]:
         readers = {
-            kind: RowReader([columns[name] for name in self.names if name in columns], convert)
-            for kind, columns in _BY_NAME_OF_KIND.items()
+            kind: RowReader(map(columns.get, self.names), convert) for kind, columns in _BY_NAME_OF_KIND.items()
         }
-        blank = dict.fromkeys(self.names)
         for source in self.sources:
-            yield blank | readers[source.kind].read(source)
+            yield readers[source.kind].read(source)
 
 
 def row_table(documents: Sequence[RunDocument], chosen: Sequence[str] = ()) -> RowTable:
@@ -105,8 +107,8 @@ def kinds_of(document: RunDocument) -> tuple[Kind, ...]:
 
 def row_values(source: RowSource) -> dict[str, Any]:
     """Return the value of every column that a row's kind has, with numbers that every format can hold."""
-    blank = dict.fromkeys(column.name for column in COLUMNS_OF_KIND[source.kind])
-    return blank | copy(_reader(source.kind)).read(source)
+    values = copy(_reader(source.kind)).read(source)
+    return {column.name: value for column, value in zip(COLUMNS_OF_KIND[source.kind], values, strict=True)}
 
 
 @cache
