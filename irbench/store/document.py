@@ -34,22 +34,20 @@ def encode_document(document: RunDocument) -> bytes:
     return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
 
 
-def decode_document(data: bytes, name: str, *, is_checked: bool = False) -> RunDocument:
+def decode_document(data: bytes, name: str) -> RunDocument:
     """Return the document that ``data`` holds.
 
     Args:
         data: JSON.
         name: What to call it in an error.
-        is_checked: Whether the very same bytes were decoded before, and need not be checked again.
 
     Raises:
         IrbenchError: It was written by a newer irbench, or is no run document.
     """
     try:
         document = with_ranges(_decoded(data, name))
-        if not is_checked:
-            require_bounded(data)
-            _require_sense(document)
+        require_bounded(data)
+        _require_sense(document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
             f"{name} is damaged, or not a run document: {damage_text(error)}.",

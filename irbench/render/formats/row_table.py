@@ -15,6 +15,7 @@ from irbench.render.formats.row_reader import RowReader, plain_value
 from irbench.render.json_text import json_line
 from irbench.result import RunDocument
 from irbench.row_names import distinguish, name_of, row_names
+from irbench.store.reading import Outline
 from irbench.suggestions import nearest
 
 __all__ = ["RowTable", "check_columns", "kinds_of", "row_sources", "row_table", "row_values", "table_of"]
@@ -59,9 +60,7 @@ class RowTable:
         return self._rows(_scalar)
 
     def _rows(self, convert: Callable[[ExportColumn, Any], Any]) -> Iterator[list[Any]]:
-        readers = {
-            kind: RowReader(map(columns.get, self.names), convert) for kind, columns in _BY_NAME_OF_KIND.items()
-        }
+        readers = {kind: RowReader(map(columns.get, self.names), convert) for kind, columns in _BY_NAME_OF_KIND.items()}
         for source in self.sources:
             yield readers[source.kind].read(source)
 
@@ -95,7 +94,7 @@ def table_of(sources: Iterable[RowSource], chosen: Sequence[str] = (), kinds: tu
     return RowTable(_columns(found, chosen), sources)
 
 
-def kinds_of(document: RunDocument) -> tuple[Kind, ...]:
+def kinds_of(document: RunDocument | Outline) -> tuple[Kind, ...]:
     """Return of which kinds the rows of a run are."""
     tables: Mapping[Kind, bool] = {
         "speed": any(group.cells for group in document.groups),
