@@ -18,6 +18,8 @@ __all__ = ["RowReader", "plain_value"]
 
 Convert: TypeAlias = Callable[[ExportColumn, Any], Any]
 """Makes of a value, which is not ``None``, what a format holds."""
+Find: TypeAlias = Callable[[Any], Any]
+"""Returns a part of a row; ``None`` where the row does not have it."""
 Placed: TypeAlias = tuple[int, ExportColumn]
 """A column, and its place in a row of the table."""
 
@@ -55,8 +57,8 @@ class RowReader:
         found = self._run[1].copy()
         for place, column in self._computed:
             found[place] = column.value(source)
-        for path, places, get in self._parts:
-            part = value_at(source.row, path) if path else source.row
+        for find, places, get in self._parts:
+            part = find(source.row)
             if part is not None:
                 for place, value in zip(places, get(part), strict=True):
                     found[place] = value
@@ -75,11 +77,21 @@ class RowReader:
         return found
 
 
-def _parts(columns: list[Placed]) -> Iterator[tuple[str, tuple[int, ...], Callable[[Any], tuple[Any, ...]]]]:
-    """Yield each part of a row with the places of its columns, and what returns their values together."""
+def _parts(columns: list[Placed]) -> Iterator[tuple[Find, tuple[int, ...], Callable[[Any], tuple[Any, ...]]]]:
+    """Yield what finds each part of a row, the places of its columns, and what returns their values together."""
     for part in dict.fromkeys(column.path.rpartition(".")[0] for _, column in columns):
         own = [(place, column) for place, column in columns if column.path.rpartition(".")[0] == part]
-        yield part, tuple(place for place, _ in own), _getter([column.path.rpartition(".")[2] for _, column in own])
+        yield (
+            _finder(part),
+            tuple(place for place, _ in own),
+            _getter([column.path.rpartition(".")[2] for _, column in own]),
+        )
+
+
+def _finder(path: str) -> Find:
+    if not path:
+        return lambda row: row
+    return attrgetter(path) if "." not in path else lambda row: value_at(row, path)
 
 
 def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
