@@ -10,17 +10,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import click
 import numpy as np
+import onnx
+from onnx import helper
 
-from benchmarks.rows import Finding, Goal, as_table
+from benchmarks.rows import Finding, Goal
 from benchmarks.storing import Stored, short_run
 from benchmarks.workbench import Finished, Workbench
 from irbench.cli.output.console import print_data, to_text
 from irbench.measure.clock import utc_now
 from irbench.onnx.probe_graph import matmul
 from irbench.record import LaunchRecord
+from irbench.render import Column, Row, TextTable
 from irbench.result import RunDocument
 from irbench.stats.rederive import rederive
 from irbench.store import encode_document, encode_launch
@@ -38,6 +42,27 @@ _SECONDS, _MEGABYTES = Goal("own", "<", 5.0), Goal("own", "<", 300.0)
 _GOALS_AT = 10_000
 
 
+_FIRST, _INSPECT, _MARKDOWN = "history, first", "inspect, nodes", "results export --all, md"
+_WITHOUT_GOAL = (_FIRST, _INSPECT, _MARKDOWN)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a call took, once or repeatedly.
+
+    Attributes:
+        what: The call.
+        count: Of stored runs, or of nodes.
+        cpu_s: Processor time of each repeat: on a machine that others use, too, it says more than the time that passed.
+        peaks_mb: Peak of resident memory of each repeat.
+    """
+
+    what: str
+    count: int
+    cpu_s: tuple[float, ...]
+    peaks_mb: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Variant:
     """A run as its files have it, whose figures follow from its samples."""
@@ -47,23 +72,68 @@ class Variant:
 
 
 def measure(bench: Workbench, counts: Sequence[int] = ()) -> Iterator[Finding]:
-    """Look at stores of runs of one model; ``first`` finds neither an index nor summaries."""
+    """Yield the processor time and the memory of each call; the goals are those of 10,000 runs, once each was read."""
+    for cost in costs(bench, counts or (_FEWER if bench.quick else _COUNTS)):
+        has_goal = cost.count == _GOALS_AT and cost.what not in _WITHOUT_GOAL
+        what = f"{cost.count} {'nodes' if cost.what == _INSPECT else 'runs'}, {cost.what}"
+        yield Finding("growth", f"{what}: processor time", "s", cost.cpu_s, goal=_SECONDS if has_goal else None)
+        yield Finding("growth", f"{what}: memory", "MB", cost.peaks_mb, goal=_MEGABYTES if has_goal else None)
+
+
+def costs(bench: Workbench, counts: Sequence[int]) -> Iterator[Cost]:
+    """Call irbench on stores of so many runs of one model, and on graphs of so many nodes."""
     run = short_run(bench, matmul(bench.scratch, "fp32").path)
-    for count in counts or (_FEWER if bench.quick else _COUNTS):
-        root = bench.scratch / f"growth-{count}"
-        oldest, newest = store_variants(root, variants(run, _VARIANTS), count)
-        exported = bench.scratch / "exported.csv"
-        calls: Mapping[str, Sequence[object]] = {
-            "history, first": ("history",),
-            "history": ("history",),
-            "compare of two runs": ("compare", oldest, newest),
-            "results": ("results",),
-            "results export --all, csv": ("results", "export", "--all", "--force", "-o", exported),
-        }
-        for what, arguments in calls.items():
+    for count in counts:
+        root, graph = bench.scratch / f"growth-{count}", bench.scratch / f"chain-{count}.onnx"
+        ends = store_variants(root, variants(run, _VARIANTS), count)
+        for what, arguments in _calls(ends, bench.scratch / "exported").items():
             call = partial(bench.irbench, *arguments, "--results", root, watch_memory=True)
-            yield from _findings(f"{count} runs, {what}", call, bench, count if "first" not in what else 0)
+            yield _cost(what, count, call, bench)
         shutil.rmtree(root)
+        onnx.save(_chain(count), graph)
+        yield _cost(_INSPECT, count, partial(bench.irbench, "inspect", graph, watch_memory=True), bench)
+
+
+def table_of(found: Sequence[Cost]) -> TextTable:
+    """Return a line for each call, with medians for each number of runs or nodes."""
+    counts = sorted({cost.count for cost in found})
+    cells = {(cost.what, cost.count): f"{median(cost.cpu_s):.2f} s, {median(cost.peaks_mb):.0f} MB" for cost in found}
+    columns = (Column("processor time, peak memory", words=True), *(Column(f"{count:,}") for count in counts))
+    rows = (
+        Row((what, *(cells.get((what, count), "-") for count in counts)))
+        for what in dict.fromkeys(cost.what for cost in found)
+    )
+    return TextTable(columns, tuple(rows))
+
+
+def _calls(ends: tuple[str, str], output: Path) -> Mapping[str, Sequence[object]]:
+    """Return the calls by what they are; the first finds neither an index nor summaries."""
+    export = ("results", "export", "--all", "--force", "-o")
+    return {
+        _FIRST: ("history",),
+        "history": ("history",),
+        "compare of two runs": ("compare", *ends),
+        "results, newest 100": ("results", "--limit", 100),
+        "results, into a pipe": ("results",),
+        "results --format json": ("results", "--format", "json"),
+        "results --format csv": ("results", "--format", "csv"),
+        "results export --all, csv": (*export, output.with_suffix(".csv")),
+        "results export --all, jsonl": (*export, output.with_suffix(".jsonl")),
+        _MARKDOWN: (*export, output.with_suffix(".md")),
+    }
+
+
+def _cost(what: str, count: int, call: Callable[[], Finished], bench: Workbench) -> Cost:
+    done = [call() for _ in range(1 if what in _WITHOUT_GOAL else bench.repeats(3))]
+    return Cost(what, count, tuple(item.cpu_s for item in done), tuple(item.peak_bytes / 1e6 for item in done))
+
+
+def _chain(count: int) -> onnx.ModelProto:
+    """Return a graph of so many nodes, each of which takes the output of the one before."""
+    nodes = [helper.make_node("Relu", [f"v{at}"], [f"v{at + 1}"], name=f"relu_{at}") for at in range(count)]
+    ends = [helper.make_tensor_value_info(f"v{at}", onnx.TensorProto.FLOAT, [1, 8]) for at in (0, count)]
+    graph = helper.make_graph(nodes, "chain", ends[:1], ends[1:])
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
 
 
 def variants(run: Stored, count: int) -> list[Variant]:
@@ -80,15 +150,6 @@ def store_variants(root: Path, made: Sequence[Variant], count: int) -> tuple[str
         ids.append(new_ulid(created))
         _write(root, made[place], ids[-1], created)
     return ids[0], ids[-1]
-
-
-def _findings(what: str, call: Callable[[], Finished], bench: Workbench, count: int) -> Iterator[Finding]:
-    """Yield the time and the memory of a call; ``count`` is 0 where there is no goal."""
-    done = [call() for _ in range(bench.repeats(3) if count else 1)]
-    seconds, peaks = tuple(item.seconds for item in done), tuple(item.peak_bytes / 1e6 for item in done)
-    has_goal = count == _GOALS_AT
-    yield Finding("growth", what, "s", seconds, goal=_SECONDS if has_goal else None)
-    yield Finding("growth", f"{what}: memory", "MB", peaks, goal=_MEGABYTES if has_goal else None)
 
 
 def _variant(run: Stored, factor: float) -> Variant:
@@ -130,10 +191,13 @@ def _write(root: Path, made: Variant, run_id: str, created: datetime) -> None:
 @click.command()
 @click.argument("counts", nargs=-1, type=click.IntRange(min=2))
 def main(counts: Sequence[int]) -> None:
-    """Measure how histories, comparisons, listings and exports grow with the number of stored runs."""
+    """Print how histories, comparisons, listings, exports and inspections grow with what they look at."""
+    found: list[Cost] = []
     with tempfile.TemporaryDirectory(prefix="irbench-growth-") as folder:
-        findings = list(measure(Workbench(Path(folder), quick=False), counts))
-    print_data(to_text(as_table(findings), to_file=False), None)
+        for cost in costs(Workbench(Path(folder), quick=False), counts or _COUNTS):
+            found.append(cost)
+            click.echo(f"{cost.count}, {cost.what}: {median(cost.cpu_s):.2f} s", err=True)
+    print_data(to_text(table_of(found), to_file=False), None)
 
 
 if __name__ == "__main__":

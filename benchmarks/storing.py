@@ -47,7 +47,9 @@ def short_run(bench: Workbench, model: Path | None = None) -> Stored:
     """Return a preview of a model (ResNet-50 unless given) on two backends, measured once for a workbench."""
     root = bench.scratch / "short" / (model.stem if model else "resnet50")
     if not root.exists():
-        bench.irbench("run", model or bench.bundle, "--backends", "ort,openvino", "--quick", "--results", root)
+        bench.irbench(
+            "run", model or bench.bundle, "--backends", "ort,openvino", "--quick", "--no-lock", "--results", root
+        )
     store = Store(root)
     folder = store.find("latest")
     return Stored(store.load(folder), tuple(store.launches(folder)))

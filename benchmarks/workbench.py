@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -42,11 +43,13 @@ class Finished:
     Attributes:
         seconds: Wall time from its start to its end, start of the interpreter included.
         out: What it wrote to standard output.
+        cpu_s: Processor time of it and of the processes that it waited for, which other programs hardly change.
         peak_bytes: Largest resident peak (``VmHWM``) of any one process in its tree; 0 where it was not watched.
     """
 
     seconds: float
     out: str
+    cpu_s: float = 0.0
     peak_bytes: int = 0
 
 
@@ -102,7 +105,7 @@ class Workbench:
             CommandFailed: It ended with an error, or not within a quarter of an hour.
         """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            watch = Stopwatch()
+            watch, before = Stopwatch(), _cpu_of_children_s()
             process = subprocess.Popen(
                 [str(Path(sys.executable).with_name(program)), *map(str, arguments)],
                 stdin=subprocess.DEVNULL,
@@ -117,7 +120,7 @@ class Workbench:
             code, written = process.returncode, _text(out)
             if code and not (code in accept and written):
                 raise CommandFailed(_reason(program, code, _text(err) or written))
-            return Finished(seconds, written, max(peaks.values(), default=0))
+            return Finished(seconds, written, _cpu_of_children_s() - before, max(peaks.values(), default=0))
 
     def _environment(self, home: Path | None) -> dict[str, str]:
         return {
@@ -180,6 +183,11 @@ def _memory_watched(process_id: int | None) -> Iterator[dict[int, int]]:
     finally:
         ended.set()
         watcher.join()
+
+
+def _cpu_of_children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _peak_bytes(process_id: int) -> int:

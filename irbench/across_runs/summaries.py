@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from irbench import __version__
 from irbench.across_runs.cell_keys import CellKey, key_of
 from irbench.across_runs.environments import facts_digest, fingerprint
 from irbench.across_runs.figures import FIGURES
@@ -26,9 +24,11 @@ from irbench.store.index import Index
 from irbench.store.reading import load_document
 
 _FILE = "history.sqlite"
-_FORMAT = 1
-VERSION = zlib.crc32(f"{_FORMAT} {__version__} {' '.join(FIGURES)}".encode()) & 0x7FFFFFFF
-"""A number that changes with what summaries are made of."""
+VERSION = 1
+"""Of the lines: another number where their fields, ``FIGURES`` or what is made of a run are others.
+
+Not of irbench: two of its versions that share a folder of results would drop each other's lines at every history.
+"""
 
 _PLACES = {name: place for place, name in enumerate(FIGURES)}
 _BEYOND_ANY = 1e21

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from irbench import __version__
-from irbench.bundles import home, homes
 from irbench.spi import Availability, Description
 from irbench.system.files import write_atomically
+from irbench.system.home import home, homes
 from irbench.system.regular_files import read_regular
 
 _DEADLINE_S = 180.0

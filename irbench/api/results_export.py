@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.options import values
 from irbench.options.option import read_keywords
-from irbench.render.formats.exported_run import Export, ExportedRun, read_run
+from irbench.render.formats.exported_run import Export, ExportedRun, UnreadRuns, read_run
 from irbench.render.formats.registry import FORMATS, ExportFormat, format_called, format_for
 from irbench.render.formats.row_table import check_columns
 from irbench.store.files import explained
@@ -22,12 +22,12 @@ class ExportReport:
     """What became of runs that were to be exported.
 
     Attributes:
-        export: The runs that could be read.
-        problems: Why others could not, one for each.
+        export: The runs that could be read; rows of a table are read while they are written.
+        problems: Why others could not, one for each; complete when the file is written.
     """
 
     export: Export
-    problems: tuple[IrbenchError, ...] = ()
+    problems: Sequence[IrbenchError] = ()
 
     def raise_problems(self, output: Path) -> None:
         """Raise one error that names every run that could not be read.
@@ -85,22 +85,36 @@ def require_possible(form: ExportFormat, columns: Sequence[str]) -> None:
 def export_named(root: Path, names: Sequence[str | Path], form: ExportFormat, columns: tuple[str, ...]) -> ExportReport:
     """Read runs for a file, and say of each why it cannot be read rather than stop there.
 
+    Of a table only the first run is read: the others are read when their rows are written.
+
     Args:
         root: The folder of results.
         names: Folders, or what :func:`irbench.store.listing.find_run` takes; a run named twice is exported once.
         form: Says whether raw samples are needed.
         columns: That were chosen.
     """
-    found: dict[Path, ExportedRun] = {}
     problems: list[IrbenchError] = []
+    folders = tuple(dict.fromkeys(_found(root, names, problems)))
+    if form.takes == "table":
+        unread = UnreadRuns(folders, problems)
+        return ExportReport(Export(unread.read, columns, unread), problems)
+    return ExportReport(Export(tuple(_read(folders, problems, form)), columns), problems)
+
+
+def _found(root: Path, names: Iterable[str | Path], problems: list[IrbenchError]) -> Iterator[Path]:
     for name in names:
         try:
-            folder = name if isinstance(name, Path) else find_run(root, name)
-            if folder not in found:
-                found[folder] = read_run(folder, with_samples=form.reads_samples)
+            yield name if isinstance(name, Path) else find_run(root, name)
         except IrbenchError as error:
             problems.append(error)
-    return ExportReport(Export(tuple(found.values()), columns), tuple(problems))
+
+
+def _read(folders: Iterable[Path], problems: list[IrbenchError], form: ExportFormat) -> Iterator[ExportedRun]:
+    for folder in folders:
+        try:
+            yield read_run(folder, with_samples=form.reads_samples)
+        except IrbenchError as error:
+            problems.append(error)
 
 
 def export_run(run: ExportedRun, output: Path, name: str | None, columns: tuple[str, ...]) -> None:

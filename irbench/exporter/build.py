@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench import bundles, registry
-from irbench.bundles import Origin
+from irbench.card import Origin
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.bundle_notices import Notify, bundle_used, source_changed
 from irbench.exporter.code import require_code

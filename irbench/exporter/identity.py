@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from irbench import registry
-from irbench.bundles import digest
 from irbench.exporter.modules import find_module, package_files
 from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
+from irbench.system.file_states import digest
 
 _FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""

@@ -100,6 +100,8 @@ class TextTable:
 
     def left_out(self, width: int) -> tuple[str, ...]:
         """Return the headings of the columns that have no room in ``width`` cells."""
+        if self._is_whole_in(width):
+            return ()
         shortened = self._shortened()
         if shortened is not None:  # which a table does that is too wide, so that more columns have room
             return shortened.left_out(width)
@@ -155,8 +157,14 @@ class TextTable:
 
     def fits(self, width: int) -> bool:
         """Return whether no line is wider, however much is folded and left out."""
+        if self._is_whole_in(width):
+            return True
         shortened = self._shortened()
         return self._needed(self._whole_prose) <= width if shortened is None else shortened.fits(width)
+
+    def _is_whole_in(self, width: int) -> bool:
+        """Whether nothing is folded, left out or shortened, which saves looking at each word of each cell."""
+        return self._width(range(len(self.columns)), self._natural) <= width
 
     def _needed(self, widths: Sequence[int]) -> int:
         return self._width([index for index, column in enumerate(self.columns) if not column.drops], widths)
@@ -184,8 +192,8 @@ class TextTable:
 
     def _lines(self, width: int) -> Iterator[tuple[str, str]]:
         """Yield each line and its style."""
-        shortened = self._shortened()
-        if shortened is not None and self._width(range(len(self.columns)), self._natural) > width:
+        shortened = None if self._is_whole_in(width) else self._shortened()
+        if shortened is not None:
             yield from ((line.plain, str(line.style)) for line in shortened.as_lines(width))
             return
         shown, widths = self._fit(width)
@@ -208,6 +216,8 @@ class TextTable:
     def _fit(self, width: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the columns that are shown and every column's width: columns go where folding does not suffice."""
         shown = list(range(len(self.columns)))
+        if self._is_whole_in(width):
+            return tuple(shown), self._natural
         for index in sorted(shown, key=lambda index: -self.columns[index].drops):
             if self.columns[index].drops and self._width(shown, self._folded) > width:
                 shown.remove(index)

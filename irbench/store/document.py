@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -31,28 +32,19 @@ def encode_document(document: RunDocument) -> bytes:
     return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
 
 
-def decode_document(data: bytes, name: str, *, is_checked: bool = False) -> RunDocument:
+def decode_document(data: bytes, name: str) -> RunDocument:
     """Return the document that ``data`` holds.
 
     Args:
         data: JSON.
         name: What to call it in an error.
-        is_checked: Whether the very same bytes were decoded before, and need not be checked again.
 
     Raises:
         IrbenchError: It was written by a newer irbench, or is no run document.
     """
     try:
-        version = msgspec.json.decode(data, type=_Version).schema_version
-        if is_checked:
-            return with_ranges(_decoded(data, version))
+        document = with_ranges(_decoded(data, name))
         require_bounded(data)
-        if version > SCHEMA_VERSION:
-            raise IrbenchError(
-                f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
-                hint="Update irbench: pip install --upgrade irbench",
-            )
-        document = with_ranges(_decoded(data, version))
         _require_sense(document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
@@ -62,7 +54,22 @@ def decode_document(data: bytes, name: str, *, is_checked: bool = False) -> RunD
     return document
 
 
-def _decoded(data: bytes, version: int) -> RunDocument:
+def _decoded(data: bytes, name: str) -> RunDocument:
+    """Return what ``data`` holds; most documents are of this format, and are not searched for their format first.
+
+    Raises:
+        IrbenchError: It was written by a newer irbench.
+    """
+    with suppress(msgspec.ValidationError):
+        document = _decoder().decode(data)
+        if document.schema_version == SCHEMA_VERSION:
+            return document
+    version = msgspec.json.decode(data, type=_Version).schema_version
+    if version > SCHEMA_VERSION:
+        raise IrbenchError(
+            f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
+            hint="Update irbench: pip install --upgrade irbench",
+        )
     if version < SCHEMA_VERSION:
         return msgspec.convert(upgrade(msgspec.json.decode(data)), RunDocument)
     return _decoder().decode(data)

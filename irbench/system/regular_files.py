@@ -20,22 +20,7 @@ def open_regular(path: Path | str, *, follow: bool = True, folder: int | None = 
     Raises:
         OSError: It cannot be opened, is no regular file, or is a link that is not to be followed.
     """
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
-    try:
-        descriptor = os.open(path, flags, dir_fd=folder)
-    except OSError as error:
-        if error.errno == errno.ELOOP and not follow:
-            raise OSError(errno.ELOOP, "it is a symbolic link", str(path)) from error
-        raise
-    except ValueError as error:  # a null character, which plans and receipts may hold
-        raise OSError(errno.EINVAL, "no file can have such a name", str(path)) from error
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return os.fdopen(_opened(path, follow=follow, folder=folder), "rb")
 
 
 def read_regular(path: Path, most_bytes: int, *, follow: bool = True) -> bytes:
@@ -49,11 +34,32 @@ def read_regular(path: Path, most_bytes: int, *, follow: bool = True) -> bytes:
     Raises:
         OSError: As of :func:`open_regular`, or it is larger.
     """
-    with open_regular(path, follow=follow) as file:
+    with os.fdopen(_opened(path, follow=follow), "rb", buffering=0) as file:
         size = min(os.fstat(file.fileno()).st_size, most_bytes)
         content = file.read(size + 1)  # not of most_bytes, for which that much memory would be reserved
-        if len(content) > size:  # it has grown since, or it is one of the kernel's, whose size is not known
-            content += file.read(most_bytes + 1 - len(content))
+        # another length: it has changed since, the read was interrupted, or the kernel does not know its file's size
+        while len(content) != size and (more := file.read(most_bytes + 1 - len(content))):
+            content += more
     if len(content) > most_bytes:
         raise OSError(errno.EFBIG, f"it has more than {most_bytes / 1e6:.0f} MB", str(path))
     return content
+
+
+def _opened(path: Path | str, *, follow: bool, folder: int | None = None) -> int:
+    """Return a descriptor of a regular file; takes and raises what :func:`open_regular` does."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow:
+            raise OSError(errno.ELOOP, "it is a symbolic link", str(path)) from error
+        raise
+    except ValueError as error:  # a null character, which plans and receipts may hold
+        raise OSError(errno.EINVAL, "no file can have such a name", str(path)) from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))

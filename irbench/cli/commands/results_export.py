@@ -158,16 +158,18 @@ def _write(root: Path, names: tuple[str | Path, ...], name: str, columns: tuple[
     refuse_impossible(name, output, columns)
     _say_which(root, names)
     report = export_named(root, names, FORMATS[name], columns)
+    is_any_read = bool(report.export.runs)
+    if is_any_read:
+        write_export(FORMATS[name], report.export, output)
     for error in report.problems:
         say(f"error: {error.message}")
-    if not report.export.runs:
+    if not is_any_read:
         raise IrbenchError(
             "None of the runs can be exported.", hint=f"List the stored runs: irbench results{results_option(root)}"
         )
     for run in report.export.runs:
         if not run.is_complete:
             say(f"warning: {run.run_id}: {incomplete(run.document)}")
-    write_export(FORMATS[name], report.export, output)
     if output is not None:
         print_lines(_exported([run.run_id for run in report.export.runs]))
     return not report.problems

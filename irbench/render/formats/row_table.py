@@ -15,6 +15,7 @@ from irbench.render.formats.row_reader import RowReader, plain_value
 from irbench.render.json_text import json_line
 from irbench.result import RunDocument
 from irbench.row_names import distinguish, name_of, row_names
+from irbench.store.reading import Outline
 from irbench.suggestions import nearest
 
 _BY_NAME_OF_KIND: Mapping[Kind, Mapping[str, ExportColumn]] = {
@@ -42,24 +43,24 @@ class RowTable:
     @property
     def rows(self) -> tuple[tuple[Any, ...], ...]:
         """A value for each column of each row: scalars, ``None``, and what becomes JSON."""
-        return tuple(tuple(record.values()) for record in self.records())
+        return tuple(map(tuple, self._rows(plain_value)))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield each row as its values by column."""
-        return self._records(plain_value)
+        return (dict(zip(self.names, row, strict=True)) for row in self._rows(plain_value))
 
     def scalar_records(self) -> Iterator[dict[str, Any]]:
         """Yield each row as its scalars by column: what is open-ended is JSON text."""
-        return self._records(_scalar)
+        return (dict(zip(self.names, row, strict=True)) for row in self.scalar_rows())
 
-    def _records(self, convert: Callable[[ExportColumn, Any], Any]) -> Iterator[dict[str, Any]]:
-        readers = {
-            kind: RowReader([columns[name] for name in self.names if name in columns], convert)
-            for kind, columns in _BY_NAME_OF_KIND.items()
-        }
-        blank = dict.fromkeys(self.names)
+    def scalar_rows(self) -> Iterator[list[Any]]:
+        """Yield the scalars of each row, in the order of the columns."""
+        return self._rows(_scalar)
+
+    def _rows(self, convert: Callable[[ExportColumn, Any], Any]) -> Iterator[list[Any]]:
+        readers = {kind: RowReader(map(columns.get, self.names), convert) for kind, columns in _BY_NAME_OF_KIND.items()}
         for source in self.sources:
-            yield blank | readers[source.kind].read(source)
+            yield readers[source.kind].read(source)
 
 
 def row_table(documents: Sequence[RunDocument], chosen: Sequence[str] = ()) -> RowTable:
@@ -91,7 +92,7 @@ def table_of(sources: Iterable[RowSource], chosen: Sequence[str] = (), kinds: tu
     return RowTable(_columns(found, chosen), sources)
 
 
-def kinds_of(document: RunDocument) -> tuple[Kind, ...]:
+def kinds_of(document: RunDocument | Outline) -> tuple[Kind, ...]:
     """Return of which kinds the rows of a run are."""
     tables: Mapping[Kind, bool] = {
         "speed": any(group.cells for group in document.groups),
@@ -103,8 +104,8 @@ def kinds_of(document: RunDocument) -> tuple[Kind, ...]:
 
 def row_values(source: RowSource) -> dict[str, Any]:
     """Return the value of every column that a row's kind has, with numbers that every format can hold."""
-    blank = dict.fromkeys(column.name for column in COLUMNS_OF_KIND[source.kind])
-    return blank | copy(_reader(source.kind)).read(source)
+    values = copy(_reader(source.kind)).read(source)
+    return {column.name: value for column, value in zip(COLUMNS_OF_KIND[source.kind], values, strict=True)}
 
 
 @cache

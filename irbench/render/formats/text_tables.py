@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,15 +15,21 @@ from irbench.render.table import Column, Row, TextTable
 
 def as_csv(table: RowTable) -> Iterator[str]:
     """Yield the heading and a line for each row: raw numbers, empty where nothing was measured."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(table.names)
-    for record in table.scalar_records():
-        writer.writerow([csv_cell(value) if type(value) is str else value for value in record.values()])
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
-    yield buffer.getvalue()
+    writer = csv.writer(_Lines(), lineterminator="\n")
+    yield writer.writerow(table.names)
+    texts = [place for place, column in enumerate(table.columns) if column.type in ("string", "json")]
+    for row in table.scalar_rows():
+        for place in texts:
+            if row[place]:
+                row[place] = csv_cell(row[place])
+        yield writer.writerow(row)
+
+
+class _Lines:
+    """What ``csv`` writes lines to, which returns them."""
+
+    def write(self, line: str) -> str:
+        return line
 
 
 def as_json_lines(table: RowTable) -> Iterator[str]:

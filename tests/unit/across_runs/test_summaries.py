@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -17,10 +19,11 @@ from front_door import irbench
 from hypothesis import given
 from hypothesis import strategies as st
 
+from irbench.across_runs.cell_keys import CellKey
 from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.figures import FIGURES
 from irbench.across_runs.history import ModelHistory, history_of
-from irbench.across_runs.summaries import VERSION, RunSummary, read_summaries, summary_of
+from irbench.across_runs.summaries import VERSION, RowSummary, RunSummary, read_summaries, summary_of
 from irbench.result import RunDocument
 from irbench.spec import GraphFiles
 from irbench.store import Store, default_root, index
@@ -174,6 +177,27 @@ def test_a_damaged_or_hostile_file_of_summaries_changes_nothing(tmp_path: Path, 
     connection.close()
     assert from_summaries(tmp_path) == expected
     assert from_summaries(tmp_path) == expected
+
+
+def test_another_version_of_irbench_keeps_the_lines_of_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folders = [store(tmp_path, {"ort": EVEN}).folder.relative_to(tmp_path).as_posix() for _ in range(3)]
+    read: list[int] = []
+    read_summaries(tmp_path, folders, read.append)
+    monkeypatch.setattr("irbench.__version__", "99.0")
+    spec = importlib.util.find_spec("irbench.across_runs.summaries")
+    assert spec is not None
+    assert spec.loader is not None
+    other = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(other)
+    other.read_summaries(tmp_path, folders, read.append)
+    read_summaries(tmp_path, folders, read.append)
+    assert read == [3, 0, 0]
+
+
+def test_the_number_of_the_format_moves_with_what_lines_hold():
+    held = (*FIGURES, *RunSummary.__struct_fields__, *RowSummary.__struct_fields__, *CellKey.__match_args__)
+    digest = hashlib.blake2b(" ".join(held).encode(), digest_size=4).hexdigest()
+    assert (VERSION, digest) == (1, "591a863b"), "move VERSION, and write both here"
 
 
 @pytest.mark.parametrize("changed", [{"run_id": "../../evil"}, {"figures": 1e308}, {"figures": -1.0}])

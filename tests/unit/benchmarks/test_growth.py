@@ -7,7 +7,7 @@ from pathlib import Path
 from compared_runs import EVEN, store
 
 import irbench
-from benchmarks.growth import store_variants, variants
+from benchmarks.growth import Cost, store_variants, table_of, variants
 from benchmarks.storing import Stored
 from irbench.across_runs.reading import read_run
 from irbench.store import Store
@@ -22,3 +22,13 @@ def test_runs_have_their_own_ids_and_figures_that_follow_from_their_samples(tmp_
     assert all(problems == () for _, problems in (read_run(Path(entry.folder)) for entry in entries))
     found = irbench.history("tiny", results=tmp_path / "many")
     assert 1 < len({point.value for point in found.rows[0].figures[0].points}) <= 3
+
+
+def test_the_table_has_a_line_for_each_call_and_a_column_for_each_number() -> None:
+    found = [Cost("history", 1000, (2.0, 2.5, 9.0), (67.0,)), Cost("history", 10, (1.0,), (60.0,))]
+    found.append(Cost("results", 10, (0.5,), (37.2,)))
+    assert table_of(found).as_csv().splitlines() == [
+        '"processor time, peak memory",10,"1,000"',
+        'history,"1.00 s, 60 MB","2.50 s, 67 MB"',
+        'results,"0.50 s, 37 MB",-',
+    ]
