@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.external_data import external_tensors
 from irbench.onnx.reading.protobuf import mapped
 from irbench.onnx.rewriting.inline_functions import inline_functions
@@ -23,7 +24,6 @@ from irbench.spi import (
     install_command,
 )
 from irbench_openvino import fourier, precision, runtime
-from irbench_openvino.operator_kinds import OPERATOR_KINDS
 from irbench_openvino.placement import placement_facts
 from irbench_openvino.probing import probe
 from irbench_openvino.properties import (
@@ -38,7 +38,92 @@ from irbench_openvino.properties import (
     read_back,
     without_streams,
 )
-from irbench_openvino.usage import usage
+
+
+def usage(model: UsedModel, load: Load, target: str) -> Usage:
+    """Return Python that compiles a model and calls it.
+
+    Args:
+        model: What is compiled.
+        load: How it is driven.
+        target: OpenVINO's name of the device.
+    """
+    lines = [f"    {key!r}: {value!r}," for key, value in {**pinned_properties(load), **load.options}.items()]
+    setup, call = _CONCURRENT if load.streams > 1 else _SYNC
+    compiled = "\n".join(
+        (
+            "import openvino",
+            "",
+            "core = openvino.Core()",
+            f"model = core.read_model({model.path!r})",
+            *([f"model.reshape({_shapes(model)!r})"] if model.shapes else []),
+            f"compiled = core.compile_model(model, {target!r}, {{",
+            *lines,
+            "})",
+        )
+    )
+    return Usage(f"{compiled}\n{setup.format(streams=load.streams)}", call)
+
+
+def _shapes(model: UsedModel) -> dict[str, list[int]]:
+    return {name: list(shape) for name, shape in model.shapes.items()}
+
+
+_SYNC = (
+    """\
+request = compiled.create_infer_request()
+# inputs: arrays by input name""",
+    "outputs = request.infer(inputs)",
+)
+_CONCURRENT = (
+    """\
+queue = openvino.AsyncInferQueue(compiled, {streams})
+queue.set_callback(lambda request, number: use(number, request.results))
+# batches: of each, arrays by input name""",
+    """\
+for number, inputs in enumerate(batches):
+    queue.start_async(inputs, number)
+queue.wait_all()""",
+)
+"""What stands before the calls, and the calls."""
+
+
+_KINDS: Mapping[OperatorClass, str] = {
+    OperatorClass.MATRIX: """
+        BinaryConvolution Convolution ConvolutionBackpropData Deconvolution DeformableConvolution FullyConnected
+        FullyConnectedCompressed GatherMatmul GroupConvolution GroupConvolutionBackpropData LLMMLP MHA MatMul
+        PagedAttention QKVProjection SDPAWithKVCache ScaledDotProductAttention ScaledDotProductAttentionWithKVCache
+    """,
+    OperatorClass.RECURRENT: """
+        AUGRUCell AUGRUSeq AUGRUSequence GRUCell GRUSequence LSTMCell LSTMSequence RNNCell RNNSeq RNNSequence
+    """,
+    OperatorClass.NORMALISATION: """
+        BatchNormInference GRN GroupNormalization LRN LogSoftmax MVN NormalizeL2 RMS RMSNorm Softmax
+    """,
+    OperatorClass.ELEMENTWISE: """
+        Bucketize Clamp Divide Eltwise FakeQuantize FloorMod Gelu GreaterEqual HSigmoid HSwish LessEqual LogicalAnd
+        LogicalNot LogicalOr LogicalXor Math Maximum Minimum MulAdd Multiply Negative NotEqual Power PowerStatic RoPE
+        Select SoftPlus SoftSign SquaredDifference Subgraph Subtract SwiGLU Swish
+    """,
+    OperatorClass.REDUCTION: """
+        AdaptiveAvgPool AdaptiveMaxPool AdaptivePooling AvgPool CumSum MaxPool Pooling ROIAlign ROIPooling Reduce
+        ReduceLogicalAnd ReduceLogicalOr SegmentMax SegmentSum
+    """,
+    OperatorClass.MOVEMENT: """
+        BatchToSpace Broadcast ColorConvert Concatenation Constant Convert DepthToSpace EmbeddingBagOffsetsSum Eye
+        Gather GatherElements GatherND GatherTree GridSample Identity Input Interpolate MemoryInput MemoryOutput OneHot
+        Output Pad Parameter Range Reorder ReorgYolo Reshape Result ReverseSequence Roll ScatterElementsUpdate
+        ScatterNDUpdate ScatterUpdate SearchSorted ShapeOf ShuffleChannels SliceScatter SpaceToBatch SpaceToDepth Split
+        StridedSlice Tile Transpose Unsqueeze VariadicSplit
+    """,
+    OperatorClass.CONTROL_FLOW: "If Loop TensorIterator",
+}
+
+OPERATOR_KINDS: Mapping[str, str] = {
+    kind: operators.value for operators, kinds in _KINDS.items() for kind in kinds.split()
+}
+"""The class of each by its type."""
+
 
 _DEVICES = {"cpu": "CPU", "gpu": "GPU"}
 _DOMAINS = ("com.microsoft",)

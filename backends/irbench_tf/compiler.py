@@ -13,13 +13,25 @@ from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Feed, Refusal
 from irbench_tf import precision
 from irbench_tf.computation import as_one_computation, bind_shapes
-from irbench_tf.control_flow import lower
 from irbench_tf.devices import native_gpu_precision, pin_tensor_float_32, require_gpu
 from irbench_tf.options import TensorFlowOptions, parse_options
 from irbench_tf.placement import placement_facts
 from irbench_tf.pure_operators import require_pure_graph
 from irbench_tf.session import GraphSession, callable_options, import_graph
 from irbench_tf.threads import ThreadPlan, plan_threads
+
+_FUNCTIONAL = frozenset({"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"})
+
+
+def lower(graph_def: Any) -> None:
+    """Let the session spread loops and branches out, in place, as ``tf.function`` does by default.
+
+    A spread-out loop reads its weights as constants; a function gets them as arguments in each turn.
+    """
+    for nodes in (graph_def.node, *(function.node_def for function in graph_def.library.function)):
+        for node in nodes:
+            if node.op in _FUNCTIONAL:
+                node.attr["_lower_using_switch_merge"].b = True
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ import contextlib
 import fcntl
 import json
 import os
+import pwd
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +23,41 @@ from typing import Any
 
 from irbench.errors import IrbenchError, one_line
 from irbench.measure.clock import utc_now
-from irbench.measure.lock_owner import lock_owner, owner_text
 from irbench.system.locks import NO_LOCKS
 from irbench.system.name_locks import hold_name
+
+_LOCKS = Path("/proc/locks")
+
+
+def lock_owner(found: os.stat_result, lines: Iterable[str] | None = None) -> int | None:
+    """Return the number of the process that holds a file's lock; ``None`` where the kernel does not report it.
+
+    Args:
+        found: Of the file.
+        lines: Of ``/proc/locks``, which are read unless given: ``1: FLOCK ADVISORY WRITE 4711 08:01:131 0 EOF``.
+    """
+    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    try:
+        for line in _LOCKS.read_text().splitlines() if lines is None else lines:
+            words = line.split()
+            if len(words) == 8 and words[1] == "FLOCK" and words[5] == place and int(words[4]) > 0:
+                return int(words[4])
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def owner_text(process: int) -> str:
+    """Return ``Process 4711 of user bob``, as far as it is known whose it is."""
+    try:
+        user = Path(f"/proc/{process}").stat().st_uid
+    except OSError:
+        return f"Process {process}"
+    try:
+        return f"Process {process} of user {pwd.getpwuid(user).pw_name}"
+    except KeyError:
+        return f"Process {process} of user {user}"
+
 
 _VARIABLE = "IRBENCH_LOCK"
 _SHARED = "/tmp/irbench.lock"  # noqa: S108 - every user of the machine must find it, and TMPDIR may be one's own

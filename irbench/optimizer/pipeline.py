@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench import registry
 from irbench.errors import first_line
 from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, OptimizerActivity
+from irbench.onnx.reading import external_data
 from irbench.onnx.reading.check import check_file
-from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade
+from irbench.onnx.rewriting import detached_weights
+from irbench.onnx.rewriting.inline_functions import inline_functions
+from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
 from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
-from irbench.optimizer.blame import Change, blamed_pass
 from irbench.optimizer.bodies import Body, number_bodies
 from irbench.optimizer.check_plan import ExpectedAnswer
 from irbench.optimizer.comparison import Graph, WrongAnswer
@@ -30,10 +32,10 @@ from irbench.optimizer.inputs_to_nchw import inputs_to_nchw
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.model_files import load, step_of, vendors_of, weights_beside, write
 from irbench.optimizer.nchw_signature import as_nchw
-from irbench.optimizer.preparation import inlined, raised
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves, other_distributions
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck
+from irbench.spec import Artifact
 from irbench.system.host import available_memory_bytes, int8_weight_bits
 from irbench.system.memory import limit_memory
 from irbench.worker.scratch import scratch_folder
@@ -42,6 +44,76 @@ if TYPE_CHECKING:
     import onnx_ir
 
     from irbench.spi import Pass
+
+
+def inlined(path: Path, scratch: Path) -> Path:
+    """Write a graph without functions and return where.
+
+    Raises:
+        ValueError: It is too large.
+    """
+    content = inline_functions(path)
+    if content is None:
+        raise ValueError("the graph is too large for one message")
+    target = scratch / "inlined.onnx"
+    target.write_bytes(content)
+    return target
+
+
+def raised(path: Path, opset: int, scratch: Path) -> Path:
+    """Write the graph at a later operator set and return where.
+
+    Raises:
+        CannotUpgrade: It cannot be moved there.
+    """
+    model = detached_weights.detach(external_data.load(path), {})
+    upgrade_opset(model, opset)
+    target = scratch / f"raised-{opset}.onnx"
+    detached_weights.write(model, target)
+    return target
+
+
+@dataclass(frozen=True)
+class Change:
+    """A step that was done.
+
+    Attributes:
+        name: Its name.
+        apply: What it does to a model.
+        artifact: Inputs and outputs of the graph after it.
+        modified: Whether it changed anything.
+    """
+
+    name: str
+    apply: Callable[[onnx_ir.Model], object]
+    artifact: Artifact
+    modified: bool
+
+
+def blamed_pass(
+    check: StepCheck, first: Graph, changes: Sequence[Change], wrong: WrongAnswer, bodies: Sequence[Body]
+) -> BrokenModel:
+    """Return the error that names the first step after which an answer is wrong.
+
+    Args:
+        check: Asks a graph.
+        first: The graph before the first step; it is changed.
+        changes: The steps.
+        wrong: What the graph answers wrong after all of them.
+        bodies: The bodies of the first graph.
+    """
+    name = "raise_opset"  # the one step that is done to the graph before these
+    for change in changes:
+        change.apply(first.model)
+        if not change.modified:
+            continue
+        name = change.name
+        try:
+            check.repeat(Graph(first.model, change.artifact), wrong, bodies)
+        except Exception:  # noqa: BLE001 - a runtime may report in a way of its own that it cannot load a graph
+            break
+    return check.broken(name, wrong)
+
 
 _Changed = TypeVar("_Changed")
 _Report = Callable[[OptimizerActivity], None]

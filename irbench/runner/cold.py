@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, product
 from pathlib import Path
 from typing import TypeAlias, cast, get_args
 
+from irbench import registry
 from irbench.activity import Activity
 from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdStop, ColdTable
 from irbench.errors import IrbenchError
@@ -15,20 +16,58 @@ from irbench.measure.clock import Stopwatch, now_ns
 from irbench.result import RunDocument
 from irbench.runner.cell_outcome import CellOutcome
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of
-from irbench.runner.code_caches import caches_in, with_caches_in
-from irbench.runner.files_read import files_read
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import Rounds
 from irbench.runner.signals import signals_deferred
-from irbench.spec import Cell, Group
+from irbench.spec import Artifact, Cell, Group
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.workload_facts import bound_shapes, given_inputs
 from irbench.store import RunWriter
 from irbench.system import page_cache
 from irbench.worker.cold_start import FirstAnswer
+from irbench.worker.model_files import read_external_files
+
+
+def files_read(artifact: Artifact, seen: Iterable[str]) -> tuple[Path, ...]:
+    """Return each file once.
+
+    Args:
+        artifact: What the cell compiles.
+        seen: What an earlier process of the cell had mapped or imported.
+    """
+    found = {path.resolve() for path in (*map(Path, seen), *_model_files(artifact))}
+    return tuple(sorted(path for path in found if path.is_file()))
+
+
+def _model_files(artifact: Artifact) -> Iterator[Path]:
+    path = artifact.path
+    if path.is_dir():
+        yield from (file for file in path.rglob("*") if file.is_file())
+        return
+    yield path
+    if artifact.kind == "onnx":
+        yield from (path.parent / location for location in read_external_files(path))
+
+
+_CACHE_VARIABLES = ("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "NEO_CACHE_DIR", "TRITON_CACHE_DIR")
+"""Environment variables that name the folder in which a runtime or a driver keeps what it compiled."""
+
+
+def caches_in(folder: Path) -> dict[str, str]:
+    """Return the environment variables of a process whose caches are in a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return dict.fromkeys(_CACHE_VARIABLES, str(folder))
+
+
+def with_caches_in(cell: Cell, folder: Path) -> Cell:
+    """Return a cell whose options that name a folder of compiled code name this one."""
+    keys = registry.describe(registry.BACKENDS, cell.backend).cache_folders
+    given = {key: str(folder) for key in keys if key in cell.load.options}
+    return replace(cell, load=replace(cell.load, options={**cell.load.options, **given}))
+
 
 _CACHES = cast("tuple[CacheState, ...]", get_args(CacheState))
 

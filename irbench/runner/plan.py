@@ -14,9 +14,43 @@ from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, at_level, named_baseline
 from irbench.runner.request import RunRequest
-from irbench.runner.unbound import Forms, alike
 from irbench.spec import Artifact, Bundle, Cell, Group, Timing, Workload
 from irbench.stats import parts_of
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Which form of its graph each row runs.
+
+    Attributes:
+        cells: The rows.
+        others: By cell id, the other form: with dynamic shapes instead of bound ones, or the other way round.
+        notes: Why shapes are dynamic.
+    """
+
+    cells: tuple[Cell, ...]
+    others: Mapping[str, Artifact]
+    notes: tuple[Note, ...] = ()
+
+
+def alike(forms: Forms, unbound: Mapping[str, str]) -> Forms:
+    """Return the rows with dynamic shapes in all that can have them, if some must, so that they are comparable.
+
+    Args:
+        forms: As planned.
+        unbound: Why an optimised graph has dynamic shapes, by the level of optimisation; may be empty.
+    """
+    if not unbound:
+        return forms
+    cells = tuple(_dynamic(cell, forms.others) for cell in forms.cells)
+    bound = {cell.id: cell.artifact for cell in forms.cells if cell.id in forms.others and cell.artifact is not None}
+    notes = (Note("graph-unbound", {"variant": level, "reason": reason}) for level, reason in unbound.items())
+    return Forms(cells, bound, tuple(notes))
+
+
+def _dynamic(cell: Cell, others: Mapping[str, Artifact]) -> Cell:
+    return replace(cell, artifact=others[cell.id], dynamic=True) if cell.id in others else cell
+
 
 _PORTABLE = "Compare it at --optimize basic or extended, which use standard ONNX operators only."
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import bisect
 import math
-from collections.abc import Callable, Iterator, Mapping
+import random
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from irbench.notices import Warn
-from irbench.stats.dependence import dependence_warnings
+from irbench.record import WarmUp
+from irbench.stats.compare import launch_ratios
 from irbench.stats.doubts import log_ratio_by_launch
-from irbench.stats.figures import frames_by_launch, sustained_by_launch
+from irbench.stats.figures import frames_by_launch, launch_levels, sustained_by_launch
 from irbench.stats.machine_warnings import machine_warnings
 from irbench.stats.modes import mode_warnings
-from irbench.stats.observed import mostly_disturbed
+from irbench.stats.observed import Observed, mostly_disturbed
 from irbench.stats.orders import as_facts, order_conflicts
 from irbench.stats.paced import paced_rate_by_launch, reversed_pairs
 from irbench.stats.race import aim_of
@@ -20,7 +26,129 @@ from irbench.stats.scatter import scatter_of
 from irbench.stats.scene import Scene
 from irbench.stats.starvation import starving
 from irbench.stats.stopping import launches_to_reach
-from irbench.stats.warm_up_warnings import warm_up_warnings
+
+_ALONE_MOVES = 0.1
+"""Frozen neighbours and cold caches make rounds a little slower than a run alone."""
+_MOSTLY = 0.5
+
+
+def warm_up_warnings(scene: Scene) -> Iterator[Warn]:
+    """Yield warnings about rows whose warm-up ended too early, and about rows that are unlike their rounds alone."""
+    yield from _still_warming(scene)
+    yield from _alone_unlike_rounds(scene)
+
+
+def _still_warming(scene: Scene) -> Iterator[Warn]:
+    rows = [facts for cell in scene.standing.compared if (facts := _cut(scene, cell)) is not None]
+    if rows:
+        yield Warn("still-warming-up", {"rows": rows})
+
+
+def _cut(scene: Scene, cell: str) -> dict[str, Any] | None:
+    """Return the facts of a row whose calls still got faster at the end of most warm-ups.
+
+    Where the first launch looked until calls got no faster, the calls of later launches are known to be enough.
+    """
+    warm_ups = [own.warm_up for own in scene.launches_of(cell) if own.warm_up is not None]
+    unsteady = [own for own in warm_ups if own.ended_unsteady]
+    if not unsteady or len(unsteady) <= _MOSTLY * len(warm_ups) or _knows_when(warm_ups):
+        return None
+    calls = max(own.calls for own in unsteady)
+    return {"cell": cell, "calls": calls, "launches": len(unsteady), "of": len(warm_ups)}
+
+
+def _knows_when(warm_ups: list[WarmUp]) -> bool:
+    first = warm_ups[0]
+    return bool(first.steady_after) and all(own.calls >= (first.steady_after or 0) for own in warm_ups)
+
+
+def _alone_unlike_rounds(scene: Scene) -> Iterator[Warn]:
+    rows: list[dict[str, Any]] = []
+    for cell in scene.standing.compared:
+        alone = sustained_by_launch(scene.records, cell, 1)
+        ratio = log_ratio_by_launch(alone, frames_by_launch(scene.records, scene.launches, cell, 1), scene)
+        if ratio is None or ratio.confidence is None:
+            continue
+        if ratio.low > math.log1p(_ALONE_MOVES) or ratio.high < -math.log1p(_ALONE_MOVES):
+            rows.append({"cell": cell, "faster": math.expm1(ratio.value)})
+    if rows:
+        yield Warn("alone-unlike-rounds", {"rows": rows, "seconds": scene.timing.sustain})
+
+
+_SELDOM = 0.05
+_TREND = 0.02
+_FEWEST_TRENDS = 4
+_FEWEST_NEIGHBOURS = 6
+_ORDERS = 10_000
+
+
+def dependence_warnings(scene: Scene) -> Iterator[Warn]:
+    """Yield warnings about launches that resemble their neighbours, and about trends within launches."""
+    yield from _neighbours(scene)
+    yield from _trends(scene)
+
+
+def neighbour_chance(values: Sequence[float]) -> float:
+    """Return how likely independent values are to follow each other as closely as these do, or more closely.
+
+    By the rank version of von Neumann's ratio: the sum of squared differences between the ranks of neighbours, which is
+    small where a value resembles the one before it. Its distribution over all orders, which are equally likely for
+    independent values, is taken from random ones, always the same.
+    Source: Bartels, "The Rank Version of von Neumann's Ratio Test for Randomness", JASA 77 (1982). At these numbers it
+    finds a correlation of neighbours several times as often as a runs test does.
+    """
+    seen = _roughness([sorted(values).index(value) for value in values])
+    usual = _usual_roughness(len(values))
+    return bisect.bisect_right(usual, seen) / len(usual)
+
+
+def _roughness(ranks: Sequence[int]) -> int:
+    return sum((later - earlier) ** 2 for earlier, later in pairwise(ranks))
+
+
+@cache
+def _usual_roughness(count: int) -> tuple[int, ...]:
+    """Return the roughness of many random orders of so many values, smallest first."""
+    draw = random.Random(count)  # noqa: S311 - a simulation
+    return tuple(sorted(_roughness(draw.sample(range(count), count)) for _ in range(_ORDERS)))
+
+
+def trend_of_launch(observed: Observed, cell: str) -> float | None:
+    """Return the log of how much slower a cell's later half of blocks was than its earlier; ``None`` below four."""
+    logs = [value for block, value in sorted(observed.log_ns.get(cell, {}).items()) if block in observed.counted]
+    half = len(logs) // 2
+    return None if half < 2 else statistics.median(logs[-half:]) - statistics.median(logs[:half])
+
+
+def resembles_neighbours(values: Sequence[float], seldom: float) -> bool:
+    """Whether launches follow each other so closely as independent ones seldom do."""
+    return len(values) >= _FEWEST_NEIGHBOURS and len(set(values)) > 2 and neighbour_chance(values) <= seldom
+
+
+def _neighbours(scene: Scene) -> Iterator[Warn]:
+    aim = aim_of(scene.launches, scene.standing, scene.timing)
+    if aim is None:
+        return
+    leader = aim.cell
+    series = {cell: launch_ratios(scene.launches, cell, leader) for cell in scene.standing.compared if cell != leader}
+    if not series:
+        series = {leader: launch_levels(scene.launches, leader)}
+    alike = [cell for cell, values in series.items() if resembles_neighbours(values, _SELDOM / len(series))]
+    if alike:
+        yield Warn("launches-depend", {"cells": alike})
+
+
+def _trends(scene: Scene) -> Iterator[Warn]:
+    rows: list[dict[str, Any]] = []
+    for cell in scene.standing.healthy:
+        trends = [trend for trend in (trend_of_launch(launch, cell) for launch in scene.launches) if trend is not None]
+        one_way = all(trend > 0 for trend in trends) or all(trend < 0 for trend in trends)
+        middle = statistics.median(trends) if trends else 0.0
+        if len(trends) >= _FEWEST_TRENDS and one_way and abs(middle) > _TREND:
+            rows.append({"cell": cell, "slower": math.expm1(middle)})
+    if rows:
+        yield Warn("not-steady", {"rows": rows})
+
 
 _SUSTAINED_MOVES = 0.03
 _PACED_MOVES = 0.03

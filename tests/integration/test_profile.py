@@ -375,7 +375,7 @@ def test_an_unknown_keyword_and_a_wrong_value_are_refused() -> None:
         public.profile("x.onnx", batches=1)  # type: ignore[call-arg]
     with pytest.raises(IrbenchError, match="does not name two levels"):
         public.profile("x.onnx", compare="extended")
-    with pytest.raises(IrbenchError, match="--threads takes one value"):
+    with pytest.raises(IrbenchError, match=r"^threads="):
         public.profile("x.onnx", threads=[1, 2])  # type: ignore[arg-type]
-    with pytest.raises(IrbenchError, match="--optimize takes one level"):
+    with pytest.raises(IrbenchError, match="'none,basic'"):
         public.profile("x.onnx", optimize="none,basic")

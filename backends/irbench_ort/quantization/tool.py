@@ -10,21 +10,78 @@ Dynamic: weights as integers, activations quantised while they are computed, wit
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, used_names
+from irbench.onnx.rewriting.unique_names import take_name
 from irbench.spi import Array
 from irbench_ort.quantization.bias_correction import correct_biases, corrected_inputs
-from irbench_ort.quantization.biases import separate_biases
 from irbench_ort.quantization.calibration import CalibrationReader, channel_means
 from irbench_ort.quantization.dense_layers import gemms_to_matmuls, simplify_gemms
 from irbench_ort.quantization.methods import DYNAMIC, STATIC, name_excluded
-from irbench_ort.quantization.recurrent_weights import separate_recurrent_weights
 
 if TYPE_CHECKING:
     import onnx
+
+_WEIGHT, _BIAS = 1, 2
+_WITH_BIAS = frozenset({"Conv", "ConvTranspose", "Gemm"})
+
+
+def separate_biases(model: onnx.ModelProto) -> None:
+    """Write a copy of each bias for every further layer that reads it, and of one that is no vector, in place."""
+    from onnx import numpy_helper
+
+    constants = {initializer.name: initializer for initializer in model.graph.initializer}
+    taken, seen = names_in(DetachedModel(model, {})), set[str]()
+    for node in model.graph.node:
+        if node.op_type not in _WITH_BIAS or len(node.input) <= _BIAS or node.input[_BIAS] not in constants:
+            continue
+        name = node.input[_BIAS]
+        bias = numpy_helper.to_array(constants[name])
+        vector = _as_vector(bias, node, constants) if node.op_type == "Gemm" else bias
+        if name in seen or vector.shape != bias.shape:
+            node.input[_BIAS] = take_name(f"{name}_copy", taken)
+            model.graph.initializer.append(numpy_helper.from_array(vector, node.input[_BIAS]))
+        seen.add(name)
+    unread = seen.difference(used_names(model.graph))
+    kept = [initializer for initializer in model.graph.initializer if initializer.name not in unread]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
+
+
+def _as_vector(bias: Array, node: onnx.NodeProto, constants: dict[str, onnx.TensorProto]) -> Array:
+    """Return the bias of a ``Gemm`` with one number for each output; as it is where rows have biases of their own."""
+    weight = constants.get(node.input[_WEIGHT])
+    if weight is None or (bias.ndim == 2 and bias.shape[0] > 1):
+        return bias
+    is_transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
+    outputs = weight.dims[0 if is_transposed else 1]
+    return np.ascontiguousarray(np.broadcast_to(bias.reshape(-1), (outputs,)))
+
+
+_WEIGHTS = (1, 2)
+
+
+def separate_recurrent_weights(model: onnx.ModelProto) -> None:
+    """Write a copy of weights for each LSTM of the main graph that shares them with another reader, in place."""
+    constants = {initializer.name: initializer for initializer in model.graph.initializer}
+    taken, readers = names_in(DetachedModel(model, {})), Counter(used_names(model.graph))
+    for node in model.graph.node:
+        for place in _WEIGHTS if (node.domain, node.op_type) == ("", "LSTM") else ():
+            name = node.input[place]
+            if name not in constants or readers[name] == 1:
+                continue
+            copy = model.graph.initializer.add()
+            copy.CopyFrom(constants[name])
+            copy.name = node.input[place] = take_name(f"{name}_copy", taken)
+            readers[name] -= 1
+
 
 _MAX_MESSAGE_BYTES = 1 << 31
 """What one protobuf message can hold."""

@@ -102,8 +102,6 @@ def click_option(name: str, found: Option) -> Decorator:
         flag,
         name,
         type=_type(kind),
-        required=found.required,
-        default=found.default,
         help=found.help,
         metavar=found.metavar or metavar or None,
         **_default(found),
@@ -111,9 +109,11 @@ def click_option(name: str, found: Option) -> Decorator:
 
 
 def _default(found: Option) -> dict[str, Any]:
+    if found.required:
+        return {"required": True}
     if found.default_text:
-        return {"cls": PlainDefault, "show_default": found.default_text}
-    return {"show_default": found.default not in (None, "", ())}
+        return {"default": found.default, "cls": PlainDefault, "show_default": found.default_text}
+    return {"default": found.default, "show_default": found.default not in (None, "", ())}
 
 
 def _type(kind: Kind) -> click.ParamType[Any]:

@@ -2,14 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, MutableSequence
+from typing import TYPE_CHECKING, Any
+
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.rewriting.detached_weights import (
     DetachedModel,
     detach,
+    nodes_of,
     opset_of,
     skeleton,
 )
-from irbench.onnx.rewriting.fourier_axes import transform_along_axis_1
+from irbench.onnx.rewriting.unique_names import take_name
+
+if TYPE_CHECKING:
+    import onnx
+
+_AXIS = 1
+
+
+def transform_along_axis_1(model: onnx.ModelProto) -> None:
+    """Let every DFT of a model of opset 17 to 19 transform axis 1: the axes before that which it transforms become one.
+
+    Args:
+        model: Changed in place, bodies and functions too.
+    """
+    taken = {name for node in nodes_of(model) for name in (*node.input, *node.output)}
+    for nodes in (model.graph.node, *(function.node for function in model.functions)):
+        _rewrite(nodes, taken)
+
+
+def _rewrite(nodes: MutableSequence[Any], taken: set[str]) -> None:
+    rewritten: list[onnx.NodeProto] = []
+    for node in nodes:
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                _rewrite(body.node, taken)
+        axis = _axis(node)
+        rewritten += [node] if axis == _AXIS else _along_axis_1(node, axis, taken)
+    if len(rewritten) != len(nodes):
+        copies = [_copy(node) for node in rewritten]
+        del nodes[:]
+        nodes.extend(copies)
+
+
+def _along_axis_1(node: onnx.NodeProto, axis: int, taken: set[str]) -> Iterator[onnx.NodeProto]:
+    """Yield the transform between two changes of shape; a negative axis counts from the end, as it does for Shape."""
+    from onnx import helper
+
+    data, answer = node.input[0], node.output[0]
+
+    def made(operator: str, inputs: list[str], what: str, **attributes: Any) -> str:
+        name = take_name(f"{answer}_{what}", taken)
+        added.append(helper.make_node(operator, inputs, [name], **attributes))
+        return name
+
+    added: list[onnx.NodeProto] = []
+    before, rest = made("Shape", [data], "before", end=axis), made("Shape", [data], "rest", start=axis)
+    rows = made("Constant", [], "rows", value_ints=[-1])
+    joined = made("Reshape", [data, made("Concat", [rows, rest], "joined_shape", axis=0)], "joined")
+    transform = _copy(node)
+    transform.input[0], transform.output[0] = joined, take_name(f"{answer}_along_1", taken)
+    kept = [attribute for attribute in transform.attribute if attribute.name != "axis"]
+    del transform.attribute[:]
+    transform.attribute.extend((*kept, helper.make_attribute("axis", _AXIS)))
+    added.append(transform)
+    after = made("Shape", [transform.output[0]], "after", start=_AXIS)
+    target = made("Concat", [before, after], "shape", axis=0)
+    yield from added
+    yield helper.make_node("Reshape", [transform.output[0], target], [answer], allowzero=1)  # an axis may be empty
+
+
+def _axis(node: onnx.NodeProto) -> int:
+    """Return the axis that is transformed; 1, at which nothing is to be done, for other operators."""
+    if node.op_type != "DFT" or node.domain not in ("", "ai.onnx"):
+        return _AXIS
+    return next((attribute.i for attribute in node.attribute if attribute.name == "axis"), _AXIS)
+
+
+def _copy(node: onnx.NodeProto) -> onnx.NodeProto:
+    import onnx
+
+    copied = onnx.NodeProto()
+    copied.CopyFrom(node)
+    return copied
+
 
 _WEIGHTS_ARE_NO_INPUTS = 4
 """The version of the format from which on they need not be; the converter misses them in older ones."""

@@ -21,8 +21,7 @@ from irbench.api.known_peaks import known_peaks
 from irbench.api.peaks import PeakOptions, PeakPlan, keep_whole_peaks, measure_peaks, peak_plan
 from irbench.api.progress import Reporter
 from irbench.diagnostics import PeakReport, Report, describe_machine
-from irbench.diagnostics.bandwidth import BandwidthPlan
-from irbench.diagnostics.memory_levels import MemoryLevel
+from irbench.diagnostics.bandwidth import BandwidthPlan, MemoryLevel
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.lock import measuring
 from irbench.onnx.matrix_chain import MatrixChain

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from irbench.api import probes
-from irbench.api.tuning.precisions import with_narrow_precisions
+from irbench.api.tuning.rows import with_narrow_precisions
 from irbench.api.tuning.values import SearchedValues
 from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions

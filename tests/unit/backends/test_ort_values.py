@@ -15,8 +15,7 @@ from irbench.measure.phases import PhaseLog
 from irbench.spec import Artifact, Load, TensorSpec
 from irbench.spi import Refusal
 from irbench_ort import backend
-from irbench_ort.session import OrtSession
-from irbench_ort.values import holds_extensions, to_array, to_value
+from irbench_ort.session import OrtSession, holds_extensions, to_array, to_value
 
 FOUR_BITS = (ml_dtypes.int4, ml_dtypes.uint4)
 

@@ -12,6 +12,7 @@ ROOT = Path(irbench.__file__).parent
 WRITERS = {"click.echo", "click.secho", "click.confirm", "click.prompt", "print", "input", "Console"}
 STREAMS = {"sys.stdout", "sys.stderr"}
 SINKS = {
+    "__main__.py": {"sys.stderr"},
     "cli/output/stderr.py": {"click.echo", "sys.stderr"},
     "cli/output/console.py": {"click.confirm", "Console", "sys.stdout"},
     "cli/output/exports.py": {"sys.stdout"},

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 import pytest
 from machines import QUIET
 
-from irbench.diagnostics.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
-from irbench.diagnostics.memory_levels import MemoryLevel
+from irbench.diagnostics.bandwidth import BandwidthPlan, MemoryLevel, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.measure.bandwidth import MemoryTimes
 from irbench.roofline import BandwidthSamples
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.measure.lock import measuring
-from irbench.measure.lock_owner import lock_owner, owner_text
+from irbench.measure.lock import lock_owner, measuring, owner_text
 
 
 @pytest.fixture

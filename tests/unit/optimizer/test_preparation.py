@@ -5,7 +5,7 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
-from irbench.optimizer.preparation import raised
+from irbench.optimizer.pipeline import raised
 
 SHAPE = [2, 4, 6, 1]
 

@@ -285,7 +285,7 @@ def test_functions_are_written_out_first(tmp_path, optimised):
 
 
 def test_functions_that_cannot_be_written_out_stay_and_the_reason_is_told(tmp_path, optimised, monkeypatch):
-    monkeypatch.setattr("irbench.optimizer.preparation.inline_functions", lambda _: None)
+    monkeypatch.setattr("irbench.optimizer.pipeline.inline_functions", lambda _: None)
     _, obstacle, _ = optimised(with_function(tmp_path), harmless).steps
     assert obstacle.obstacle.code == "functions-not-inlined"
     assert "too large" in obstacle.obstacle.reason

@@ -5,8 +5,8 @@ from __future__ import annotations
 from profiles import NODES, operator
 
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.profiling.joining import with_products
 from irbench.profiling.matching import match_operators
-from irbench.profiling.products import with_products
 from irbench.profiling.record import OperatorProfile
 
 KINDS = {"fusion": OperatorClass.ELEMENTWISE, "dot": OperatorClass.MATRIX}

@@ -10,8 +10,7 @@ import onnx
 import pytest
 
 from irbench import registry
-from irbench.runner.code_caches import caches_in, with_caches_in
-from irbench.runner.files_read import files_read
+from irbench.runner.cold import caches_in, files_read, with_caches_in
 from irbench.spec import Cell, Load
 from irbench.spi import Description
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import launches
 
-from irbench.runner.unbound import Forms, alike
+from irbench.runner.plan import Forms, alike
 from irbench.spec import Artifact
 
 BOUND = Artifact("onnx", Path("/scratch/bound/m.onnx"), (), ())

@@ -5,7 +5,7 @@ import pytest
 from launches import even, group
 from warned import pair, warnings
 
-from irbench.stats.dependence import neighbour_chance
+from irbench.stats.comparison_warnings import neighbour_chance
 from irbench.stats.modes import split_in_two
 
 

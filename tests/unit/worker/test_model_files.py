@@ -10,7 +10,7 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.optimizer.lineage import digest_of_source
 from irbench.runner import graph_files
-from irbench.runner.files_read import files_read
+from irbench.runner.cold import files_read
 from irbench.spec import Artifact
 from irbench.worker import requested_confinement
 from irbench.worker.model_files import read_external_files, require_sound_weights

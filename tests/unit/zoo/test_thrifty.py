@@ -4,8 +4,7 @@ import weakref
 import numpy as np
 import pytest
 
-from irbench_tf.layers import every_layer, run
-from irbench_tf.low_memory import release_early
+from irbench_tf.layers import every_layer, release_early, run
 
 IMAGES = (np.linspace(-1, 1, 2 * 4 * 4 * 3, dtype=np.float32).reshape(2, 4, 4, 3),)
 

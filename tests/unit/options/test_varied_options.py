@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.api.stored_plan import stored_options
-from irbench.options.varied_options import AS_IT_IS, alternatives
+from irbench.options.varied_options import AS_IT_IS, alternatives, varied_in
 
 VALUES = st.lists(st.sampled_from([AS_IT_IS, "0", "1", "2"]), min_size=2, max_size=3, unique=True).map(tuple)
 VARIED = st.dictionaries(
@@ -17,5 +16,4 @@ VARIED = st.dictionaries(
 @given(VARIED)
 def test_what_was_varied_is_varied_again_in_the_same_order(asked: dict[str, dict[str, tuple[str, ...]]]):
     sets = alternatives(asked)
-    plan = {"models": ["m"], "alternatives": {name: [dict(each) for each in own] for name, own in sets.items()}}
-    assert alternatives(stored_options(plan).vary) == sets
+    assert alternatives(varied_in(sets)) == sets
