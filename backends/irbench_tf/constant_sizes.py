@@ -42,11 +42,11 @@ def _whole_bytes(tensor: Any) -> int:
 
 
 def _element_bytes(type_: int) -> int:
-    import tensorflow as tf
+    from tensorflow.python.framework import dtypes  # the package itself would import all of TensorFlow and Keras
 
     if type_ == _STRING:
         return _TEXT_BYTES
     try:
-        return max(1, int(tf.dtypes.as_dtype(type_).size))
+        return max(1, int(dtypes.as_dtype(type_).size))
     except TypeError:  # no type of TensorFlow's, which refuses it
         return 1

@@ -15,7 +15,11 @@ def environment_for(load: Load, options: TensorFlowOptions, device: str) -> Mapp
 
     CUDA is hidden from a CPU session, and no library may trade precision for speed behind ``fp32``.
     """
-    variables = {"ONEDNN_DEFAULT_FPMATH_MODE": "STRICT", "TF_SET_ONEDNN_FPMATH_MODE": ""}
+    variables = {
+        "ONEDNN_DEFAULT_FPMATH_MODE": "STRICT",
+        "TF_SET_ONEDNN_FPMATH_MODE": "",
+        "KERAS_HOME": os.devnull,  # no settings of the user's: a graph needs none, and a confined process reads none
+    }
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
         variables["TF_CPP_MIN_LOG_LEVEL"] = "1"
     if device == "cpu":

@@ -39,7 +39,7 @@ def keywords_module() -> str:
 
 def keyword_descriptions(command: CommandOptions) -> Iterator[str]:
     """Yield a paragraph for each keyword of a function."""
-    flags = [flag_of(name, declared) for name, declared in command.options.items()]
+    flags = {flag_of(name, declared): name for name, declared in command.options.items()}
     for name, declared in command.options.items():
         text = described(name, declared, flags)
         yield textwrap.fill(text, 116, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False)

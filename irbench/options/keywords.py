@@ -20,9 +20,9 @@ class RunKeywords(TypedDict, total=False):
 
     Attributes:
         all: Run every exported model.
-        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
-        backends: Backends to compare, with an optional device: ort:cuda; none for the rows of ``cell`` alone (``["ort",
-            "openvino:gpu"]``; default: all installed that can read the model).
+        imports: Module to import before a model is exported, which registers custom layers (``["my_layers"]``).
+        backends: Backends to compare, with an optional device: ort:cuda; none for the rows of ``cells`` alone
+            (``["ort", "openvino:gpu"]``; default: all installed that can read the model).
         cells: Your own code as a row: name=package.module:function, or a command that prints a duration for each call
             (``{"mine": my_function}, or {"mine": "./loop {model}"}``).
         batch: Batch sizes (``[1, 8]``; default: 1, or the model's own).
@@ -45,7 +45,8 @@ class RunKeywords(TypedDict, total=False):
             optimize, model) (``"ort@streams=1"``; default: tf, otherwise the first).
         apart: Give every model and batch a table of its own.
         objective: What rows are compared by: the median latency, FPS, or cost, the processor time per sample
-            (``"latency" or "fps"``; default: fps with streams, instances or several batches, otherwise latency).
+            (``"latency", "fps" or "cost"``; default: fps with streams, instances or several batches, otherwise
+            latency).
         max_latency: Only rows whose p90 latency is at most this may be the best; compared by FPS without ``objective``
             (``"50ms", or 0.05``).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
@@ -147,7 +148,7 @@ class AbKeywords(TypedDict, total=False):
         b: Version that is compared with it, in the same forms (``"onnxruntime==1.23.2"``).
         backend: Backend to measure, with an optional device: ort:cuda (``"ort"``; default: the one whose runtime both
             have).
-        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        imports: Module to import before a model is exported, which registers custom layers (``["my_layers"]``).
         batch: Batch sizes; one table for each, as for streams, instances, precisions and threads (``[1, 8]``; default:
             1, or the model's own).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
@@ -163,7 +164,8 @@ class AbKeywords(TypedDict, total=False):
             that of the graph).
         optimize: Optimisation levels; two rows for each (``["none", "int8"]``).
         objective: What rows are compared by: the median latency, FPS, or cost, the processor time per sample
-            (``"latency" or "fps"``; default: fps with streams, instances or several batches, otherwise latency).
+            (``"latency", "fps" or "cost"``; default: fps with streams, instances or several batches, otherwise
+            latency).
         allow_mixed: Also compare rows whose precision a runtime changed by itself, and mark them.
         threads: Threads per process in total, or native: each runtime's default (``[1, 4], or "native"``; default: the
             available physical cores).
@@ -232,7 +234,7 @@ class SoakKeywords(TypedDict, total=False):
 
     Attributes:
         all: Soak every exported model.
-        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        imports: Module to import before a model is exported, which registers custom layers (``["my_layers"]``).
         duration: Time to call each row (``"90s", or 90``; default: 60s).
         calls: Calls of each row instead of a time (``20``; default: off).
         growth_limit: Growth per call that matters. Memory counts as steady below it, and as growing above it (``1000``;
@@ -293,8 +295,8 @@ class TuneKeywords(TypedDict, total=False):
     """The keywords of :func:`irbench.tune`; ``None`` is the default of each.
 
     Attributes:
-        objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample (``"latency"
-            or "fps"``).
+        objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample (``"latency",
+            "fps" or "cost"``).
         max_latency: Only settings whose p90 latency is at most this (``"50ms", or 0.05``).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
             measured (``"99%", or 0.99``).
@@ -319,7 +321,7 @@ class TuneKeywords(TypedDict, total=False):
             {"intra_op.allow_spinning": [0, 1]}}``).
         cpus: Processors for the backends to use (``[0, 1], or "0-3,8"``; default: all available).
         set: Set an option of a backend (``{"ort": {"dynamic_block_base": 4}}``).
-        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        imports: Module to import before a model is exported, which registers custom layers (``["my_layers"]``).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
             (``{"tokens": (1, 128)}``).
         data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (``"speech/",
@@ -385,11 +387,11 @@ class ProfileKeywords(TypedDict, total=False):
         data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (``"speech/",
             or {"x": array}``).
         value: Constant for an input (``{"sr": 16000}``).
-        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        imports: Module to import before a model is exported, which registers custom layers (``["my_layers"]``).
         threads: Threads in total, or native: each runtime's default (``4, or "native"``; default: the available
             physical cores).
-        precision: Precision to compute in; native is the runtime's default (``"fp32" or "bf16"``; default: fp32, or
-            that of the graph).
+        precision: Precision to compute in; native is the runtime's default (``"fp32", "bf16", "fp16", "int8" or
+            "native"``; default: fp32, or that of the graph).
         cpus: Processors for the backends to use (``[0, 1], or "0-3,8"``; default: all available).
         set: Set an option of a backend (``{"ort": {"dynamic_block_base": 4}}``).
         seed: Seed for inputs and for the measurement order (``0``; default: 0).
@@ -439,7 +441,7 @@ class ReduceKeywords(TypedDict, total=False):
         budget: Time limit for the whole search (``"90s", or 90``; default: 10m).
         min_share: Least share of the slower backend's total loss that a part must show (``"2%", or 0.02``; default:
             1%).
-        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        imports: Module to import before a model is exported, which registers custom layers (``["my_layers"]``).
         batch: Batch size (``[1, 8]``; default: 1, or the model's own).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
             (``{"tokens": (1, 128)}``).
@@ -495,7 +497,7 @@ class BisectKeywords(TypedDict, total=False):
         threshold: Smallest change that counts; with ``by`` answer, the largest relative error that does not count
             (``"2%", or 0.02``; default: 3%, or the tolerance of the precision).
         backend: Backend to measure, with an optional device: ort:cuda (``"ort"``; default: the one of the runtime).
-        imports: Import MODULE before a model is exported: it registers custom layers (``["my_layers"]``).
+        imports: Module to import before a model is exported, which registers custom layers (``["my_layers"]``).
         batch: Batch size (``[1, 8]``; default: 1, or the model's own).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch
             (``{"tokens": (1, 128)}``).

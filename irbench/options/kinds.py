@@ -52,7 +52,12 @@ def one_of(literal: Any) -> Kind:
     """Return the kind of one word of a ``Literal``."""
     words = get_args(literal)
     quoted = [f'"{word}"' for word in words]
-    return Kind(" or ".join(quoted[:2]), f"Literal[{', '.join(quoted)}]", values.one_of(*words), words=words)
+    return Kind(
+        ", ".join(quoted[:-1]) + f" or {quoted[-1]}",
+        f"Literal[{', '.join(quoted)}]",
+        values.one_of(*words),
+        words=words,
+    )
 
 
 def text(example: str, metavar: str) -> Kind:

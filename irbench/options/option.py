@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -188,18 +188,18 @@ def _is_given(options: Any, name: str, value: str = "") -> bool:
     return held == value if value else bool(held) and held != (1,)
 
 
-def described(name: str, declared: Option, flags: Iterable[str] = ()) -> str:
+def described(name: str, declared: Option, flags: Mapping[str, str]) -> str:
     """Return an option as the docstring of a function describes it.
 
     Args:
         name: Of the keyword.
         declared: Its declaration.
-        flags: What the help calls other options, to be written as keywords.
+        flags: Names of other options by what the help calls them, to be written as keywords.
     """
     example = "" if declared.kind.is_flag else f"``{declared.kind.example}``"
     default = f"default: {declared.default_text}" if declared.default_text else ""
     facts = "; ".join(fact for fact in (example, default) if fact)
     text = f"{declared.help.rstrip('.')} ({facts})." if facts else declared.help
     for flag in sorted(flags, key=len, reverse=True):
-        text = text.replace(flag, f"``{flag.removeprefix('--').replace('-', '_')}``")
+        text = text.replace(flag, f"``{flags[flag]}``")
     return f"{name}: {text}"

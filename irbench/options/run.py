@@ -45,7 +45,7 @@ class RunOptions:
     all: bool = option(kinds.FLAG, "Run every exported model.", default=False, group="What is compared")
     imports: tuple[str, ...] = option(
         kinds.MODULES,
-        "Import MODULE before a model is exported: it registers custom layers",
+        "Module to import before a model is exported, which registers custom layers",
         default=(),
         flag="--import",
         plan="list",

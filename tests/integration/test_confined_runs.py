@@ -102,6 +102,22 @@ def test_a_row_that_is_confined_agrees_with_the_reference(
     assert cell(called, backend)["state"] == "ok"
 
 
+@needs_both
+@pytest.mark.ci
+def test_a_confined_row_of_tensorflow_needs_no_settings_of_keras(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keras writes them into the user's home folder, which is out of reach."""
+    home = tmp_path / "home"
+    (home / ".keras").mkdir(parents=True)
+    (home / ".keras" / "keras.json").write_text("{}")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("IRBENCH_CONFINE", "1")
+    called = irbench_here("run", "autoencoder_ad", "--backends", "tf", "--format", "json", *FASTEST)
+    assert called.code == 0, called.err
+    assert cell(called, "tf")["state"] == "ok"
+
+
 def failure(model: Path, fault: str) -> str:
     """Return why a row of a confined run failed, whose backend does something at its first call."""
     script = ("--set", f"fake-a.fault={fault}", "--set", "fake-a.at=import")

@@ -33,6 +33,23 @@ def test_importing_the_backends_imports_no_tensorflow():
     assert printed.strip() == "[]"
 
 
+@pytest.mark.ci
+def test_what_a_constant_claims_is_known_without_the_whole_of_tensorflow():
+    code = """if True:
+        import sys
+        from irbench_tf import constant_sizes, lean
+        lean.import_lean()
+        from tensorflow.core.framework.node_def_pb2 import NodeDef
+        node = NodeDef(op="Const")
+        tensor = node.attr["value"].tensor
+        tensor.dtype = 1
+        tensor.tensor_shape.dim.add(size=1000)
+        print(constant_sizes.claimed_bytes([node]) > 3900, "tensorflow.python.keras" in sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
+
+
 def test_both_backends_describe_the_same_distribution_and_how_to_install_it():
     for backend, name in ((irbench_tf.graph, "tf"), (irbench_tf.xla, "tf-xla")):
         description = backend.describe()
