@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from os import fspath
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -23,7 +24,7 @@ _OF_ONE_TABLE = "; one table for each"
 _UP_TO_ALL = "up to all processors"
 _ONE_BATCH = {"help": "Batch size."}
 _RUNTIME_OF_BOTH = "the one whose runtime both have"
-_VERSION = kinds.text('"onnxruntime==1.23.2"', "VERSION")
+_VERSION = kinds.Kind('"onnxruntime==1.23.2"', "str | PathLike[str]", lambda value: text(fspath(value)), "VERSION")
 _NUMBER = replace(kinds.COUNT, metavar="N")
 
 

@@ -193,8 +193,8 @@ class AbKeywords(TypedDict, total=False):
             or your data folder).
     """
 
-    a: str | None
-    b: Required[str]
+    a: str | PathLike[str] | None
+    b: Required[str | PathLike[str]]
     backend: str | None
     imports: str | Iterable[str] | None
     batch: str | int | Iterable[int] | None

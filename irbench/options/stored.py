@@ -21,7 +21,7 @@ def stored_form(options: RunOptions) -> dict[str, Any]:
     given = {name: value for name, value in held.items() if value != getattr(usual, name)}
     if isinstance(given.get("data"), tuple):
         del given["data"]
-    plain: dict[str, Any] = msgspec.to_builtins(given, enc_hook=str)
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(given, enc_hook=str))  # as it is read again
     return plain
 
 

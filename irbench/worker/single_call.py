@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from irbench.worker.failures import WorkerDied
 from irbench.worker.process import Worker
 from irbench.worker.scratch import scratch_folder
 
+_REMARK = re.compile(r"[IW]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IW] |WARNING: All log messages before absl")
+"""How what libraries log with glog or absl begins where it is no error: which devices there are, for example."""
 _LAST_WORDS = 200
 
 
@@ -47,6 +50,7 @@ def call_in_worker(
             return worker.ask(target, *args, deadline_s=deadline_s, say=say, returns=returns)
         except WorkerDied as error:
             # the log goes with the folder, so its last line must come along
-            last = [f"The last it said: {line[-_LAST_WORDS:]}" for line in error.log_tail.splitlines()[-1:]]
+            lines = [line for line in error.log_tail.splitlines() if _REMARK.match(line) is None]
+            last = [f"The last it said: {line[-_LAST_WORDS:]}" for line in lines[-1:]]
             hint = " ".join(filter(None, [error.hint, *last]))
             raise type(error)(error.message, hint=hint, log_tail=error.log_tail, crash=error.crash) from None

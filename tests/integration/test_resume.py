@@ -154,7 +154,12 @@ def test_what_has_changed_since_is_named_and_nothing_is_measured(model: Path, st
     called = irbench("run", "--resume")
     assert called.code == 2
     assert f"{run} cannot be continued, since something has changed: numpy was 0.1 and is" in called.err
-    altered(store, run, environment=before.environment, plan={**before.plan, "threads": [7], "cpus": [4096]})
+    altered(
+        store,
+        run,
+        environment=before.environment,
+        plan={**before.plan, "asked": {**before.plan["asked"], "cpus": [4096]}},
+    )
     assert "processor" in irbench("run", "--resume", run).err  # there is no processor of this number
     altered(store, run, plan=before.plan)
     model.write_bytes(models.mlp(model.parent, name="other").path.read_bytes() + b"\x32\x01x")
