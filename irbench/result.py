@@ -2,10 +2,8 @@
 
 The document's classes are its format: ``irbench.store`` reads and writes them as JSON and
 the shipped JSON Schema is generated from them. Every number is a JSON number, and ``null``
-is what was not measured. Format history:
-
-1. The first. Warnings, notes and marks were sentences; :mod:`irbench.store.format_1` reads it.
-2. Warnings, notes, marks and the reference are codes with facts.
+is what was not measured. Warnings, notes, marks and the
+reference are codes with facts.
 """
 
 from __future__ import annotations

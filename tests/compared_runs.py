@@ -67,7 +67,9 @@ def store(
         for record in made.even(levels_ms)
     ]
     found = summarise(group, records, Timing(), Admission(), stopped_by="launches", seconds=1.0)
-    writer = Store(root).begin(environment, {"models": ["tiny"], "timing": {}, "asked": {}, **(plan or {})})
+    writer = Store(root).begin(
+        environment, {"models": ["tiny"], "timing": {"burn_in_blocks": 0}, "asked": {}, **(plan or {})}
+    )
     for record in records:
         writer.add_launch(record)
     changes = table or {}

@@ -78,8 +78,8 @@ class Claim:
         value: The ratio of speeds, above 1 where the row is faster; of a latency, milliseconds.
         low: Lower end of its interval.
         high: Upper end.
-        condition: What it holds under; ``None`` where nothing restricts it, and in a receipt of format 1.
-        reservations: What speaks against it; ``None`` in a receipt of format 1, which has none.
+        condition: What it holds under; ``None`` where nothing restricts it.
+        reservations: What speaks against it.
     """
 
     kind: ClaimKind
@@ -89,8 +89,8 @@ class Claim:
     value: float
     low: float
     high: float
-    condition: Condition | None = None
-    reservations: Reservations | None = None
+    condition: Condition | None
+    reservations: Reservations
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ class Receipt:
         launches: Digest of each launch's file.
         graphs: What was measured.
         claims: What it says.
+        not_claimed: The rows that it leaves open.
         sha256: Digest of all of that.
-        not_claimed: The rows that it leaves open; empty in a receipt of format 1.
     """
 
     format: int
@@ -135,8 +135,8 @@ class Receipt:
     launches: Mapping[str, str]
     graphs: tuple[MeasuredGraph, ...]
     claims: tuple[Claim, ...]
+    not_claimed: tuple[NotClaimed, ...]
     sha256: str = ""
-    not_claimed: tuple[NotClaimed, ...] = ()
 
 
 def receipt_of(run: CheckedRun) -> Receipt:
@@ -185,7 +185,7 @@ def decode_receipt(data: bytes, name: str) -> Receipt:
         name: What to call it in an error.
 
     Raises:
-        IrbenchError: It is of a newer format, no receipt, or was changed after it was written.
+        IrbenchError: It is of another format, no receipt, or was changed after it was written.
     """
     try:
         version = msgspec.json.decode(data, type=_Version).format
@@ -193,6 +193,11 @@ def decode_receipt(data: bytes, name: str) -> Receipt:
             raise IrbenchError(
                 f"{name} was written by a newer irbench (format {version}; this one reads up to {_FORMAT}).",
                 hint="Update irbench: pip install --upgrade irbench",
+            )
+        if version < _FORMAT:
+            raise IrbenchError(
+                f"{name} is of format {version}, which this irbench does not read (it reads format {_FORMAT}).",
+                hint="Make it again: irbench receipt RUN -o claim.irb",
             )
         receipt = msgspec.json.decode(data, type=Receipt)
         digest = _digest_of_file(data)

@@ -13,8 +13,6 @@ def disagreement_text(facts: Facts) -> str:
     Args:
         facts: Those of :class:`irbench.spec.Disagreement`.
     """
-    if facts["measure"] == "stored-words":
-        return str(facts["words"])
     words = _top1(facts) if facts["measure"] == "top1-agreement" else f"{_max_rel(facts)} against fp32"
     return f"{words}{_measured_on(facts)}"
 
@@ -37,7 +35,7 @@ def _max_rel(facts: Facts) -> str:
 
 
 def _measured_on(facts: Facts) -> str:
-    samples = facts.get("samples")  # runs of an older irbench do not hold it
+    samples = facts.get("samples")
     return "" if samples is None else f" on {inputs_text(samples, facts['source'])}"
 
 

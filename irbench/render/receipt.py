@@ -72,7 +72,6 @@ UNCLAIMED_TEXTS: Mapping[Unclaimed, str] = {
     "interrupted": "interrupted",
     "not-measured": "not measured",
 }
-_WITHOUT_RESERVATIONS = "An older irbench wrote this receipt: it does not say what spoke against its claims."
 _STYLES: Mapping[ReplayOutcome, str] = {"refuted": "red", "confirmed": "green"}
 
 
@@ -87,7 +86,7 @@ def receipt_view(receipt: Receipt) -> PlainView:
     names = _names(receipt)
     made = [_Made(_claim(claim, names), claim.condition, claim.reservations) for claim in receipt.claims]
     rows = (
-        Row((_claim(claim, names), claim.verdict, _claimed(claim), _launches(claim.reservations)))
+        Row((_claim(claim, names), claim.verdict, _claimed(claim), str(claim.reservations.launches)))
         for claim in receipt.claims
     )
     return PlainView(
@@ -109,11 +108,15 @@ def replay_view(result: ReplayResult) -> PlainView:
     )
     names = _names(result.receipt)
     made = [_Made(_claim(claim, names), claim.condition, claim.reservations) for claim in result.receipt.claims]
-    again = [_Made(_claim(checked.claim, names), checked.condition, checked.reservations) for checked in result.claims]
+    again = [
+        _Made(_claim(checked.claim, names), checked.condition, checked.reservations)
+        for checked in result.claims
+        if checked.reservations is not None
+    ]
     notes = (
         *_replay_notes(result, names),
         *(f"The run of the receipt: {line}" for line in _reserved(made)),
-        *(f"The second run: {line}" for line in _reserved([item for item in again if item.reservations is not None])),
+        *(f"The second run: {line}" for line in _reserved(again)),
         *_marks((*made, *again), names),
         *_open(result.receipt.not_claimed, names),
     )
@@ -136,12 +139,12 @@ class _Made:
     Attributes:
         text: In words.
         condition: What it holds under.
-        reservations: What speaks against it; ``None`` where that is unknown.
+        reservations: What speaks against it.
     """
 
     text: str
     condition: Condition | None
-    reservations: Reservations | None
+    reservations: Reservations
 
 
 def _reserved(made: Iterable[_Made]) -> Iterator[str]:
@@ -155,8 +158,6 @@ def _reserved(made: Iterable[_Made]) -> Iterator[str]:
 
 def _reservation(made: _Made) -> str:
     against = made.reservations
-    if against is None:
-        return _WITHOUT_RESERVATIONS
     disturbed = "an unknown number" if against.blocks_disturbed is None else str(against.blocks_disturbed)
     share = f"{disturbed} of {plural(against.blocks_measured, 'block')} were disturbed"
     condition = "" if made.condition is None else f": {CLAIM_CONDITION_TEXTS[made.condition]}"
@@ -176,7 +177,6 @@ def _warnings(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[s
     found = {
         msgspec.json.encode(warning, order="sorted"): (warning, against.rows)
         for against in (item.reservations for item in made)
-        if against is not None
         for warning in against.warnings
     }
     rows = {id(warning): keys for warning, keys in found.values()}
@@ -188,18 +188,13 @@ def _warnings(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[s
 
 def _marks(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:
     """Yield what is said of a claim's rows beside their figures, each once."""
-    known = [item.reservations for item in made if item.reservations is not None]
     yield from dict.fromkeys(
         f"{names.get(against.rows[cell], cell)}: {mark_text(mark)}."
-        for against in known
+        for against in (item.reservations for item in made)
         for cell, marks in against.marks.items()
         if cell in against.rows
         for mark in marks
     )
-
-
-def _launches(against: Reservations | None) -> str:
-    return NOT_MEASURED if against is None else str(against.launches)
 
 
 def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterator[str]:
@@ -250,5 +245,5 @@ def _span(kind: ClaimKind, value: float, low: float | None, high: float | None) 
 def _names(receipt: Receipt) -> Mapping[CellKey, str]:
     keys = {key for claim in receipt.claims for key in (claim.row, claim.other) if key is not None}
     keys |= {item.row for item in receipt.not_claimed}
-    keys |= {key for claim in receipt.claims if claim.reservations for key in claim.reservations.rows.values()}
+    keys |= {key for claim in receipt.claims for key in claim.reservations.rows.values()}
     return key_names(keys)

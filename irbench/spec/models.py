@@ -16,18 +16,16 @@ class Disagreement:
 
     Attributes:
         measure: The share of answers with the same largest class, or the largest difference of an output relative to
-            the largest output; ``stored-words`` in a document of format 1, which has neither value nor limit.
+            the largest output.
         value: What was measured.
         limit: The least agreement, or the largest difference, that passes.
-        words: Those of a document of format 1.
-        samples: On how many inputs that was measured; ``None`` in records of an older irbench.
-        source: Whether these were generated, or samples of data; empty in records of an older irbench.
+        samples: On how many inputs that was measured; ``None`` where that is not known.
+        source: Whether these were generated, or samples of data; empty where that is not known.
     """
 
-    measure: Literal["top1-agreement", "max-rel", "stored-words"]
+    measure: Literal["top1-agreement", "max-rel"]
     value: float | None = None
     limit: float | None = None
-    words: str = ""
     samples: int | None = None
     source: Literal["", "generated", "data"] = ""
 

@@ -56,13 +56,13 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
 
 
 def planned_timing(plan: Mapping[str, Any]) -> Timing:
-    """Return the protocol's numbers of a stored plan; runs from before there was a burn-in counted every block.
+    """Return the protocol's numbers of a stored plan.
 
     Raises:
         IrbenchError: They are none with which anything can be measured.
     """
     try:
-        timing = _converted({"burn_in_blocks": 0, **plan.get("timing", {})}, Timing)
+        timing = _converted(plan.get("timing", {}), Timing)
         _require_possible(timing)
     except (TypeError, ValueError) as error:
         raise _impossible(error) from error
@@ -162,7 +162,7 @@ def _basis(table: GroupResult) -> Basis:
     if table.basis is None:
         raise IrbenchError(
             f"The table of {table.model} does not record what it was derived from.",
-            hint="It was stored by an older version of irbench: measure it again.",
+            hint="Measure again; other runs are not affected.",
         )
     if not {row.id for row in table.cells}.issuperset(table.basis.cells):
         raise IrbenchError(

@@ -14,9 +14,7 @@ import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.result import SCHEMA_VERSION, GroupResult, RunDocument
-from irbench.store.format_1 import upgrade
 from irbench.store.json_bounds import require_bounded
-from irbench.store.older_ranges import with_ranges
 from irbench.store.ulid import is_ulid, seconds_of
 from irbench.system.document_damage import damage_text
 
@@ -40,10 +38,10 @@ def decode_document(data: bytes, name: str) -> RunDocument:
         name: What to call it in an error.
 
     Raises:
-        IrbenchError: It was written by a newer irbench, or is no run document.
+        IrbenchError: It is of another format, or is no run document.
     """
     try:
-        document = with_ranges(_decoded(data, name))
+        document = _decoded(data, name)
         require_bounded(data)
         _require_sense(document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -58,7 +56,7 @@ def _decoded(data: bytes, name: str) -> RunDocument:
     """Return what ``data`` holds; most documents are of this format, and are not searched for their format first.
 
     Raises:
-        IrbenchError: It was written by a newer irbench.
+        IrbenchError: It is of another format.
     """
     with suppress(msgspec.ValidationError):
         document = _decoder().decode(data)
@@ -71,7 +69,10 @@ def _decoded(data: bytes, name: str) -> RunDocument:
             hint="Update irbench: pip install --upgrade irbench",
         )
     if version < SCHEMA_VERSION:
-        return msgspec.convert(upgrade(msgspec.json.decode(data)), RunDocument)
+        raise IrbenchError(
+            f"{name} is of format {version}, which this irbench does not read (it reads format {SCHEMA_VERSION}).",
+            hint="Measure again; other runs are not affected.",
+        )
     return _decoder().decode(data)
 
 

@@ -72,7 +72,6 @@ _OF_ROWS = {
     "disagreement_measure": "In what a converted graph differs from the graph in fp32.",
     "disagreement_value": "By how much it differs.",
     "disagreement_limit": "The limit that it misses.",
-    "disagreement_words": "The words of an older document.",
     "disagreement_samples": "On how many inputs that was measured.",
     "disagreement_source": "Whether they were `generated`, or samples of `data`.",
     "accuracy": "How good outputs are by the measure of --min-accuracy or --metric; null without either.",

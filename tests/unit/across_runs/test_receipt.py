@@ -118,7 +118,7 @@ def test_whatever_is_changed_in_a_file_is_found(tmp_path: Path):
         (b"", "not a receipt"),
         (b"{}", "not a receipt"),
         (b'{"format": 99}', "newer irbench"),
-        (b'{"format": 1, "run_id": 3}', "not a receipt"),
+        (b'{"format": 2, "run_id": 3}', "not a receipt"),
         (b"\xff\xfe", "not a receipt"),
     ],
 )

@@ -22,7 +22,6 @@ from irbench.options.run import RunOptions
 from irbench.store import default_root
 from irbench.system import host
 
-FIRST_FORMAT = Path(__file__).parents[2] / "stored" / "format-1.irb"
 CLAIMED = {"ort": EVEN, "tf": times(2)}
 
 
@@ -37,6 +36,15 @@ def receipt_of(root: Path, name: str, levels_ms: Mapping[str, tuple[float, ...]]
 def claim(tmp_path: Path) -> Path:
     """Return a receipt of a run in which ort was twice as fast as tf."""
     return receipt_of(tmp_path, "claimed", CLAIMED, busy=False)
+
+
+def test_a_receipt_of_a_format_before_is_refused_and_asks_to_be_made_again(claim: Path):
+    claim.write_text(json.dumps({**json.loads(claim.read_text()), "format": 1}))
+    called = irbench("replay", claim)
+    assert called.code == 2
+    said = " ".join(called.err.split())
+    assert "is of format 1, which this irbench does not read (it reads format 2)." in said
+    assert "irbench receipt RUN -o claim.irb" in said
 
 
 def answering(

@@ -128,25 +128,3 @@ def test_cold_starts_of_few_rounds_have_a_range_or_nothing(tmp_path: Path, round
     ready: Any = table["rows"][0]["ready_ms"]
     assert (ready["low"], ready["high"]) == (None, None)
     assert (ready["range_low"] is not None) is (rounds > 1)
-
-
-@pytest.mark.parametrize("launches", [1, 3])
-def test_documents_from_before_ranges_were_kept_apart_are_read_as_what_they_hold(tmp_path: Path, launches: int):
-    run = run_of(tmp_path, launches)
-    path = run.folder / "run.json"
-    stored = json.loads(path.read_text())
-    (table,) = stored["groups"]
-    for row in table["cells"]:
-        spans = [value for name, value in row.items() if name.endswith("_over_launches")]
-        for figure in filter(None, (row["speedup"], *spans)):
-            older(figure)
-    older(table["lead"])
-    path.write_text(json.dumps(stored))
-    assert package.load(run.folder).document.groups == run.document.groups
-
-
-def older(figure: dict[str, Any]) -> None:
-    """Give a figure the form that it had: the ends of an interval hold those of a range, or twice the value."""
-    low, high = figure.pop("range_low"), figure.pop("range_high")
-    figure.pop("table_confidence", None)
-    figure["low"], figure["high"] = (figure["value"] if end is None else end for end in (low, high))

@@ -33,9 +33,3 @@ from irbench.spec import Disagreement
 )
 def test_what_was_measured_is_said_alone_and_with_the_limit_it_misses(found: Disagreement, brief: str, with_limit: str):
     assert (disagreement_text(asdict(found)), missed_limit_text(asdict(found))) == (brief, with_limit)
-
-
-def test_the_words_of_an_old_document_are_said_as_they_were_stored():
-    assert (
-        disagreement_text(asdict(Disagreement("stored-words", words="top-1 agreement 63 %"))) == "top-1 agreement 63 %"
-    )

@@ -118,14 +118,6 @@ def test_a_table_that_does_not_say_what_it_was_made_from_is_refused():
         rederive(document(), [])
 
 
-def test_a_run_from_before_there_was_a_burn_in_counts_its_first_blocks():
-    records = launches()
-    run = stored(records)
-    plan = {**run.plan, "timing": {key: value for key, value in run.plan["timing"].items() if key != "burn_in_blocks"}}
-    assert rederive(replace(run, plan=plan), records).groups[0].blocks_measured == 48
-    assert rederive(run, records).groups[0].blocks_measured == 42
-
-
 def test_a_table_that_was_made_from_rows_that_it_lacks_is_refused():
     records = launches()
     run = stored(records)

@@ -13,12 +13,13 @@ from typing import Any
 import jsonschema
 import pytest
 from documents import BUSY, cell, document, example, failed, group, speedup
+from front_door import irbench
 
 from irbench.errors import IrbenchError
 from irbench.notices import Mark
 from irbench.record import OutputError
 from irbench.result import SCHEMA_VERSION, RunDocument
-from irbench.store import decode_document, encode_document
+from irbench.store import Store, decode_document, encode_document
 from irbench.store.document import json_schema
 from irbench.store.files import LARGEST_DOCUMENT_BYTES
 from irbench.store.reading import load_document
@@ -113,7 +114,19 @@ def test_a_document_of_a_newer_irbench_asks_for_an_update():
     assert "pip install --upgrade" in caught.value.hint
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"schema_version": 1}', b"\xff\xfe", b"null"])
+def test_a_document_of_a_format_before_is_refused_and_asks_to_measure_again(tmp_path: Path):
+    writer = Store(tmp_path).begin({}, {})
+    writer.commit(document(example(), run_id=writer.document.run_id, created=writer.document.created))
+    path = writer.folder / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 1}))
+    called = irbench("show", writer.folder)
+    assert (called.code, called.out) == (2, "")
+    said = " ".join(called.err.split())
+    assert f"is of format 1, which this irbench does not read (it reads format {SCHEMA_VERSION})." in said
+    assert "Measure again" in said
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"schema_version": 2}', b"\xff\xfe", b"null"])
 def test_anything_else_is_one_clear_error_that_names_the_file(data: bytes):
     with pytest.raises(IrbenchError, match=r"results/run\.json is damaged"):
         decode_document(data, "results/run.json")
