@@ -52,7 +52,7 @@ def prove_writable(folder: Path) -> None:
         probe.unlink()
 
 
-def read_bytes(path: Path, *, follow: bool = True, most_bytes: int = LARGEST_BYTES) -> bytes:
+def read_bytes(path: Path | str, *, follow: bool = True, most_bytes: int = LARGEST_BYTES) -> bytes:
     """Return a file's content.
 
     Args:
@@ -63,8 +63,10 @@ def read_bytes(path: Path, *, follow: bool = True, most_bytes: int = LARGEST_BYT
     Raises:
         IrbenchError: It cannot be read, is no regular file, or is larger than that.
     """
-    with readable(path):
+    try:
         return read_regular(path, most_bytes, follow=follow)
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 @contextmanager

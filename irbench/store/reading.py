@@ -47,7 +47,7 @@ def load_document(folder: Path) -> RunDocument:
     Raises:
         IrbenchError: It is damaged, of a newer format, larger than any, or no regular file: a link is none.
     """
-    return decode_document(_document_bytes(folder), str(folder / RUN_FILE))
+    return decode_document(_document_bytes(folder), f"{folder}/{RUN_FILE}")
 
 
 def outline_of(folder: Path) -> Outline | None:
@@ -59,7 +59,7 @@ def outline_of(folder: Path) -> Outline | None:
 
 
 def _document_bytes(folder: Path) -> bytes:
-    return read_bytes(folder / RUN_FILE, follow=False, most_bytes=LARGEST_DOCUMENT_BYTES)
+    return read_bytes(f"{folder}/{RUN_FILE}", follow=False, most_bytes=LARGEST_DOCUMENT_BYTES)
 
 
 @cache
@@ -84,7 +84,7 @@ def read_launches(folder: Path, document: RunDocument) -> Iterator[LaunchRecord]
         IrbenchError: A file is missing, changed or damaged.
     """
     for name in sorted(document.launches):
-        yield decode_launch(read_launch(folder, name, document), str(folder / name))
+        yield decode_launch(read_launch(folder, name, document), f"{folder}/{name}")
 
 
 def read_launch(folder: Path, name: str, document: RunDocument) -> bytes:
@@ -98,10 +98,11 @@ def read_launch(folder: Path, name: str, document: RunDocument) -> bytes:
     Raises:
         IrbenchError: It is missing, changed, or no regular file: a link is none.
     """
-    data = read_bytes(folder / name, follow=False)
+    path = f"{folder}/{name}"
+    data = read_bytes(path, follow=False)
     if hashlib.sha256(data).hexdigest() != document.launches[name]:
         raise IrbenchError(
-            f"{folder / name} is damaged: its checksum does not match.",
+            f"{path} is damaged: its checksum does not match.",
             hint="Restore it from a copy, or delete the run's folder; other runs are not affected.",
         )
     return data

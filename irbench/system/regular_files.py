@@ -20,10 +20,10 @@ def open_regular(path: Path | str, *, follow: bool = True, folder: int | None = 
     Raises:
         OSError: It cannot be opened, is no regular file, or is a link that is not to be followed.
     """
-    return os.fdopen(_opened(path, follow=follow, folder=folder), "rb")
+    return os.fdopen(_opened(path, follow=follow, folder=folder)[0], "rb")
 
 
-def read_regular(path: Path, most_bytes: int, *, follow: bool = True) -> bytes:
+def read_regular(path: Path | str, most_bytes: int, *, follow: bool = True) -> bytes:
     """Return the content of a regular file.
 
     Args:
@@ -34,19 +34,22 @@ def read_regular(path: Path, most_bytes: int, *, follow: bool = True) -> bytes:
     Raises:
         OSError: As of :func:`open_regular`, or it is larger.
     """
-    with os.fdopen(_opened(path, follow=follow), "rb", buffering=0) as file:
-        size = min(os.fstat(file.fileno()).st_size, most_bytes)
-        content = file.read(size + 1)  # not of most_bytes, for which that much memory would be reserved
+    descriptor, size = _opened(path, follow=follow)
+    size = min(size, most_bytes)
+    try:  # by the descriptor alone: a file object costs as much as the reading, of which an export has thousands
+        content = os.read(descriptor, size + 1)  # not of most_bytes, for which that much memory would be reserved
         # another length: it has changed since, the read was interrupted, or the kernel does not know its file's size
-        while len(content) != size and (more := file.read(most_bytes + 1 - len(content))):
+        while len(content) != size and (more := os.read(descriptor, most_bytes + 1 - len(content))):
             content += more
+    finally:
+        os.close(descriptor)
     if len(content) > most_bytes:
         raise OSError(errno.EFBIG, f"it has more than {most_bytes / 1e6:.0f} MB", str(path))
     return content
 
 
-def _opened(path: Path | str, *, follow: bool, folder: int | None = None) -> int:
-    """Return a descriptor of a regular file; takes and raises what :func:`open_regular` does."""
+def _opened(path: Path | str, *, follow: bool, folder: int | None = None) -> tuple[int, int]:
+    """Return a descriptor of a regular file, and its size in bytes; takes and raises what :func:`open_regular` does."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags, dir_fd=folder)
@@ -56,10 +59,10 @@ def _opened(path: Path | str, *, follow: bool, folder: int | None = None) -> int
         raise
     except ValueError as error:  # a null character, which plans and receipts may hold
         raise OSError(errno.EINVAL, "no file can have such a name", str(path)) from error
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return descriptor
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode):
+        return descriptor, found.st_size
     os.close(descriptor)
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     raise OSError(errno.EINVAL, "it is not a regular file", str(path))
