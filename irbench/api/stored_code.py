@@ -22,8 +22,9 @@ _RELEASE = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==[A-Za-z0-9][A-Za-z0-9.+!_-]*"
 def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
     """Return an obstacle that names all code of a stored plan that is no part of irbench; ``None`` without any.
 
-    These are the rows of the user's own code, models that a function makes, a measure of accuracy, and options that
-    name files or folders: a runtime reads compiled code and settings from there, and writes what it likes.
+    These are the rows of the user's own code, models that a function makes, a measure of accuracy, modules to import
+    for an export, and options that name files or folders: a runtime reads compiled code and settings from there, and
+    writes what it likes.
 
     Args:
         stored: From :func:`~irbench.api.stored_plan.stored_options`.
@@ -31,7 +32,7 @@ def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
     rows = [f"{name}={program.target}" for name, program in stored.cells.items()]
     functions = [model for model in stored.models if Source(model).function is not None]
     measures = [stored.metric.function] if stored.metric is not None else []
-    code = [*rows, *functions, *measures, *_paths(stored)]
+    code = [*rows, *functions, *measures, *stored.imports, *_paths(stored)]
     return Obstacle("own-code", {"code": code}) if code else None
 
 

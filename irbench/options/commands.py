@@ -223,10 +223,11 @@ class ReduceSettings:
     expect_wrong: str | None = option(kinds.BACKEND, "The backend whose outputs are wrong.")
     expect_failure: str | None = option(kinds.BACKEND, "The backend that refuses the graph, or crashes.")
     output: Path | None = option(
-        replace(kinds.PATH, metavar="DIR"),
+        kinds.PATH,
         "Folder for reduced.onnx, inputs.npz, expected.npz and report.md.",
         default_text="MODEL-reduced",
         short="-o",
+        metavar="DIR",
     )
     budget: float = option(
         kinds.DURATION, "Time limit for the whole search.", default=REDUCE_BUDGET_S, default_text="10m"

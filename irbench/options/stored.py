@@ -8,6 +8,8 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from irbench.options import kinds
+from irbench.options.kinds import Kind
 from irbench.options.run import RUN, RunOptions
 
 _NOT_STORED = ("all", "no_lock", "results")
@@ -35,7 +37,16 @@ def options_of(stored: Mapping[str, Any]) -> RunOptions:
     unknown = next((name for name in stored if name not in types), None)
     if unknown is not None:
         raise ValueError(f"it has no option {unknown!r}")
-    return RunOptions(**{name: msgspec.convert(value, types[name], dec_hook=_read) for name, value in stored.items()})
+    held = {name: msgspec.convert(value, types[name], dec_hook=_read) for name, value in stored.items()}
+    for name, value in held.items():
+        _require_readable(RUN.options[name].kind, value)
+    return RunOptions(**held)
+
+
+def _require_readable(kind: Kind, value: Any) -> None:
+    """Refuse a value that nobody could have given; raises what the kind's reader does."""
+    if value is not None and kind is not kinds.VARIED:  # of these a search stores single values, too
+        kind.read(kind.written(value))
 
 
 def _stored_types() -> dict[str, Any]:

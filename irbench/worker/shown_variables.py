@@ -22,10 +22,10 @@ _PREFIXES = (
 _TERRAFORM = ("TF_VAR_", "TF_CLI_", "TF_API_")
 """A prefix that it shares with TensorFlow; they hold what a user gives it, secrets among that."""
 _SECRET = re.compile(
-    r"(?:(?:^|_)(?:AUTH|AUTHENTICATION|AUTHORIZATION|BEARER|COOKIE|CRED|KEY|PASS|PAT|PWD)"
-    r"|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|OAUTH|APIKEY|ACCESSKEY|PRIVATEKEY)S?\d*(?:_|$)"
+    r"SECRET|PASSW|PASSPHRASE|CREDENTIAL|(?:TOKEN|AUTH|KEY)FILE|(?:TOKEN|KEY|PWD|OAUTH)S?\d*(?:_|$)"
+    r"|(?:^|_)(?:AUTH|AUTHENTICATION|AUTHORIZATION|BEARER|COOKIE|CRED|PASS|PAT)S?\d*(?:_|$)"
 )
-"""Words of names of secrets, such as ``NVIDIA_API_KEYS``; the longer ones end a word, too: ``HFTOKEN``."""
+"""In names of secrets: anywhere, at the end of a word, or as a word, as far as other names have them too."""
 
 
 def shown_variables(environment: Mapping[str, str], prefixes: Sequence[str] = ()) -> dict[str, str]:

@@ -144,11 +144,12 @@ CODE: dict[str, Any] = {"kind": "command", "target": "./loop {model}; \x1b[2J"}
     [
         ({"asked": {"cells": {"mine": CODE}}}, "mine=./loop {model}; \\x1b[2J"),
         ({"models": ["net"], "sources": ["package.net:build"]}, "package.net:build"),
+        ({"asked": {"imports": ["./evil.py"]}}, "./evil.py"),
         ({"asked": {"set": {"openvino": {"CACHE_DIR": "cache"}}}}, "openvino.CACHE_DIR=cache"),
         ({"asked": {"vary": {"openvino": {"CONFIG_FILE": ["default", "gpu.xml"]}}}}, "openvino.CONFIG_FILE=gpu.xml"),
         ({"asked": {"set": {"openvino": {"ANOTHER": "/home/you"}}}}, "openvino.ANOTHER=/home/you"),
     ],
-    ids=["rows", "models", "folders", "varied", "unknown"],
+    ids=["rows", "models", "modules", "folders", "varied", "unknown"],
 )
 def test_code_of_a_receipt_is_shown_and_runs_only_if_it_is_allowed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plan: dict[str, Any], code: str

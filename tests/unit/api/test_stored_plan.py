@@ -114,6 +114,17 @@ def test_a_plan_that_cannot_be_repeated_is_refused(plan: dict[str, Any], said: s
     assert refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [({"io": "copy"}, "other io"), ({"threads": [7]}, "other threads"), ({"set": {}}, "other options")],
+    ids=["io", "threads", "set"],
+)
+def test_options_other_than_those_that_the_plan_shows_are_refused(other: dict[str, Any], said: str):
+    plan = stored(ASKED)
+    with pytest.raises(IrbenchError, match=said):
+        stored_options({**plan, "asked": {**plan["asked"], **other}})
+
+
 def test_a_run_beside_a_busy_neighbour_cannot_be_asked_for_again():
     plan = stored(ASKED)
     plan["timing"] = {**plan["timing"], "busy_processors": [1]}
