@@ -90,7 +90,6 @@ def _require_shown(plan: Mapping[str, Any], options: RunOptions) -> None:
         "apart": options.apart,
         "require_full": options.require_full,
         "seed": options.seed,
-        "budget_s": options.budget,
         "cold": options.cold,
     }
     if plan.get("divides_threads"):
