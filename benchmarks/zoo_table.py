@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irbench.quantities import error_size, significant
 from irbench.render import Column, Row, TextTable
-from irbench.render.figures import error_size, significant
 from irbench.render.mark_texts import mark_text
 from irbench.result import GroupResult
 from irbench.row import CellResult
