@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.notices import Note, Reference, Warn
+from irbench.notices import AnyNote, Reference, Warn
 from irbench.record import Failure, OutputError
 from irbench.row import GivenInputs, Requested, State
 from irbench.row_figures import Spans, Speedup
@@ -120,7 +120,7 @@ class ColdTable:
     rows: tuple[ColdRow, ...] = ()
     warnings: tuple[Warn, ...] = ()
     verified_against: Reference | None = None
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnyNote, ...] = ()
     given_inputs: GivenInputs | None = None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from irbench.counters import CountedPhase, EventCount, Obstacle, TopdownMethod
-from irbench.notices import Note
+from irbench.notices import AnyNote
 from irbench.record import Failure, OutputError
 from irbench.row import Requested, State
 from irbench.row_figures import WithEnds
@@ -167,4 +167,4 @@ class CounterTable:
     timeline_ms: int | None = None
     timelines_stopped_by: TimelineStop | None = None
     rows: tuple[CounterRow, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnyNote, ...] = ()

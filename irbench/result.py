@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
-from irbench.notices import Note, Reference, Warn
+from irbench.notices import AnyNote, Reference, Warn
 from irbench.row import CellResult, GivenInputs
 from irbench.row_figures import WithEnds
 from irbench.soak_row import SoakTable
@@ -157,7 +157,7 @@ class GroupResult:
     winner: Winner | None
     cells: tuple[CellResult, ...]
     warnings: tuple[Warn, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnyNote, ...] = ()
     verified_against: Reference | None = None
     basis: Basis | None = None
     lead: Lead | None = None

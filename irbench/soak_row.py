@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.notices import Note, Reference, Warn
+from irbench.notices import AnyNote, Reference, Warn
 from irbench.record import Failure, OutputError
 from irbench.row import GivenInputs, Requested, State
 from irbench.spec import Io, Scalar
@@ -115,5 +115,5 @@ class SoakTable:
     rows: tuple[SoakRow, ...] = ()
     warnings: tuple[Warn, ...] = ()
     verified_against: Reference | None = None
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnyNote, ...] = ()
     given_inputs: GivenInputs | None = None

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from irbench.notices import Note, Warn
+from irbench.notices import Warn
+from irbench.notices.notes import NativePrecision
 from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, OutputError, Round, Sustained
 from irbench.result import SCHEMA_VERSION, GroupResult, Lead, RunDocument, Winner
 from irbench.row import CellResult, Requested
@@ -104,7 +105,7 @@ def example() -> GroupResult:
         winner=Winner(openvino.id, ort.id, 1.14, 1.12, 1.16),
         lead=Lead(openvino.id, ort.id, 1.14, 1.12, 1.16, 6),
         blocks_disturbed=3,
-        notes=(Note("native-precision", {"backend": "openvino", "precision": "bf16"}),),
+        notes=(NativePrecision(backend="openvino", precision="bf16", measured=("fp32",)),),
     )
 
 

@@ -20,12 +20,12 @@ from irbench.conformance.case import CaseResult, SuiteReport
 from irbench.conformance.model import trials, verified_cells
 from irbench.conformance.verification import ModelReport, NoReference, PlannedTrials, VerificationRequest
 from irbench.errors import ExitCode, IrbenchError
+from irbench.notices import Context
 from irbench.options import input_values, values
 from irbench.options.asked_inputs import AskedInputs
 from irbench.options.input_values import Data
 from irbench.options.option import Readers, read_keywords
 from irbench.plain_text import plain
-from irbench.render.context import Context
 from irbench.render.json_text import json_text
 from irbench.render.texts import warning_words
 from irbench.render.verification import Document, model_view, suite_view

@@ -13,8 +13,9 @@ from typing import Any, Literal, TypeAlias
 
 from irbench.notices.base import Context, RowId
 from irbench.notices.marks import AnyMark, Mark
+from irbench.notices.notes import AnyNote, Note, Reference
 
-__all__ = ["AnyMark", "Context", "Mark", "RowId"]
+__all__ = ["AnyMark", "AnyNote", "Context", "Mark", "Note", "Reference", "RowId"]
 
 Facts: TypeAlias = Mapping[str, Any]
 
@@ -38,7 +39,6 @@ WarningCode = Literal[
     "starved-streams",
     "still-warming-up",
     "stolen-time",
-    "stored-words",
     "sustained-differs",
     "tail-omitted",
     "threads-differ",
@@ -48,7 +48,6 @@ WarningCode = Literal[
     "waits-on-itself",
     "wide-interval",
 ]
-"""``stored-words`` is a warning of a document of format 1, which held words."""
 
 _EACH = (("rows", "cell"),)
 ROWS_NAMED: Mapping[WarningCode, tuple[tuple[str, ...], ...]] = {
@@ -71,7 +70,6 @@ ROWS_NAMED: Mapping[WarningCode, tuple[tuple[str, ...], ...]] = {
     "starved-streams": _EACH,
     "still-warming-up": _EACH,
     "stolen-time": (),
-    "stored-words": (),
     "sustained-differs": _EACH,
     "tail-omitted": (),
     "threads-differ": _EACH,
@@ -82,30 +80,6 @@ ROWS_NAMED: Mapping[WarningCode, tuple[tuple[str, ...], ...]] = {
     "wide-interval": (("cell",),),
 }
 """Where among its facts a warning names rows: keys from the outermost on, lists being entered."""
-
-NoteCode = Literal[
-    "accuracy-of-random-inputs",
-    "another-irbench",
-    "busy-neighbour",
-    "calibrated-on-generated",
-    "chosen-backend",
-    "chosen-model",
-    "energy-incomplete",
-    "graph-partly-unchecked",
-    "graph-refused",
-    "graph-unbound",
-    "int8-static-chosen",
-    "ir-version-lowered",
-    "layout-unchanged",
-    "native-precision",
-    "no-operator-times",
-    "optimize-not-applied",
-    "python-environment",
-    "samples-not-timed",
-    "slower-than-exported",
-    "stored-words",
-    "tail-range",
-]
 
 ExportNoticeCode = Literal[
     "bundle-outdated",
@@ -147,32 +121,8 @@ def _texts_at(facts: object, keys: tuple[str, ...]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Note:
-    """Something else that belongs below a table."""
-
-    code: NoteCode
-    facts: Facts = field(default_factory=dict[str, Any])
-
-
-@dataclass(frozen=True)
 class ExportNotice:
     """Something about a bundle that is used or made."""
 
     code: ExportNoticeCode
     facts: Facts = field(default_factory=dict[str, Any])
-
-
-@dataclass(frozen=True)
-class Reference:
-    """Where the expected outputs of a table came from.
-
-    Attributes:
-        source: ``export`` for those of the original framework, kept at export; ``backend`` for those of a reference
-            backend; ``stored-words`` in a document of format 1.
-        name: The framework, the reference backend, or the words.
-        label: What the backend is called as a reference, by its own description; empty where it has none.
-    """
-
-    source: Literal["export", "backend", "stored-words"]
-    name: str
-    label: str = ""

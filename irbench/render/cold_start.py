@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from irbench.cold_row import CacheState, ColdRow, ColdStop, ColdTable, cold_names
+from irbench.notices import Context
 from irbench.quantities import NOT_MEASURED, plural, significant
-from irbench.render.context import Context
 from irbench.render.figures import are_ranges, ends_heading, ends_text, speedup_cell
 from irbench.render.footer import STOPPED_TEXTS, failure_text
-from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
@@ -53,7 +52,7 @@ def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[st
         if table.preview and table.rounds
         else "",
         table=_table(table, names, cells),
-        notes=(*_notes(table), *(note_text(note, Context(cells)) for note in table.notes)),
+        notes=(*_notes(table), *(note.text(Context(cells)) for note in table.notes)),
         warnings=(*_still_warm(table, names), *whole_warnings(table.warnings, Context(cells))),
     )
 
@@ -137,7 +136,7 @@ def _notes(table: ColdTable) -> Iterator[str]:
         " · in memory: share of the files that was in the page cache at the start · read: from disks"
     )
     if table.verified_against is not None:
-        yield f"outputs verified against {reference_text(table.verified_against)}"
+        yield f"outputs verified against {table.verified_against.text()}"
     elif any(row.speedup is not None for row in table.rows):
         yield "speedup ?: outputs not verified"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from irbench.notices import Facts, WarningCode
+from irbench.notices import Context, Facts, WarningCode
 from irbench.quantities import listing, percent, percents_apart, plural, times
-from irbench.render.context import Context
 from irbench.render.text_types import WarningText
 
 _TIMES_LONGER = 3

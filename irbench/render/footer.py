@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from irbench.notices import Reference
+from irbench.notices import Context, Reference
 from irbench.plain_text import plain
 from irbench.quantities import listing, plural
 from irbench.record import Failure
 from irbench.render.accuracy import limit_text
-from irbench.render.context import Context
 from irbench.render.energy import energy_legend
 from irbench.render.line_wrapping import shorten, shorten_middle
-from irbench.render.note_texts import note_text, reference_text
 from irbench.render.remedies import remedy
 from irbench.render.table_title import SEPARATOR
 from irbench.result import GroupResult, RunDocument, StoppedBy
@@ -53,7 +51,7 @@ def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) 
         yield "few launches: intervals assume a unimodal distribution of launch speeds"
     for text, cells in _marked(result).items():
         yield f"* {text}: {', '.join(context.name(cell) for cell in cells)}"
-    yield from dict.fromkeys(note_text(note, context) for note in result.notes)
+    yield from dict.fromkeys(note.text(context) for note in result.notes)
 
 
 def mismatches(result: GroupResult, context: Context) -> Iterator[str]:
@@ -211,13 +209,13 @@ def _roofs(result: GroupResult) -> Iterator[str]:
 def _references(result: GroupResult, context: Context) -> Iterator[str]:
     """Yield what outputs were compared with, and which rows with something else."""
     if result.verified_against is not None:
-        yield f"max err: against {reference_text(result.verified_against)}"
+        yield f"max err: against {result.verified_against.text()}"
     others: dict[Reference, list[str]] = {}
     for cell in result.cells:
         if cell.verified_against is not None:
             others.setdefault(cell.verified_against, []).append(context.name(cell.id))
     for reference, rows in others.items():
-        yield f"max err of {listing(rows)}: against {reference_text(reference)}"
+        yield f"max err of {listing(rows)}: against {reference.text()}"
 
 
 def _assumes_one_mode(result: GroupResult) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from irbench.notices import Facts
+from irbench.notices import Context, Facts
 from irbench.quantities import plural, times
-from irbench.render.context import Context
 from irbench.render.figures import ratio_with_ends
 from irbench.render.table_title import compared_how
 from irbench.render.throughput_texts import order_figures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from irbench.notices import Context
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.disturbances import disturbance_warnings, warnings_of
@@ -12,9 +13,7 @@ from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
 from irbench.profiling.report import Excess, Figures, HeadlineFacts, NoSpeed, OperatorShare, PartRow, ProfileReport
 from irbench.quantities import listing, percent, plural, significant
-from irbench.render.context import Context
 from irbench.render.figures import ratio_with_ends
-from irbench.render.note_texts import note_text
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.remedies import failure_sentence
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
@@ -164,7 +163,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     for warning in warnings_of(document):
         words = warning_words(warning, Context())
         yield f"warning: {words.brief} {words.more}"
-    yield from (note_text(note, Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
+    yield from (note.text(Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
     if PROFILE_STOPPED_TEXTS[document.stopped_by]:
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]
 

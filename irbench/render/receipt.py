@@ -17,9 +17,9 @@ from irbench.across_runs.receipt import (
     Unclaimed,
 )
 from irbench.across_runs.replay import CheckedClaim, ClaimReason, ReplayOutcome, ReplayResult
+from irbench.notices import Context
 from irbench.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.render.across_runs_texts import obstacle_text
-from irbench.render.context import Context
 from irbench.render.figures import ends_text, ratio_with_ends
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable

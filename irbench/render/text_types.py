@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from irbench.notices import Facts
-from irbench.render.context import Context
+from irbench.notices import Context, Facts
 
 Say: TypeAlias = Callable[[Facts, Context], str]
 

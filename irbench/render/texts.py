@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from irbench.notices import Facts, Warn, WarningCode
+from irbench.notices import Context, Warn, WarningCode
 from irbench.render.comparison_texts import COMPARISON_TEXTS
-from irbench.render.context import Context
 from irbench.render.machine_texts import MACHINE_TEXTS
 from irbench.render.text_types import WarningText, said
 from irbench.render.throughput_texts import THROUGHPUT_TEXTS
@@ -43,29 +42,12 @@ _BY_COST: tuple[WarningCode, ...] = (
     "not-frozen",
     "slow-launches",
     "wide-interval",
-    "stored-words",
 )
 """What is wrong, then what is disturbed, then what is another question, then what is only imprecise."""
 
 
-def _stored(facts: Facts, _: Context) -> str:
-    return str(facts["message"])
-
-
-def _stored_remedy(facts: Facts, _: Context) -> str:
-    return str(facts["remedy"])
-
-
-_STORED: Mapping[WarningCode, WarningText] = {
-    "stored-words": WarningText(
-        says="a warning of a run that an older irbench stored",
-        brief=_stored,
-        remedy=_stored_remedy,
-        example={"code": "busy-machine", "message": "Other programs ran.", "remedy": "Close them."},
-    )
-}
 WARNINGS: Mapping[WarningCode, WarningText] = {
-    code: {**MACHINE_TEXTS, **COMPARISON_TEXTS, **THROUGHPUT_TEXTS, **_STORED}[code] for code in _BY_COST
+    code: {**MACHINE_TEXTS, **COMPARISON_TEXTS, **THROUGHPUT_TEXTS}[code] for code in _BY_COST
 }
 
 
@@ -97,7 +79,7 @@ def warning_words(warning: Warn, context: Context) -> WarningWords:
         context: The names of rows, and which remedies are left.
     """
     text, facts = WARNINGS[warning.code], warning.facts
-    code = _code(warning)
+    code = warning.code
     brief, detail, remedy = (said(say, code, facts, context) for say in (text.brief, text.detail, text.remedy))
     return WarningWords(code, brief, " ".join(filter(None, (detail, remedy))))
 
@@ -105,9 +87,4 @@ def warning_words(warning: Warn, context: Context) -> WarningWords:
 def by_cost(warnings: Iterable[Warn]) -> list[Warn]:
     """Return warnings with those first that cost the answer most."""
     ranks = {str(code): rank for rank, code in enumerate(WARNINGS)}
-    return sorted(warnings, key=lambda warning: ranks.get(_code(warning), len(ranks)))
-
-
-def _code(warning: Warn) -> str:
-    """Return under which code a warning is explained; that of an older document is among its facts."""
-    return str(warning.facts.get("code", warning.code)) if warning.code == "stored-words" else warning.code
+    return sorted(warnings, key=lambda warning: ranks[warning.code])

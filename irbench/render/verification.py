@@ -11,13 +11,11 @@ from rich.text import Text
 from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
 from irbench.conformance.score import OperatorScore, operator_scores
 from irbench.conformance.verification import DataSets, ModelReport
-from irbench.notices import Warn
+from irbench.notices import Context, Warn
 from irbench.quantities import NOT_MEASURED, error_size, plural
 from irbench.render.code_block import CodeBlock
-from irbench.render.context import Context
 from irbench.render.line_wrapping import shorten_middle, wrap_message
 from irbench.render.markdown import markdown_text
-from irbench.render.note_texts import reference_text
 from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text
@@ -100,7 +98,7 @@ def _source(report: ModelReport) -> str:
     source = report.verified_against
     if isinstance(source, DataSets):
         return f"{source.folder} ({plural(source.count, 'data set')})"
-    return "outputs of unknown origin" if source is None else reference_text(source)
+    return "outputs of unknown origin" if source is None else source.text()
 
 
 def _cells(cell: CellResult) -> tuple[str, ...]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from irbench.notices import Warn
+from irbench.notices import Context, Warn
 from irbench.plain_text import plain
-from irbench.render.context import Context
 from irbench.render.line_wrapping import cell_count
 from irbench.render.texts import WarningWords, by_cost, warning_words
 

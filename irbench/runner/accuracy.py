@@ -10,6 +10,7 @@ from typing import TypeAlias
 from irbench.errors import IrbenchError
 from irbench.feeds import generate, write_sample
 from irbench.notices import Note
+from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.record import Failure
 from irbench.runner.confined_cells import confinement_of, refuse_own_code_beside_models
 from irbench.runner.other_graph import other_form
@@ -89,7 +90,7 @@ def checked_group(
         found[key] = _measured(cell, planned, limit, answered[cell.workload], deadline_s)
         hear(cell, found[key])
     random = max((own.random_samples for own in answered.values()), default=0)
-    notes = (Note("accuracy-of-random-inputs", {"samples": random}),) if random else ()
+    notes = (AccuracyOfRandomInputs(samples=random),) if random else ()
     return _with_results(planned, found, notes)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from irbench.notices import Note
+from irbench.notices.notes import EnvironmentMeasured
 from irbench.spec import Cell, PythonEnvironment
 
 
@@ -33,14 +34,13 @@ def environment_notes(environments: Sequence[PythonEnvironment]) -> Iterator[Not
         if len({environment.distributions.get(name) for environment in environments}) > 1
     )
     for environment in environments:
-        facts = {
-            "label": environment.label,
-            "runtime": environment.runtime,
-            "version": environment.version,
-            "python_version": environment.python_version,
-            "python": environment.python,
-            "requirement": environment.requirement,
-            "indexes": list(environment.indexes),
-            "others": {name: environment.distributions.get(name) for name in differing},
-        }
-        yield Note("python-environment", facts)
+        yield EnvironmentMeasured(
+            label=environment.label,
+            runtime=environment.runtime,
+            version=environment.version,
+            python_version=environment.python_version,
+            python=environment.python,
+            requirement=environment.requirement,
+            indexes=tuple(environment.indexes),
+            others={name: environment.distributions.get(name) for name in differing},
+        )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from irbench.notices import Note
+from irbench.notices.notes import GraphFormRefused
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, Cell
 
@@ -63,5 +64,4 @@ def refusal_note(cell: Cell, reason: str) -> Note:
     """
     path = cell.artifact.path if cell.artifact is not None else None
     reason = reason if path is None else reason.replace(str(path), path.name)  # the copy with bound shapes is gone then
-    refused = "dynamic" if cell.dynamic else "bound"
-    return Note("graph-refused", {"backend": str(cell.address), "refused": refused, "reason": reason})
+    return GraphFormRefused(backend=str(cell.address), refused="dynamic" if cell.dynamic else "bound", reason=reason)

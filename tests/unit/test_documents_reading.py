@@ -11,13 +11,11 @@ import pytest
 from documents import cell, failed, group, speedup
 
 from irbench.errors import ExitCode
-from irbench.notices import Mark, Note, NoteCode, Reference, Warn, WarningCode
+from irbench.notices import Context, Mark, Note, Reference, Warn, WarningCode
 from irbench.record import Stage
 from irbench.render.columns import COLUMNS
-from irbench.render.context import Context
 from irbench.render.footer import STOPPED_TEXTS, footer
 from irbench.render.headline import headline
-from irbench.render.note_texts import NOTES, note_text
 from irbench.render.table_title import title
 from irbench.render.texts import WARNINGS, warning_words
 from irbench.result import GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
@@ -48,7 +46,7 @@ def first_cells(table: list[list[str]]) -> list[str]:
 
 
 DOCUMENTED = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##|\Z)", section("Warnings"), re.MULTILINE | re.DOTALL))
-CODES = sorted(set(WARNINGS) - {"stored-words"})
+CODES = sorted(set(WARNINGS))
 LEADS = [
     Lead("A/fp32", "B/fp32", 1.14, 1.12, 1.16, 6),
     Lead("A/fp32", "B/fp32", 1.01, 1.0, 1.01, 6, "same"),
@@ -75,9 +73,9 @@ def test_a_warning_is_quoted_in_the_words_that_are_printed(code: WarningCode):
     assert quoted == warning_words(Warn(code, WARNINGS[code].example), Context()).whole
 
 
-@pytest.mark.parametrize("code", sorted(set(NOTES) - {"stored-words"}))
-def test_a_note_is_explained_in_the_words_that_are_printed(code: NoteCode):
-    assert f"| `{note_text(Note(code, NOTES[code].example), Context())}` | {NOTES[code].says} |" in TEXT
+@pytest.mark.parametrize("note", Note.known)
+def test_a_note_is_explained_in_the_words_that_are_printed(note: type[Note]):
+    assert f"| `{note.example().text(Context())}` | {note.says} |" in TEXT
 
 
 @pytest.mark.parametrize("mark", Mark.known)

@@ -20,8 +20,8 @@ EXAMPLES = (
     "render/comparison_texts.py",
     "render/throughput_texts.py",
     "render/machine_texts.py",
-    "render/mark_texts.py",
-    "render/note_texts.py",
+    "notices/marks.py",
+    "notices/notes.py",
 )
 """Where texts are shown with examples of rows, for the documentation."""
 

@@ -14,6 +14,7 @@ from irbench.conformance.model import trials, verified_cells
 from irbench.conformance.verification import NoReference, VerificationRequest
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import from_onnx_file
+from irbench.notices import Context
 from irbench.options.asked_inputs import AskedInputs
 from irbench.options.expectation import Failing, WrongAnswers
 from irbench.options.run import RunOptions
@@ -22,7 +23,6 @@ from irbench.record import Failure
 from irbench.reduction.cutting import Part
 from irbench.reduction.decision import Decision, judge_answers, judge_failure
 from irbench.reduction.report import Evidence
-from irbench.render.context import Context
 from irbench.render.texts import warning_words
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.spec import Bundle, Workload

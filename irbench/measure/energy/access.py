@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from irbench.measure.clock import sleep
 from irbench.measure.energy import nvml, powercap
 from irbench.measure.energy.meter import EnergyCounter
-
-EnergySource: TypeAlias = Literal["processors", "gpus"]
-AbsenceReason: TypeAlias = Literal["not-permitted", "not-counting", "no-package", "no-driver"] | nvml.GpuAbsence
-"""``not-counting`` is a counter that stands still, as in some virtual machines; ``no-package`` is a missing Python
-package beside GPUs that are here."""
+from irbench.notices.notes import AbsenceReason, EnergySource
 
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 _LONG_ENOUGH_S = 0.05

@@ -15,23 +15,23 @@ from machines import facts
 
 from irbench.diagnostics import find
 from irbench.diagnostics.facts import Program
-from irbench.notices import Mark, Note, Warn
-from irbench.render.context import Context
+from irbench.notices import Context, Mark, Note, Warn
+from irbench.notices.base import Notice
 from irbench.render.finding_texts import finding_words
-from irbench.render.note_texts import NOTES, note_text
 from irbench.render.texts import WARNINGS, warning_words
 from irbench.spec import Artifact, Disagreement, Timing
 from irbench.stats import Admission, summarise
 
-STORED_WORDS = "stored-words"
-"""The code whose facts are words, of a document of format 1."""
+
+def plain(notice: Notice) -> Any:
+    return json.loads(msgspec.json.encode(notice.facts))
+
 
 EXAMPLES: Mapping[str, tuple[Any, str]] = {
     **{f"warning {code}": (text.example, warning_words(Warn(code, text.example), Context()).brief)
-       for code, text in WARNINGS.items() if code != STORED_WORDS},
-    **{f"note {code}": (text.example, note_text(Note(code, text.example), Context()))
-       for code, text in NOTES.items() if code != STORED_WORDS},
-    **{f"mark {mark.code}": (json.loads(msgspec.json.encode(mark.example().facts)), mark.example().text()) for mark in Mark.known},
+       for code, text in WARNINGS.items()},
+    **{f"note {note.code}": (plain(note.example()), note.example().text(Context())) for note in Note.known},
+    **{f"mark {mark.code}": (plain(mark.example()), mark.example().text()) for mark in Mark.known},
 }  # fmt: skip
 BUSY = facts(
     hypervisor="KVM", quota=1.0, turbo=True, foreign_share=0.9, programs=(Program("stress", 4711, 0.9, "stress"),)

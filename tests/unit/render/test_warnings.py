@@ -9,12 +9,12 @@ import pytest
 from documents import BUSY, cell, document, example, failed, group, speedup
 from rich.cells import cell_len
 
-from irbench.notices import Mark, Note, NoteCode, Reference, Warn, WarningCode, named_rows
+from irbench.notices import Context, Mark, Note, Reference, Warn, WarningCode, named_rows
 from irbench.notices.marks import ChangesOverLaunches, LateCalls, Oversubscribed
+from irbench.notices.notes import AnotherIrbench
 from irbench.record import Failure
-from irbench.render import DocumentView, GroupView, render_document
-from irbench.render.context import Context, context_of
-from irbench.render.note_texts import NOTES, note_text, reference_text
+from irbench.render import DocumentView, render_document
+from irbench.render.context import context_of
 from irbench.render.texts import WARNINGS, by_cost, warning_words
 from irbench.result import GroupResult, Lead, RunDocument
 
@@ -169,15 +169,13 @@ def test_facts_of_a_document_from_elsewhere_that_lack_something_are_shown_as_the
     table = replace(
         example(),
         warnings=(Warn("cpu-quota", {"blocks": "x"}),),
-        notes=(Note("tail-range", {"cell": 3}),),
     )
     assert 'cpu-quota: {"blocks": "x"}' in below(document(table), 200)[0]
-    assert any('tail-range: {"cell": 3}' in line.plain for line in GroupView(table).as_lines(200))
 
 
-@pytest.mark.parametrize("code", [*NOTES])
-def test_a_note_is_one_line(code: NoteCode):
-    text = note_text(Note(code, NOTES[code].example), Context())
+@pytest.mark.parametrize("note", Note.known)
+def test_a_note_is_one_line(note: type[Note]):
+    text = note.example().text(Context())
     assert text
     assert "{" not in text
 
@@ -214,8 +212,8 @@ def test_a_pace_at_which_no_row_changes_places_is_told_by_its_speedups():
 
 
 def test_another_irbench_is_named_by_its_process_and_what_it_measures():
-    note = Note("another-irbench", {"process": 7, "since": "2026-01-05T10:00:00+00:00", "what": "vgg16"})
-    assert note_text(note, Context()).startswith("irbench (process 7, since 2026-01-05T10:00:00+00:00: vgg16) was ")
+    note = AnotherIrbench(process=7, since="2026-01-05T10:00:00+00:00", what="vgg16")
+    assert note.text(Context()).startswith("irbench (process 7, since 2026-01-05T10:00:00+00:00: vgg16) was ")
 
 
 def test_a_property_that_a_launch_did_not_read_back_is_unknown():
@@ -224,9 +222,9 @@ def test_a_property_that_a_launch_did_not_read_back_is_unknown():
 
 
 def test_a_reference_is_named_by_where_it_came_from():
-    assert reference_text(Reference("export", "TensorFlow")) == "TensorFlow at export"
-    assert reference_text(Reference("backend", "ort", "ort with optimisations off")) == "ort with optimisations off"
-    assert reference_text(Reference("backend", "onnx")) == "the reference onnx"
+    assert Reference("export", "TensorFlow").text() == "TensorFlow at export"
+    assert Reference("backend", "ort", "ort with optimisations off").text() == "ort with optimisations off"
+    assert Reference("backend", "onnx").text() == "the reference onnx"
 
 
 class Asked(dict[str, str]):

@@ -11,8 +11,7 @@ import pytest
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.notices import Reference
-from irbench.render.context import Context
+from irbench.notices import Context, Reference
 from irbench.render.texts import warning_words
 from irbench.runner import reference
 from irbench.runner.reference import Expected, expected_outputs

@@ -11,8 +11,9 @@ from documents import document
 from launches import block, even, group
 
 from irbench.errors import IrbenchError
-from irbench.notices import Note, Reference, Warn
+from irbench.notices import Reference, Warn
 from irbench.notices.marks import BeyondTolerance
+from irbench.notices.notes import NativePrecision
 from irbench.record import Failure, LaunchRecord, OutputError
 from irbench.result import RunDocument
 from irbench.row import GivenInputs
@@ -25,7 +26,7 @@ from irbench.store import decode_document, encode_document
 TIMING = Timing()
 REMARK = Warn("unverified", {"model": "net", "refusals": []})
 REFERENCE = Reference("export", "TensorFlow")
-OWN_NOTE = Note("native-precision", {"backend": "ort", "precision": "bf16"})
+OWN_NOTE = NativePrecision(backend="ort", precision="bf16", measured=("fp32",))
 
 
 def launches() -> list[LaunchRecord]:
