@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.notices import AnyNote, Reference, Warn
+from irbench.notices import AnyNote, AnyWarn, Reference
 from irbench.record import Failure, OutputError
 from irbench.row import GivenInputs, Requested, State
 from irbench.row_figures import Spans, Speedup
@@ -118,7 +118,7 @@ class ColdTable:
     stopped_by: ColdStop
     seconds: float
     rows: tuple[ColdRow, ...] = ()
-    warnings: tuple[Warn, ...] = ()
+    warnings: tuple[AnyWarn, ...] = ()
     verified_against: Reference | None = None
     notes: tuple[AnyNote, ...] = ()
     given_inputs: GivenInputs | None = None

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from irbench.notices.warnings import Degeneracy
 from irbench.output_check import LEAST_LARGEST, is_exact
 from irbench.spi import Array
-
-Degeneracy = Literal["zero", "constant", "tiny", "not-finite"]
 
 
 @dataclass(frozen=True)
@@ -20,8 +18,7 @@ class DegenerateOutput:
 
     Attributes:
         output: Its place among the outputs, from 0.
-        values: ``zero``: all are; ``constant``: all are the same number; ``tiny``: the largest is no more than the
-            rounding errors of larger values may be; ``not-finite``: none is a finite number.
+        values: What all of them are.
         largest: The largest absolute value; ``None`` where none is finite.
     """
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
-from irbench.notices import AnyNote, Reference, Warn
+from irbench.notices import AnyNote, AnyWarn, Reference
 from irbench.row import CellResult, GivenInputs
 from irbench.row_figures import WithEnds
 from irbench.soak_row import SoakTable
@@ -156,7 +156,7 @@ class GroupResult:
     seconds: float
     winner: Winner | None
     cells: tuple[CellResult, ...]
-    warnings: tuple[Warn, ...] = ()
+    warnings: tuple[AnyWarn, ...] = ()
     notes: tuple[AnyNote, ...] = ()
     verified_against: Reference | None = None
     basis: Basis | None = None

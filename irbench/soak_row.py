@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.notices import AnyNote, Reference, Warn
+from irbench.notices import AnyNote, AnyWarn, Reference
 from irbench.record import Failure, OutputError
 from irbench.row import GivenInputs, Requested, State
 from irbench.spec import Io, Scalar
@@ -113,7 +113,7 @@ class SoakTable:
     confidence: float
     stopped_by: SoakStop
     rows: tuple[SoakRow, ...] = ()
-    warnings: tuple[Warn, ...] = ()
+    warnings: tuple[AnyWarn, ...] = ()
     verified_against: Reference | None = None
     notes: tuple[AnyNote, ...] = ()
     given_inputs: GivenInputs | None = None

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from irbench.notices import Warn
 from irbench.notices.notes import NativePrecision
+from irbench.notices.warnings import BusyMachine
 from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, OutputError, Round, Sustained
 from irbench.result import SCHEMA_VERSION, GroupResult, Lead, RunDocument, Winner
 from irbench.row import CellResult, Requested
@@ -147,7 +147,7 @@ def document(*groups: GroupResult, **changes: Any) -> RunDocument:
     return replace(whole, **changes)
 
 
-BUSY = Warn("busy-machine", {"foreign_share": 0.3, "processors": 2})
+BUSY = BusyMachine(foreign_share=0.3, processors=2)
 
 
 def launch(

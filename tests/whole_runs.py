@@ -9,7 +9,6 @@ from counter_runs import counted
 from documents import cell, document, example, failed, group
 
 from irbench.notices import Mark, Note, Warn
-from irbench.render.texts import WARNINGS
 from irbench.result import RunDocument
 
 
@@ -21,7 +20,7 @@ def everything() -> RunDocument:
         cell("openvino", state="mismatch"),
         failed("tf"),
         failed("tf-xla", state="not-applicable"),
-        warnings=tuple(Warn(code, made.example) for code, made in WARNINGS.items()),
+        warnings=tuple(warning.example() for warning in Warn.known),
         notes=tuple(note.example() for note in Note.known),
     )
     counters = counted(timeline_ms=100)

@@ -27,7 +27,6 @@ from irbench.options.input_values import Data
 from irbench.options.option import Readers, read_keywords
 from irbench.plain_text import plain
 from irbench.render.json_text import json_text
-from irbench.render.texts import warning_words
 from irbench.render.verification import Document, model_view, suite_view
 from irbench.row import CellResult
 from irbench.runner.inputs import refuse_unknown_values
@@ -210,8 +209,8 @@ def planned_trials(
     try:
         return trials(_asked(options, bundle, backends, environments), scratch)
     except NoReference as lack:
-        words = warning_words(lack.warning, Context())
-        raise IrbenchError(words.brief, hint=words.more, exit_code=ExitCode.FAILED_CELL) from lack
+        brief, more = lack.warning.brief(Context()), lack.warning.more(Context())
+        raise IrbenchError(brief, hint=more, exit_code=ExitCode.FAILED_CELL) from lack
 
 
 def _model(

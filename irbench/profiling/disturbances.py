@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from irbench.notices import Warn
+from irbench.notices.warnings import BusyMachine
 from irbench.profiling.record import ProfiledCell, ProfileDocument
 from irbench.spec import Timing
 
@@ -29,4 +30,4 @@ def disturbance_warnings(cells: Iterable[ProfiledCell]) -> Iterator[Warn]:
     share = sum(each.foreign_cpu_ns for each in found) / sum(each.wall_ns for each in found)
     processors = max(each.processors for each in found)
     if share > _MOST_SHARE * processors:
-        yield Warn("busy-machine", {"foreign_share": share, "processors": processors})
+        yield BusyMachine(foreign_share=share, processors=processors)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from irbench.notices import AnyNote, Reference, Warn
+from irbench.notices import AnyNote, AnyWarn, Reference
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.counter_record import ProfileCounters
 from irbench.record import Failure, OutputError
@@ -241,7 +241,7 @@ class ProfileDocument:
     seconds: float = 0.0
     kinds: Mapping[str, Mapping[str, OperatorClass]] = field(default_factory=dict[str, Mapping[str, OperatorClass]])
     notes: tuple[AnyNote, ...] = ()
-    warnings: tuple[Warn, ...] = ()
+    warnings: tuple[AnyWarn, ...] = ()
     verified_against: Reference | None = None
     peaks: MachinePeaks | None = None
     counters: ProfileCounters | None = None

@@ -17,7 +17,6 @@ from irbench.render.figures import ratio_with_ends
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.remedies import failure_sentence
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
-from irbench.render.texts import warning_words
 from irbench.spec import Timing
 
 MATCHED_TEXTS: Mapping[MatchedBy, str] = {
@@ -161,8 +160,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
             f" many threads, measured {document.peaks.measured[:10]} (irbench doctor){_other_versions(document)}."
         )
     for warning in warnings_of(document):
-        words = warning_words(warning, Context())
-        yield f"warning: {words.brief} {words.more}"
+        yield f"warning: {warning.whole(Context())}"
     yield from (note.text(Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
     if PROFILE_STOPPED_TEXTS[document.stopped_by]:
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]

@@ -11,7 +11,7 @@ from rich.text import Text
 from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
 from irbench.conformance.score import OperatorScore, operator_scores
 from irbench.conformance.verification import DataSets, ModelReport
-from irbench.notices import Context, Warn
+from irbench.notices import Context
 from irbench.quantities import NOT_MEASURED, error_size, plural
 from irbench.render.code_block import CodeBlock
 from irbench.render.line_wrapping import shorten_middle, wrap_message
@@ -19,7 +19,6 @@ from irbench.render.markdown import markdown_text
 from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text
-from irbench.render.texts import warning_words
 from irbench.row import CellResult
 
 _LONGEST_REASON = 160
@@ -75,7 +74,7 @@ def model_view(report: ModelReport) -> Document:
     title = SEPARATOR.join(fact for fact in facts if fact)
     rows = tuple(Row(_cells(cell), style="" if cell.state == "ok" else "red") for cell in report.cells)
     said = tuple(_sentence(cell) for cell in report.cells if cell.failure is not None)
-    doubts = tuple(_warning(warning) for warning in report.warnings)
+    doubts = tuple(f"warning: {warning.whole(Context())}" for warning in report.warnings)
     return Document((title, TextTable(_MODEL_COLUMNS, rows), *said, *doubts, *_ending(report.complete)))
 
 
@@ -117,11 +116,6 @@ def _cells(cell: CellResult) -> tuple[str, ...]:
 def _sentence(cell: CellResult) -> str:
     assert cell.failure is not None
     return f"{cell.label}: {failure_sentence(cell.failure)}"
-
-
-def _warning(warning: Warn) -> str:
-    words = warning_words(warning, Context())
-    return f"warning: {words.brief} {words.more}"
 
 
 def _totals(report: SuiteReport) -> TextTable:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
 from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen
+from irbench.notices.warnings import TailOmitted
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
 from irbench.runner.other_graph import other_form
@@ -61,7 +62,7 @@ class GroupSoFar:
 
     def timing(self, timing: Timing) -> Timing:
         """Return the protocol's numbers as the first launch left them: without tails where they did not fit."""
-        return replace(timing, tail=timing.tail and all(remark.code != "tail-omitted" for remark in self.remarks))
+        return replace(timing, tail=timing.tail and not any(isinstance(remark, TailOmitted) for remark in self.remarks))
 
 
 def group_so_far(document: RunDocument, launches: Sequence[LaunchRecord]) -> GroupSoFar | None:

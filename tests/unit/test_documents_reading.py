@@ -11,13 +11,12 @@ import pytest
 from documents import cell, failed, group, speedup
 
 from irbench.errors import ExitCode
-from irbench.notices import Context, Mark, Note, Reference, Warn, WarningCode
+from irbench.notices import Context, Mark, Note, Reference, Warn
 from irbench.record import Stage
 from irbench.render.columns import COLUMNS
 from irbench.render.footer import STOPPED_TEXTS, footer
 from irbench.render.headline import headline
 from irbench.render.table_title import title
-from irbench.render.texts import WARNINGS, warning_words
 from irbench.result import GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
 from irbench.row import CellResult, State
 from irbench.row_figures import Verdict
@@ -46,7 +45,7 @@ def first_cells(table: list[list[str]]) -> list[str]:
 
 
 DOCUMENTED = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##|\Z)", section("Warnings"), re.MULTILINE | re.DOTALL))
-CODES = sorted(set(WARNINGS))
+CODES = sorted(warning.code for warning in Warn.known)
 LEADS = [
     Lead("A/fp32", "B/fp32", 1.14, 1.12, 1.16, 6),
     Lead("A/fp32", "B/fp32", 1.01, 1.0, 1.01, 6, "same"),
@@ -67,10 +66,10 @@ def test_every_warning_has_its_heading_and_no_heading_is_stale():
     assert list(DOCUMENTED) == CODES
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_a_warning_is_quoted_in_the_words_that_are_printed(code: WarningCode):
-    (quoted,) = re.findall(r"^> (.*)$", DOCUMENTED[code], re.MULTILINE)
-    assert quoted == warning_words(Warn(code, WARNINGS[code].example), Context()).whole
+@pytest.mark.parametrize("warning", Warn.known)
+def test_a_warning_is_quoted_in_the_words_that_are_printed(warning: type[Warn]):
+    (quoted,) = re.findall(r"^> (.*)$", DOCUMENTED[warning.code], re.MULTILINE)
+    assert quoted == warning.example().whole(Context())
 
 
 @pytest.mark.parametrize("note", Note.known)

@@ -17,9 +17,8 @@ NAMES = {
     "onnx runtime",
 }  # fmt: skip
 EXAMPLES = (
-    "render/comparison_texts.py",
-    "render/throughput_texts.py",
-    "render/machine_texts.py",
+    "notices/doubts.py",
+    "notices/warnings.py",
     "notices/marks.py",
     "notices/notes.py",
 )

@@ -24,7 +24,7 @@ from irbench.counters import ObstacleCode as CounterObstacle
 from irbench.diagnostics import NotKept, self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.graph_record import InputKind, LeftOut, UncheckedReason
-from irbench.notices import ExportNoticeCode, WarningCode
+from irbench.notices import ExportNoticeCode
 from irbench.reduction import report as reduction
 from irbench.render import finding_texts, progress, tuning_recommendation
 from irbench.render import reduction as reduction_texts
@@ -59,7 +59,6 @@ from irbench.render.run_comparison import CONFIRMATION_TEXTS
 from irbench.render.soak import SOAK_STOP_TEXTS
 from irbench.render.sweep import CURVE_END_TEXTS, STATUS_TEXTS
 from irbench.render.table_title import IO_TEXTS
-from irbench.render.texts import WARNINGS
 from irbench.render.unsearched_texts import UNSEARCHED_TEXTS
 from irbench.result import Condition, NoWinner, StoppedBy
 from irbench.soak_row import SoakStop
@@ -121,7 +120,6 @@ TABLES = {
     "reasons of nodes that are not counted": (UNCOUNTED_TEXTS, UncountedReason),
     "tables of sweeps": (STATUS_TEXTS, TableStatus),
     "unchecked bodies": (UNCHECKED_TEXTS, UncheckedReason),
-    "warnings": (WARNINGS, WarningCode),
 }
 
 

@@ -14,8 +14,8 @@ import models
 import pytest
 
 from irbench.measure.lock import Holder
-from irbench.notices import Warn
 from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen, TailRange
+from irbench.notices.warnings import TailOmitted
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
 from irbench.runner import campaign, comparison
@@ -165,7 +165,7 @@ def test_what_was_noted_before_stays(tmp_path: Path, two_tables: TwoTables, scri
     document = store.load(folder)
     table = document.groups[0]
     note = AnotherIrbench(process=7, since="2026-01-05T10:00:00+00:00", what="vgg16")
-    remark = Warn("tail-omitted", {"calls": 1000, "seconds": 9.0, "launches": 3, "needed_s": 99.0})
+    remark = TailOmitted(calls=1000, seconds=9.0, launches=3, needed_s=99.0)
     noted = replace(table, notes=(*table.notes, note), warnings=(remark, *table.warnings))
     store.reopen(folder, document).commit(replace(document, groups=(noted,)))
     found = gone_on(store, folder, two_tables, lambda _: None).groups[0]
