@@ -15,6 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.exporter import ExportOptions
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
+from irbench.notices.exports import BundleUsed
 from irbench.options import input_values, values
 from irbench.options.asked_inputs import AskedInputs
 from irbench.options.input_values import Data
@@ -208,7 +209,7 @@ def export_with(
             check_on_inputs(bundle, inputs, options.deadline)
 
     folder = exporter.export(model, options, listener.say, notify, check=check)
-    used = any(notice.code == "bundle-used" for notice in heard)
+    used = any(isinstance(notice, BundleUsed) for notice in heard)
     return ExportedModel(bundles.load(folder), folder, None if used else watch.elapsed_s)
 
 

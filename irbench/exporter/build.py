@@ -22,7 +22,7 @@ from irbench.exporter.requirements import require_distributions
 from irbench.exporter.source import Source, require_possible
 from irbench.exporter.unknown_sources import similar_file, unknown_source
 from irbench.measure.clock import utc_now
-from irbench.notices import ExportNotice
+from irbench.notices.exports import NameTaken
 from irbench.record import OutputError
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
@@ -254,7 +254,7 @@ def _name(wanted: str, source: Source, options: ExportOptions, notify: Notify) -
     name = free_name(wanted, source)
     owner = owner_of(wanted, source)
     if owner:
-        notify(ExportNotice("name-taken", {"name": name, "wanted": wanted, "owner": owner}))
+        notify(NameTaken(name=name, wanted=wanted, owner=owner))
     return name
 
 

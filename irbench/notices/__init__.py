@@ -9,38 +9,15 @@ document's format.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from irbench.notices.base import Context, RowId
 from irbench.notices.doubts import AnyWarn
+from irbench.notices.exports import ExportNotice
 from irbench.notices.marks import AnyMark, Mark
 from irbench.notices.notes import AnyNote, Note, Reference
 from irbench.notices.warnings import Warn
 
-__all__ = ["AnyMark", "AnyNote", "AnyWarn", "Context", "Mark", "Note", "Reference", "RowId", "Warn"]
+__all__ = ["AnyMark", "AnyNote", "AnyWarn", "Context", "ExportNotice", "Mark", "Note", "Reference", "RowId", "Warn"]
 
 Facts: TypeAlias = Mapping[str, Any]
-
-ExportNoticeCode = Literal[
-    "bundle-outdated",
-    "bundle-used",
-    "exported-often",
-    "name-taken",
-    "not-exportable",
-    "options-changed",
-    "origin-unknown",
-    "path-preferred",
-    "source-changed",
-    "source-missing",
-    "tools-changed",
-]
-"""Of which bundle is used, and why: said while a call goes on, and not stored with a run."""
-
-
-@dataclass(frozen=True)
-class ExportNotice:
-    """Something about a bundle that is used or made."""
-
-    code: ExportNoticeCode
-    facts: Facts = field(default_factory=dict[str, Any])

@@ -7,7 +7,6 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from irbench.notices import Warn
 from irbench.notices.doubts import Regime, RegimeChange, RegimeRow, SlowLaunches, SlowRow, TwoModes
@@ -102,8 +101,8 @@ def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> tuple[RegimeRow,
     """Return each cell's speedup over the blocks of one regime, as a descriptive figure."""
     baseline = scene.standing.baseline
     if baseline is None:
-        return []
-    rows: list[dict[str, Any]] = []
+        return ()
+    rows: list[RegimeRow] = []
     for cell in scene.rivals:
         logs: list[float] = []
         for launch, block in blocks:
@@ -112,8 +111,8 @@ def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> tuple[RegimeRow,
             if block in own and block in other:
                 logs.append(other[block] - own[block])
         if logs:
-            rows.append({"cell": cell, "speedup": math.exp(hodges_lehmann(logs))})
-    return rows
+            rows.append(RegimeRow(cell, math.exp(hodges_lehmann(logs))))
+    return tuple(rows)
 
 
 def _middle(values: Sequence[float], positions: Sequence[int]) -> float:

@@ -24,7 +24,6 @@ from irbench.counters import ObstacleCode as CounterObstacle
 from irbench.diagnostics import NotKept, self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.graph_record import InputKind, LeftOut, UncheckedReason
-from irbench.notices import ExportNoticeCode
 from irbench.reduction import report as reduction
 from irbench.render import finding_texts, progress, tuning_recommendation
 from irbench.render import reduction as reduction_texts
@@ -40,7 +39,6 @@ from irbench.render.cold_start import COLD_STOP_TEXTS
 from irbench.render.cost import UNCOUNTED_TEXTS
 from irbench.render.counter_texts import COUNTER_STOP_TEXTS, PHASE_TEXTS, TOPDOWN_TEXTS
 from irbench.render.counter_texts import OBSTACLE_TEXTS as COUNTER_OBSTACLES
-from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.flip_map import NOT_MEASURED_TEXTS
 from irbench.render.flip_map import OUTCOME_TEXTS as FLIP_TEXTS
 from irbench.render.footer import STOPPED_TEXTS
@@ -100,7 +98,6 @@ TABLES = {
     "obstacles to counting": (COUNTER_OBSTACLES, CounterObstacle),
     "stops of counting": (COUNTER_STOP_TEXTS, CounterStop),
     "activities": (progress._ACTIVITIES, ActivityCode),
-    "export notices": (EXPORT_NOTICES, ExportNoticeCode),
     "ends of curves": (CURVE_END_TEXTS, StopReason),
     "exit codes of doctor": (doctor._EXITS, self_comparison.Outcome),
     "conditions of a flip map that were not measured": (NOT_MEASURED_TEXTS, NotMeasured),
