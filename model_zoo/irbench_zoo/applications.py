@@ -16,7 +16,6 @@ class Family:
 
     Attributes:
         kind: What kind of network they are, ``residual CNN`` for example.
-        blocks: What they are made of, for listings.
         low: Smallest value of their inputs, as their ``preprocess_input`` leaves them.
         high: Largest value likewise.
     """

@@ -26,15 +26,7 @@ _Settings = Mapping[str, Any]
 def _source(
     name: str, constructor: str, settings: _Settings, inputs: tuple[InputSpec, ...], counts: tuple[int, int]
 ) -> ModelSource:
-    """Return a backbone, ``keras_hub_NAME`` on the command line.
-
-    Args:
-        name: Without that prefix.
-        constructor: Its class in ``keras_hub.models``.
-        settings: What it is called with.
-        inputs: In the order of the model's.
-        counts: Its parameters and multiply-accumulates, as :class:`irbench.spi.ModelSource` counts them.
-    """
+    """Return a backbone, ``keras_hub_NAME`` on the command line."""
     dynamic = any(SEQUENCE in spec.tensor.dynamic_dimensions for spec in inputs)
     return ModelSource(
         name=f"keras_hub_{name}",
@@ -51,12 +43,7 @@ def _source(
 
 
 def _build(constructor: str, settings: _Settings) -> Any:
-    """Return a backbone as an uncompiled ``keras.Model``; imports keras-hub.
-
-    Args:
-        constructor: Its class in ``keras_hub.models``.
-        settings: What it is called with.
-    """
+    """Return a backbone as an uncompiled ``keras.Model``; imports keras-hub."""
     import keras_hub
 
     return getattr(keras_hub.models, constructor)(**settings)

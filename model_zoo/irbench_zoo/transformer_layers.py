@@ -28,9 +28,7 @@ class Block:
     """What the blocks of one network have in common.
 
     Attributes:
-        width: Of the hidden states.
         heads: Of the attention; they share the width.
-        epsilon: Of the normalisations.
         activation: Of the hidden layer, which is four times as wide.
         normalise_first: Whether a normalisation stands before each part (Xiong et al., ICML 2020) or after its sum.
         attention: Arguments for the call of ``keras.layers.MultiHeadAttention``: its mask.
