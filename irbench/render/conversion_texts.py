@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from irbench.graph_record import Agreement, AgreementElsewhere
+from irbench.quantities import plural
 from irbench.record import OutputError
 from irbench.render.figures import error_size
-from irbench.render.quantities import plural
 from irbench.spec import Distribution
 from irbench.spec.feeding import RANGES
 

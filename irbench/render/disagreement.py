@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from irbench.notices import Facts
+from irbench.quantities import apart
 from irbench.render.conversion_texts import inputs_text
-from irbench.render.quantities import apart
 
 
 def disagreement_text(facts: Facts) -> str:

@@ -7,12 +7,11 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from irbench.render.quantities import plural
+from irbench.quantities import NOT_MEASURED, fixed, plural
 
 if TYPE_CHECKING:
     from irbench.row_figures import Ends, Speedup, WithEnds
 
-NOT_MEASURED = "-"
 RANGE = "range"
 """What the smallest and the largest of a few launches are called, which are no confidence interval."""
 _FEWEST_DIGITS = 2
@@ -140,18 +139,7 @@ def error_size(value: float | None) -> str:
 
 def seconds(milliseconds: float | None) -> str:
     """Return milliseconds as seconds with one decimal, or one significant digit where that would be nothing."""
-    return NOT_MEASURED if milliseconds is None else _fixed(milliseconds / 1e3, 1)
-
-
-def gigabytes(count: int | None) -> str:
-    """Return bytes as decimal gigabytes with two decimals, or one significant digit where that would be nothing."""
-    return NOT_MEASURED if count is None else _fixed(count / 1e9, 2)
-
-
-def _fixed(value: float, decimals: int) -> str:
-    if 0 < value < 0.5 * 10**-decimals:
-        return f"{value:.{-math.floor(math.log10(value))}f}"
-    return f"{value:.{decimals}f}"
+    return NOT_MEASURED if milliseconds is None else fixed(milliseconds / 1e3, 1)
 
 
 def _misleads(low: float, high: float, decimals: int) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from irbench.notices import Reference
 from irbench.plain_text import plain
+from irbench.quantities import listing, plural
 from irbench.record import Failure
 from irbench.render.accuracy import limit_text
 from irbench.render.context import Context
@@ -14,7 +15,6 @@ from irbench.render.energy import energy_legend
 from irbench.render.line_wrapping import shorten, shorten_middle
 from irbench.render.mark_texts import mark_text
 from irbench.render.note_texts import note_text, reference_text
-from irbench.render.quantities import listing, plural
 from irbench.render.remedies import remedy
 from irbench.render.table_title import SEPARATOR
 from irbench.result import GroupResult, RunDocument, StoppedBy

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from irbench.optimizer import Lineage
 from irbench.plain_text import plain
+from irbench.quantities import NOT_MEASURED
 from irbench.render.conversion_texts import agreement_lines
 from irbench.render.disagreement import disagreement_text
-from irbench.render.figures import NOT_MEASURED, error_size
+from irbench.render.figures import error_size
 from irbench.render.table import Column, ListingTable, Row, TextTable
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irbench.notices import Facts, Mark, MarkCode
+from irbench.quantities import plural
 from irbench.render.context import Context
 from irbench.render.device_texts import DEVICE_MARKS
 from irbench.render.disagreement import disagreement_text
-from irbench.render.quantities import plural
 from irbench.render.text_types import Text, said
 
 _USUAL_SHARE = 0.1

@@ -17,12 +17,12 @@ from irbench.across_runs.receipt import (
     Unclaimed,
 )
 from irbench.across_runs.replay import CheckedClaim, ClaimReason, ReplayOutcome, ReplayResult
+from irbench.quantities import NOT_MEASURED, listing, plural
 from irbench.render.across_runs_texts import obstacle_text
 from irbench.render.context import Context
-from irbench.render.figures import NOT_MEASURED, ends_text, ratio_with_ends, significant
+from irbench.render.figures import ends_text, ratio_with_ends, significant
 from irbench.render.mark_texts import mark_text
 from irbench.render.plain_view import PlainView
-from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.texts import by_cost, warning_words
 from irbench.result import Condition, NoWinner

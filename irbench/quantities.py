@@ -1,9 +1,11 @@
-"""Format counts, shares and lists."""
+"""Format counts, shares, sizes and lists."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
+NOT_MEASURED = "-"
 _MOST_DIGITS = 8
 _STEPS = ("B", "KiB", "MiB", "GiB")
 
@@ -64,3 +66,15 @@ def size_text(size_bytes: int) -> str:
         if size_bytes >= factor:
             return f"{size_bytes / factor:.1f} {unit}"
     return f"{size_bytes} bytes"
+
+
+def gigabytes(count: int | None) -> str:
+    """Return bytes as decimal gigabytes with two decimals, or one significant digit where that would be nothing."""
+    return NOT_MEASURED if count is None else fixed(count / 1e9, 2)
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with so many decimals, or one significant digit where they would all be 0."""
+    if 0 < value < 0.5 * 10**-decimals:
+        return f"{value:.{-math.floor(math.log10(value))}f}"
+    return f"{value:.{decimals}f}"
