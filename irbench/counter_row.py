@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from irbench.counters import CountedPhase, EventCount, Obstacle, TopdownMethod
 from irbench.notices import Note
 from irbench.record import Failure, OutputError
-from irbench.row import Requested, State
+from irbench.row import UNFINISHED_TEXT, Requested, State
 from irbench.row_figures import WithEnds
 from irbench.spec import Io, Scalar
 
@@ -17,6 +17,14 @@ CounterStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", 
 """``failures``: no row could be counted; ``unfinished``: launches were still to come when this was written."""
 TimelineStop: TypeAlias = Literal["budget", "interrupt"]
 """Why not every row has a timeline; the counters of the table are whole."""
+COUNTER_STOP_TEXTS: Mapping[CounterStop, str] = {
+    "launches": "all launches made",
+    "budget": "the budget has no time for another launch",
+    "interrupt": "interrupted",
+    "failures": "no row could be counted",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why counting ended."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from irbench.spec import (
 )
 
 State = Literal["ok", "mismatch", "failed", "not-applicable", "interrupted", "not-measured"]
+UNFINISHED_TEXT = "unfinished: still being measured, or the run was killed"
+"""Why the measurement of a table has not ended."""
 
 
 @dataclass(frozen=True)

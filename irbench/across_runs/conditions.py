@@ -14,6 +14,12 @@ from irbench.suggestions import did_you_mean
 
 ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
 """``undecided``: the change is beyond the limit, and its interval includes no change."""
+CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
+    "met": "met",
+    "not-met": "not met",
+    "undecided": "undecided: beyond the limit, but the interval includes no change",
+    "not-measured": "not measured on both sides",
+}
 
 UnjudgedReason = Literal[
     "too-few", "no-figure", "base-busy", "new-busy", "base-load", "new-load", "row-missing", "not-repeated"

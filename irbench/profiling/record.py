@@ -22,6 +22,13 @@ from irbench.spi.profiling import TensorShape
 PROFILE_VERSION = 1
 ProfileStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
 """Why no further launch was made."""
+PROFILE_STOPPED_TEXTS: Mapping[ProfileStop, str] = {
+    "launches": "",
+    "budget": "The budget ended it: a larger --budget has more launches.",
+    "interrupt": "Interrupted: these are the results until then.",
+    "failures": "",
+    "unfinished": "Unfinished: these are the results until then.",
+}
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,18 @@ from typing import Any
 
 from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
 from irbench.across_runs.comparison import RunComparison
-from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome, Unjudged, UnjudgedReason
+from irbench.across_runs.conditions import CONDITION_TEXTS, CheckedCondition, Unjudged, UnjudgedReason
 from irbench.across_runs.confirmation import Obstacle, ObstacleCode
-from irbench.across_runs.environments import Difference, DifferenceKind
+from irbench.across_runs.environments import DIFFERENCE_TEXTS, Difference
 from irbench.across_runs.problems import Problem, ProblemCode
 from irbench.errors import ExitCode
 from irbench.plain_text import plain
 from irbench.quantities import listing, plural
 from irbench.render.changes import amount, change_and_figures, signed_amount, signed_percent, signed_percent_end
 from irbench.render.resume_texts import confinement_change
-from irbench.render.unsearched_texts import UNSEARCHED_TEXTS
 from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
+from irbench.store.folders import UNSEARCHED_TEXTS
 
 _LONGEST_VALUE = 60
 _FEWEST_LAUNCHES = Timing().min_launches
@@ -50,20 +50,6 @@ PROBLEM_TEXTS: Mapping[ProblemCode, Callable[[str, Mapping[str, Any]], str]] = {
     "unsearched": lambda run, facts: f"{plain(run)} {UNSEARCHED_TEXTS[facts['reason']]}",
 }
 
-DIFFERENCE_TEXTS: Mapping[DifferenceKind, str] = {
-    "machine": "another machine",
-    "software": "software",
-    "model": "model",
-    "settings": "settings",
-    "inputs": "inputs",
-}
-
-CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
-    "met": "met",
-    "not-met": "not met",
-    "undecided": "undecided: beyond the limit, but the interval includes no change",
-    "not-measured": "not measured on both sides",
-}
 
 _REACHES = "not met, but cannot be ruled out: the interval reaches beyond the limit"
 

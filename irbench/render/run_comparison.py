@@ -8,7 +8,12 @@ from collections.abc import Iterator, Sequence
 from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
 from irbench.across_runs.conditions import Unjudged
-from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome, has_regressed, unjudged_of
+from irbench.across_runs.confirmation import (
+    CONFIRMATION_TEXTS,
+    Confirmation,
+    has_regressed,
+    unjudged_of,
+)
 from irbench.quantities import NOT_MEASURED, listing, plural
 from irbench.render.across_runs_texts import (
     checked_text,
@@ -27,12 +32,6 @@ _MOST_NAMES = 8
 _STYLES = {"slower": "red", "faster": "green"}
 _ORDER: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "preview")
 
-CONFIRMATION_TEXTS: dict[ConfirmationOutcome, str] = {
-    "confirmed": "confirmed",
-    "not-confirmed": "not confirmed, so it is no regression",
-    "undecided": "undecided",
-    "not-possible": "not possible",
-}
 _COUNTED: dict[Counted, str] = {"launches": "launches", "runs": "runs", "values": "values", "pairs": "pairs"}
 
 

@@ -15,13 +15,13 @@ from profiles import SCORES, cell, document, operator
 
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.disturbances import warnings_of
-from irbench.profiling.matching import MatchedBy
-from irbench.profiling.record import Disturbance, ProfileDocument, ProfileStop, TimelineSpan
-from irbench.profiling.report import By, NoSpeed
+from irbench.profiling.matching import MATCHED_TEXTS, MatchedBy
+from irbench.profiling.record import PROFILE_STOPPED_TEXTS, Disturbance, ProfileDocument, ProfileStop, TimelineSpan
+from irbench.profiling.report import NO_SPEED_TEXTS, By, NoSpeed
 from irbench.profiling.summary import derive_report
 from irbench.render.formats.operator_trace import operator_trace
 from irbench.render.profile import ProfileView
-from irbench.render.profile_texts import MATCHED_TEXTS, NO_SPEED_TEXTS, PROFILE_STOPPED_TEXTS, headline_lines
+from irbench.render.profile_texts import headline_lines
 
 
 def view(document: ProfileDocument, by: By = "class", top: int = 20) -> ProfileView:

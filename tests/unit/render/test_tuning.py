@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from irbench.render.tuning import searching_text, tuning_view
-from irbench.render.tuning_recommendation import TUNING_TEXTS
 from irbench.tuning.report import (
+    TUNING_TEXTS,
     Alternative,
     Gain,
     Reservation,
