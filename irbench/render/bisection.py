@@ -13,8 +13,8 @@ from irbench.bisection.report import (
     Comparison,
     Step,
 )
-from irbench.quantities import NOT_MEASURED, plural
-from irbench.render.figures import are_ranges, as_fast_text, ends_heading, error_size, speedup_cell
+from irbench.quantities import NOT_MEASURED, error_size, plural
+from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.verification import Document
 from irbench.spec import Timing

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from irbench.cold_row import COLD_STOP_TEXTS, CacheState, ColdRow, ColdTable, cold_names
-from irbench.quantities import NOT_MEASURED, plural
+from irbench.quantities import NOT_MEASURED, plural, significant
 from irbench.render.context import Context
-from irbench.render.figures import are_ranges, ends_heading, ends_text, significant, speedup_cell
+from irbench.render.figures import are_ranges, ends_heading, ends_text, speedup_cell
 from irbench.render.footer import failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView

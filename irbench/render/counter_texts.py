@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from irbench.counter_row import CountedLaunch
 from irbench.counters import kind_and_share
-from irbench.quantities import NOT_MEASURED, plural
-from irbench.render.figures import significant
+from irbench.quantities import NOT_MEASURED, plural, significant
 
 FIGURE_TEXTS = {
     "task-clock": "task-clock ms",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.render.figures import significant
+from irbench.quantities import significant
 from irbench.store.entries import OUTCOME_TEXTS, Outcome, RunEntry
 
 

@@ -9,8 +9,7 @@ from typing import Literal, TypeAlias
 from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.report import By, PartRow, ProfileReport
-from irbench.quantities import NOT_MEASURED, percent
-from irbench.render.figures import significant
+from irbench.quantities import NOT_MEASURED, percent, significant
 from irbench.render.profile_forms import Form
 from irbench.render.profile_names import PartNames
 from irbench.render.profile_texts import milliseconds

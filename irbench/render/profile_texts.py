@@ -20,9 +20,9 @@ from irbench.profiling.report import (
     PartRow,
     ProfileReport,
 )
-from irbench.quantities import listing, percent, plural
+from irbench.quantities import listing, percent, plural, significant
 from irbench.render.context import Context
-from irbench.render.figures import ratio_with_ends, significant
+from irbench.render.figures import ratio_with_ends
 from irbench.render.note_texts import note_text
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.remedies import failure_sentence

@@ -15,13 +15,7 @@ from irbench.across_runs.confirmation import (
     unjudged_of,
 )
 from irbench.quantities import NOT_MEASURED, listing, plural
-from irbench.render.across_runs_texts import (
-    checked_text,
-    difference_text,
-    obstacle_text,
-    problem_text,
-    unjudged_text,
-)
+from irbench.render.across_runs_texts import checked_text, difference_text, obstacle_text, problem_text, unjudged_text
 from irbench.render.changes import change_and_figures, signed_percent_end
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from irbench.quantities import NOT_MEASURED, plural
+from irbench.quantities import NOT_MEASURED, plural, significant
 from irbench.render.context import Context
-from irbench.render.figures import significant
 from irbench.render.footer import failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
