@@ -27,7 +27,6 @@ from irbench.across_runs.replay import (
     ReplayResult,
 )
 from irbench.quantities import NOT_MEASURED, listing, plural, significant
-from irbench.render.across_runs_texts import obstacle_text
 from irbench.render.context import Context
 from irbench.render.figures import ends_text, ratio_with_ends
 from irbench.render.plain_view import PlainView
@@ -174,7 +173,7 @@ def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterato
 def _headline(result: ReplayResult) -> str:
     outcome = REPLAY_TEXTS[result.outcome].capitalize()
     if result.obstacle is not None:
-        return f"{outcome}: {obstacle_text(result.obstacle)}."
+        return f"{outcome}: {result.obstacle.text()}."
     return f"{outcome}."
 
 
