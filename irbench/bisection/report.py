@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from irbench.options.commands import Criterion
 from irbench.record import Failure, OutputError
 from irbench.row import State
 from irbench.row_figures import Speedup
 
-Criterion: TypeAlias = Literal["speed", "answer"]
 """What is looked at: how fast the model runs, or what it answers."""
 CRITERION_TEXTS: Mapping[Criterion, str] = {"speed": "the speed", "answer": "the answers"}
 Side: TypeAlias = Literal["old", "new", "undecided", "skipped"]

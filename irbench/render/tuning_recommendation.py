@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from irbench.quantities import listing
@@ -15,18 +15,11 @@ from irbench.tuning.report import (
     Alternative,
     Gain,
     ReservationReason,
-    TuningNote,
-    TuningNoteCode,
     TuningReport,
+    budget_text,
 )
 
 _OF_LEADER = ("preview", "undecided", "doubtful")
-TUNING_NOTE_TEXTS: Mapping[TuningNoteCode, str] = {
-    "few-settings-tried": "Only {tried} of {settings} settings were tried, so a better one may exist: --budget {budget}"
-    " should try {enough}.",
-    "busy-machine": "Other programs disturbed {disturbed} of {blocks} blocks of the confirmation, so its figures are of"
-    " this machine as loaded as it was: a quiet machine may differ.",
-}
 
 
 def recommendation_texts(report: TuningReport) -> Iterator[str]:
@@ -37,7 +30,7 @@ def recommendation_texts(report: TuningReport) -> Iterator[str]:
     yield _reason(report)
     if report.reservations:
         yield f"Not confirmed: {listing(_reservations(report))}. {_remedy(report)}"
-    yield from (_note(note) for note in report.notes)
+    yield from (note.text() for note in report.notes)
 
 
 def is_recommended(report: TuningReport, row: str) -> bool:
@@ -83,18 +76,9 @@ def _reservations(report: TuningReport) -> Iterator[str]:
 
 def _remedy(report: TuningReport) -> str:
     if report.deciding_budget_s is not None:
-        return f"--budget {_budget(report.deciding_budget_s)} should be enough to tell."
+        return f"--budget {budget_text(report.deciding_budget_s)} should be enough to tell."
     if any(reservation.reason == "busy" for reservation in report.reservations):
         return "Measure again while they are idle: a larger --budget does not help."
     if all(reservation.reason == "interval-includes-1" for reservation in report.reservations):
         return "The difference is so small that a larger --budget would hardly help."
     return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."
-
-
-def _note(note: TuningNote) -> str:
-    budget = _budget(note.facts["budget_s"]) if "budget_s" in note.facts else ""
-    return TUNING_NOTE_TEXTS[note.code].format(**note.facts, budget=budget)
-
-
-def _budget(seconds: float) -> str:
-    return f"{seconds / 60:g}m"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-from irbench.notices import Facts
+from irbench.notices.base import Notice
 from irbench.result import NoWinner
 from irbench.row_figures import WithEnds
 from irbench.spec import AccuracyLimit, Objective, Precision
@@ -174,22 +174,60 @@ class Reservation:
     row: str
 
 
-TuningNoteCode = Literal["few-settings-tried", "busy-machine"]
+class TuningNote(Notice):
+    """Something that a reader must know of a search besides its figures."""
+
+    known: ClassVar[list[type[TuningNote]]] = []
+
+    def text(self) -> str:
+        """Return it in a sentence."""
+        raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class TuningNote:
-    """Something that a reader must know of a search besides its figures.
+class FewSettingsTried(TuningNote):
+    """A better setting may be among those that were not tried.
 
     Attributes:
-        code: What. ``few-settings-tried``: a better one may be among those that were not; ``busy-machine``: other
-            programs disturbed most blocks of the confirmation.
-        facts: ``few-settings-tried`` has ``tried``, ``settings``, ``enough``, how many are worth trying, and
-            ``budget_s``, in which so many are expected to be tried; ``busy-machine`` has ``disturbed`` and ``blocks``.
+        enough: How many are worth trying.
+        budget_s: In which so many are expected to be tried.
     """
 
-    code: TuningNoteCode
-    facts: Facts = field(default_factory=dict[str, Any])
+    code = "few-settings-tried"
+    says = "few of the settings were tried, so a better one may exist"
+
+    tried: int
+    settings: int
+    enough: int
+    budget_s: float
+
+    def text(self) -> str:
+        """Return how many were tried, and the budget that tries enough."""
+        return (
+            f"Only {self.tried} of {self.settings} settings were tried, so a better one may exist: --budget"
+            f" {budget_text(self.budget_s)} should try {self.enough}."
+        )
+
+
+class BusyConfirmation(TuningNote):
+    """Other programs disturbed most blocks of the confirmation."""
+
+    code = "busy-machine"
+    says = "other programs disturbed most blocks of the confirmation"
+
+    disturbed: int
+    blocks: int
+
+    def text(self) -> str:
+        """Return how many, and what that means."""
+        return (
+            f"Other programs disturbed {self.disturbed} of {self.blocks} blocks of the confirmation, so its figures are"
+            " of this machine as loaded as it was: a quiet machine may differ."
+        )
+
+
+def budget_text(seconds: float) -> str:
+    """Return a budget as ``--budget`` reads it, in minutes."""
+    return f"{seconds / 60:g}m"
 
 
 @dataclass(frozen=True)
