@@ -8,15 +8,21 @@ from typing import Literal
 
 from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, OutputError
-from irbench.row import GivenInputs, Requested, State
+from irbench.row import UNFINISHED_TEXT, GivenInputs, LaunchesStop, Requested, State
 from irbench.row_figures import Spans, Speedup
 from irbench.row_names import distinguish, name_of
 from irbench.spec import Io, Scalar
 
 CacheState = Literal["cold", "warm"]
 """``cold``: the files are not in the page cache, and nothing is in the caches of compiled code; ``warm``: both are."""
-ColdStop = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
-"""``failures``: no row could be measured; ``unfinished``: launches were still to come when this was written."""
+COLD_STOP_TEXTS: Mapping[LaunchesStop, str] = {
+    "launches": "launch limit reached",
+    "budget": "the budget has no time for another round",
+    "interrupt": "interrupted",
+    "failures": "all backends failed",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why a table's measurement ended."""
 
 COLD_PHASES = ("start", "import", "load", "compile", "first_inference")
 """In the order of time; together they are the time to the first output."""
@@ -115,7 +121,7 @@ class ColdTable:
     baseline: str | None
     rounds: int
     preview: bool
-    stopped_by: ColdStop
+    stopped_by: LaunchesStop
     seconds: float
     rows: tuple[ColdRow, ...] = ()
     warnings: tuple[Warn, ...] = ()

@@ -9,14 +9,20 @@ from typing import Literal, TypeAlias
 from irbench.counters import CountedPhase, EventCount, Obstacle, TopdownMethod
 from irbench.notices import Note
 from irbench.record import Failure, OutputError
-from irbench.row import Requested, State
+from irbench.row import UNFINISHED_TEXT, LaunchesStop, Requested, State
 from irbench.row_figures import WithEnds
 from irbench.spec import Io, Scalar
 
-CounterStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
-"""``failures``: no row could be counted; ``unfinished``: launches were still to come when this was written."""
 TimelineStop: TypeAlias = Literal["budget", "interrupt"]
 """Why not every row has a timeline; the counters of the table are whole."""
+COUNTER_STOP_TEXTS: Mapping[LaunchesStop, str] = {
+    "launches": "all launches made",
+    "budget": "the budget has no time for another launch",
+    "interrupt": "interrupted",
+    "failures": "no row could be counted",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why counting ended."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,7 @@ class CounterTable:
     rounds: int
     preview: bool
     confidence: float
-    stopped_by: CounterStop
+    stopped_by: LaunchesStop
     seconds: float
     topdown: TopdownMethod | None = None
     level: int | None = None

@@ -12,14 +12,37 @@ from irbench.spec import Distribution
 
 InputKind = Literal["given", "seeded", "constant-rows", "large", "zeros", "mask-half", "mask-none", "mask-ones"]
 """What the values of an input of a check are; see :mod:`irbench.optimizer.check_inputs`."""
+KIND_TEXTS: Mapping[InputKind, str] = {
+    "given": "given data",
+    "seeded": "seeded",
+    "constant-rows": "constant rows",
+    "large": "large",
+    "zeros": "zeros",
+    "mask-half": "half masked",
+    "mask-none": "all masked",
+    "mask-ones": "nothing masked",
+}
 
 LeftOut = Literal["fails", "not-finite", "too-large", "unstable"]
 """Why an input is not asked: the original fails on it, its answers are not finite, need too much memory, or depend on
 rounding."""
+LEFT_OUT_TEXTS: Mapping[LeftOut, str] = {
+    "fails": "the original fails",
+    "not-finite": "the original's outputs are not finite",
+    "too-large": "the outputs of more inputs need more memory than is available",
+    "unstable": "the original's outputs depend on rounding errors",
+}
 
 UncheckedReason = Literal["not-reached", "other-shapes", "original-fails", "not-finite", "not-followed"]
 """Why a body was not compared: no input that was tried leads there, only inputs of other shapes do, the original fails
 there or does not answer finite numbers there, or it could not be followed which bodies are executed."""
+UNCHECKED_TEXTS: Mapping[UncheckedReason, str] = {
+    "not-reached": "none of the inputs leads there",
+    "other-shapes": "shapes decide, and none that was tried leads there",
+    "original-fails": "the original fails there",
+    "not-finite": "the original's outputs are not finite there",
+    "not-followed": "what is executed could not be followed",
+}
 
 
 @dataclass(frozen=True)

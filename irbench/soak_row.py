@@ -8,12 +8,19 @@ from typing import Literal
 
 from irbench.notices import Note, Reference, Warn
 from irbench.record import Failure, OutputError
-from irbench.row import GivenInputs, Requested, State
+from irbench.row import UNFINISHED_TEXT, GivenInputs, Requested, State
 from irbench.spec import Io, Scalar
 
 Growth = Literal["grows", "steady", "undecided"]
 SoakStop = Literal["finished", "interrupt", "failures", "unfinished"]
 """``failures``: no row could be measured; ``unfinished``: rows were still being measured when this was written."""
+SOAK_STOP_TEXTS: Mapping[SoakStop, str] = {
+    "finished": "finished",
+    "interrupt": "interrupted",
+    "failures": "all backends failed",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why a table's measurement ended."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from irbench.api.output_graph import copy_to, spare_original
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import resolve_bundles
 from irbench.errors import IrbenchError
-from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, drawn_from
+from irbench.optimizer import Conversion, Layout, Lineage, Optimized, Quantize, Recipe, build_recipe, drawn_from
 from irbench.optimizer import optimize as optimize_graph
 from irbench.options import input_values, values
 from irbench.options.asked_inputs import AskedInputs, DataSource
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 _LEVEL = "basic"
 
 Precision = Literal["fp32", "fp16", "bf16", "int8"]
-Quantize = Literal["auto", "static", "dynamic"]
-Layout = Literal["keep", "nchw"]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from irbench.options.option import Readers, read_keywords
 from irbench.options.run import RunOptions
 from irbench.options.values import path
 from irbench.quantities import plural
-from irbench.render.across_runs_texts import obstacle_text
 from irbench.render.resume_texts import changed_message, changed_remedy
 from irbench.result import RunDocument
 from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far
@@ -194,7 +193,7 @@ def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> Ru
     obstacle = None if options.allow_own_code else own_code_obstacle(stored) or environments_obstacle(environments)
     if obstacle is not None:
         raise IrbenchError(
-            f"{document.run_id} is not continued: {obstacle_text(obstacle)}.",
+            f"{document.run_id} is not continued: {obstacle.text()}.",
             hint="Read it, then allow it with --allow-own-code.",
         )
     asked = replace(stored, results=options.results, no_lock=options.no_lock)

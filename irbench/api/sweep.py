@@ -22,7 +22,7 @@ from irbench.api.sweep_overview import overview_of
 from irbench.api.sweep_tables import SweepSetup
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import utc_now
-from irbench.render.resume_texts import confinement_change, confinement_remedy
+from irbench.runner.run_changes import confinement_change, confinement_remedy
 from irbench.store import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document

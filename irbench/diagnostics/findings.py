@@ -125,7 +125,6 @@ class BusyMachine(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where programs use more than a measurement stands."""
         activity, machine = facts.activity, facts.machine
         limit = _BUSY * min(machine.threads, len(machine.cpus))
         if activity.foreign_share <= limit:
@@ -142,7 +141,6 @@ class BusyMachine(Finding):
         )
 
     def words(self) -> FindingWords:
-        """Return which programs, and how to stop the largest."""
         remedy, command = "Close them, or use idle processors with --cpus.", "top -o %CPU"
         if self.stoppable is not None:
             number = self.stoppable.process_id
@@ -171,12 +169,10 @@ class CpuPressure(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where nothing worse tells of the same cause."""
         pressure = _pressure(facts)
         return None if pressure is None or BusyMachine.seen_in(facts) else cls(pressure, _load_average(facts))
 
     def words(self) -> FindingWords:
-        """Return for how long some process waited."""
         return _crowded(_waiting(self.pressure, self.load_average), *_WAIT)
 
 
@@ -189,12 +185,10 @@ class RecentLoad(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where nothing worse tells of the same cause."""
         load = _load_average(facts)
         return None if load is None or _pressure(facts) or BusyMachine.seen_in(facts) else cls(load)
 
     def words(self) -> FindingWords:
-        """Return the load of the last minute."""
         return _crowded(_waiting(None, self.load_average), *_WAIT)
 
 
@@ -232,11 +226,9 @@ class NotFreezing(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where workers are not frozen."""
         return None if facts.machine.freezes else cls()
 
     def words(self) -> FindingWords:
-        """Return what spinning workers cost."""
         return FindingWords(
             "Idle workers cannot be frozen here.",
             "Runtimes spin for about 40 ms after a call, so the first calls of the next row are 1.5 to 1.9 times"
@@ -267,14 +259,12 @@ class CpuQuota(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where a quota is smaller than the processors it is spent on."""
         machine, throttled_share = facts.machine, facts.activity.throttled_share
         if machine.quota is None or machine.quota >= len(machine.cpus):
             return None
         return cls(machine.quota, len(machine.cpus), machine.threads, throttled_share, machine.container)
 
     def words(self) -> FindingWords:
-        """Return what is granted, and the command that grants more."""
         share = self.throttled_share
         held = f" It throttled irbench for {percent(share, 0)} of this check." if share > 0 else ""
         return FindingWords(
@@ -295,12 +285,10 @@ class StolenTime(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where it was more than a trace."""
         share = facts.activity.stolen_share
         return cls(share) if share > _STOLEN else None
 
     def words(self) -> FindingWords:
-        """Return how much was taken."""
         return FindingWords(
             f"The hypervisor gave {percent(self.share, 0)} of a processor's time to other virtual machines.",
             "Calls are interrupted for milliseconds each time.",
@@ -320,7 +308,6 @@ class CoresMoved(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where latencies have two regimes."""
         link = facts.activity.core_to_core
         if link is None or len(link.regimes_ns) < 2:
             return None
@@ -328,7 +315,6 @@ class CoresMoved(Finding):
         return cls(facts.machine.cpus[:2], near_ns, far_ns)
 
     def words(self) -> FindingWords:
-        """Return both distances."""
         return FindingWords(
             f"vCPUs {listing(map(str, self.cpus))} did not share a cache all the time (between {self.near_ns:.0f} ns"
             f" and {self.far_ns:.0f} ns apart).",
@@ -349,14 +335,12 @@ class CoresFar(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where they are far apart all the time."""
         link = facts.activity.core_to_core
         if link is None or len(link.regimes_ns) > 1 or link.median_ns <= _FAR_NS:
             return None
         return cls(facts.machine.cpus[:2], link.median_ns)
 
     def words(self) -> FindingWords:
-        """Return how far, and how to choose others."""
         return FindingWords(
             f"Processors {listing(map(str, self.cpus))} do not share a cache ({self.median_ns:.0f} ns apart; 50 to 100"
             " ns is usual with one).",
@@ -376,12 +360,10 @@ class Governor(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return those that are not ``performance``."""
         slow = tuple(governor for governor in facts.machine.governors if governor != "performance")
         return cls(slow) if slow else None
 
     def words(self) -> FindingWords:
-        """Return which, and how to set another."""
         return FindingWords(
             f"The frequency governor is {listing(self.governors)}.",
             "The clock frequency rises only after work has started: short calls, and the first of each round, run"
@@ -400,12 +382,10 @@ class Turbo(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where turbo is on and can be turned off."""
         machine = facts.machine
         return cls(machine.turbo_file) if machine.turbo and machine.turbo_file is not None else None
 
     def words(self) -> FindingWords:
-        """Return the command that turns it off."""
         off = 1 if self.file.endswith("no_turbo") else 0
         return FindingWords(
             "Turbo is on.",
@@ -427,12 +407,10 @@ class SharedCores(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where others may compute on our cores."""
         machine = facts.machine
         return cls(machine.cpus, machine.foreign_siblings, machine.container) if machine.foreign_siblings else None
 
     def words(self) -> FindingWords:
-        """Return which threads, and how to get them."""
         return FindingWords(
             f"Some hardware threads of the available cores are not available: {cpu_list(self.foreign_siblings)}.",
             "A program that runs there takes up to half of a core's speed.",
@@ -451,14 +429,12 @@ class Smt(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where all threads of shared cores are ours."""
         machine = facts.machine
         if machine.foreign_siblings or len(machine.cpus) <= len(machine.cpu_per_core):
             return None
         return cls(machine.cpus, machine.cpu_per_core)
 
     def words(self) -> FindingWords:
-        """Return how to use one thread of each core."""
         return FindingWords(
             f"{plural(len(self.cpus), 'processor')} share {plural(len(self.cpu_per_core), 'core')} (SMT).",
             "The kernel may run two threads of a runtime on one core, where each is up to half as fast.",
@@ -475,11 +451,9 @@ class NoSchedstat(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where disturbances cannot be seen."""
         return None if facts.machine.schedstat else cls()
 
     def words(self) -> FindingWords:
-        """Return how to enable the accounting."""
         return FindingWords(
             "The kernel does not report the processor time and waiting time of processes (/proc/*/schedstat).",
             "Disturbed blocks cannot be detected, so they are not excluded.",
@@ -497,12 +471,10 @@ class LittleMemory(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it below a few gigabytes."""
         available_bytes = facts.machine.available_memory_bytes
         return cls(available_bytes) if available_bytes < _LITTLE_MEMORY_BYTES else None
 
     def words(self) -> FindingWords:
-        """Return how much there is."""
         return FindingWords(
             f"{gigabytes(self.available_bytes)} GB of memory are available.",
             "Models that do not fit into memory together are measured in several tables, and large ones fail.",
@@ -520,12 +492,10 @@ class Swap(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where that is much."""
         used_bytes = facts.machine.swap_used_bytes
         return cls(used_bytes) if used_bytes > _MUCH_SWAP_BYTES else None
 
     def words(self) -> FindingWords:
-        """Return how much, and how to move it back."""
         return FindingWords(
             f"{gigabytes(self.used_bytes)} GB of swap are used.",
             "A call that uses a swapped page waits for the disk, a thousand times longer than for memory.",
@@ -544,11 +514,9 @@ class SlowClock(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where readings are far apart, whatever the clock is called."""
         return cls(facts.machine.clock_source, facts.clock_ns) if facts.clock_ns > _SLOW_CLOCK_NS else None
 
     def words(self) -> FindingWords:
-        """Return how long a reading takes, and how to get a faster clock."""
         name = "" if self.source is None else f" ({self.source})"
         intercepted = self.source in _GOOD_CLOCKS
         switch = "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -573,13 +541,11 @@ class Affinity(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where some are left out."""
         machine = facts.machine
         left_out = set(machine.processors) - set(machine.cpus)
         return cls(machine.cpus, machine.processors, machine.container) if left_out else None
 
     def words(self) -> FindingWords:
-        """Return which may be used, and how to use all."""
         effect = "The figures are for these processors, not for the whole machine."
         if len(self.cpus) == 1:
             effect = "irbench and the backends share one processor, and no model uses more than one thread."
@@ -607,7 +573,6 @@ class VirtualMachine(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it in every virtual machine."""
         machine = facts.machine
         if machine.hypervisor is None:
             return None
@@ -616,12 +581,10 @@ class VirtualMachine(Finding):
         return cls(name, tuple(fact for fact, is_shown in shown.items() if not is_shown))
 
     def words(self) -> FindingWords:
-        """Return what is hidden, and how to find out how much that matters."""
         check = "Check how small a difference can be detected here, measure"
         return self._words(check, "irbench doctor --aa")
 
     def words_after_comparison(self) -> FindingWords:
-        """Return what is hidden; how small a difference can be detected is in the report."""
         return self._words("Measure", None)
 
     def _words(self, check: str, command: str | None) -> FindingWords:
@@ -654,12 +617,10 @@ class CountersMissing(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where something can be done."""
         found = facts.counters
         return None if found is None or not found.fixable else cls(found.version, found.available, found.fixable)
 
     def words(self) -> FindingWords:
-        """Return what is in the way of which groups, and what helps the first."""
         (names, obstacle), *others = not_counted(tuple(self.unavailable), self.unavailable)
         also = "".join(f"; {name}: {reason.why()}" for name, reason in others)
         is_forbidden = isinstance(obstacle, NotPermitted)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from irbench.counter_row import CountedLaunch, CounterStop
+from irbench.counter_row import CountedLaunch
 from irbench.counters import Obstacle, TopdownMethod
 from irbench.record import Failure
+from irbench.row import LaunchesStop
 from irbench.uncuttable import Uncuttable
 
 CountedKind: TypeAlias = Literal["operators", "call", "model"]
@@ -74,7 +75,7 @@ class ProfileCounters:
     share: float
     most_kinds: int
     confidence: float
-    stopped_by: CounterStop = "unfinished"
+    stopped_by: LaunchesStop = "unfinished"
     seconds: float = 0.0
     topdown: TopdownMethod | None = None
     level: int | None = None

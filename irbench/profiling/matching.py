@@ -16,6 +16,15 @@ from irbench.spi.profiling import TensorShape
 MatchedBy: TypeAlias = Literal["name", "tensor", "position", "signature", "inserted", "overhead", "unmatched"]
 """How the nodes of an operator were found; by ``position``, those of the operator behind it. An ``inserted`` operator
 moves data and computes no node: the runtime added it. Of ``unmatched`` ones it is unknown what they compute."""
+MATCHED_TEXTS: Mapping[MatchedBy, str] = {
+    "name": "joined with nodes by name",
+    "tensor": "joined by the names of tensors",
+    "position": "matched to nodes by the order of execution, because the runtime does not name them",
+    "signature": "joined by class and shape along the graph",
+    "inserted": "in data movement that the runtime added",
+    "overhead": "the runtime's own work",
+    "unmatched": "in operators whose nodes are unknown",
+}
 
 _Find: TypeAlias = Callable[[str], tuple[int, ...]]
 _MADE_BY_CONVERTER = "__"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from irbench.cold_row import CacheState, ColdRow, ColdStop, ColdTable, cold_names
+from irbench.cold_row import COLD_STOP_TEXTS, CacheState, ColdRow, ColdTable, cold_names
 from irbench.quantities import NOT_MEASURED, plural, significant
 from irbench.render.context import Context
 from irbench.render.figures import are_ranges, ends_heading, ends_text, speedup_cell
-from irbench.render.footer import STOPPED_TEXTS, failure_text
+from irbench.render.footer import failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
@@ -20,15 +20,6 @@ from irbench.row_names import distinguish, name_of
 from irbench.spec import Timing
 from irbench.stats.estimators import median
 from irbench.stats.intervals import FEWEST_LAUNCHES
-
-COLD_STOP_TEXTS: Mapping[ColdStop, str] = {
-    "launches": "launch limit reached",
-    "budget": "the budget has no time for another round",
-    "interrupt": "interrupted",
-    "failures": "all backends failed",
-    "unfinished": STOPPED_TEXTS["unfinished"],
-}
-"""Why a table's measurement ended."""
 
 _STILL_WARM = 0.1
 """From this share on, a cold launch found too much of its files in memory to be called cold without a word."""

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from irbench.counter_row import CounterFigure, CounterRow, CounterTable
+from irbench.counter_row import COUNTER_STOP_TEXTS, CounterFigure, CounterRow, CounterTable
 from irbench.counters import PHASES, NotCounted, TopdownMethod, kind_and_share, not_counted
+from irbench.counters.figures import PHASE_TEXTS
+from irbench.counters.topdown import TOPDOWN_TEXTS
 from irbench.quantities import NOT_MEASURED, listing, plural
-from irbench.render.counter_texts import (
-    COUNTER_STOP_TEXTS,
-    PHASE_TEXTS,
-    TOPDOWN_TEXTS,
-    figure_text,
-    figure_value,
-    nodes_missing_text,
-)
+from irbench.render.counter_texts import figure_text, figure_value, nodes_missing_text
 from irbench.render.figures import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.plain_view import PlainView

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from irbench.notices import Reference
@@ -16,7 +16,7 @@ from irbench.render.line_wrapping import shorten, shorten_middle
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.remedies import remedy
 from irbench.render.table_title import SEPARATOR
-from irbench.result import GroupResult, RunDocument, StoppedBy
+from irbench.result import STOPPED_TEXTS, GroupResult, RunDocument
 from irbench.row import CellResult, State
 from irbench.stats.figures import calls_to_bound
 
@@ -24,17 +24,6 @@ _LONGEST_MESSAGE = 140
 _LONGEST_HEAD = 40
 _LONGEST_HINT = 160
 """What a row shows of why it failed, in characters; more would push the other rows off the screen."""
-
-STOPPED_TEXTS: Mapping[StoppedBy, str] = {
-    "target": "target reached",
-    "launches": "launch limit reached",
-    "budget": "the budget has no time for another launch",
-    "searched": "nothing more to gain is expected",
-    "interrupt": "interrupted",
-    "failures": "all backends failed",
-    "unfinished": "unfinished: still being measured, or the run was killed",
-}
-"""Why a table's measurement ended."""
 
 
 def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) -> Iterator[str]:

@@ -7,24 +7,16 @@ from typing import Any
 
 from irbench.quantities import NOT_MEASURED, plural, significant
 from irbench.render.context import Context
-from irbench.render.footer import STOPPED_TEXTS, failure_text
+from irbench.render.footer import failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
 from irbench.row_names import distinguish, name_of
-from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakStop, SoakTable
+from irbench.soak_row import SOAK_STOP_TEXTS, Growth, LatencyDrift, MemoryTrend, SoakRow, SoakTable
 from irbench.stats.soak import blocks_left_out
 from irbench.stats.trend import FEWEST_VALUES
-
-SOAK_STOP_TEXTS: Mapping[SoakStop, str] = {
-    "finished": "finished",
-    "interrupt": "interrupted",
-    "failures": "all backends failed",
-    "unfinished": STOPPED_TEXTS["unfinished"],
-}
-"""Why a table's measurement ended."""
 
 _STYLES: Mapping[Growth, str] = {"grows": "red", "steady": "green", "undecided": "yellow"}
 

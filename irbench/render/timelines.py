@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from irbench.counter_row import CounterTable, PhaseTimeline
-from irbench.render.counter_texts import PHASE_TEXTS, figure_text, figure_value
+from irbench.counters.figures import PHASE_TEXTS
+from irbench.render.counter_texts import figure_text, figure_value
 from irbench.render.footer import failure_text
 from irbench.render.table import Column, Row, TextTable
 

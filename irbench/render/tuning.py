@@ -14,11 +14,11 @@ from irbench.render.flip_map import flip_map_parts
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.tuning_accuracy import accuracy_texts, with_accuracy
-from irbench.render.tuning_recommendation import KIND_TEXTS, gain_text, is_recommended, recommendation_texts
+from irbench.render.tuning_recommendation import gain_text, is_recommended, recommendation_texts
 from irbench.render.verification import Document
 from irbench.spec import Objective, Timing
 from irbench.store.folders import results_option
-from irbench.tuning.report import Alternative, FrontPoint, Gain, TunedSetting, TuningReport
+from irbench.tuning.report import KIND_TEXTS, Alternative, FrontPoint, Gain, TunedSetting, TuningReport
 
 OBJECTIVE_TEXTS: Mapping[Objective, str] = {
     "fps": "frames per second",

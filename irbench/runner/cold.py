@@ -10,10 +10,11 @@ from typing import TypeAlias, cast, get_args
 
 from irbench import registry
 from irbench.activity import Activity
-from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdStop, ColdTable
+from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch, now_ns
 from irbench.result import RunDocument
+from irbench.row import LaunchesStop
 from irbench.runner.cell_outcome import CellOutcome
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
@@ -244,14 +245,14 @@ class _Measurement:
         launch = ColdLaunch(self._rounds.finished, phases, 0, resident_share, answer.read_bytes)
         return replace(launch, own_ns=max(0, whole_ns - launch.ready_ns))
 
-    def _commit(self, stopped_by: ColdStop) -> ColdTable:
+    def _commit(self, stopped_by: LaunchesStop) -> ColdTable:
         """Derive the table anew from the launches and put it into the store's document."""
         table = self._table(stopped_by)
         document = replace(self._writer.document, cold_starts=(*self._before.cold_starts, table))
         self._writer.commit(document)
         return table
 
-    def _table(self, stopped_by: ColdStop) -> ColdTable:
+    def _table(self, stopped_by: LaunchesStop) -> ColdTable:
         expected = None if self._setting is None else self._setting.expected
         table = ColdTable(
             model=self._group.main.bundle.name,

@@ -15,12 +15,12 @@ from irbench.notices import Mark, Note, NoteCode, Reference, Warn, WarningCode
 from irbench.record import Stage
 from irbench.render.columns import COLUMNS
 from irbench.render.context import Context
-from irbench.render.footer import STOPPED_TEXTS, footer
+from irbench.render.footer import footer
 from irbench.render.headline import headline
 from irbench.render.note_texts import NOTES, note_text
 from irbench.render.table_title import title
 from irbench.render.texts import WARNINGS, warning_words
-from irbench.result import GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
+from irbench.result import STOPPED_TEXTS, GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
 from irbench.row import CellResult, State
 from irbench.row_figures import Verdict
 

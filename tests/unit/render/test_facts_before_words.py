@@ -30,8 +30,8 @@ EXAMPLES: Mapping[str, tuple[Any, str]] = {
        for code, text in WARNINGS.items() if code != STORED_WORDS},
     **{f"note {code}": (text.example, note_text(Note(code, text.example), Context()))
        for code, text in NOTES.items() if code != STORED_WORDS},
-     **{f"mark {mark.code}": (json.loads(msgspec.json.encode(mark.example().facts)), mark.example().text())
-        for mark in Mark.known},
+    **{f"mark {mark.code}": (json.loads(msgspec.json.encode(mark.example().facts)), mark.example().text())
+       for mark in Mark.known},
 }  # fmt: skip
 BUSY = facts(
     hypervisor="KVM", quota=1.0, turbo=True, foreign_share=0.9, programs=(Program("stress", 4711, 0.9, "stress"),)
