@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from irbench.across_runs.changes import Change
-from irbench.across_runs.figures import FIGURES, Unit
+from irbench.across_runs.measured_cells import FIGURES, Unit
 from irbench.stats.two_samples import Shift
 from irbench.suggestions import did_you_mean
 

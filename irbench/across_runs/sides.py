@@ -1,23 +1,67 @@
-"""What a user names to be compared, as the runs that it stands for."""
+"""What a user names to be compared, as the runs that it stands for; different models of one name are told apart."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 
-from irbench.across_runs.cell_keys import CellKey
 from irbench.across_runs.environments import fingerprint, software_facts
-from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
-from irbench.across_runs.model_names import shared_names
-from irbench.across_runs.problems import Problem
-from irbench.across_runs.reading import CheckedRun, read_run
-from irbench.across_runs.summaries import SummarisedRun, read_summaries
+from irbench.across_runs.measured_cells import CellKey, MeasuredCell, ambiguous_models, measured_cells
+from irbench.across_runs.reading import CheckedRun, Problem, read_run
+from irbench.across_runs.summaries import RunSummary, SummarisedRun, read_summaries
 from irbench.errors import IrbenchError
 from irbench.store.folders import RUN_FILE, Unsearched, folders_of_runs, is_run, run_folders
 from irbench.store.listing import find_run
 from irbench.system.document_damage import named_by_archive
 from irbench.system.file_states import is_file, is_folder
+
+
+def shared_names(run: CheckedRun) -> Iterator[Problem]:
+    """Yield the names that several models of a run have, in one problem."""
+    models = ambiguous_models(run.document)
+    if models:
+        yield Problem("same-names", run.run_id, {"models": list(models)})
+
+
+def name_problems(model: str, runs: Iterable[RunSummary], used: Iterable[RunSummary]) -> Iterator[Problem]:
+    """Yield where a name stands for different models.
+
+    Args:
+        model: The name.
+        runs: In each of which several models may have it, so that their rows are not used.
+        used: Those of them, oldest first, of which the rows are.
+    """
+    for run in runs:
+        models = dict.fromkeys(row.key.model for row in run.rows if row.is_ambiguous)
+        if model in models:
+            yield Problem("same-names", run.run_id, {"models": list(models)})
+    yield from _several_files(model, used)
+
+
+def _several_files(model: str, runs: Iterable[RunSummary]) -> Iterator[Problem]:
+    """Yield that a name stood for different files with different graphs, in one problem.
+
+    Another graph in the same file is another version of the model, and the same graph in another file is a copy of it.
+    """
+    graphs: dict[str, set[str]] = {}
+    counts: dict[str, int] = {}
+    for run in runs:
+        source, found = run.sources.get(model, ""), _graphs(run, model)
+        if source and found:
+            graphs.setdefault(source, set()).update(found)
+            counts[source] = counts.get(source, 0) + 1
+    if any(graphs[first].isdisjoint(graphs[second]) for first, second in combinations(graphs, 2)):
+        yield Problem("several-files", "", {"model": model, "runs": counts})
+
+
+def _graphs(run: RunSummary, model: str) -> set[str]:
+    """Return the digests of a model's graph as it was given; what was optimised differs for other reasons."""
+    return {
+        row.graph.sha256 for row in run.rows if row.key.model == model and not row.key.variant and row.graph is not None
+    }
+
 
 MACHINE = "machine:"
 """What a name begins with that stands for every stored run of a machine."""

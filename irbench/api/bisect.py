@@ -22,7 +22,7 @@ from irbench.api.results import Interrupted
 from irbench.api.run import refuse_loaded_models
 from irbench.api.verify import planned_trials
 from irbench.api.verify_options import VerifyOptions
-from irbench.bisection.report import BisectReport
+from irbench.bisection.halving import BisectReport
 from irbench.environments import normalised, releases_between
 from irbench.errors import ExitCode, IrbenchError
 from irbench.options.commands import BISECT, BisectOptions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from irbench.across_runs.conditions import Condition
 from irbench.across_runs.history import ModelHistory, RowHistory, history_of
-from irbench.across_runs.problems import Problem
+from irbench.across_runs.reading import Problem
 from irbench.across_runs.sides import machine_called
 from irbench.across_runs.summaries import read_summaries
 from irbench.api.compare import conditions

@@ -11,7 +11,7 @@ from irbench.across_runs.comparison import RunComparison
 from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome, Unjudged, UnjudgedReason
 from irbench.across_runs.confirmation import Obstacle, ObstacleCode
 from irbench.across_runs.environments import Difference, DifferenceKind
-from irbench.across_runs.problems import Problem, ProblemCode
+from irbench.across_runs.reading import Problem, ProblemCode
 from irbench.errors import ExitCode
 from irbench.plain_text import plain
 from irbench.render.changes import amount, change_and_figures, signed_amount, signed_percent, signed_percent_end

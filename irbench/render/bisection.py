@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from irbench.bisection.report import BisectReport, Comparison, Conclusion, Criterion, Side, Step
+from irbench.bisection.halving import BisectReport, Comparison, Conclusion, Criterion, Side, Step
 from irbench.render.figures import (
     NOT_MEASURED,
     are_ranges,

@@ -10,8 +10,7 @@ from documents import speedup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.bisection.halving import bounds, ends_differ, next_version, side_by_speed, untested
-from irbench.bisection.report import Side
+from irbench.bisection.halving import Side, bounds, ends_differ, next_version, side_by_speed, untested
 
 VERSIONS = tuple(f"1.{number}" for number in range(16))
 

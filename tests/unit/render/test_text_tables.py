@@ -10,12 +10,12 @@ import pytest
 from irbench.across_runs.conditions import ConditionOutcome, UnjudgedReason
 from irbench.across_runs.confirmation import ConfirmationOutcome, ObstacleCode
 from irbench.across_runs.environments import DifferenceKind
-from irbench.across_runs.problems import ProblemCode
+from irbench.across_runs.reading import ProblemCode
 from irbench.across_runs.receipt import ClaimKind, Unclaimed
 from irbench.across_runs.replay import _OUTCOMES, ClaimReason, ReplayOutcome
 from irbench.activity import ActivityCode
 from irbench.api import doctor
-from irbench.bisection.report import Conclusion, Criterion, Side
+from irbench.bisection.halving import Conclusion, Criterion, Side
 from irbench.cold_row import ColdStop
 from irbench.cost_model import UncountedReason
 from irbench.counter_row import CounterStop
