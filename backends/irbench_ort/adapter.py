@@ -24,10 +24,9 @@ from irbench.spi import (
     install_command,
 )
 from irbench_ort import devices, openvino_provider, precision
-from irbench_ort.creation import create_session
-from irbench_ort.devices import providers
+from irbench_ort.devices import computes, probe, providers
 from irbench_ort.options import KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
-from irbench_ort.probing import computes, probe
+from irbench_ort.session import create_session
 
 if TYPE_CHECKING:
     from irbench_ort.profiling import Recording

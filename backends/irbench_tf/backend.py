@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from irbench.spec import Artifact, Load
 from irbench.spi import Availability, Description, Phases, ProfiledSession, Refusal, Session, install_command
-from irbench_tf import environment, lean, precision
+from irbench_tf import precision
 from irbench_tf.operator_kinds import TENSORFLOW_KINDS, XLA_KINDS
-from irbench_tf.options import KNOWN, parse_options
+from irbench_tf.options import KNOWN, apply_environment, environment_for, parse_options
+from irbench_tf.session import import_full, import_lean, installed
 
 if TYPE_CHECKING:
     from irbench_tf.compiler import Job
@@ -72,13 +73,13 @@ class TensorFlowBackend:
             raise Refusal(f"{self.name} has no device {device!r}.", hint=f"Devices: {', '.join(_DEVICES)}.")
         self.check_load(load, device, "")
         options = parse_options(load.options, self.name)
-        if not lean.installed():
+        if not installed():
             raise Refusal("TensorFlow is not installed.", hint=install_command(*_REQUIRED))
-        environment.apply_environment(environment.environment_for(load, options, device))
+        apply_environment(environment_for(load, options, device))
         if device == "cpu":
-            lean.import_lean()
+            import_lean()
         else:
-            lean.import_full()
+            import_full()
 
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> Session:
         """Load the graph and make a session of it; XLA compiles here, for the shapes of ``artifact``."""

@@ -12,8 +12,8 @@ from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.spec import Shape, TensorSpec
 from irbench.spi import Array
 from irbench_tf.complex_numbers import rewrite_complex_numbers
+from irbench_tf.frozen import hoist_constants, hoist_weights
 from irbench_tf.handlers import custom_handlers, optimizers
-from irbench_tf.hoist import hoist_constants, hoist_weights
 from irbench_tf.tracing import Traced
 
 if TYPE_CHECKING:

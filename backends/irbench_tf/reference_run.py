@@ -1,10 +1,13 @@
-"""Run a traced model on generated inputs: its reference outputs, the shapes of its outputs, and whether it draws."""
+"""Run a traced model on generated inputs: its reference outputs, and the shapes of its outputs."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -12,13 +15,29 @@ import numpy as np
 
 from irbench import feeds
 from irbench.errors import IrbenchError
-from irbench.spec import BATCH, Shape, TensorSpec
-from irbench.spi import Array
+from irbench.spec import BATCH, Bundle, Shape, TensorSpec
+from irbench.spec.requested_sizes import refuse_unknown_names, requested_sizes
+from irbench.spi import Array, ExportRequest
 from irbench_tf.model_errors import blaming_model
 from irbench_tf.output_axes import OutputAxes, axes_of_fixed_batch, follow, is_batch_first
 from irbench_tf.random_draws import draws_of
 from irbench_tf.sources import Loaded
 from irbench_tf.tracing import Traced
+
+
+def with_sizes(loaded: Loaded, request: ExportRequest) -> Loaded:
+    """Return a model with the default sizes that were asked for."""
+    model = Bundle(loaded.name, loaded.inputs, (), loaded.defaults)
+    refuse_unknown_names(request.shapes, (model,))
+    sizes = requested_sizes(model, None, request.shapes)
+    given = sizes.pop(BATCH, 1)
+    if given not in (1, request.batch, loaded.fixed_batch):
+        raise IrbenchError(
+            f"--shape gives a batch of {given}, and the batch of an export is that of --batch.",
+            hint=f"Write 1 there, or add --batch {given} for a fixed batch.",
+        )
+    return replace(loaded, defaults={**loaded.defaults, **sizes})
+
 
 _LARGEST_DIFFERENCE = 1e-3
 """Of the largest value of an output: the tolerance of fp32. Each batch may be computed in an order of its own."""
@@ -190,3 +209,57 @@ def _answer(traced: Traced, loaded: Loaded, sizes: Mapping[str, int], seed: int)
 
     arrays = feeds.generate(loaded.inputs, {BATCH: traced.batch or 1, **loaded.defaults, **sizes}, seed)
     return [output.numpy() for output in traced.function(*map(tf.constant, arrays))]
+
+
+def announce() -> None:
+    """Have h5py's files and TensorFlow's files and checkpoints raise the audit event that Python's ``open`` does.
+
+    Call it once, after TensorFlow was imported. The two names of TensorFlow are private: if one is gone, this fails.
+    """
+    import h5py
+    from tensorflow.python.lib.io import file_io
+    from tensorflow.python.training import py_checkpoint_reader
+
+    _wrap(h5py.File, "__init__", _hear_h5py)
+    _wrap(file_io.FileIO, "__init__", _hear_file)
+    _wrap(py_checkpoint_reader, "NewCheckpointReader", _hear_checkpoint)
+
+
+def _wrap(owner: Any, name: str, hear: Callable[..., None]) -> None:
+    wrapped = getattr(owner, name)
+
+    @functools.wraps(wrapped)
+    def announcing(*args: Any, **keywords: Any) -> Any:
+        hear(*args, **keywords)
+        return wrapped(*args, **keywords)
+
+    setattr(owner, name, announcing)
+
+
+def _hear_h5py(_file: Any, name: Any, mode: str = "r", *_: Any, **_keywords: Any) -> None:
+    opened(name, mode)
+
+
+def _hear_file(_file: Any, name: Any, mode: str = "r", *_: Any, **_keywords: Any) -> None:
+    opened(name, mode)
+
+
+def _hear_checkpoint(filepattern: Any) -> None:
+    """Announce the files of a checkpoint; its index has a checksum of every tensor, also of those in other parts."""
+    for ending in (".index", ".data-00000-of-00001"):
+        opened(f"{os.fsdecode(filepattern)}{ending}", "r")
+
+
+def opened(path: Any, mode: str) -> None:
+    """Announce a file that is opened in a mode of h5py or TensorFlow; what is no path is left out."""
+    if isinstance(path, str | bytes | os.PathLike):
+        sys.audit("open", path, mode, _flags(mode))
+
+
+def _flags(mode: str) -> int:
+    """Return the flags of ``os.open``: what is replaced is not read, and h5py's ``w-`` replaces nothing."""
+    if mode in ("r", "rb"):
+        return os.O_RDONLY
+    if mode.startswith("r"):
+        return os.O_RDWR
+    return os.O_RDWR | os.O_CREAT | (os.O_TRUNC if mode in ("w", "wb", "w+", "wb+", "w+b") else 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
-from irbench.across_runs.figures import FIGURES, Unit
+from irbench.across_runs.measured_cells import FIGURES, Unit
 from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
 from irbench.suggestions import did_you_mean

@@ -10,8 +10,7 @@ from typing import Literal
 from irbench.across_runs.changes import Change, change_between, verdict_of
 from irbench.across_runs.comparison import ComparedRow, RunComparison
 from irbench.across_runs.conditions import Condition, Unjudged, checked_condition
-from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
-from irbench.across_runs.measured_cells import MeasuredCell
+from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell
 from irbench.across_runs.obstacles import Interrupted, Obstacle
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import interval_at, looks_of

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irbench.across_runs.cell_keys import CellKey, key_names
 from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values
 from irbench.across_runs.conditions import (
     CheckedCondition,
@@ -19,7 +18,7 @@ from irbench.across_runs.conditions import (
     outcome_of,
 )
 from irbench.across_runs.environments import Difference, differences_between, graph_difference
-from irbench.across_runs.figures import FIGURES, ComparedFigure, Unit
+from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, Unit, key_names
 from irbench.across_runs.model_names import name_problems
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.summaries import RowSummary, SummarisedRun

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from irbench.across_runs.cell_keys import CellKey, key_of, without_model
+from irbench.across_runs.measured_cells import CellKey, key_of, without_model
 from irbench.across_runs.obstacles import Obstacle
 from irbench.across_runs.receipt import (
     Claim,

@@ -37,7 +37,7 @@ def program_files(program: Program) -> tuple[Path, ...]:
 
     These are the file of a function's module, or a command's program and those of its arguments that are files.
     """
-    from irbench.exporter.modules import find_users_module
+    from irbench.exporter.source import find_users_module
 
     if program.kind == "callable":
         module = program.target.rpartition(":")[0]

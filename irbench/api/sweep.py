@@ -26,11 +26,9 @@ from irbench.runner.run_changes import confinement_change, confinement_remedy
 from irbench.store import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
-from irbench.sweeps.events import Header
-from irbench.sweeps.expansion import in_order
+from irbench.sweeps.expansion import in_order, select
 from irbench.sweeps.overview import SweepOverview
-from irbench.sweeps.selection import select
-from irbench.sweeps.state import StateFile
+from irbench.sweeps.state import Header, StateFile
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for, require_confinement
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from irbench import registry
 from irbench.conformance.case import Case, Tried
-from irbench.conformance.data import DataSet, kind_of, read_sets
+from irbench.conformance.collect import DataSet, kind_of, read_sets
 from irbench.errors import one_line
 from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.rewriting.bind import bind

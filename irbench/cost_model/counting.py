@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from irbench.cost_model.costs import ModelCost, NodeCost, UncountedNode, UncountedReason
 from irbench.cost_model.moved_bytes import MovedBytes, moved_bytes
 from irbench.cost_model.rules import rule_for
-from irbench.cost_model.tensors import KnownTensor, NodeView, Scope, UnknownShape, scope_of
-from irbench.cost_model.work import Work
+from irbench.cost_model.tensors import KnownTensor, NodeView, Scope, UnknownShape, Work, scope_of
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
-from irbench.onnx.packed_weights import packs, unpacked_elements
 from irbench.onnx.reading.element_types import is_parameter_type
+from irbench.onnx.reading.inventory import packs, unpacked_elements
 from irbench.onnx.reading.node_labels import decoded, node_label
 from irbench.onnx.reading.value_shapes import inferred_with_values
 from irbench.onnx.reading.weightless import read_outline

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.exporter.modules import find_users_module
-from irbench.exporter.source import Source
+from irbench.exporter.source import Source, find_users_module
 from irbench.suggestions import did_you_mean
 from irbench.system.file_states import is_file, is_folder
 

@@ -1,22 +1,75 @@
-"""The key of an export: a digest of what is known before it and affects its result."""
+"""The options of an export, and its key: a digest of what is known before it and affects its result."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from irbench import registry
-from irbench.exporter.modules import find_module, package_files
-from irbench.exporter.options import ExportOptions
-from irbench.exporter.source import Source
-from irbench.system.file_states import digest
+from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter.source import Source, find_module, package_files
+from irbench.spi import install_command
+from irbench.system.file_states import digest, is_file
+
+MIN_OPSET, DEFAULT_OPSET, MAX_OPSET = 13, 18, 23
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """How a model is exported.
+
+    Attributes:
+        opset: ONNX operator set version.
+        batch: A fixed batch, or ``None`` for a free one.
+        seed: Of random weights and of the inputs of the reference outputs.
+        weights: ``random``, a file, or ``None`` for the model's own.
+        layout: Of image inputs in ONNX.
+        signature: Of a SavedModel; ``None`` for ``serving_default``, or the only one.
+        force: Build even if a bundle made from the same things exists.
+        output: Folder of the bundle; ``None`` for the cache.
+        name: What the bundle is called; ``None`` for a name after the model.
+        imports: Modules, or files of Python, that are imported before the model is loaded.
+        shape: Shapes of inputs, and sizes of dynamic dimensions, that the model is run with and that are its defaults.
+        deadline: How long a step of it may take, in seconds; ``None`` for an hour, and 15 minutes for the comparison.
+    """
+
+    opset: int = DEFAULT_OPSET
+    batch: int | None = None
+    seed: int = 0
+    weights: str | None = None
+    layout: Literal["keep", "nchw"] = "nchw"
+    signature: str | None = None
+    force: bool = False
+    output: Path | None = None
+    name: str | None = None
+    imports: tuple[str, ...] = ()
+    shape: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    deadline: float | None = None
+
+    def validate(self) -> None:
+        """Refuse what no export can honour."""
+        if not MIN_OPSET <= self.opset <= MAX_OPSET:
+            raise IrbenchError(
+                f"Opset {self.opset} is not supported.",
+                hint=f"Use one from {MIN_OPSET} to {MAX_OPSET}; {DEFAULT_OPSET} is usual.",
+            )
+        if self.batch is not None and self.batch < 1:
+            raise IrbenchError(f"{self.batch} is not a valid batch size.", hint="Use 1 or more, or dynamic.")
+        if self.seed < 0:
+            raise IrbenchError(f"The seed {self.seed} is negative.", hint="Use 0 or a positive number.")
+        if self.weights not in (None, "random") and not is_file(Path(str(self.weights))):
+            raise IrbenchError(
+                f"There is no weights file {self.weights}.",
+                hint="Give --weights random, or a .weights.h5 or .keras file.",
+            )
+
 
 _FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
@@ -105,3 +158,19 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except (metadata.PackageNotFoundError, ValueError):  # a card may contain a name that no distribution can have
         return None
+
+
+def missing_distributions(model: str) -> tuple[str, ...]:
+    """Return the distributions that a model of the zoo is built with and that are not installed; loads no framework."""
+    return tuple(name for name, version in versions(registry.model(model).requires).items() if version is None)
+
+
+def require_distributions(source: Source) -> None:
+    """Refuse a model of the zoo that is built with something that is not installed."""
+    missing = missing_distributions(source.text) if source.is_zoo else ()
+    if missing:
+        raise IrbenchError(
+            f"{source.text} is built with {', '.join(missing)}, which is not installed.",
+            hint=f"Install it: {install_command(*missing)}",
+            exit_code=ExitCode.NOT_INSTALLED,
+        )

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from irbench.graph_record import InputKind, LeftOut
-from irbench.optimizer.check_inputs import Case, arrays_of, edge_kinds, perturbed
-from irbench.optimizer.check_sizes import all_ones, one_sample, other_sizes
+from irbench.optimizer.check_inputs import Case, all_ones, arrays_of, edge_kinds, one_sample, other_sizes, perturbed
 from irbench.output_check import compare, input_scale, tolerance
 from irbench.spec import Feeding, InputSpec
 from irbench.spi import Array

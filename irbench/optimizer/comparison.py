@@ -1,4 +1,4 @@
-"""Compare what a graph answers with what the original did."""
+"""Compare what a graph answers with what the original did, outside any measurement."""
 
 from __future__ import annotations
 
@@ -7,22 +7,67 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
+from irbench import registry
 from irbench.errors import first_line
-from irbench.optimizer.body_check import Run
-from irbench.optimizer.body_trace import UNDIRECTED, Directions, trace
+from irbench.feeds import lay_out
+from irbench.onnx.rewriting.bind import bind, with_sizes
+from irbench.optimizer.body_check import UNDIRECTED, Directions, Run, trace
 from irbench.optimizer.check_inputs import Case
 from irbench.optimizer.check_plan import ExpectedAnswer, Question
-from irbench.optimizer.job import OptimizationJob
-from irbench.optimizer.model_files import write
-from irbench.optimizer.reference_session import ReferenceSession
+from irbench.optimizer.job import OptimizationJob, write
 from irbench.output_check import compare, judge
-from irbench.spec import Artifact
+from irbench.spec import BATCH, Artifact, Load, TensorSpec
 from irbench.spi import Array
+from irbench.worker.inference import OpenSession
 
 if TYPE_CHECKING:
     import onnx_ir
+
+
+class ReferenceSession:
+    """A graph of a job, loaded by its reference. Use it as a context manager.
+
+    Args:
+        job: Names the reference, and gives the sizes that are bound.
+        artifact: The graph.
+        scratch: Where a copy with bound shapes is written; ``None`` leaves them dynamic, so that inputs may have any
+            sizes.
+        added_inputs: What the file of the artifact takes behind its own inputs.
+        added_outputs: What it gives behind its own outputs.
+
+    Raises:
+        Exception: Each runtime reports in a way of its own that it cannot load a graph.
+    """
+
+    def __init__(
+        self,
+        job: OptimizationJob,
+        artifact: Artifact,
+        scratch: Path | None,
+        added_inputs: Sequence[TensorSpec] = (),
+        added_outputs: Sequence[TensorSpec] = (),
+    ) -> None:
+        whole = replace(
+            artifact, inputs=(*artifact.inputs, *added_inputs), outputs=(*artifact.outputs, *added_outputs), sha256=""
+        )
+        sized = with_sizes(whole, job.sizes) if scratch is None else bind(whole, job.sizes, scratch)
+        self._artifact = artifact
+        load = Load(batch=job.sizes[BATCH], threads=None, precision="native")
+        self._session = OpenSession(registry.reference(job.reference), sized, load)
+
+    def answer(self, arrays: Sequence[Array], added: Sequence[Array] = ()) -> tuple[Array, ...]:
+        """Return the outputs for logical inputs, and for what is added to them."""
+        return self._session.answer((*lay_out(arrays, self._artifact), *added))
+
+    def __enter__(self) -> Self:
+        self._session.__enter__()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._session.__exit__(*details)
+
 
 AnswerTraced = Callable[[Case, Directions], Run]
 

@@ -11,9 +11,9 @@ import msgspec
 
 from irbench import bundles
 from irbench.graph_record import Agreement, GraphCheck, GraphStep
+from irbench.notices import Note
 from irbench.optimizer.agreement import disagreement
-from irbench.optimizer.job import MODEL_FILE
-from irbench.optimizer.model_files import weights_beside
+from irbench.optimizer.job import MODEL_FILE, weights_beside
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Disagreement
 from irbench.system.files import write_atomically
@@ -144,4 +144,26 @@ def _with_digests(lineage: Lineage, folder: Path) -> Lineage:
         lineage,
         model_sha256=bundles.digest(folder / MODEL_FILE),
         weights_sha256=bundles.digest(weights) if weights.is_file() else "",
+    )
+
+
+def calibration_note(model: str, lineage: Lineage) -> Note | None:
+    """Return a note where ranges of activations were found on floats that were generated, ``None`` elsewhere."""
+    agreement = lineage.agreement
+    if agreement is None or agreement.calibrated_on is None or not agreement.ranges:
+        return None
+    worst = agreement.worst_elsewhere
+    error = None if worst is None else worst.error
+    is_worse = worst is not None and (error is None or error.max_rel > agreement.error.max_rel)
+    return Note(
+        "calibrated-on-generated",
+        {
+            "model": model,
+            "variant": lineage.recipe.name,
+            "ranges": {name: list(ends) for name, ends in agreement.ranges.items()},
+            "drawn": agreement.drawn,
+            "max_rel": agreement.error.max_rel,
+            "worst": worst.drawn if worst is not None and is_worse else None,
+            "worst_max_rel": error.max_rel if error is not None and is_worse else None,
+        },
     )

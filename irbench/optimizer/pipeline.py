@@ -17,7 +17,7 @@ from irbench.onnx.rewriting import detached_weights
 from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
 from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
-from irbench.optimizer.bodies import Body, number_bodies
+from irbench.optimizer.body_check import Body, number_bodies
 from irbench.optimizer.check_plan import ExpectedAnswer
 from irbench.optimizer.comparison import Graph, WrongAnswer
 from irbench.optimizer.conversion import (
@@ -28,10 +28,17 @@ from irbench.optimizer.conversion import (
     require_fp32,
     require_opset,
 )
-from irbench.optimizer.inputs_to_nchw import inputs_to_nchw
-from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
-from irbench.optimizer.model_files import load, step_of, vendors_of, weights_beside, write
-from irbench.optimizer.nchw_signature import as_nchw
+from irbench.optimizer.inputs_to_nchw import as_nchw, inputs_to_nchw
+from irbench.optimizer.job import (
+    MODEL_FILE,
+    OptimizationJob,
+    OptimizationOutcome,
+    load,
+    step_of,
+    vendors_of,
+    weights_beside,
+    write,
+)
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves, other_distributions
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck

@@ -13,15 +13,11 @@ from irbench.graph_record import CheckedInput, GraphCheck, GraphStep, UncheckedB
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.reading.precision import read_precision
 from irbench.onnx.rewriting.bind import is_rewritten
-from irbench.optimizer.bodies import Body, bodies_in
-from irbench.optimizer.body_check import BodyReport, check_bodies
-from irbench.optimizer.body_trace import LEAST_OPSET, UNDIRECTED, Directions
+from irbench.optimizer.body_check import LEAST_OPSET, UNDIRECTED, Body, BodyReport, Directions, bodies_in, check_bodies
 from irbench.optimizer.check_inputs import Case
 from irbench.optimizer.check_plan import CheckPlan, ExpectedAnswer, Question, plan_check
-from irbench.optimizer.comparison import Comparison, Graph, WrongAnswer
-from irbench.optimizer.job import MODEL_FILE, OptimizationJob
-from irbench.optimizer.model_files import vendors_of, write
-from irbench.optimizer.reference_session import ReferenceSession
+from irbench.optimizer.comparison import Comparison, Graph, ReferenceSession, WrongAnswer
+from irbench.optimizer.job import MODEL_FILE, OptimizationJob, vendors_of, write
 from irbench.output_check import input_scale
 from irbench.spec import BATCH
 from irbench.spec.requested_sizes import size_options

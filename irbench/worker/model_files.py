@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
-from irbench.onnx.reading.weight_files import size_of_file
+from irbench.onnx.reading.external_data import size_of_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, TensorSpec
 from irbench.worker.file_reader import read_file
@@ -79,7 +79,7 @@ def read_external_files(path: Path) -> tuple[str, ...]:
     """Return where a file keeps weights, relative to its folder, sorted: regular files below it, without links.
 
     Raises:
-        IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.weight_files.size_of_file`.
+        IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.external_data.size_of_file`.
     """
     target = "irbench.onnx.reading.external_data:files_of_model"
     found: tuple[str, ...] = read_file(target, path, returns=tuple[str, ...])

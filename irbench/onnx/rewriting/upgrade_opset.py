@@ -12,8 +12,8 @@ from irbench.onnx.rewriting.detached_weights import (
     nodes_of,
     opset_of,
     skeleton,
+    take_name,
 )
-from irbench.onnx.rewriting.unique_names import take_name
 
 if TYPE_CHECKING:
     import onnx

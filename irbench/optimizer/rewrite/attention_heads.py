@@ -10,8 +10,7 @@ import numpy as np
 
 from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
-from irbench.optimizer.rewrite.edit import insert, is_node, only_reader, replace, weight
-from irbench.optimizer.rewrite.inserter import Inserter
+from irbench.optimizer.rewrite.edit import Inserter, insert, is_node, only_reader, replace, weight
 from irbench.optimizer.rewrite.rules import holds
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from irbench.onnx.sizes import sizes_of
-from irbench.optimizer.rewrite.edit import is_node, only_reader, replace
-from irbench.optimizer.rewrite.inserter import Inserter
+from irbench.optimizer.rewrite.edit import Inserter, is_node, only_reader, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,7 +19,7 @@ from irbench.optimizer import agreement
 from irbench.optimizer.agreement import LEAST_AGREEMENT, FailsAtSizes, disagreement, measure_agreement
 from irbench.optimizer.check_inputs import Case, arrays_of
 from irbench.optimizer.check_plan import ExpectedAnswer
-from irbench.optimizer.narrow import narrow
+from irbench.optimizer.conversion import narrow
 from irbench.optimizer.samples import EVALUATION, Samples
 from irbench.output_check import input_scale
 from irbench.record import OutputError

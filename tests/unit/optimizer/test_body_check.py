@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from irbench.optimizer.bodies import Body
-from irbench.optimizer.body_check import Run, check_bodies
-from irbench.optimizer.body_trace import UNDIRECTED
+from irbench.optimizer.body_check import UNDIRECTED, Body, Run, check_bodies
 from irbench.optimizer.check_inputs import Case
 
 CASES = [Case("seeded", {"batch": 2}), Case("zeros", {"batch": 1})]

@@ -21,10 +21,10 @@ from irbench.feeds import write_sample
 from irbench.graph_record import GraphCheck, UncheckedBody
 from irbench.onnx.reading import signature
 from irbench.optimizer import Recipe, comparison, step_check
+from irbench.optimizer.comparison import ReferenceSession
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.pipeline import run_job
-from irbench.optimizer.reference_session import ReferenceSession
 from irbench.spec import Artifact, Bundle, Feeding, TensorSpec
 
 Change = Callable[[ir.Model], bool]
