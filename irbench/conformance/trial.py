@@ -34,11 +34,11 @@ class Answered:
 
     Attributes:
         effective: What the runtime read back.
-        outputs: For each feed, in the order of the artifact's outputs.
+        outputs: For each feed, in the order of the artifact's outputs: arrays, or lists of them.
     """
 
     effective: Mapping[str, Scalar]
-    outputs: tuple[Outputs, ...]
+    outputs: tuple[Sequence[Any], ...]
 
 
 def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:

@@ -16,7 +16,7 @@ from irbench.measure.clock import Stopwatch, now_ns
 from irbench.result import RunDocument
 from irbench.row import LaunchesStop
 from irbench.runner.cell_outcome import CellOutcome
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of
+from irbench.runner.cell_worker import CellFailed, Setting, checked, runnable_form, setting_of
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
@@ -198,8 +198,8 @@ class _Measurement:
         assert cell.artifact is not None
         self._rounds.say(Activity("cold-survey", cell.label))
         try:
-            with CellWorker(cell, self._setting, caches_in(candidate.folder)) as worker:
-                worker.hold("irbench.worker.cold_start:ColdStartHost", self._setting.task(cell))
+            with self._setting.worker(cell, caches_in(candidate.folder)) as worker:
+                worker.hold("irbench.worker.cold_start:ColdStartHost")
                 worker.ask("import", "import_runtime")
                 answer: FirstAnswer = worker.ask("compile", "answer", self._setting.expected.outputs is not None)
                 candidate.effective = answer.prepared.effective
@@ -236,8 +236,8 @@ class _Measurement:
 
     def _timed(self, cell: Cell, folder: Path, resident_share: float | None) -> ColdLaunch:
         assert self._setting is not None
-        with CellWorker(cell, self._setting, caches_in(folder)) as worker:
-            worker.hold("irbench.worker.cold_start:ColdStartHost", self._setting.task(cell))
+        with self._setting.worker(cell, caches_in(folder)) as worker:
+            worker.hold("irbench.worker.cold_start:ColdStartHost")
             worker.ask("import", "import_runtime")
             answer: FirstAnswer = worker.ask("compile", "answer", False)
             whole_ns = now_ns() - worker.spawned_ns
