@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from irbench.notices import Reference, Warn
 from irbench.record import LaunchRecord
 from irbench.result import Basis, Condition, GroupResult, Lead, StoppedBy, Winner
-from irbench.row import CellResult, Requested
+from irbench.row import CellResult, row_of
 from irbench.row_figures import Spans, Speedup
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.compare import speedups
@@ -49,7 +49,7 @@ from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
 from irbench.stats.uneven_load import uneven_load
 from irbench.stats.winner import LeadEstimate, find_winner
-from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs
+from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 
 
 def summarise(
@@ -98,10 +98,9 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     lead = finding.as_lead(doubt(scene, finding) or order_doubt(scene, finding), condition)
     count = len(scene.records)
     blocks = [len(launch.counted) for launch in launches if launch.counted]
-    return GroupResult(
-        model=group.main.bundle.name,
-        batch=group.main.batch,
-        shapes=bound_shapes(group.main),
+    return table_of(
+        GroupResult,
+        group.main,
         baseline=scene.standing.baseline,
         launches=count,
         blocks_per_launch=statistics.median_low(blocks) if blocks else 0,
@@ -152,22 +151,14 @@ def _row(
     first = first_launch(records, cell.id)
     workload = group.workload_of(cell)
     given = given_inputs(workload.feeding)
-    return CellResult(
-        id=cell.id,
-        label=cell.label,
-        artifact=cell.artifact.label if cell.artifact is not None else "",
-        backend=cell.backend,
-        device=cell.device,
+    return row_of(
+        CellResult,
+        cell,
         mode="streams" if cell.load.streams > 1 else "instances" if cell.load.instances > 1 else "sync",
-        batch=cell.load.batch,
         model=workload.bundle.name,
         shapes=bound_shapes(workload),
         given_inputs=given if given != given_inputs(group.main.feeding) else None,
-        io=cell.io,
         dynamic=cell.dynamic,
-        requested=Requested(
-            cell.load.threads, cell.load.streams, cell.load.precision, cell.load.instances, cell.load.varied
-        ),
         effective=dict(first.effective) if first is not None else {},
         state=standing.states[cell.id],
         failure=standing.failures.get(cell.id),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from irbench.row import CellResult, GivenInputs
+from typing import Any, TypeVar
+
+from irbench.row import CellResult, GivenInputs, TableHead
 from irbench.spec import Feeding, Workload
 
 
@@ -18,6 +20,20 @@ def achieved(row: CellResult, fps: float) -> tuple[float | None, float | None]:
     rate = row.work.operations * fps / row.batch / 1e9
     roof = row.work.roofs.get(str(row.effective.get("precision")))
     return rate, None if roof is None else roof.share(rate)
+
+
+Table = TypeVar("Table", bound=TableHead)
+
+
+def table_of(kind: type[Table], workload: Workload, **facts: Any) -> Table:
+    """Return a table of any kind with what is known of its workload.
+
+    Args:
+        kind: Class of the table.
+        workload: What its baseline runs.
+        facts: All other fields.
+    """
+    return kind(model=workload.bundle.name, batch=workload.batch, shapes=bound_shapes(workload), **facts)
 
 
 def bound_shapes(workload: Workload) -> dict[str, tuple[int, ...]]:
