@@ -86,12 +86,12 @@ def _measured(repetition: _Repetition, results: Path | None, reporter: Reporter)
     Raises:
         IrbenchError: The models are not what was measured, or cannot be measured.
     """
-    require = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
+    same_graphs = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
     options = replace(repetition.options, results=results)
-    stored = measure(options, reporter, require=require)
+    stored = measure(options, reporter, keep=same_graphs)
     differ = any(row.state == "mismatch" for table in stored.document.groups for row in table.cells)
     if repetition.method == "both" and differ:
-        return measure(replace(options, apart=True), reporter, require=require)
+        return measure(replace(options, apart=True), reporter, keep=same_graphs)
     return stored
 
 

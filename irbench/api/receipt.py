@@ -210,7 +210,7 @@ def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
         refused = _own_code(planned, options)
         if refused is not None:
             return _not_comparable(claimed, refused)
-        stored = measure(planned, reporter, require=requires_graphs(claimed.graphs, any_name=True))
+        stored = measure(planned, reporter, keep=requires_graphs(claimed.graphs, any_name=True))
     except ModelChanged as changed:
         return _not_comparable(claimed, obstacles.ModelChanged(names=tuple(changed.models)))
     except IrbenchError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.api.environments import Environments
-from irbench.api.measurement import StoredRun, measure_requested, refuse_within_a_worker
+from irbench.api.measurement import StoredRun, measure_planned, plan_run, refuse_within_a_worker
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.results import Run
@@ -39,6 +39,7 @@ from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.sweeps.state import sweep_of_run
 from irbench.system import host
 from irbench.worker.requested_confinement import require_confinement
+from irbench.worker.scratch import scratch_folder
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,9 @@ def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
     asked = _asked_before(document, options, reporter.say)
     refuse_contradictions(asked)
     continued = _ContinuedRun(store, folder, reporter.say)
-    with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock:
-        return measure_requested(requested(asked), asked, continued, lock, reporter, continued.as_begun)
+    with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock, scratch_folder() as scratch:
+        request, groups = plan_run(requested(asked), asked, scratch, reporter, continued.as_begun)
+        return measure_planned(request, groups, scratch, continued, lock, reporter)
 
 
 @dataclass(frozen=True)

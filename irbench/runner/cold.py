@@ -25,7 +25,7 @@ from irbench.runner.rounds import Rounds
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Artifact, Cell, Group
 from irbench.stats.cold_start import derive_cold_table
-from irbench.stats.workload_facts import bound_shapes, given_inputs
+from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store import RunWriter
 from irbench.system import page_cache
 from irbench.worker.cold_start import FirstAnswer
@@ -254,10 +254,9 @@ class _Measurement:
 
     def _table(self, stopped_by: LaunchesStop) -> ColdTable:
         expected = None if self._setting is None else self._setting.expected
-        table = ColdTable(
-            model=self._group.main.bundle.name,
-            batch=self._group.main.batch,
-            shapes=bound_shapes(self._group.main),
+        table = table_of(
+            ColdTable,
+            self._group.main,
             baseline=None,
             rounds=self._rounds.finished,
             preview=True,
@@ -274,10 +273,10 @@ class _Measurement:
 
 
 def _row(candidate: _Candidate, cache: CacheState) -> ColdRow:
-    return ColdRow(
-        **candidate.facts(),
+    return candidate.row(
+        ColdRow,
+        candidate.state if candidate.failure or candidate.launches[cache] else "interrupted",
         cache=cache,
-        state=candidate.state if candidate.failure or candidate.launches[cache] else "interrupted",
         file_bytes=candidate.file_bytes,
         launches=tuple(candidate.launches[cache]),
     )

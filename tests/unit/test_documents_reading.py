@@ -50,14 +50,14 @@ def first_cells(table: list[list[str]]) -> list[str]:
 DOCUMENTED = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##|\Z)", section("Warnings"), re.MULTILINE | re.DOTALL))
 CODES = sorted(set(WARNINGS) - {"stored-words"})
 LEADS = [
-    Lead("A/fp32", "B/fp32", 1.14, 1.12, 1.16, 6),
-    Lead("A/fp32", "B/fp32", 1.01, 1.0, 1.01, 6, "same"),
-    Lead("A/fp32", "B/fp32", 1.02, 0.99, 1.05, 6, "undecided"),
-    Lead("A/fp32", "B/fp32", 1.14, None, None, 3, "preview", range_low=1.09, range_high=1.21),
-    Lead("A/fp32", "B/fp32", 1.02, None, None, 3, "preview", range_low=0.95, range_high=1.10),
-    Lead("A/fp32", "B/fp32", 1.14, None, None, 1, "preview"),
+    Lead("A/fp32", "B/fp32", 1.14, low=1.12, high=1.16, launches=6),
+    Lead("A/fp32", "B/fp32", 1.01, low=1.0, high=1.01, launches=6, reason="same"),
+    Lead("A/fp32", "B/fp32", 1.02, low=0.99, high=1.05, launches=6, reason="undecided"),
+    Lead("A/fp32", "B/fp32", 1.14, low=None, high=None, launches=3, reason="preview", range_low=1.09, range_high=1.21),
+    Lead("A/fp32", "B/fp32", 1.02, low=None, high=None, launches=3, reason="preview", range_low=0.95, range_high=1.10),
+    Lead("A/fp32", "B/fp32", 1.14, low=None, high=None, launches=1, reason="preview"),
     *(
-        Lead("A/fp32", "B/fp32", 1.14, 1.12, 1.16, 6, reason)
+        Lead("A/fp32", "B/fp32", 1.14, low=1.12, high=1.16, launches=6, reason=reason)
         for reason in get_args(NoWinner)
         if reason not in ("same", "undecided", "preview", "uneven-load")
     ),
@@ -130,7 +130,7 @@ UNEVEN = UnevenLoad("A/fp32", "B/fp32", 0.95, 0.1)
     "lead",
     [
         *(lead for lead in LEADS[:4]),
-        Lead("A/fp32", "B/fp32", 1.14, 1.12, 1.16, 6, "uneven-load"),
+        Lead("A/fp32", "B/fp32", 1.14, low=1.12, high=1.16, launches=6, reason="uneven-load"),
     ],
     ids=lambda lead: str(lead.reason),
 )
@@ -144,7 +144,7 @@ def test_every_headline_of_a_busy_machine_is_explained_in_the_words_that_are_pri
 
 def test_a_headline_with_streams_and_other_threads_is_explained():
     rows = (cell("A", threads=4), cell("B", threads=2), cell("C", streams=4))
-    lead = Lead("A/fp32", "B/fp32", 1.42, 1.38, 1.45, 6)
+    lead = Lead("A/fp32", "B/fp32", 1.42, low=1.38, high=1.45, launches=6)
     assert f"| `{headline(group(*rows, lead=lead), Context())}` |" in TEXT
 
 

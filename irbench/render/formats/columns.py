@@ -114,8 +114,20 @@ def _of_field(field: RowField) -> ExportColumn:
     )
 
 
-def _of_row(row_type: type[Any]) -> Iterator[ExportColumn]:
-    yield from (_of_field(field) for field in fields_of(row_type) if field.path.partition(".")[0] not in _COMPUTED)
+def _of_row(row_type: type[Any], **places: str) -> Iterator[ExportColumn]:
+    """Yield the columns of a row's fields.
+
+    Args:
+        row_type: The class of the row.
+        places: Behind which field a field's columns stand, where that is not its place in the class.
+    """
+    found: dict[str, list[RowField]] = {}
+    for field in fields_of(row_type):
+        found.setdefault(field.path.partition(".")[0], []).append(field)
+    moved = {behind: found.pop(name) for name, behind in places.items()}
+    for name, own in found.items():
+        fields = (*own, *moved.get(name, ()))
+        yield from (_of_field(field) for field in fields if field.path.partition(".")[0] not in _COMPUTED)
 
 
 def _of_table(name: str, kind: ColumnType, attribute: str = "", *, is_nullable: bool = False) -> ExportColumn:
@@ -208,7 +220,7 @@ COLUMNS_OF_KIND: Mapping[Kind, tuple[ExportColumn, ...]] = {
         *_ROW,
         _BASELINE,
         ExportColumn("is_winner", "bool", False, _is_winner),
-        *_of_row(CellResult),
+        *_of_row(CellResult, mode="device", output_error="speedup"),
         ExportColumn("peak_memory_bytes", "int64", True, _process_peak),
         ExportColumn("peak_memory_by_phase_bytes", "json", True, lambda source: source.row.peak_memory_bytes),
         ExportColumn("counters", "json", True, _counters),
@@ -220,7 +232,7 @@ COLUMNS_OF_KIND: Mapping[Kind, tuple[ExportColumn, ...]] = {
         _of_table("preview", "bool"),
         *_ROW,
         _BASELINE,
-        *_of_row(ColdRow),
+        *_of_row(ColdRow, cache="device"),
         ExportColumn("launches", "int64", True, lambda source: len(source.row.launches)),
     ),
     "soak": (

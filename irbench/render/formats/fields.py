@@ -58,7 +58,12 @@ def _fields(row_type: type[Any], before: str, *, is_nullable: bool) -> Iterator[
 def _hints(row_type: type[Any]) -> Iterator[tuple[str, Any]]:
     found = get_type_hints(row_type)
     names = row_type.__struct_fields__ if _is_struct(row_type) else tuple(field.name for field in fields(row_type))
-    yield from ((name, found[name]) for name in names)
+    yield from ((name, found[name]) for name in sorted(names, key=_is_of_range))
+
+
+def _is_of_range(name: str) -> bool:
+    """Whether it is an end of a range, which stands in place of an interval and behind all else of its figure."""
+    return name.startswith("range_")
 
 
 def _without_null(hint: Any) -> tuple[Any, bool]:

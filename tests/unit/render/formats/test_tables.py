@@ -119,7 +119,7 @@ def test_a_winner_of_a_busy_machine_is_exported_with_its_condition():
 
 
 def test_why_nobody_is_the_fastest_is_exported():
-    lead = Lead("openvino/fp32", "ort/fp32", 1.01, 0.99, 1.03, 6, "undecided")
+    lead = Lead("openvino/fp32", "ort/fp32", 1.01, low=0.99, high=1.03, launches=6, reason="undecided")
     (row, _) = csv.DictReader(
         io.StringIO(text("csv", run_of(document(group(cell("openvino"), cell("ort"), lead=lead)))))
     )
