@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from irbench.api.display import Displayable, as_text
 from irbench.api.paths import given_path
 from irbench.api.results_export import chosen_columns, export_run
-from irbench.api.rows import RunRow, row_of, rows_to_pandas
+from irbench.api.rows import row_of, rows_to_pandas
+from irbench.api.run_row import RunRow
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
 from irbench.errors import IrbenchError
