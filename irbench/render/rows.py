@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any, TypeAlias
 
+from irbench.quantities import significant
 from irbench.render.columns import IN_SPEEDS
 from irbench.render.columns.declaration import Column, ShownSpeed, heading
-from irbench.render.figures import ends_text, significant
+from irbench.render.figures import ends_text
 from irbench.render.footer import reason
 from irbench.render.table import Row, TextTable
 from irbench.result import GroupResult

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irbench.cold_row import ColdPhasesMs, ColdRow
+from irbench.quantities import NOT_MEASURED
 from irbench.render.columns.declaration import (
     COUNT,
     COUNT_ALWAYS,
@@ -14,7 +15,6 @@ from irbench.render.columns.declaration import (
     Part,
     Shown,
 )
-from irbench.render.figures import NOT_MEASURED
 from irbench.row_figures import Spans
 from irbench.soak_row import LatencyDrift, MemoryTrend, SoakRow, SoakTable
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irbench.cold_row import ColdRow, ColdTable, cold_names
+from irbench.quantities import NOT_MEASURED
 from irbench.record import Failure
 from irbench.render.columns.declaration import (
     COUNT,
@@ -23,7 +24,6 @@ from irbench.render.columns.declaration import (
     Shown,
     ShownSpeed,
 )
-from irbench.render.figures import NOT_MEASURED
 from irbench.render.origin import command_text, is_confined, machine_text, versions
 from irbench.render.table_title import is_own_code
 from irbench.result import GroupResult, Lead

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from irbench.cold_row import ColdPhasesMs, ColdRow, ColdTable
 from irbench.notices import Reference
+from irbench.quantities import NOT_MEASURED, error_size, listing, significant
+from irbench.quantities import percent as share
 from irbench.record import OutputError
 from irbench.render.accuracy import accuracy_text, limit_text
 from irbench.render.columns.declaration import (
@@ -25,21 +27,8 @@ from irbench.render.columns.declaration import (
 )
 from irbench.render.columns.row_facts import row_counters
 from irbench.render.context import Context
-from irbench.render.figures import (
-    NOT_MEASURED,
-    are_ranges,
-    ends_heading,
-    ends_text,
-    error_size,
-    gigabytes,
-    percent,
-    seconds,
-    significant,
-    speedup_cell,
-)
+from irbench.render.figures import are_ranges, ends_heading, ends_text, gigabytes, percent, seconds, speedup_cell
 from irbench.render.note_texts import reference_text
-from irbench.render.quantities import listing
-from irbench.render.quantities import percent as share
 from irbench.result import GroupResult
 from irbench.row import CellResult
 from irbench.row_figures import EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup
