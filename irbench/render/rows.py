@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 
 from irbench.quantities import significant
 from irbench.render.columns import IN_SPEEDS
-from irbench.render.columns.declaration import Column, ShownSpeed, heading
+from irbench.render.columns.declaration import Column, R, Shown, ShownSpeed, T
 from irbench.render.figures import ends_text
 from irbench.render.footer import reason
+from irbench.render.table import Column as TableColumn
 from irbench.render.table import Row, TextTable
 from irbench.result import GroupResult
 from irbench.row import CellResult
@@ -36,6 +37,12 @@ def group_table(
     columns = [(column, shown) for column, shown in IN_SPEEDS if shown.is_shown(result)]
     rows = (_row(cell, result, columns, intervals=intervals, whole=whole_reasons) for cell in result.cells)
     return TextTable(tuple(heading(shown, result, confidence) for _, shown in columns), tuple(rows))
+
+
+def heading(shown: Shown[R, T], table: T, confidence: float) -> TableColumn:
+    """Return a column of a table for people; the confidence is that of intervals."""
+    name = shown.heading if isinstance(shown.heading, str) else shown.heading(table, confidence)
+    return TableColumn(name, words=shown.words, drops=shown.drops)
 
 
 def _row(cell: CellResult, result: GroupResult, columns: _Columns, *, intervals: bool, whole: bool) -> Row:

@@ -7,12 +7,12 @@ from typing import Any
 
 from irbench.quantities import plural
 from irbench.render.columns import IN_SOAKS
-from irbench.render.columns.declaration import heading
 from irbench.render.columns.row_facts import computed_precision
 from irbench.render.context import Context
 from irbench.render.footer import STOPPED_TEXTS, failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
+from irbench.render.rows import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings

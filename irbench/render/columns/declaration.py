@@ -9,7 +9,6 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 from irbench.cold_row import ColdRow, ColdTable
 from irbench.quantities import NOT_MEASURED, significant
 from irbench.render.context import Context
-from irbench.render.table import Column as TextColumn
 from irbench.render.table_title import sizes_text
 from irbench.result import GroupResult, RunDocument
 from irbench.row import CellResult
@@ -161,12 +160,6 @@ class ShownSpeed(Shown[CellResult, GroupResult]):
     spans: Callable[[CellResult], Spans | None] | None = None
     legend: Legend | None = None
     documented: str = ""
-
-
-def heading(shown: Shown[R, T], table: T, confidence: float) -> TextColumn:
-    """Return a column of a table for people; the confidence is that of intervals."""
-    name = shown.heading if isinstance(shown.heading, str) else shown.heading(table, confidence)
-    return TextColumn(name, words=shown.words, drops=shown.drops)
 
 
 ShownCold: TypeAlias = Shown[ColdRow, ColdTable]
