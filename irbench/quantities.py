@@ -130,3 +130,15 @@ def _misleads(low: float, high: float, decimals: int) -> bool:
         return low != high
     excludes_one = low > 1 or high < 1
     return excludes_one and float(shown_low) <= 1 <= float(shown_high)
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with so many decimals, or one significant digit where they would all be 0."""
+    if 0 < value < 0.5 * 10**-decimals:
+        return f"{value:.{-math.floor(math.log10(value))}f}"
+    return f"{value:.{decimals}f}"
+
+
+def gigabytes(count: int | None) -> str:
+    """Return bytes as decimal gigabytes with two decimals, or one significant digit where that would be nothing."""
+    return NOT_MEASURED if count is None else fixed(count / 1e9, 2)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from irbench.cold_row import ColdPhasesMs, ColdRow, ColdTable
 from irbench.notices import Reference
-from irbench.quantities import NOT_MEASURED, error_size, listing, significant
+from irbench.quantities import NOT_MEASURED, error_size, gigabytes, listing, significant
 from irbench.quantities import percent as share
 from irbench.record import OutputError
 from irbench.render.accuracy import accuracy_text, limit_text
