@@ -85,18 +85,6 @@ def test_a_mark_is_explained_in_the_words_that_are_printed(mark: type[Mark]):
     assert f"| `{mark.example().text()}` | {mark.says}" in TEXT
 
 
-def test_every_column_is_explained_in_the_order_of_the_table():
-    headings = [column.heading for column in COLUMNS]
-    (columns,) = tables(section("Columns"))
-    documented = [first_cell.removesuffix(" [95 %]") for first_cell in first_cells(columns)]
-    assert sorted(documented) == sorted([*headings, "speedup"])
-    for name in ("example", "tails", "warnings"):
-        table = (ROOT / f"tests/golden/table-{name}-100.txt").read_text().splitlines()
-        head = next(line for line in table if line.startswith(" backend"))
-        places = [head.index(f" {item}") for item in documented if f" {item}" in head]
-        assert places == sorted(places)
-
-
 def test_every_verdict_and_every_state_is_explained():
     (verdicts,) = tables(section("Verdicts"))
     assert sorted(first_cells(verdicts)) == sorted(get_args(Verdict))
@@ -197,7 +185,10 @@ def test_every_exit_code_is_explained():
 def test_every_field_of_the_document_is_named():
     tables_of = tables(section("JSON and CSV"))[:3]
     named = [{name for row in table for name in re.findall(r"`(\w+)`", row[0])} for table in tables_of]
-    assert named == [set(item.__dataclass_fields__) for item in (RunDocument, GroupResult, CellResult)]
+    assert named[:2] == [set(item.__dataclass_fields__) for item in (RunDocument, GroupResult)]
+    of_rows = set(CellResult.__dataclass_fields__)
+    assert named[2] <= of_rows
+    assert of_rows <= named[2] | set(COLUMNS)  # which docs/exports.md explains
 
 
 def test_an_example_from_a_golden_file_is_what_that_file_holds():
