@@ -44,11 +44,7 @@ _DTYPES = {
 
 @dataclass(frozen=True)
 class RuntimeOperator:
-    """One operator of a compiled model.
-
-    Attributes:
-        nodes: Labels of the ONNX nodes in it, as far as they are known.
-    """
+    """One operator of a compiled model."""
 
     nodes: tuple[str, ...]
     inputs: tuple[TensorShape, ...]
@@ -56,12 +52,7 @@ class RuntimeOperator:
 
 
 def read_graph(runtime_model: Any, original: Path) -> Mapping[str, RuntimeOperator]:
-    """Return the operators of a compiled model by their names.
-
-    Args:
-        runtime_model: What ``CompiledModel.get_runtime_model`` returned.
-        original: The ONNX file that was compiled.
-    """
+    """Return the operators of a compiled model by their names."""
     operators = runtime_model.get_ordered_ops()
     found = _Nodes(take_inventory(original)).of_all(operators)
     return {operator.get_friendly_name(): _described(operator, found) for operator in operators}

@@ -93,13 +93,7 @@ def check_activations(model: Any, inputs: Sequence[NDArray[Any]], *, classifier:
 
 
 def inspect_activations(model: Any, inputs: Sequence[NDArray[Any]], *, classifier: bool) -> ActivationReport:
-    """Run the model eagerly once and report what every layer gave.
-
-    Args:
-        model: A built ``keras.Model`` on TensorFlow.
-        inputs: One array per model input.
-        classifier: Whether the last axis of the first output holds class scores.
-    """
+    """Run the model eagerly once and report what every layer gave."""
     from keras import tree
 
     layers: list[LayerReport] = []

@@ -26,7 +26,6 @@ class TensorFlowBackend:
 
     Attributes:
         name: ``tf`` or ``tf-xla``.
-        consumes: Artifact kinds it reads.
     """
 
     consumes: tuple[str, ...] = ("tf-graph",)

@@ -54,13 +54,7 @@ class Emitter:
         return self._made(operation, inputs, attributes, self.graph.get_dtype(like), shape, is_mapped=True)
 
     def tensorflow(self, node: Any, inputs: Sequence[str], like: str) -> str:
-        """Add a copy of a node of TensorFlow with other inputs, which tf2onnx maps later, and return its output.
-
-        Args:
-            node: It computes the real and the imaginary part of its result from those of its inputs in the same way.
-            inputs: Tensors.
-            like: A tensor of the same element type as the output.
-        """
+        """Add a copy of a node of TensorFlow with other inputs, which tf2onnx maps later, and return its output."""
         shape, dtype = self.shape(node.output[0]), self.graph.get_dtype(like)
         return self._made(node.type, inputs, dict(node.attr), dtype, shape, is_mapped=False)
 

@@ -35,13 +35,7 @@ class _Length:
 
 
 def transform(emit: Emitter, node: Any, parts: Parts) -> Parts:
-    """Return the transform of complex numbers over the last axes.
-
-    Args:
-        emit: Adds nodes.
-        node: Of TensorFlow: one of :data:`FORWARD` or :data:`INVERSE`.
-        parts: Its input.
-    """
+    """Return the transform of complex numbers over the last axes."""
     rank = _rank(emit, node, parts.real)
     count = FORWARD.get(node.type) or INVERSE[node.type]
     joined = _joined(emit, parts)

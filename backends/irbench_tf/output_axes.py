@@ -28,7 +28,6 @@ class OutputAxes:
     """The shape of an output.
 
     Attributes:
-        shape: A number, or a name, for each axis.
         batch: The axis that counts samples; ``None`` where none does.
     """
 

@@ -36,11 +36,7 @@ Unit = Literal["ms", "fps", "bytes", "J", ""]
 
 @dataclass(frozen=True)
 class CellSamples:
-    """What one run measured of a cell.
-
-    Attributes:
-        timing: The numbers of the run's protocol.
-    """
+    """What one run measured of a cell."""
 
     row: CellResult
     records: Sequence[LaunchRecord]
@@ -67,7 +63,6 @@ class ComparedFigure:
     """One figure.
 
     Attributes:
-        of_row: Its value in a run's table.
         by_launch: Its value in each launch; nothing where a run has one value only.
         exact: Whether it is counted and not measured, so that every difference is real.
         depends_on_load: Whether other programs change it: times do, memory and errors do not.
@@ -183,7 +178,6 @@ class CellKey:
 
     Attributes:
         threads: Total for each process; ``None`` where the runtime chose.
-        batch: Samples per inference.
         variant: Level of optimisation; empty for the exported graph.
         kind: Of the artifact, ``onnx`` for example.
         again: Whether it is the second row of a backend that is compared with itself.

@@ -26,13 +26,7 @@ def shared_names(run: CheckedRun) -> Iterator[Problem]:
 
 
 def name_problems(model: str, runs: Iterable[RunSummary], used: Iterable[RunSummary]) -> Iterator[Problem]:
-    """Yield where a name stands for different models.
-
-    Args:
-        model: The name.
-        runs: In each of which several models may have it, so that their rows are not used.
-        used: Those of them, oldest first, of which the rows are.
-    """
+    """Yield where a name stands for different models."""
     for run in runs:
         models = dict.fromkeys(row.key.model for row in run.rows if row.is_ambiguous)
         if model in models:

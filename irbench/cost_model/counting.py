@@ -93,10 +93,6 @@ def model_cost(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelCos
 
     The body of a loop counts as often as its trip count says, of the branches of an ``If`` the dearer one; functions
     count where they are called. What cannot be counted is listed in the result, and not counted as zero.
-
-    Args:
-        model: Left as it is; large weights may lack their content.
-        inputs: Its inputs with the sizes to count for.
     """
     inferred, values = inferred_with_values(model, inputs)
     scope = scope_of(inferred.graph, values=values)

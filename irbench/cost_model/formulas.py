@@ -137,7 +137,6 @@ class ModelFormulas:
         largest: By dimension the size that they hold up to: a window or a table of positions ends there, or they were
             not compared with counts beyond.
         example: The cost at one point, for what depends on no size: names, operators, weights and uncounted nodes.
-        by_operator: The operators with their domains, in the order of the example's.
     """
 
     names: tuple[str, ...]
@@ -181,12 +180,7 @@ def formulas_of_file(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas 
 
 
 def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:
-    """Return what a model costs as polynomials in the dimensions of its inputs that have no size.
-
-    Args:
-        model: Left as it is; large weights may lack their content.
-        inputs: Its inputs; dimensions that have a size keep it.
-    """
+    """Return what a model costs as polynomials in the dimensions of its inputs that have no size."""
     dimensions = (dimension for spec in inputs for dimension in spec.dynamic_dimensions)
     names = tuple(dict.fromkeys(name for dimension in dimensions for name in names_in(dimension)))
     tried: list[tuple[_Search, FormulaSums | NoFormulas]] = []

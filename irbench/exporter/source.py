@@ -83,7 +83,6 @@ class Source:
 
     Attributes:
         text: A zoo name, a file, a folder, ``package.module:function`` or ``path/to/file.py:function``.
-        folder: Relative paths and modules are searched there.
     """
 
     text: str

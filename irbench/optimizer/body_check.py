@@ -56,9 +56,7 @@ class Body:
         operator: ``If``, ``Loop`` or ``Scan``.
         node: The node's name, or that of its first output where it has none.
         part: The attribute that holds it, ``then_branch`` for example.
-        outer: Numbers of the bodies that it is inside of, outermost first.
         data_decides: Whether values of inputs, not only their shapes, decide if or how often it is executed.
-        never: Whether a constant condition excludes it.
     """
 
     number: int
@@ -172,11 +170,7 @@ _ENDLESS = 2**63 - 1
 
 @dataclass(frozen=True)
 class Directions:
-    """How the control flow of a graph is directed; what is not named here decides for itself.
-
-    Attributes:
-        iterations: The most iterations of a Loop, by the number of its body.
-    """
+    """How the control flow of a graph is directed; what is not named here decides for itself."""
 
     branches: frozenset[int] = frozenset()
     iterations: Mapping[int, int] = field(default_factory=dict[int, int])

@@ -120,13 +120,7 @@ def edge_kinds(specs: Sequence[InputSpec]) -> tuple[InputKind, ...]:
 
 
 def arrays_of(case: Case, specs: Sequence[InputSpec], feeding: Feeding) -> tuple[Array, ...]:
-    """Return the logical inputs of a case.
-
-    Args:
-        case: What is wanted.
-        specs: Logical inputs.
-        feeding: Seed, constants, and samples for the kind ``given``.
-    """
+    """Return the logical inputs of a case."""
     if case.kind == "given":
         return logical_inputs(specs, case.sizes, feeding, case.sample)
     drawn = logical_inputs(specs, case.sizes, replace(feeding, seed=feeding.seed + case.seed, samples=()))

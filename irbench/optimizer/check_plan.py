@@ -28,8 +28,6 @@ class Question:
     """What is asked of the original graph.
 
     Attributes:
-        base: A size for every dynamic dimension.
-        feeding: Seed, constants and samples.
         room_bytes: What expected outputs may need; when they do, no more edges are asked.
     """
 

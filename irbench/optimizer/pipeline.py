@@ -97,15 +97,7 @@ class Change:
 def blamed_pass(
     check: StepCheck, first: Graph, changes: Sequence[Change], wrong: WrongAnswer, bodies: Sequence[Body]
 ) -> BrokenModel:
-    """Return the error that names the first step after which an answer is wrong.
-
-    Args:
-        check: Asks a graph.
-        first: The graph before the first step; it is changed.
-        changes: The steps.
-        wrong: What the graph answers wrong after all of them.
-        bodies: The bodies of the first graph.
-    """
+    """Return the error that names the first step after which an answer is wrong."""
     name = "raise_opset"  # the one step that is done to the graph before these
     for change in changes:
         change.apply(first.model)

@@ -102,7 +102,6 @@ class NodeEntry:
     Attributes:
         name: Its name; empty where it has none.
         domain: The operator set it comes from; empty for ONNX's own.
-        inputs: Names of the tensors it reads.
         inner: Whether it lies in the body of another node or in a function.
     """
 

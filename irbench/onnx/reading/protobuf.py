@@ -111,8 +111,6 @@ class Field:
     """One field of a message.
 
     Attributes:
-        tag: Offset of its first byte.
-        end: Offset behind its payload.
         value: Its value where it is a varint, otherwise 0.
     """
 

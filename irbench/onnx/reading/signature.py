@@ -103,7 +103,6 @@ class Signature:
             called ``?``, is called ``<tensor>_<axis>``.
         outputs: Likewise; an axis without a name is never taken for the batch, for it may depend on the data.
         opset: Version of ONNX's own operator set; ``None`` where the model uses other sets only.
-        nodes: Number of nodes at the top level.
         batch_in_file: What the file calls the dimension ``batch``; empty where it gives no name.
     """
 

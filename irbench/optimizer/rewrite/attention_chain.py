@@ -69,7 +69,6 @@ class AttentionChain:
     Attributes:
         left: First operand of the product of queries and keys: queries, or keys where the product is turned.
         right: Second operand, its last two axes exchanged: keys, or queries.
-        turned: Whether keys are multiplied with queries.
         choices: Conditions on scores, the outermost first.
         guarded: Whether weights that are not a number become zero.
     """
@@ -103,11 +102,7 @@ _Steps = Iterator[tuple["ir.Value | None", _Way]]
 
 
 def read_attention(node: ir.Node) -> AttentionChain | None:
-    """Return what a product of weights and values is computed from, or ``None`` if it is no attention.
-
-    Args:
-        node: A MatMul; types and shapes were inferred.
-    """
+    """Return what a product of weights and values is computed from, or ``None`` if it is no attention."""
     weights, values = node.inputs
     open_ways: list[tuple[ir.Value | None, ir.Node, _Way]] = [(weights, node, _Way())]
     while open_ways and values is not None:
