@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from irbench.onnx.reading.contained_nodes import ContainedNodes
+from irbench.onnx.reading.counterparts import ContainedNodes
 from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.spec import Artifact, Io, Scalar
 from irbench.spi import InferenceProfile, OperatorTime, Refusal, Slot, TensorShape

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from irbench.onnx.reading.contained_nodes import ContainedNodes
+from irbench.onnx.reading.counterparts import ContainedNodes
 from irbench.onnx.reading.inventory import NodeEntry
 from irbench.spi import InferenceProfile, OperatorTime, Refusal, TensorShape
 from irbench_tf.compiler import Job, executed_graphs

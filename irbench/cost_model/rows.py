@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from irbench.cost_model.costs import CostSum, ModelCost, NodeCost
-from irbench.cost_model.formulas import CostFormula, ModelFormulas
-from irbench.cost_model.polynomials import Polynomial
+from irbench.cost_model.formulas import CostFormula, ModelFormulas, Polynomial
 
 CostScope = Literal["total", "class", "op", "node"]
 Quantity: TypeAlias = int | Polynomial | None

@@ -30,8 +30,7 @@ import numpy as np
 from irbench.graph_record import UncheckedBody, UncheckedReason
 from irbench.onnx.body_shapes import bodies_of
 from irbench.onnx.rewriting.detached_weights import take_name
-from irbench.optimizer.check_inputs import Case
-from irbench.optimizer.check_plan import is_finite
+from irbench.optimizer.check_plan import Case, is_finite
 from irbench.optimizer.rewrite.edit import is_random, names_in, weight
 from irbench.spec import TensorSpec
 from irbench.spi import Array

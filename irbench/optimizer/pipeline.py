@@ -19,7 +19,6 @@ from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
 from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
 from irbench.optimizer.body_check import Body, number_bodies
 from irbench.optimizer.check_plan import ExpectedAnswer
-from irbench.optimizer.comparison import Graph, WrongAnswer
 from irbench.optimizer.conversion import (
     CannotConvert,
     NothingToConvert,
@@ -41,7 +40,7 @@ from irbench.optimizer.job import (
 )
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves, other_distributions
-from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck
+from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, Graph, OriginalRefused, StepCheck, WrongAnswer
 from irbench.spec import Artifact
 from irbench.system.host import available_memory_bytes, int8_weight_bits
 from irbench.system.memory import limit_memory

@@ -196,8 +196,8 @@ def with_inferred_shapes(path: Path, outputs: Sequence[onnx.ValueInfoProto]) -> 
         return list(outputs)
     from onnx import checker, shape_inference
 
+    from irbench.onnx.reading.external_data import read_outline
     from irbench.onnx.reading.value_shapes import inferred_at
-    from irbench.onnx.reading.weightless import read_outline
 
     try:
         inferred = inferred_at(read_outline(path), ()).graph
