@@ -209,12 +209,8 @@ def _sum(node: ir.Node, way: _Way) -> _Steps:
         other = node.inputs[1 - place]
         if other is not None and way.inside and _keeps_size(scores, node) and (node.op_type == "Add" or place == 0):
             sign = -1 if node.op_type == "Sub" else 1
-            yield (
-                scores,
-                dataclasses.replace(
-                    way, added=(*way.added, dataclasses.replace(_met(other, node, way), factor=sign * way.scale))
-                ),
-            )
+            met = dataclasses.replace(_met(other, node, way), factor=sign * way.scale)
+            yield scores, dataclasses.replace(way, added=(*way.added, met))
 
 
 def _scaled(node: ir.Node, way: _Way) -> _Steps:
