@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from irbench.across_runs.history import FigureHistory, LevelChange, ModelHistory, RowHistory
+from irbench.across_runs.measured_cells import Unit
 from irbench.quantities import listing, plural
 from irbench.render.across_runs_texts import (
     CONDITION_TEXTS,
