@@ -66,13 +66,7 @@ def refuse_integers(held: str, asked: Precision) -> None:
 
 
 def require(computed: str, granted: str, asked: Precision) -> None:
-    """Refuse a precision other than the one asked for.
-
-    Args:
-        computed: What the graph computes in.
-        granted: The element type of the hint as it was read back.
-        asked: What the user asked for.
-    """
+    """Refuse a precision other than the one asked for."""
     if asked == "native":
         return
     granted = _NAMES.get(granted, granted)
@@ -96,12 +90,7 @@ def _text(value: Any) -> str:
 
 
 def placement_facts(compiled: Any, target: str) -> dict[str, Scalar]:
-    """Return how many operations run, and that none of them runs on another device than was asked for.
-
-    Args:
-        compiled: The model.
-        target: OpenVINO's name of the device, ``GPU`` for example.
-    """
+    """Return how many operations run, and that none of them runs on another device than was asked for."""
     devices = [str(device) for device in compiled.get_property("EXECUTION_DEVICES")]
     others = [device for device in devices if device.split(".")[0] != target]
     if others:

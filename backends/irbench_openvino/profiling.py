@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from irbench.onnx.reading.contained_nodes import ContainedNodes
+from irbench.onnx.reading.counterparts import ContainedNodes
 from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.spec import Artifact, Io, Scalar
 from irbench.spi import InferenceProfile, OperatorTime, Refusal, Slot, TensorShape
@@ -44,11 +44,7 @@ _DTYPES = {
 
 @dataclass(frozen=True)
 class RuntimeOperator:
-    """One operator of a compiled model.
-
-    Attributes:
-        nodes: Labels of the ONNX nodes in it, as far as they are known.
-    """
+    """One operator of a compiled model."""
 
     nodes: tuple[str, ...]
     inputs: tuple[TensorShape, ...]
@@ -56,12 +52,7 @@ class RuntimeOperator:
 
 
 def read_graph(runtime_model: Any, original: Path) -> Mapping[str, RuntimeOperator]:
-    """Return the operators of a compiled model by their names.
-
-    Args:
-        runtime_model: What ``CompiledModel.get_runtime_model`` returned.
-        original: The ONNX file that was compiled.
-    """
+    """Return the operators of a compiled model by their names."""
     operators = runtime_model.get_ordered_ops()
     found = _Nodes(take_inventory(original)).of_all(operators)
     return {operator.get_friendly_name(): _described(operator, found) for operator in operators}

@@ -183,11 +183,6 @@ def gpu_inferences_of(events: Sequence[Event], count: int, contained: Contained)
     An operator has the time of its kernels and copies on the GPU, or that of the host where it ran on the CPU. The
     runtime's own work on the host is no operator: the GPU computes meanwhile. Without events of the GPU, there are no
     operators.
-
-    Args:
-        events: Of the whole session.
-        count: How many runs, at least 1.
-        contained: See :data:`irbench_ort.profile_events.Contained`.
     """
     runs = runs_of(events, count)
     return None if runs is None else tuple(_Run(run, contained).profile() for run in runs)

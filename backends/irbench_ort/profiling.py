@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from irbench.onnx.reading.contained_nodes import ContainedNodes
+from irbench.onnx.reading.counterparts import ContainedNodes
+from irbench.onnx.reading.external_data import read_outline
 from irbench.onnx.reading.inventory import NodeEntry, take_inventory
-from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import Artifact, Scalar
 from irbench.spi import InferenceProfile, Refusal
 from irbench_ort.profile_events import gpu_inferences_of, inferences_of, read_events

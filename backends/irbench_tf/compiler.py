@@ -113,12 +113,7 @@ _BOOKKEEPING = frozenset({
 
 
 def placement_facts(partitions: Iterable[Any], device: str) -> dict[str, Scalar]:
-    """Return how many operations compute, and how many on another device than was asked for, with the commonest types.
-
-    Args:
-        partitions: The graphs into which TensorFlow divided the one that runs, each of one device.
-        device: ``gpu``.
-    """
+    """Return how many operations compute, how many of them on another device, and the commonest types of those."""
     computing = [node for graph in partitions for node in graph.node if node.op not in _BOOKKEEPING]
     elsewhere = Counter(node.op for node in computing if f"DEVICE:{device.upper()}:" not in node.device.upper())
     facts: dict[str, Scalar] = {"nodes": len(computing), "nodes_elsewhere": elsewhere.total()}
@@ -136,7 +131,6 @@ class ThreadPlan:
     """Sizes of TensorFlow's pools; 0 is TensorFlow's own choice.
 
     Attributes:
-        intra_op: Threads that share the work of one operation.
         on_caller: Whether each inference runs on its caller's thread instead of the inter-op pool.
     """
 
@@ -185,7 +179,6 @@ class Job:
 
     Attributes:
         device: ``cpu`` or ``gpu``.
-        jit: Whether XLA compiles the graph.
     """
 
     artifact: Artifact

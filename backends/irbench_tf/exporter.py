@@ -13,7 +13,7 @@ from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Scalar, TensorSpec
 from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, install_command
 from irbench_tf import keras_files, reference_run, sources
-from irbench_tf.layers import called_in_training
+from irbench_tf.activations import called_in_training
 from irbench_tf.random_draws import blaming_draws
 
 if TYPE_CHECKING:

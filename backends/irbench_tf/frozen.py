@@ -251,9 +251,6 @@ _TAKES_INPUT = frozenset(
 def hoist_weights(graph: Any) -> dict[str, Array]:
     """Turn large weights of ``graph`` into placeholders, in place.
 
-    Args:
-        graph: A frozen ``GraphDef`` without cycles at its top level.
-
     Returns:
         The weights by tensor name, ``node:0``.
     """

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from irbench.onnx.reading.contained_nodes import ContainedNodes
+from irbench.onnx.reading.counterparts import ContainedNodes
 from irbench.onnx.reading.inventory import NodeEntry
 from irbench.spi import InferenceProfile, OperatorTime, Refusal, TensorShape
 from irbench_tf.compiler import Job, executed_graphs
@@ -39,7 +39,6 @@ class TraceEvent:
         module: That an instruction belongs to; empty for a node.
         end_ps: When the thread went on to something else.
         done_ps: When it was done: an instruction of XLA may be so later, on other threads.
-        inside_ps: Time of the events directly within it.
     """
 
     name: str
@@ -141,7 +140,6 @@ class Instruction:
     Attributes:
         nodes: Names of the nodes of the TensorFlow graph in it; those that an instruction before it has computed, and
             that it computes again for itself, are left out unless there are no others.
-        operands: Names of the executed instructions that it reads.
     """
 
     kind: str
@@ -152,12 +150,7 @@ class Instruction:
 
 
 def read_instructions(module: Any, type_name: Callable[[int], str]) -> Mapping[str, Instruction]:
-    """Return the instructions of a module by their names, which are unique in it.
-
-    Args:
-        module: An ``HloModuleProto`` message.
-        type_name: Returns what XLA calls an element type, ``F32`` for example.
-    """
+    """Return the instructions of a module by their names, which are unique in it."""
     computations = {computation.id: computation for computation in module.computations}
     by_id = {found.id: found for computation in module.computations for found in computation.instructions}
     named: set[str] = set()

@@ -36,7 +36,6 @@ class ComparedRow:
 
     Attributes:
         name: What it is called; no other row of the comparison is called the same.
-        key: What was asked of it, in the newer side.
         base_key: The same in the older side; another only where models of different names are compared.
         verdict: What the interval of its time says of the newer side.
         base_runs: Ids of the older side's runs that count for it.
@@ -165,15 +164,7 @@ class _Match:
 def compare_sides(
     base: Side, new: Side, conditions: Sequence[Condition], within: float, confidence: float = 0.95
 ) -> RunComparison:
-    """Return how every cell that both sides have changed.
-
-    Args:
-        base: The older side, at least one run.
-        new: The newer side, at least one run.
-        conditions: What is checked of each row.
-        within: Changes up to this fraction count as the same.
-        confidence: Of each row's interval.
-    """
+    """Return how every cell that both sides have changed."""
     before, after = cells_of(base), cells_of(new)
     matches = _matches(before, after)
     names = _names(before, after, matches)

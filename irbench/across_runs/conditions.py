@@ -145,14 +145,7 @@ def slower_than(within: float) -> Condition:
 def checked_condition(
     condition: Condition, change: Change | None, *, busy_base: bool = False, busy_new: bool = False
 ) -> CheckedCondition:
-    """Return a condition with what a change of its figure says of it.
-
-    Args:
-        condition: Which.
-        change: Of its figure; ``None`` where a side does not have it.
-        busy_base: Whether the older side was measured on a busy machine.
-        busy_new: Whether the newer side was.
-    """
+    """Return a condition with what a change of its figure says of it."""
     outcome = outcome_of(condition, change)
     return CheckedCondition(
         condition=condition.text,

@@ -36,8 +36,6 @@ class Confirmation:
         outcome: Of all regressions together: confirmed if one of them is.
         method: What was measured; ``None`` where nothing was.
         run: Id of the run that was made for it; empty where nothing was measured.
-        rows: The regressions as they were measured again.
-        obstacle: Why nothing was measured.
     """
 
     outcome: ConfirmationOutcome

@@ -58,12 +58,9 @@ class LevelChange:
     """One change of a figure's level.
 
     Attributes:
-        run: Id of the first run on the new level.
-        after: Median of the runs on the new level.
         relative: The change as a fraction of the level before; ``None`` where a value is not above 0.
         p_value: How rare such a split is among random orders of the runs; ``None`` for a single run that stands out.
         confirmed: Whether enough runs lie on the new level. Nobody should be alarmed before.
-        is_loss: Whether the figure got worse.
     """
 
     run: str
@@ -119,8 +116,6 @@ class ModelHistory:
 
     Attributes:
         runs: Ids of its runs there, oldest first.
-        other_machines: How many runs of the model each other machine has, by fingerprint.
-        problems: What is wrong with runs that were left out.
         since_run: Id of the run since which total changes are taken.
     """
 
@@ -187,7 +182,6 @@ class _Asked:
     Attributes:
         since: Id of the run since which total changes are taken.
         newest: Id of the newest run.
-        expected: The rows that this run was to measure.
     """
 
     conditions: Sequence[Condition]

@@ -14,7 +14,7 @@ from irbench.across_runs.reading import CheckedRun
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult, RunDocument
 from irbench.row import CellResult
-from irbench.spec import AGAIN, Io, Timing
+from irbench.spec import AGAIN, GraphFiles, Io, Timing
 from irbench.stats.energy import energy_by_launch
 from irbench.stats.figures import (
     Rounds,
@@ -36,11 +36,7 @@ Unit = Literal["ms", "fps", "bytes", "J", ""]
 
 @dataclass(frozen=True)
 class CellSamples:
-    """What one run measured of a cell.
-
-    Attributes:
-        timing: The numbers of the run's protocol.
-    """
+    """What one run measured of a cell."""
 
     row: CellResult
     records: Sequence[LaunchRecord]
@@ -67,7 +63,6 @@ class ComparedFigure:
     """One figure.
 
     Attributes:
-        of_row: Its value in a run's table.
         by_launch: Its value in each launch; nothing where a run has one value only.
         exact: Whether it is counted and not measured, so that every difference is real.
         depends_on_load: Whether other programs change it: times do, memory and errors do not.
@@ -183,7 +178,6 @@ class CellKey:
 
     Attributes:
         threads: Total for each process; ``None`` where the runtime chose.
-        batch: Samples per inference.
         variant: Level of optimisation; empty for the exported graph.
         kind: Of the artifact, ``onnx`` for example.
         again: Whether it is the second row of a backend that is compared with itself.
@@ -366,3 +360,35 @@ def _cell(key: CellKey, run: CheckedRun, parts: Sequence[tuple[CellSamples, Grou
 def _inputs(table: GroupResult, row: CellResult) -> str:
     given = row.given_inputs or table.given_inputs
     return "" if given is None else msgspec.json.encode(given.sha256, order="sorted").decode()
+
+
+@dataclass(frozen=True)
+class MeasuredGraph:
+    """A graph that was measured.
+
+    Attributes:
+        artifact: What documents call the graph: ``onnx``, ``onnx+basic-int8``.
+        batch: Samples per inference: an optimised graph is another one at each.
+    """
+
+    model: str
+    artifact: str
+    batch: int
+    files: GraphFiles
+
+
+def measured_graphs(document: RunDocument) -> tuple[MeasuredGraph, ...]:
+    """Return the graphs that a run measured, as far as its document says it, each once."""
+    rows = ((row.model or table.model, row) for table in document.groups for row in table.cells)
+    found = (
+        MeasuredGraph(model, row.artifact, row.batch, row.graph_files)
+        for model, row in rows
+        if row.graph_files is not None
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def is_another_graph(known: Collection[MeasuredGraph], artifact: str, batch: int, files: GraphFiles | None) -> bool:
+    """Return whether none of these graphs is the one that would be measured; a kind none of them is of may be new."""
+    alike = [graph for graph in known if graph.artifact == artifact]
+    return bool(alike) and all((graph.batch, graph.files) != (batch, files) for graph in alike)

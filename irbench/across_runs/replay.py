@@ -83,7 +83,6 @@ class ReplayResult:
     Attributes:
         claims: Each with its outcome; empty where nothing was measured.
         run: Id of the run that was made for it; empty where nothing was measured.
-        obstacle: Why nothing was measured.
     """
 
     receipt: Receipt

@@ -13,8 +13,7 @@ from irbench.across_runs.comparison import ComparedRow, RunComparison
 from irbench.across_runs.conditions import Condition
 from irbench.across_runs.confirmation import Confirmation, Method, confirmed_row, judge
 from irbench.across_runs.environments import fingerprint, software_facts
-from irbench.across_runs.graphs import measured_graphs
-from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells
+from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs
 from irbench.across_runs.obstacles import Obstacle
 from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.sides import Side, cells_of

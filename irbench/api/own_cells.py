@@ -54,8 +54,7 @@ def require_function(target: str) -> None:
     Raises:
         IrbenchError: Its file or module cannot be found.
     """
-    from irbench.exporter.code import require_code
-    from irbench.exporter.source import Source
+    from irbench.exporter.source import Source, require_code
 
     module = target.rpartition(":")[0]
     if module.endswith(".py") and not is_file(Path(module)):

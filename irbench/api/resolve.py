@@ -28,7 +28,7 @@ from irbench.exporter import (
     validate,
 )
 from irbench.notices import ExportNotice
-from irbench.onnx.reading.file_kind import require_model_file
+from irbench.onnx.reading.protobuf import require_model_file
 from irbench.render.confinement_texts import unconfined_root_text
 from irbench.render.export_texts import export_notice_text, export_problems
 from irbench.spec import Bundle

@@ -120,7 +120,6 @@ class SuiteReport:
         suite: ``onnx``.
         suite_version: Of the distribution ``onnx`` that carries the cases.
         pattern: What ``--only`` chose the cases by; null where all were run.
-        seconds: Wall time of the cases.
         complete: False where the run was interrupted; the cases are those that were done.
         between: The two versions that were compared, as ``backends`` names them; empty where no versions were.
     """

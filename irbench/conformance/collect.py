@@ -126,12 +126,7 @@ _COMPARED = ("tensor_type", "sequence_type")
 
 
 def collect(folder: Path, pattern: str) -> tuple[Case, ...]:
-    """Write what is not yet a file into ``folder`` and return the cases whose names match a pattern.
-
-    Args:
-        folder: Where models and data are written that the package generates.
-        pattern: As in a shell: ``test_add*``.
-    """
+    """Write what is not yet a file into ``folder`` and return the cases whose names match a pattern."""
     from onnx.backend.test.loader import load_model_tests
 
     found: list[Case] = []

@@ -38,10 +38,6 @@ _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "fai
 def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     """Return what each backend must answer, and where that comes from.
 
-    Args:
-        asked: What is verified.
-        scratch: Where copies of the model with bound shapes are written.
-
     Raises:
         IrbenchError: A shape is missing, or the data do not fit the model.
         NoReference: No reference could answer.

@@ -7,8 +7,7 @@ from shlex import quote
 
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
-from irbench.exporter.code import makers
-from irbench.exporter.source import Source
+from irbench.exporter.source import Source, makers
 from irbench.suggestions import did_you_mean, nearest
 from irbench.system.file_states import exists, is_file
 

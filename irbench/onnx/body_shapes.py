@@ -140,8 +140,6 @@ class _State:
     """What a body hands from one iteration to the next.
 
     Attributes:
-        start: Before the first iteration.
-        output: After the last iteration.
         stated: The shape that the file states for what the body reads, if any.
     """
 

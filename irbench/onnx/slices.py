@@ -73,7 +73,6 @@ class AxisSlice(NamedTuple):
 
     Attributes:
         axis: From 0.
-        end: The index after the last one.
     """
 
     axis: int

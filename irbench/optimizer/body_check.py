@@ -30,8 +30,7 @@ import numpy as np
 from irbench.graph_record import UncheckedBody, UncheckedReason
 from irbench.onnx.body_shapes import bodies_of
 from irbench.onnx.rewriting.detached_weights import take_name
-from irbench.optimizer.check_inputs import Case
-from irbench.optimizer.check_plan import is_finite
+from irbench.optimizer.check_plan import Case, is_finite
 from irbench.optimizer.rewrite.edit import is_random, names_in, weight
 from irbench.spec import TensorSpec
 from irbench.spi import Array
@@ -56,9 +55,7 @@ class Body:
         operator: ``If``, ``Loop`` or ``Scan``.
         node: The node's name, or that of its first output where it has none.
         part: The attribute that holds it, ``then_branch`` for example.
-        outer: Numbers of the bodies that it is inside of, outermost first.
         data_decides: Whether values of inputs, not only their shapes, decide if or how often it is executed.
-        never: Whether a constant condition excludes it.
     """
 
     number: int
@@ -172,11 +169,7 @@ _ENDLESS = 2**63 - 1
 
 @dataclass(frozen=True)
 class Directions:
-    """How the control flow of a graph is directed; what is not named here decides for itself.
-
-    Attributes:
-        iterations: The most iterations of a Loop, by the number of its body.
-    """
+    """How the control flow of a graph is directed; what is not named here decides for itself."""
 
     branches: frozenset[int] = frozenset()
     iterations: Mapping[int, int] = field(default_factory=dict[int, int])

@@ -106,16 +106,7 @@ _CODE = (
 def key_of(
     source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, tools: Tools, given: CheckInputs = GENERATED
 ) -> str:
-    """Return a digest of everything that decides what comes out of an optimisation, and what is said of it.
-
-    Args:
-        source: Digest of the graph and its weights.
-        bundle: Its inputs, their seed and its default sizes are what a graph is calibrated, checked and judged on.
-        sizes: The dynamic dimensions that are bound first.
-        asked: What is done.
-        tools: What it is done with.
-        given: Inputs for checks and calibration.
-    """
+    """Return a digest of everything that decides what comes out of an optimisation, and what is said of it."""
     described: dict[str, Any] = {
         "format": _FORMAT,
         "source": source,

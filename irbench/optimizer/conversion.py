@@ -104,9 +104,6 @@ class _Values:
     Args:
         model: Its nodes stand in the order of computation.
         largest: The largest finite number of the narrow type.
-
-    Attributes:
-        exceeding: Values that may hold finite numbers beyond it.
     """
 
     def __init__(self, model: ir.Model, largest: float) -> None:
@@ -460,13 +457,6 @@ def require_opset(opset: int, conversion: Conversion, name: str) -> None:
 
 def convert(source: Path, target: Path, asked: Conversion, calibration: Samples, quantizer: str | None) -> str:
     """Write the graph of ``source`` in another precision to ``target``.
-
-    Args:
-        source: A graph in fp32; other files may be left beside it.
-        target: Where the result goes, in another folder.
-        asked: What to convert to, and how.
-        calibration: Inputs for a static quantisation.
-        quantizer: The name of the quantizer; only int8 needs one.
 
     Returns:
         What was done, as the step's name.

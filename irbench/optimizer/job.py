@@ -29,12 +29,10 @@ class OptimizationJob:
     Attributes:
         artifact: The graph, its shapes bound as far as they shall be.
         bundle: The model; outputs are compared on its inputs.
-        sizes: A size for every dynamic dimension, for the comparison.
         recipe: The passes, and what the graph is converted to after them.
         folder: Where the result is written, an empty folder.
         reference: The backend that answers for the graph before and after each pass.
         quantizer: The quantizer that converts to int8; only such a recipe needs one.
-        feeding: The inputs of checks and calibration.
         left_out: Passes that are not applied, by the signal that ended the process which tried them.
         checks_all_after_each_pass: Whether each graph is compared on all inputs, not only the last one.
     """
@@ -56,8 +54,6 @@ class OptimizationOutcome:
     """What was done.
 
     Attributes:
-        steps: The original graph, then a step for each pass and for the conversion.
-        nchw_inputs: Names of the inputs that the graph takes as NCHW since.
         agreement: What the conversion costs; ``None`` without one.
         refused: Why nothing was done, with a remedy: the reference cannot run the original graph.
         checked: On what the last graph before a conversion was compared with the original; ``None`` where it is that.

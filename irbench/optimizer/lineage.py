@@ -34,7 +34,6 @@ class Lineage:
         sizes: The dynamic dimensions that were bound first.
         created: ISO 8601, UTC.
         agreement: What the conversion to another precision costs; ``None`` without one.
-        nchw_inputs: Names of the inputs that are taken as NCHW since.
         weights_sha256: Of the file with the weights that lie beside the graph; empty where there is none.
         data: Where the samples come from that it was checked and calibrated on, as the user named it; empty without.
         data_sha256: Digests of the values of those samples, by input.

@@ -43,7 +43,6 @@ class Matrix:
         lists: Its settings, those of the plan's defaults among them.
         compare: Keys whose values are rows of one table.
         exclude: Combinations that are left out: a cell that has one of the values of each key.
-        include: Further settings, each a matrix of its own.
         doubling: How the batch grows, in place of a list.
     """
 

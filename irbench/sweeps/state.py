@@ -34,7 +34,6 @@ class Header(msgspec.Struct, tag="sweep", frozen=True, kw_only=True):
 
     Attributes:
         created: ISO 8601, UTC.
-        seed: Decides the order of the tables.
         confined: Whether workers are confined; ``None`` in the file of an older irbench, which does not say.
     """
 
@@ -59,8 +58,6 @@ class TableDone(msgspec.Struct, tag="done", frozen=True):
 
     Attributes:
         exit_code: What ``irbench run`` would have ended with.
-        seconds: How long its launches took.
-        busy: Whether other programs disturbed most of the measurement.
     """
 
     table: str
@@ -100,9 +97,6 @@ class SweepProgress:
 
     Attributes:
         begun: The last run of each table that was begun, by the table's id.
-        done: Tables that were measured, by their ids.
-        failed: Tables that could not be measured, by their ids.
-        ends: Why curves ended, by their digests.
     """
 
     def __init__(self) -> None:

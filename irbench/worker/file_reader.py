@@ -17,8 +17,7 @@ from threading import Lock
 from typing import Any, Literal
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.onnx.reading.file_kind import require_model_file
-from irbench.onnx.reading.protobuf import DAMAGED
+from irbench.onnx.reading.protobuf import DAMAGED, require_model_file
 from irbench.system import host
 from irbench.system.confinement import Confinement
 from irbench.worker.answer_decoding import Expected, NotAsked, NotPlain, decoded

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from irbench.onnx.reading.precision import GraphPrecision
     from irbench.onnx.reading.signature import Signature
     from irbench.onnx.reading.value_shapes import ValueShape
-    from irbench.onnx.rewriting.bound_copy import BoundCopy
+    from irbench.onnx.rewriting.bind import BoundCopy
 
 _CHECK_DEADLINE_S = 300.0
 _COUNT_DEADLINE_S = 300.0
@@ -146,8 +146,8 @@ def read_value_shapes(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueSh
 
 
 def _plan(path: Path, bound: Artifact) -> BoundCopy:
-    from irbench.onnx.rewriting.bound_copy import BoundCopy
+    from irbench.onnx.rewriting.bind import BoundCopy
 
-    target = "irbench.onnx.rewriting.bound_copy:plan_copy"
+    target = "irbench.onnx.rewriting.bind:plan_copy"
     found: BoundCopy = read_file(target, path, bound, returns=BoundCopy)
     return found

@@ -132,10 +132,6 @@ def convolution(weight: int = 1, bias: int | None = 2) -> Rule:
 
     Each place of an output channel meets the weights of its group: ``channels / groups`` times the kernel, which is
     the weight's shape without its first axis. Padding counts as if it were data; dilation changes nothing.
-
-    Args:
-        weight: Place of the weight among the inputs.
-        bias: Place of the bias; ``None`` where there is none.
     """
 
     def count(node: NodeView) -> Work:

@@ -96,7 +96,6 @@ class _Cell(NamedTuple):
     """One step, for each element of the state.
 
     Attributes:
-        gates: How many products with weights it takes.
         operations: Operations besides them, by ONNX's default activations and without biases.
     """
 

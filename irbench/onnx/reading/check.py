@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading import external_data, signature
+from irbench.onnx.reading.external_data import read_outline
 from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Model, Node, fields, mapped, text
 from irbench.onnx.reading.signature import Signature
-from irbench.onnx.reading.weightless import read_outline
 
 if TYPE_CHECKING:
     import onnx

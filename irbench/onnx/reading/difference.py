@@ -148,7 +148,6 @@ class Fusion:
     """Several nodes that one node took the place of.
 
     Attributes:
-        into: The operator of the new node.
         of: How many nodes of each operator it replaces, sorted by operator.
     """
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import NAMES, bits_of, is_parameter_type
-from irbench.onnx.reading.node_labels import node_label
 from irbench.onnx.reading.protobuf import (
     Attribute,
     Field,
@@ -27,6 +26,18 @@ from irbench.onnx.reading.protobuf import (
     mapped,
     text,
 )
+
+
+def node_label(name: str | bytes, op_type: str | bytes, outputs: Iterable[str | bytes]) -> str:
+    """Return a node's name; operator and first output where it has none, as ``Relu of positive``."""
+    output = next(iter(outputs), "") or "nothing"
+    return decoded(name) or f"{decoded(op_type)} of {decoded(output)}"
+
+
+def decoded(name: str | bytes) -> str:
+    """Return a name; one that is no valid text comes as bytes."""
+    return name.decode(errors="replace") if isinstance(name, bytes) else name
+
 
 _DOMAIN = "com.microsoft"
 _PACKED_TYPE = "uint8"
@@ -102,7 +113,6 @@ class NodeEntry:
     Attributes:
         name: Its name; empty where it has none.
         domain: The operator set it comes from; empty for ONNX's own.
-        inputs: Names of the tensors it reads.
         inner: Whether it lies in the body of another node or in a function.
     """
 

@@ -45,13 +45,7 @@ def constant_values(graph: onnx.GraphProto) -> SmallValues:
 def computed_values(
     node: onnx.NodeProto, known: SmallValues, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, NDArray[Any]]:
-    """Return the outputs of a node that are small and follow from what is known.
-
-    Args:
-        node: Of ONNX's own operators; others have no outputs here.
-        known: Contents of small tensors, constants included.
-        shapes: Of the values whose sizes are all known.
-    """
+    """Return the outputs of a node that are small and follow from what is known."""
     if node.domain not in ("", "ai.onnx"):
         return {}
     try:
@@ -282,9 +276,6 @@ _EVALUATED: Mapping[str, Callable[[_Inputs, _Attributes], Any]] = {
 
 def propagate_sizes(model: onnx.ModelProto) -> tuple[SmallValues, bool]:
     """Add to a model the shapes of those values of its main graph that it lacks and that can be computed.
-
-    Args:
-        model: With the shapes that ONNX infers; changed in place.
 
     Returns:
         Contents of small tensors that the graph computes, and whether a shape was added.

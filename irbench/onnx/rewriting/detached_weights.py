@@ -41,7 +41,6 @@ class DetachedModel:
 
     Attributes:
         model: The model without any initializer at its top level.
-        weights: Value of every initializer, by name.
     """
 
     model: onnx.ModelProto

@@ -31,8 +31,7 @@ from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
-from irbench.optimizer.rewrite.attention_chain import AttentionChain, read_attention
-from irbench.optimizer.rewrite.attention_heads import join_heads
+from irbench.optimizer.rewrite.attention_chain import AttentionChain, join_heads, read_attention
 from irbench.optimizer.rewrite.attention_mask import (
     build_mask,
     build_row_condition,

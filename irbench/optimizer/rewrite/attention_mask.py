@@ -110,13 +110,7 @@ def is_finite_mask(value: ir.Value | None) -> bool:
 
 
 def is_taken_from(value: ir.Value | None, accepts: Callable[[Array], bool], joining: str) -> bool:
-    """Whether every element of a tensor is one of constants that are all accepted.
-
-    Args:
-        value: It.
-        accepts: Whether a constant is.
-        joining: The operator, besides Where and those that move elements, each of whose results is one of its operands.
-    """
+    """Whether every element of a tensor is one of constants that are all accepted."""
     unseen = {value}
     seen: set[ir.Value | None] = set()
     while unseen:

@@ -35,7 +35,6 @@ class LoopBody:
 
     Attributes:
         sequence: The tensor, (steps, batch, width), from outside.
-        start: The first state, from outside.
         step: The step's input in the body, (batch, width).
         counters: Values of the body that count the steps, from 0 before the first, or from 1 after it.
         outside: Values of the body that never change, by what they are outside.
@@ -75,7 +74,6 @@ class GatedUnit:
         recurrent: (units, 3 * units).
         bias: (3 * units,), added to what comes from the input.
         recurrent_bias: (3 * units,), added to what comes from the state.
-        reset_after: Whether the reset gate multiplies the state after its matrix.
     """
 
     kernel: Array

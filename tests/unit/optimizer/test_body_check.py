@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from irbench.optimizer.body_check import UNDIRECTED, Body, Run, check_bodies
-from irbench.optimizer.check_inputs import Case
+from irbench.optimizer.check_plan import Case
 
 CASES = [Case("seeded", {"batch": 2}), Case("zeros", {"batch": 1})]
 THEN, ELSE = Body(0, "If", "y", "then_branch"), Body(1, "If", "y", "else_branch")
