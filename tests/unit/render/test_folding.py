@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.render.folding import fold
+from irbench.render.table import fold
 
 
 def test_options_are_broken_behind_their_sign_where_words_fold_at_spaces():
