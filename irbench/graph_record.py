@@ -61,6 +61,16 @@ class Obstacle:
     opset: int
     reason: str = ""
 
+    def text(self) -> str:
+        """Return it in words: ``needs opset 17``."""
+        reason = self.reason.rstrip(".!")
+        return {
+            "opset-too-low": f"needs opset {self.opset}",
+            "opset-not-raised": f"opset {self.opset} cannot be raised: {reason}",
+            "functions-not-inlined": f"functions stay as they are: {reason}",
+            "crashed": f"the runtime that checks its graph crashed with {self.reason}",
+        }[self.code]
+
 
 @dataclass(frozen=True)
 class GraphStep:
@@ -90,9 +100,25 @@ class GraphStep:
         return sum(self.operators.values())
 
 
+OptimizingCode = Literal[
+    "start", "reference-outputs", "inline-functions", "raise-opset", "pass", "check", "convert", "done"
+]
+OPTIMIZING_TEXTS: Mapping[OptimizingCode, str] = {
+    "start": "starting",
+    "reference-outputs": "computing the outputs of the original graph",
+    "inline-functions": "writing functions out where they are called",
+    "raise-opset": "raising the operator set to {name}",
+    "pass": "{name}",
+    "check": "comparing the result with the original graph",
+    "convert": "converting to {name}",
+    "done": "optimised as {name}: {nodes[0]} to {nodes[1]} nodes, changed by {steps[1]} of {steps[0]} steps"
+    " (irbench optimize lists them)",
+}
+
+
 @dataclass(frozen=True)
 class OptimizerActivity:
-    """What an optimisation does now; ``irbench.render.optimize`` turns it into words.
+    """What an optimisation does now.
 
     Attributes:
         code: What it is; ``reference-outputs`` computes those of the original graph, and ``done`` is the end.
@@ -103,7 +129,7 @@ class OptimizerActivity:
         nodes: At the end, the number of nodes as the graph came, and as it is.
     """
 
-    code: Literal["start", "reference-outputs", "inline-functions", "raise-opset", "pass", "check", "convert", "done"]
+    code: OptimizingCode
     name: str = ""
     model: str = ""
     steps: tuple[int, int] = (0, 0)

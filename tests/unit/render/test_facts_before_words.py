@@ -61,7 +61,7 @@ def test_the_facts_of_a_code_are_json_and_hold_no_words_that_are_made_of_them(na
 
 def test_the_facts_of_a_finding_are_json_and_hold_no_words_that_are_made_of_them():
     for finding in find(BUSY):
-        plain = json.loads(json.dumps(finding.facts))
+        plain = json.loads(json.dumps(msgspec.to_builtins(finding.facts)))
         assert not [text for text in texts_in(plain) if is_sentence(text) and text in finding.words().found]
 
 
