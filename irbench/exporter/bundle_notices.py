@@ -12,8 +12,8 @@ import msgspec
 from irbench.card import Card, Origin
 from irbench.exporter.freshness import ExistingBundle
 from irbench.exporter.identity import options_of, stored_options
-from irbench.exporter.options import ExportOptions
 from irbench.notices import ExportNotice
+from irbench.options.model_commands import ExportOptions
 
 Notify: TypeAlias = Callable[[ExportNotice], None]
 

@@ -10,8 +10,8 @@ from irbench import bundles
 from irbench.card import Card, Origin
 from irbench.exporter.identity import identity, versions
 from irbench.exporter.modules import find_users_module
-from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
+from irbench.options.model_commands import ExportOptions
 from irbench.system.file_states import exists, files_below, is_file, is_unchanged, names_digest
 
 

@@ -14,8 +14,8 @@ import msgspec
 
 from irbench import registry
 from irbench.exporter.modules import find_module, package_files
-from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
+from irbench.options.model_commands import ExportOptions
 from irbench.system.file_states import digest
 
 _FORMAT = 2

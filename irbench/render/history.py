@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from irbench.across_runs.figures import Unit
 from irbench.across_runs.history import FigureHistory, LevelChange, ModelHistory, RowHistory
+from irbench.options.conditions import Unit
 from irbench.render.across_runs_texts import (
     CONDITION_TEXTS,
     checked_text,
