@@ -28,8 +28,6 @@ class CheckedCondition:
     """One condition on one row.
 
     Attributes:
-        condition: As it was written.
-        outcome: Whether it is met.
         change: Of its figure; ``None`` where a side does not have it.
         relative: Whether its limit is a percentage.
         excluded: Whether it is certainly not met: the whole interval lies within the limit.
@@ -54,9 +52,6 @@ class Unjudged:
     """A condition that could not be judged on a row.
 
     Attributes:
-        row: What the row is called.
-        condition: As it was written.
-        reason: Why.
         change: Of its figure; ``None`` where a side does not have it.
     """
 

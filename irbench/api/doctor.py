@@ -28,6 +28,7 @@ from irbench.diagnostics import (
     judge_self_comparison,
     watch,
 )
+from irbench.diagnostics.findings import findings_summary
 from irbench.diagnostics.self_comparison import Outcome
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import reading_ns, utc_now
@@ -37,7 +38,6 @@ from irbench.options.keywords import DoctorKeywords
 from irbench.options.model_commands import DOCTOR, DoctorOptions
 from irbench.render.diagnosis import ReportView
 from irbench.render.diagnosis_document import diagnosis_document
-from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.roofline import MachinePeaks
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
@@ -95,7 +95,7 @@ class Diagnosis(Displayable):
 
     def __repr__(self) -> str:
         """Return how many findings there are."""
-        return f"<Diagnosis: {diagnosis_summary(self.report.findings)}>"
+        return f"<Diagnosis: {findings_summary(self.report.findings)}>"
 
     def __rich__(self) -> RenderableType:
         """Return the report as ``irbench doctor`` prints it; called by rich."""

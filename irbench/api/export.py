@@ -18,8 +18,8 @@ from irbench.options.asked_inputs import AskedInputs
 from irbench.options.keywords import ExportKeywords
 from irbench.options.model_commands import EXPORT, ExportOptions
 from irbench.options.run import RunOptions
+from irbench.quantities import size_text
 from irbench.render.export_texts import agreement, export_notice_text, export_problems
-from irbench.render.quantities import size_text
 from irbench.runner.export_check import check_on_inputs
 from irbench.spec import Bundle, shape_text
 

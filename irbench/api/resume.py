@@ -24,8 +24,8 @@ from irbench.options.keywords import ResumeKeywords
 from irbench.options.run import RunOptions
 from irbench.options.run_names import RunName, run_name
 from irbench.options.stored_run_commands import RESUME, ResumeOptions
+from irbench.quantities import plural
 from irbench.render.across_runs_texts import obstacle_text
-from irbench.render.quantities import plural
 from irbench.render.resume_texts import changed_message, changed_remedy
 from irbench.result import RunDocument
 from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far
