@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.across_runs.measured_cells import ComparedFigure, MeasuredCell, Unit
+from irbench.across_runs.measured_cells import ComparedFigure, MeasuredCell
+from irbench.options.conditions import Unit
 from irbench.row_figures import Verdict
 from irbench.stats.compare import within_band
 from irbench.stats.two_samples import Shift, shift_between

@@ -10,7 +10,6 @@ from typing import Any
 from irbench import registry
 from irbench.across_runs import obstacles
 from irbench.across_runs.comparison import ComparedRow, RunComparison
-from irbench.across_runs.conditions import Condition
 from irbench.across_runs.confirmation import Confirmation, Method, confirmed_row, judge
 from irbench.across_runs.environments import fingerprint, software_facts
 from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs
@@ -23,6 +22,7 @@ from irbench.api.progress import Reporter
 from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
+from irbench.options.conditions import Condition
 from irbench.options.run import RunOptions
 from irbench.result import RunDocument
 from irbench.system import host

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from irbench.across_runs.conditions import CONDITION_TEXTS
 from irbench.across_runs.history import FigureHistory, LevelChange, ModelHistory, RowHistory
-from irbench.across_runs.measured_cells import Unit
+from irbench.options.conditions import Unit
 from irbench.quantities import listing, plural
 from irbench.render.across_runs_texts import checked_text, difference_text, unjudged_text
 from irbench.render.changes import amount, change_and_figures, signed_percent
