@@ -9,8 +9,8 @@ from typing import Any
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, TensorSpec
 from irbench_tf.model_errors import blaming_model
+from irbench_tf.random_draws import drawing_without_seeds
 from irbench_tf.sources import Loaded
-from irbench_tf.stateful_draws import drawing_without_seeds
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,6 @@ class Traced:
     Attributes:
         function: The concrete function; its first ``len(inputs)`` inputs are the model's.
         inputs: The model's inputs as the function takes them, in the framework's layout.
-        output_names: One unique name per output.
         batch: The fixed batch, or ``None`` where it is free.
     """
 
@@ -31,11 +30,7 @@ class Traced:
 
 
 def trace(loaded: Loaded, batch: int | None) -> Traced:
-    """Trace the model in inference mode with a free batch, or with ``batch`` samples.
-
-    Raises:
-        IrbenchError: The model insists on another batch, cannot be traced, or returns complex numbers.
-    """
+    """Trace the model in inference mode with a free batch, or with ``batch`` samples."""
     import tensorflow as tf
 
     if loaded.fixed_batch is not None and batch not in (None, loaded.fixed_batch):

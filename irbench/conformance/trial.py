@@ -12,7 +12,7 @@ import numpy as np
 
 from irbench import registry
 from irbench.conformance.case import Case, Tried
-from irbench.conformance.data import DataSet, kind_of, read_sets
+from irbench.conformance.collect import DataSet, kind_of, read_sets
 from irbench.errors import one_line
 from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.rewriting.bind import bind
@@ -30,15 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answered:
-    """What a session said.
-
-    Attributes:
-        effective: What the runtime read back.
-        outputs: For each feed, in the order of the artifact's outputs.
-    """
+    """What a session said."""
 
     effective: Mapping[str, Scalar]
-    outputs: tuple[Outputs, ...]
+    outputs: tuple[Sequence[Any], ...]
 
 
 def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
@@ -46,9 +41,6 @@ def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
 
     A graph that cannot be computed in the precision of the cell is computed in the runtime's native one: a graph of
     fp16 or of integers has no other on most runtimes.
-
-    Raises:
-        Refusal: The runtime cannot do what was asked; it may raise anything else as well.
     """
     assert cell.artifact is not None
     with _session(cell, cell.artifact) as session:
@@ -71,14 +63,7 @@ def answer_calls(cell: Cell, bundle: Bundle, sizes: Mapping[str, int], feeding: 
 
 
 def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:
-    """Run one case on one backend and compare what comes out as ONNX's own runner does.
-
-    Args:
-        case: One that is not to be skipped.
-        backend: Its name.
-        device: One of its devices.
-        scratch: Where a copy of the model with bound shapes may be written.
-    """
+    """Run one case on one backend and compare what comes out as ONNX's own runner does."""
     import onnx
 
     graph = onnx.load(case.model).graph
@@ -179,7 +164,6 @@ def _difference(outputs: Outputs, expected: Outputs) -> tuple[OutputError | None
 
 
 def _flat(values: Outputs) -> list[Any]:
-    """Return tensors and those inside sequences in one list."""
     return [inner for value in values for inner in (value if isinstance(value, list) else [value])]
 
 

@@ -37,13 +37,6 @@ def make(
 ) -> tuple[Bundle, Reads]:
     """Have the named exporter write a bundle's files.
 
-    Args:
-        exporter: Its name.
-        request: What it is to make; relative paths belong to ``folder``.
-        folder: The folder in which the model was named.
-        counted: Which files count of those that the exporter reads.
-        say: Receives progress.
-
     Returns:
         The bundle, and the files that were read.
     """
@@ -58,16 +51,8 @@ def make(
 def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> OutputError | None:
     """Check the ONNX file of ``bundle`` and run it on a backend whose answers may be trusted.
 
-    Args:
-        bundle: Its paths are absolute.
-        reference: Name of the reference backend.
-        say: Receives progress.
-
     Returns:
         The worst error over all batches; ``None`` where the model draws random numbers, and only shapes are compared.
-
-    Raises:
-        IrbenchError: The file is invalid, does not run, or its outputs are not those of the original.
     """
     artifact = bundle.artifact(("onnx",))
     assert artifact is not None

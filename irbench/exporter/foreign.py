@@ -6,7 +6,7 @@ from pathlib import Path
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import STRING
-from irbench.onnx.reading.file_kind import require_model_file
+from irbench.onnx.reading.protobuf import require_model_file
 from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask
 from irbench.system import host
 from irbench.worker.model_files import examine_file
@@ -17,9 +17,6 @@ def from_onnx_file(path: Path) -> Bundle:
 
     Floating-point inputs are drawn from [0, 1), integers from [0, 2), strings are such integers in digits; what is
     called a mask has rows of ones followed by zeros. There are no reference outputs.
-
-    Raises:
-        IrbenchError: The file is missing, invalid, or needs more memory than there is.
     """
     path = path.absolute()
     require_model_file(path)

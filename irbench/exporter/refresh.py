@@ -14,10 +14,8 @@ from irbench import bundles, registry
 from irbench.card import CARD, Card, Origin
 from irbench.errors import IrbenchError
 from irbench.exporter.build import export
-from irbench.exporter.bundle_notices import Notify, bundle_facts, bundle_used
-from irbench.exporter.freshness import changed_files, changed_packages, changes
+from irbench.exporter.freshness import Notify, bundle_facts, bundle_used, changed_files, changed_packages, changes
 from irbench.exporter.identity import identity, options_of, tool_versions
-from irbench.exporter.options import ExportOptions
 from irbench.exporter.source import Source
 from irbench.notices import ExportNotice
 from irbench.notices.exports import (
@@ -28,6 +26,7 @@ from irbench.notices.exports import (
     SourceMissing,
     ToolsChanged,
 )
+from irbench.options.model_commands import ExportOptions
 from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists, is_of_another_user
 
@@ -40,9 +39,6 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         imports: Modules to import before its model is loaded, in place of those of the last export; none for those.
         say: Receives progress.
         notify: Receives which bundle is used, and why.
-
-    Raises:
-        IrbenchError: The source has changed and cannot be exported any more, or the bundle is another user's.
     """
     card = bundles.load_card(place)
     if card.origin is None:
@@ -67,11 +63,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
 
 
 def _require_own(place: Path, origin: Origin) -> None:
-    """Refuse to export what the card of another user names: that runs code, or has files read.
-
-    Raises:
-        IrbenchError: It says how to export it on one's own responsibility.
-    """
+    """Refuse to export what the card of another user names: that runs code, or has files read."""
     if is_of_another_user(place / CARD):
         raise IrbenchError(
             f"{place} belongs to another user, and irbench does not export again what others name.",
@@ -126,9 +118,6 @@ def original_request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, 
     Args:
         origin: Of the bundle.
         imports: Modules to import in place of those of that export; none for those.
-
-    Raises:
-        IrbenchError: The options are of another irbench.
     """
     try:
         options = options_of(origin.options)

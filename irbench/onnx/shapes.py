@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.body_shapes import bodies_of, infer_bodies
-from irbench.onnx.broadcasting import ELEMENTWISE, broadcast, end_of_slice
 from irbench.onnx.elements import EVALUATED, Elements, elements_of
 from irbench.onnx.sizes import ONE, Size, partial_sizes, product, quotient, sizes_of, text
-from irbench.onnx.slices import axis_slices
+from irbench.onnx.slices import ELEMENTWISE, axis_slices, broadcast, end_of_slice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -113,8 +112,6 @@ def infer(model: ir.Model, *, names_unknown: bool = True) -> dict[ir.Value, Elem
 def _infer_nodes(
     graph: ir.Graph, opsets: dict[str, int], known: dict[ir.Value, Elements], names: UnnamedSizes | None = None
 ) -> None:
-    """Infer the nodes of a graph and of the bodies inside it, and add what is known of elements."""
-
     def infer_body(body: ir.Graph) -> None:
         held = {value: elements for value in body.initializers.values() if (elements := _constant(value))}
         _infer_nodes(body, opsets, known | held)  # a copy: what holds in a body may hold under an assumption

@@ -13,15 +13,14 @@ from irbench import bundles
 from irbench.errors import IrbenchError
 from irbench.graph_record import OptimizerActivity
 from irbench.measure.clock import utc_now
-from irbench.optimizer.cache_key import key_of
-from irbench.optimizer.check_sizes import base_sizes
+from irbench.optimizer.cache_key import Tools, find_tools, key_of, require_operators
+from irbench.optimizer.check_plan import base_sizes
+from irbench.optimizer.inputs_to_nchw import as_nchw
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, places_for, read_intact, write_lineage
-from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.samples import GENERATED, CheckInputs
 from irbench.optimizer.step_check import OriginalRefused
-from irbench.optimizer.tools import Tools, find_tools, require_operators
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
 from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker
@@ -41,7 +40,6 @@ class Optimized:
 
     Attributes:
         artifact: It, with an absolute path and the names of the passes that changed something.
-        lineage: How it was made.
     """
 
     artifact: Artifact
@@ -93,7 +91,6 @@ def _done(bundle: Bundle, lineage: Lineage) -> OptimizerActivity:
 
 
 def _graph(bundle: Bundle) -> Artifact:
-    """Return the graph of a bundle, whose answers can be compared."""
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(
@@ -153,11 +150,7 @@ def _sizes_of_check(bound: Artifact, bundle: Bundle, sizes: Mapping[str, int]) -
 
 
 def _keep(folder: Path, target: Path, lineage: Lineage) -> Lineage:
-    """Move a result to ``target`` and return its lineage, or that of one as good if another process was first.
-
-    Raises:
-        OSError: It cannot be moved there.
-    """
+    """Move a result to ``target`` and return its lineage, or that of one as good if another process was first."""
     try:
         move_folder(folder, target)
     except OSError:  # a folder that holds files is not replaced by a rename
@@ -205,11 +198,7 @@ def _in_first_writable(targets: Iterable[Path], stack: contextlib.ExitStack) -> 
 
 
 def _call_at_first(sizes: Iterator[Mapping[str, int]], job: OptimizationJob, report: Report) -> OptimizationOutcome:
-    """Run a job at the first sizes at which the reference can run the original graph.
-
-    Raises:
-        OriginalRefused: There are none; it says why not at those tried first.
-    """
+    """Run a job at the first sizes at which the reference can run the original graph."""
     refused: OriginalRefused | None = None
     for tried in sizes:
         try:
@@ -224,10 +213,8 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
     """Run a job in a worker, again without the passes in which a runtime ended its process."""
     last = OptimizerActivity("start")
 
-    def hear(activity: object) -> None:
+    def hear(activity: OptimizerActivity) -> None:
         nonlocal last
-        if not isinstance(activity, OptimizerActivity):  # a confined process may say anything
-            return
         last = activity
         report(replace(activity, model=job.bundle.name))
 
@@ -244,7 +231,7 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
         return outcome
 
 
-def _ask(job: OptimizationJob, hear: Callable[[object], None]) -> OptimizationOutcome:
+def _ask(job: OptimizationJob, hear: Callable[[OptimizerActivity], None]) -> OptimizationOutcome:
     confinement = confinement_to(job.artifact, job.feeding.samples, (job.folder,))
     try:
         outcome: OptimizationOutcome = call_in_worker(
@@ -254,6 +241,7 @@ def _ask(job: OptimizationJob, hear: Callable[[object], None]) -> OptimizationOu
             say=hear,
             confinement=confinement,
             returns=OptimizationOutcome,
+            says=OptimizerActivity,
         )
     finally:  # also where it died: it is tried again, with a graph that lies there
         if confinement is not None:
@@ -262,11 +250,7 @@ def _ask(job: OptimizationJob, hear: Callable[[object], None]) -> OptimizationOu
 
 
 def _after_crash(job: OptimizationJob, last: OptimizerActivity, death: WorkerDied) -> OptimizationJob:
-    """Return what to try after a process ended: without the pass that ran, or so that it shows which one it was.
-
-    Raises:
-        IrbenchError: It did not crash, or not because of a pass.
-    """
+    """Return what to try after a process ended: without the pass that ran, or so that it shows which one it was."""
     if death.crash is not None and last.code == "check" and not job.checks_all_after_each_pass:
         return replace(job, checks_all_after_each_pass=True)
     if death.crash is not None and last.code == "pass" and last.name in {*job.recipe.passes} - {*job.left_out}:

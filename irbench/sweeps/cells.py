@@ -77,7 +77,6 @@ class CurveStep:
     """The place of a table in a curve over batch sizes.
 
     Attributes:
-        curve: A digest of what all tables of the curve share.
         stop_gain: The curve ends where a larger batch adds less than this share of throughput to every row.
     """
 
@@ -127,12 +126,7 @@ class SweepTable:
 
 @dataclass(frozen=True)
 class Expansion:
-    """Everything that a plan asks for.
-
-    Attributes:
-        tables: In the order in which they are measured.
-        seed: Decides the order.
-    """
+    """Everything that a plan asks for."""
 
     tables: tuple[SweepTable, ...]
     seed: int

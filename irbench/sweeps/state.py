@@ -1,4 +1,6 @@
-"""How far a sweep is: one file of JSON lines that only grows, and is on the disk after every line.
+"""What happens in a sweep: one file of JSON lines that only grows, and what its events come to.
+
+How far a sweep is: one file of JSON lines that only grows, and is on the disk after every line.
 
 Layout, beside the runs: ``sweeps/<name>/state.jsonl``. The first line says what was begun; each other line is an event.
 A line that a crash cut short is no event.
@@ -10,17 +12,116 @@ import contextlib
 import os
 import re
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import msgspec
 
 from irbench.errors import IrbenchError
-from irbench.sweeps.events import FORMAT, CurveEnded, Event, Header, SweepProgress, TableBegun, TableDone, TableFailed
+from irbench.sweeps.curve import CurveEnd, CurvePoint, RowFacts
 from irbench.system.document_damage import damage_text
 from irbench.system.files import sync_folder
 from irbench.system.locks import hold
 from irbench.system.regular_files import read_regular
+
+FORMAT = 1
+"""Of the state file."""
+
+
+class Header(msgspec.Struct, tag="sweep", frozen=True, kw_only=True):
+    """What was begun.
+
+    Attributes:
+        created: ISO 8601, UTC.
+        confined: Whether workers are confined; ``None`` in the file of an older irbench, which does not say.
+    """
+
+    format: int = FORMAT
+    name: str
+    created: str
+    irbench_version: str
+    seed: int
+    plan: Mapping[str, Any]
+    confined: bool | None = None
+
+
+class TableBegun(msgspec.Struct, tag="begun", frozen=True):
+    """A table whose launches are stored as they end."""
+
+    table: str
+    run: str
+
+
+class TableDone(msgspec.Struct, tag="done", frozen=True):
+    """A table that is never measured again.
+
+    Attributes:
+        exit_code: What ``irbench run`` would have ended with.
+    """
+
+    table: str
+    run: str
+    exit_code: int
+    batch: int
+    seconds: float
+    rows: tuple[RowFacts, ...]
+    busy: bool = False
+    undecided: bool = False
+
+
+class TableFailed(msgspec.Struct, tag="failed", frozen=True):
+    """A table that could not be measured at all; it is tried again when the sweep goes on.
+
+    Attributes:
+        exit_code: What ``irbench run`` would have ended with.
+    """
+
+    table: str
+    message: str
+    hint: str
+    exit_code: int
+
+
+class CurveEnded(msgspec.Struct, tag="curve", frozen=True):
+    """A curve that has no further table."""
+
+    end: CurveEnd
+
+
+Event: TypeAlias = TableBegun | TableDone | TableFailed | CurveEnded
+
+
+class SweepProgress:
+    """What the events of a sweep come to.
+
+    Attributes:
+        begun: The last run of each table that was begun, by the table's id.
+    """
+
+    def __init__(self) -> None:
+        self.begun: dict[str, TableBegun] = {}
+        self.done: dict[str, TableDone] = {}
+        self.failed: dict[str, TableFailed] = {}
+        self.ends: dict[str, CurveEnd] = {}
+
+    def take(self, event: Event) -> None:
+        """Take in what happened next."""
+        if isinstance(event, TableBegun):
+            self.begun[event.table] = event
+        elif isinstance(event, TableDone):
+            self.done[event.table] = event
+            self.failed.pop(event.table, None)
+        elif isinstance(event, TableFailed):
+            self.failed[event.table] = event
+        else:
+            self.ends[event.end.curve] = event.end
+
+    def point(self, table: str) -> CurvePoint | None:
+        """Return a measured table as a point of a curve."""
+        done = self.done.get(table)
+        return None if done is None else CurvePoint(done.batch, done.rows, done.busy)
+
 
 _FILE = "state.jsonl"
 _MOST_BYTES = 1 << 28
@@ -29,13 +130,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 
 
 class StateFile:
-    """The file of one sweep, which this process alone may write while the object lives.
-
-    Attributes:
-        folder: Of the sweep.
-        header: What was begun.
-        progress: How far it is.
-    """
+    """The file of one sweep, which this process alone may write while the object lives."""
 
     def __init__(self, folder: Path, header: Header, progress: SweepProgress, size: int) -> None:
         self.folder = folder
@@ -46,15 +141,7 @@ class StateFile:
 
     @classmethod
     def open(cls, root: Path, name: str) -> StateFile | None:
-        """Return the state of a sweep, or ``None`` where no table of one of this name was begun.
-
-        Args:
-            root: The folder of results.
-            name: The sweep's.
-
-        Raises:
-            IrbenchError: The name cannot be one, the file is damaged, or another process is writing it.
-        """
+        """Return the state of a sweep, or ``None`` where no table of one of this name was begun."""
         require_name(name)
         folder = root / "sweeps" / name
         try:
@@ -76,11 +163,7 @@ class StateFile:
 
     @classmethod
     def begin(cls, root: Path, header: Header) -> StateFile:
-        """Begin a sweep.
-
-        Raises:
-            IrbenchError: The folder cannot be made or written, or another process is writing it.
-        """
+        """Begin a sweep."""
         require_name(header.name)
         folder = root / "sweeps" / header.name
         state = cls(folder, header, SweepProgress(), 0)
@@ -94,11 +177,7 @@ class StateFile:
         return state
 
     def add(self, event: Event) -> None:
-        """Take in what happened, and wait until the disk has it.
-
-        Raises:
-            IrbenchError: The disk is full, or the folder may not be written.
-        """
+        """Take in what happened, and wait until the disk has it."""
         try:
             self._append(event)
         except OSError as error:
@@ -118,11 +197,7 @@ class StateFile:
         self._size += len(data)
 
     def _hold(self) -> None:
-        """Keep other processes from going on with the same sweep, until this object is gone.
-
-        Raises:
-            IrbenchError: Another one does.
-        """
+        """Keep other processes from going on with the same sweep, until this object is gone."""
         try:
             self._let_go = weakref.finalize(self, os.close, hold(self.folder))
         except BlockingIOError as error:
@@ -139,12 +214,7 @@ class StateFile:
 
 
 def sweep_of_run(root: Path, run: str) -> str | None:
-    """Return the name of the sweep that a run is a table of; ``None`` where it is of none, or nobody can tell.
-
-    Args:
-        root: The folder of results.
-        run: The run's id.
-    """
+    """Return the name of the sweep that a run is a table of; ``None`` where it is of none, or nobody can tell."""
     for path in sorted(root.glob(f"sweeps/*/{_FILE}")):
         with contextlib.suppress(OSError, IrbenchError):
             _, progress = _read(_whole_lines(read_regular(path, _MOST_BYTES)), path)
@@ -154,11 +224,7 @@ def sweep_of_run(root: Path, run: str) -> str | None:
 
 
 def require_name(name: str) -> None:
-    """Refuse what cannot name a sweep, and its folder.
-
-    Raises:
-        IrbenchError: It is such a name.
-    """
+    """Refuse what cannot name a sweep, and its folder."""
     if _NAME.fullmatch(name) is None:
         raise IrbenchError(
             f"{name!r} is not a valid name for a sweep.",

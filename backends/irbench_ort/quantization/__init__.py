@@ -6,7 +6,7 @@ from pathlib import Path
 
 from irbench.spi import Description, QuantizationMethod, QuantizationRequest, Quantizer
 from irbench_ort.adapter import OrtBackend
-from irbench_ort.quantization.methods import suitable_method
+from irbench_ort.quantization.tool import suitable_method
 
 __all__ = ["quantizer"]
 
@@ -19,11 +19,9 @@ class _OrtQuantizer:
         return OrtBackend().describe()
 
     def suitable_method(self, source: Path) -> QuantizationMethod | None:
-        """Choose by which operators hold the weights."""
         return suitable_method(source)
 
     def quantize(self, request: QuantizationRequest) -> None:
-        """Write the quantised graph."""
         from irbench_ort.quantization.tool import quantize_dynamic, quantize_static
 
         if request.method == "dynamic":

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, used_names
-from irbench.onnx.rewriting.unique_names import take_name
+from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, take_name, used_names
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -126,7 +125,6 @@ class _Rewriter:
             next(found for found in node.attribute if found.name == attribute).f = 1
 
     def _transpose(self, node: onnx.NodeProto, place: int, attribute: str) -> None:
-        """Transpose a constant input that the node transposes, which it does no longer."""
         name = node.input[place]
         if _number(node, attribute) and name in self._constants:
             node.input[place] = self._changed((name, "transposed", 1.0), np.transpose)
@@ -147,7 +145,6 @@ class _Rewriter:
 
 
 def _input(node: onnx.NodeProto, place: int) -> str:
-    """Return the name of an input, nothing where it is left out."""
     return node.input[place] if len(node.input) > place else ""
 
 

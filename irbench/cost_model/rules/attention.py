@@ -9,8 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from irbench.cost_model.rules.normalisation import SOFTMAX
-from irbench.cost_model.tensors import NodeView, UnknownShape
-from irbench.cost_model.work import Rules, Work
+from irbench.cost_model.tensors import NodeView, Rules, UnknownShape, Work
 from irbench.onnx.contributed.attention import SHARED_BUFFER
 
 _TOTAL_LENGTH = 6
@@ -24,11 +23,8 @@ class _Heads(NamedTuple):
     """What attends to what.
 
     Attributes:
-        queries: Queries of all samples together.
         keys: Keys that each query meets, past ones included.
         heads: Heads of queries; several may share the keys of one.
-        key_size: Elements of a key of one head.
-        value_size: Elements of a value of one head.
     """
 
     queries: int

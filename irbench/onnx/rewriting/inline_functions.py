@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.onnx.reading import external_data
-from irbench.onnx.reading.own_domain import shorten_own_domain, spells_own_domain
+from irbench.onnx.reading.check import shorten_own_domain, spells_own_domain
 from irbench.onnx.reading.protobuf import Model, fields, mapped
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ def inline_functions(path: Path) -> bytes | None:
 
     Functions of another operator set are converted to that of the model. Where ONNX's converter cannot do it, functions
     of other operator sets stay.
-
-    Args:
-        path: A valid model.
 
     Returns:
         The serialised model; ``None`` where it has no functions and names the domain as usual, or is too large for one

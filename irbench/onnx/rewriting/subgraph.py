@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TensorType:
-    """Element type and shape of a value.
-
-    Attributes:
-        element: Its number in TensorProto.DataType.
-        shape: Every axis has a size.
-    """
+    """Element type and shape of a value."""
 
     element: int
     shape: tuple[int, ...]
@@ -32,7 +27,6 @@ class SubgraphBoundary:
 
     Attributes:
         inputs: Values of the whole graph that become inputs, by name.
-        outputs: Values that become outputs, by name.
         constants: Values of the whole graph that become weights, by name.
     """
 
@@ -56,13 +50,7 @@ def names_read(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def subgraph(model: onnx.ModelProto, kept: Sequence[int], boundary: SubgraphBoundary) -> onnx.ModelProto:
-    """Return a model of some of the nodes of another, which stays as it is.
-
-    Args:
-        model: With its weights.
-        kept: Places of nodes in its graph, in their order there.
-        boundary: What the nodes read and give.
-    """
+    """Return a model of some of the nodes of another, which stays as it is."""
     import onnx
     from onnx import helper, numpy_helper
 

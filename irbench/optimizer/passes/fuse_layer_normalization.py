@@ -25,10 +25,8 @@ import numpy as np
 from irbench.onnx.shapes import infer
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
-from irbench.optimizer.rewrite.moments import Build, are_moments, forms
-from irbench.optimizer.rewrite.normalized_axes import as_axes, last_axes
+from irbench.optimizer.rewrite.normalization import Build, are_moments, as_axes, forms, last_axes, unshare_moments
 from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, apply_rules
-from irbench.optimizer.rewrite.shared_moments import unshare_moments
 from irbench.spi import Pass
 
 if TYPE_CHECKING:
@@ -52,8 +50,6 @@ def _forms() -> list[Build]:
 
 
 def _turned(form: Build) -> Build:
-    """Return the same with a Transpose at its end."""
-
     @wraps(form)
     def turned(op: Any, *values: Any) -> Any:
         return op.Transpose(form(op, *values), _outputs=["turned"], **ANY)
@@ -76,7 +72,6 @@ def _normalises(
 
 
 def _order(x: ir.Value, turned: ir.Value | None) -> list[int]:
-    """Return which axis of x is where when it is normalised."""
     node, rank = turned.producer() if turned is not None else None, len(x.shape or ())
     return [*range(rank)] if node is None else [*node.attributes.get_ints("perm", range(rank)[::-1])]
 
@@ -123,7 +118,6 @@ def _shift(op: Any, norm: ir.Value, c: ir.Value, **_: Any) -> Any:
 
 
 def _changed(op: Any, norm: ir.Value, changes: list[Any], c: ir.Value, bias: bool = False) -> Any:
-    """Return the same normalisation with scale and bias changed by a constant."""
     node, graph = norm.producer(), norm.graph
     assert node is not None
     assert graph is not None

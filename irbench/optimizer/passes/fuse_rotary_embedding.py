@@ -36,8 +36,7 @@ from irbench.optimizer.rewrite.edit import (
     replace,
     weight,
 )
-from irbench.optimizer.rewrite.half_tables import HalfTables
-from irbench.optimizer.rewrite.rotation import Known, Rotation, cut, read_rotation
+from irbench.optimizer.rewrite.rotation import HalfTables, Known, Rotation, cut, read_rotation
 from irbench.spi import Pass
 
 if TYPE_CHECKING:
@@ -67,7 +66,6 @@ class _Fusion:
         self._tables: dict[tuple[ir.Value, tuple[Size, ...], int], ir.Value | None] = {}
 
     def fuse(self, node: ir.Node) -> bool:
-        """Fuse the rotation that a node completes, if there is one."""
         rotation = read_rotation(node, self._known) if node.graph is not None else None
         if rotation is None or rotation.source.dtype is None or rotation.source.dtype.name not in _TYPES:
             return False

@@ -15,7 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import LayoutUnchanged, OptimizeNotApplied
 from irbench.optimizer import Recipe
-from irbench.optimizer.nchw_signature import as_nchw
+from irbench.optimizer.inputs_to_nchw import as_nchw
 from irbench.runner import prepare as preparing
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
