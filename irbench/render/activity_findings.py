@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import Facts
+from irbench.quantities import listing, percent, plural
 from irbench.render.finding_types import FindingText, FindingWords
 from irbench.render.grants import grant_time, where
-from irbench.render.quantities import listing, percent, plural
 
 _EXCHANGE = "Threads take longer to exchange data: a model of 40 µs becomes up to 1.6 times slower."
 

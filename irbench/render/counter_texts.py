@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from irbench.counter_row import CountedLaunch, CounterStop
 from irbench.counters import GROUPS, Obstacle, ObstacleCode, TopdownMethod, kind_and_share
 from irbench.notices import Facts
-from irbench.render.figures import NOT_MEASURED, significant
+from irbench.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.render.footer import STOPPED_TEXTS
-from irbench.render.quantities import listing, plural
 
 COUNTER_STOP_TEXTS: Mapping[CounterStop, str] = {
     "launches": "all launches made",

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from irbench.counter_row import CounterFigure, CounterRow, CounterTable
 from irbench.counters import PHASES, Obstacle, TopdownMethod, kind_and_share
+from irbench.quantities import NOT_MEASURED, listing, plural
 from irbench.render.counter_texts import (
     COUNTER_STOP_TEXTS,
     PHASE_TEXTS,
@@ -17,10 +18,9 @@ from irbench.render.counter_texts import (
     not_counted,
     obstacle_text,
 )
-from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, ends_text
+from irbench.render.figures import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.plain_view import PlainView
-from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.render.timelines import timeline_table

@@ -15,6 +15,7 @@ from irbench.diagnostics.report import GOAL_NS, PeakReport, Report, quartiles_ns
 from irbench.measure.overhead import Overhead
 from irbench.options.values import cpu_list
 from irbench.plain_text import plain
+from irbench.quantities import binary_size, listing, percent, plural
 from irbench.render.counter_texts import not_counted, obstacle_text
 from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.render.figures import gigabytes
@@ -22,7 +23,6 @@ from irbench.render.finding_texts import finding_words
 from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
 from irbench.render.peaks import bandwidth_table, compute_table, peaks_message
-from irbench.render.quantities import binary_size, listing, percent, plural
 from irbench.render.self_comparison import self_comparison_message
 from irbench.render.table import ListingTable
 from irbench.system.confinement import ConfinementSupport

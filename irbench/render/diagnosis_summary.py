@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irbench.diagnostics.finding import Finding
-from irbench.render.quantities import plural
+from irbench.quantities import plural
 
 
 def diagnosis_summary(findings: Sequence[Finding]) -> str:

@@ -8,11 +8,11 @@ from irbench.counters import Obstacle
 from irbench.diagnostics.finding import FindingCode
 from irbench.notices import Facts
 from irbench.options.values import cpu_list
+from irbench.quantities import listing, plural
 from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
 from irbench.render.figures import gigabytes
 from irbench.render.finding_types import FindingText, FindingWords
 from irbench.render.grants import grant_cpus, where
-from irbench.render.quantities import listing, plural
 
 _GOOD_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase")
 """Clock sources that are read without entering the kernel."""

@@ -11,11 +11,11 @@ from irbench.profiling.counted_operators import LEAST_CLASS_SHARE
 from irbench.profiling.counter_record import CountedPart, ProfileCounters
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import ProfileReport
+from irbench.quantities import NOT_MEASURED, listing, percent, plural
 from irbench.render.counter_texts import COUNTER_STOP_TEXTS, figure_text, nodes_missing_text, not_counted, obstacle_text
 from irbench.render.counters import counting_notes, spanned_figure
-from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading
+from irbench.render.figures import are_ranges, ends_heading
 from irbench.render.profile_texts import class_name
-from irbench.render.quantities import listing, percent, plural
 from irbench.render.reduction import uncuttable_text
 from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, Row, TextTable

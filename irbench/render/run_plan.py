@@ -6,8 +6,8 @@ import math
 import shlex
 from collections.abc import Iterator, Sequence
 
+from irbench.quantities import plural
 from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
-from irbench.render.quantities import plural
 from irbench.render.table_title import IO_TEXTS, SEPARATOR, inputs_text
 from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup

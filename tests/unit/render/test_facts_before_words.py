@@ -18,7 +18,6 @@ from irbench.diagnostics.facts import Program
 from irbench.notices import Mark, Note, Warn
 from irbench.render.context import Context
 from irbench.render.finding_texts import finding_words
-from irbench.render.mark_texts import MARKS, mark_text
 from irbench.render.note_texts import NOTES, note_text
 from irbench.render.texts import WARNINGS, warning_words
 from irbench.spec import Artifact, Disagreement, Timing
@@ -32,8 +31,7 @@ EXAMPLES: Mapping[str, tuple[Any, str]] = {
        for code, text in WARNINGS.items() if code != STORED_WORDS},
     **{f"note {code}": (text.example, note_text(Note(code, text.example), Context()))
        for code, text in NOTES.items() if code != STORED_WORDS},
-    **{f"mark {code}": (text.example, mark_text(Mark(code, text.example)))
-       for code, text in MARKS.items() if code != STORED_WORDS},
+    **{f"mark {mark.code}": (json.loads(msgspec.json.encode(mark.example().facts)), mark.example().text()) for mark in Mark.known},
 }  # fmt: skip
 BUSY = facts(
     hypervisor="KVM", quota=1.0, turbo=True, foreign_share=0.9, programs=(Program("stress", 4711, 0.9, "stress"),)

@@ -24,7 +24,7 @@ from irbench.counters import ObstacleCode as CounterObstacle
 from irbench.diagnostics import NotKept, self_comparison
 from irbench.diagnostics.finding import FindingCode
 from irbench.graph_record import InputKind, LeftOut, UncheckedReason
-from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
+from irbench.notices import ExportNoticeCode, NoteCode, WarningCode
 from irbench.reduction import report as reduction
 from irbench.render import finding_texts, progress, tuning_recommendation
 from irbench.render import reduction as reduction_texts
@@ -45,7 +45,6 @@ from irbench.render.flip_map import NOT_MEASURED_TEXTS
 from irbench.render.flip_map import OUTCOME_TEXTS as FLIP_TEXTS
 from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.graph_check import KIND_TEXTS, LEFT_OUT_TEXTS, UNCHECKED_TEXTS
-from irbench.render.mark_texts import MARKS
 from irbench.render.note_texts import NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
 from irbench.render.peaks import NOT_KEPT_TEXTS
@@ -116,7 +115,6 @@ TABLES = {
     "inputs of checks": (KIND_TEXTS, InputKind),
     "inputs that are left out of checks": (LEFT_OUT_TEXTS, LeftOut),
     "io": (IO_TEXTS, Io),
-    "marks": (MARKS, MarkCode),
     "notes": (NOTES, NoteCode),
     "outcomes": (OUTCOME_TEXTS, OutcomeKind),
     "stopping reasons of cold starts": (COLD_STOP_TEXTS, ColdStop),
