@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.row import MeasuredTable, RowHead
+from irbench.row import UNFINISHED_TEXT, LaunchesStop, MeasuredTable, RowHead
 from irbench.row_figures import Spans, Speedup
 from irbench.row_names import distinguish, name_of
 
 CacheState = Literal["cold", "warm"]
 """``cold``: the files are not in the page cache, and nothing is in the caches of compiled code; ``warm``: both are."""
-ColdStop = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
-"""``failures``: no row could be measured; ``unfinished``: launches were still to come when this was written."""
+COLD_STOP_TEXTS: Mapping[LaunchesStop, str] = {
+    "launches": "launch limit reached",
+    "budget": "the budget has no time for another round",
+    "interrupt": "interrupted",
+    "failures": "all backends failed",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why a table's measurement ended."""
 
 COLD_PHASES = ("start", "import", "load", "compile", "first_inference")
 """In the order of time; together they are the time to the first output."""
@@ -95,7 +101,7 @@ class ColdTable(MeasuredTable):
     baseline: str | None
     rounds: int
     preview: bool
-    stopped_by: ColdStop
+    stopped_by: LaunchesStop
     seconds: float
     rows: tuple[ColdRow, ...] = ()
 

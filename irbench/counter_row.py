@@ -8,13 +8,19 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from irbench.counters import CountedPhase, Counting, EventCount, Obstacle, TopdownMethod
 from irbench.record import Failure
-from irbench.row import RowHead, TableHead
+from irbench.row import UNFINISHED_TEXT, LaunchesStop, RowHead, TableHead
 from irbench.row_figures import WithEnds
 
-CounterStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
-"""``failures``: no row could be counted; ``unfinished``: launches were still to come when this was written."""
 TimelineStop: TypeAlias = Literal["budget", "interrupt"]
 """Why not every row has a timeline; the counters of the table are whole."""
+COUNTER_STOP_TEXTS: Mapping[LaunchesStop, str] = {
+    "launches": "all launches made",
+    "budget": "the budget has no time for another launch",
+    "interrupt": "interrupted",
+    "failures": "no row could be counted",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why counting ended."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,7 @@ class CountedWith:
     events: tuple[str, ...]
     perf_version: str
     confidence: float
-    stopped_by: CounterStop = "unfinished"
+    stopped_by: LaunchesStop = "unfinished"
     seconds: float = 0.0
     topdown: TopdownMethod | None = None
     level: int | None = None

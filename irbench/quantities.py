@@ -123,6 +123,18 @@ def age(created: str, now: datetime) -> str:
     return "now"
 
 
+def gigabytes(count: int | None) -> str:
+    """Return bytes as decimal gigabytes with two decimals, or one significant digit where that would be nothing."""
+    return NOT_MEASURED if count is None else fixed(count / 1e9, 2)
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with so many decimals, or one significant digit where they would all be 0."""
+    if 0 < value < 0.5 * 10**-decimals:
+        return f"{value:.{-math.floor(math.log10(value))}f}"
+    return f"{value:.{decimals}f}"
+
+
 def _misleads(low: float, high: float, decimals: int) -> bool:
     """Whether so few decimals would hide the interval's width, or that it leaves out 1."""
     shown_low, shown_high = f"{low:.{decimals}f}", f"{high:.{decimals}f}"

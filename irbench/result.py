@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
-from irbench.row import CellResult, MeasuredTable
+from irbench.row import UNFINISHED_TEXT, CellResult, MeasuredTable
 from irbench.row_figures import WithEnds
 from irbench.soak_row import SoakTable
 from irbench.spec import Goal, Objective, objective_of
@@ -44,6 +44,16 @@ as loaded as it was: by the mean time over all blocks instead of medians over un
 StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "unfinished", "searched"]
 """``failures``: all backends failed; ``unfinished``: the group was still being measured when this was written;
 ``searched``: a search expects to gain nothing more."""
+STOPPED_TEXTS: Mapping[StoppedBy, str] = {
+    "target": "target reached",
+    "launches": "launch limit reached",
+    "budget": "the budget has no time for another launch",
+    "searched": "nothing more to gain is expected",
+    "interrupt": "interrupted",
+    "failures": "all backends failed",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why a table's measurement ended."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,10 @@ from irbench.spec import (
 )
 
 State = Literal["ok", "mismatch", "failed", "not-applicable", "interrupted", "not-measured"]
+LaunchesStop = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
+"""Why launches for something besides speed ended: cold starts, profiles, counters."""
+UNFINISHED_TEXT = "unfinished: still being measured, or the run was killed"
+"""Why the measurement of a table has not ended."""
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.row import MeasuredTable, RowHead
+from irbench.row import UNFINISHED_TEXT, MeasuredTable, RowHead
 
 Growth = Literal["grows", "steady", "undecided"]
 SoakStop = Literal["finished", "interrupt", "failures", "unfinished"]
 """``failures``: no row could be measured; ``unfinished``: rows were still being measured when this was written."""
+SOAK_STOP_TEXTS: Mapping[SoakStop, str] = {
+    "finished": "finished",
+    "interrupt": "interrupted",
+    "failures": "all backends failed",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why a table's measurement ended."""
 
 
 @dataclass(frozen=True)

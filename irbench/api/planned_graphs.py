@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from irbench.across_runs.graphs import MeasuredGraph, is_another_graph
+from irbench.across_runs.measured_cells import MeasuredGraph, is_another_graph
 from irbench.api.measurement import RowFilter
 from irbench.errors import IrbenchError
 from irbench.runner.plan import PlannedGroup

@@ -25,7 +25,7 @@ from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Cell
 from irbench.sweeps.cells import DEFAULTS, Settings, SweepTable
 from irbench.sweeps.curve import RowFacts
-from irbench.sweeps.events import TableDone
+from irbench.sweeps.state import TableDone
 from irbench.worker.scratch import scratch_folder
 
 _PATH_ENDINGS = (".onnx", ".keras", ".h5")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irbench.conformance.data import DataSet
+from irbench.conformance.collect import DataSet
 from irbench.conformance.trial import Answered
 from irbench.conformance.verification import DataSets, NoReference, PlannedTrials, Trial, VerificationRequest
 from irbench.errors import IrbenchError
@@ -38,10 +38,6 @@ _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "fai
 def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     """Return what each backend must answer, and where that comes from.
 
-    Args:
-        asked: What is verified.
-        scratch: Where copies of the model with bound shapes are written.
-
     Raises:
         IrbenchError: A shape is missing, or the data do not fit the model.
         NoReference: No reference could answer.
@@ -57,7 +53,7 @@ def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     counts = (len(artifact.inputs), len(artifact.outputs))
     try:
         sets: tuple[DataSet, ...] = call_in_worker(
-            "irbench.conformance.data:read_for_model",
+            "irbench.conformance.collect:read_for_model",
             *(asked.data, *counts, memory_for_data_bytes()),
             deadline_s=asked.deadline_s,
         )

@@ -14,7 +14,27 @@ from irbench.counters.asking import (
     toplev_level,
 )
 from irbench.counters.figures import PHASES, RATIOS, CountedPhase, figures_of, unit_of
-from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_from_messages
+from irbench.counters.obstacles import (
+    Alone,
+    Level,
+    NoPerf,
+    NoPmu,
+    NotCounted,
+    NotNamed,
+    NoTopdown,
+    NoToplev,
+    NotPermitted,
+    NotSupported,
+    Obstacle,
+    OldPerf,
+    PerfFailed,
+    Said,
+    SeveralKindsOfCores,
+    ToplevFailed,
+    UnknownEvent,
+    not_counted,
+    obstacle_from_messages,
+)
 from irbench.counters.perf_output import (
     EventCount,
     PerfReading,
@@ -24,6 +44,7 @@ from irbench.counters.perf_output import (
     of_kind,
     read_intervals,
     read_perf,
+    read_toplev,
 )
 from irbench.counters.plan import Counting
 from irbench.counters.topdown import (
@@ -38,7 +59,6 @@ from irbench.counters.topdown import (
     shares_named,
     shares_of,
 )
-from irbench.counters.toplev_output import read_toplev
 
 __all__ = [
     "GROUPS",
@@ -47,15 +67,30 @@ __all__ = [
     "RATIOS",
     "SHARES",
     "SOFTWARE_EVENTS",
+    "Alone",
     "CountedPhase",
     "CounterPlan",
     "Counting",
     "EventCount",
+    "Level",
+    "NoPerf",
+    "NoPmu",
+    "NoTopdown",
+    "NoToplev",
+    "NotCounted",
+    "NotNamed",
+    "NotPermitted",
+    "NotSupported",
     "Obstacle",
-    "ObstacleCode",
+    "OldPerf",
+    "PerfFailed",
     "PerfReading",
     "Processor",
+    "Said",
+    "SeveralKindsOfCores",
     "TopdownMethod",
+    "ToplevFailed",
+    "UnknownEvent",
     "events_asked",
     "events_of_method",
     "figures_of",
@@ -65,6 +100,7 @@ __all__ = [
     "kind_and_share",
     "matching_names",
     "metric_group_in",
+    "not_counted",
     "obstacle_from_messages",
     "of_kind",
     "parse_counters",

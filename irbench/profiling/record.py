@@ -9,20 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from irbench.notices import Reference, Warn
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.counter_record import ProfileCounters
 from irbench.record import Failure, OutputError
 from irbench.roofline import MachinePeaks
-from irbench.row import CellHead, TableHead
+from irbench.row import CellHead, LaunchesStop, TableHead
 from irbench.spec import Scalar
 from irbench.spi.profiling import TensorShape
 
 PROFILE_VERSION = 1
-ProfileStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
-"""Why no further launch was made."""
+PROFILE_STOPPED_TEXTS: Mapping[LaunchesStop, str] = {
+    "launches": "",
+    "budget": "The budget ended it: a larger --budget has more launches.",
+    "interrupt": "Interrupted: these are the results until then.",
+    "failures": "",
+    "unfinished": "Unfinished: these are the results until then.",
+}
 
 
 @dataclass(frozen=True)
@@ -221,7 +226,7 @@ class ProfileDocument(TableHead):
     graphs: Mapping[str, tuple[GraphNode, ...]] = field(default_factory=dict[str, tuple[GraphNode, ...]])
     cells: tuple[ProfiledCell, ...] = ()
     compared: tuple[str, ...] = ()
-    stopped_by: ProfileStop = "unfinished"
+    stopped_by: LaunchesStop = "unfinished"
     seconds: float = 0.0
     kinds: Mapping[str, Mapping[str, OperatorClass]] = field(default_factory=dict[str, Mapping[str, OperatorClass]])
     warnings: tuple[Warn, ...] = ()

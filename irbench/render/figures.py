@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from irbench.quantities import NOT_MEASURED, plural, ratio, significant
+from irbench.quantities import NOT_MEASURED, fixed, plural, ratio, significant
 
 if TYPE_CHECKING:
     from irbench.row_figures import Ends, Speedup, WithEnds
@@ -97,15 +96,4 @@ def speedup_cell(speedup: Speedup | None, *, is_baseline: bool, marks_ranges: bo
 
 def seconds(milliseconds: float | None) -> str:
     """Return milliseconds as seconds with one decimal, or one significant digit where that would be nothing."""
-    return NOT_MEASURED if milliseconds is None else _fixed(milliseconds / 1e3, 1)
-
-
-def gigabytes(count: int | None) -> str:
-    """Return bytes as decimal gigabytes with two decimals, or one significant digit where that would be nothing."""
-    return NOT_MEASURED if count is None else _fixed(count / 1e9, 2)
-
-
-def _fixed(value: float, decimals: int) -> str:
-    if 0 < value < 0.5 * 10**-decimals:
-        return f"{value:.{-math.floor(math.log10(value))}f}"
-    return f"{value:.{decimals}f}"
+    return NOT_MEASURED if milliseconds is None else fixed(milliseconds / 1e3, 1)

@@ -6,13 +6,14 @@ import math
 import shlex
 from collections.abc import Iterator, Sequence
 
+from irbench.counters import not_counted
 from irbench.quantities import plural
-from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
-from irbench.render.table_title import IO_TEXTS, SEPARATOR, inputs_text
+from irbench.render.table_title import SEPARATOR, inputs_text
 from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import BATCH, SoakPlan, Timing
+from irbench.spec.cells import IO_TEXTS
 from irbench.stats import GUESSED_START_S, expected_seconds, given_inputs, launch_limits
 from irbench.store.entries import RunEntry
 from irbench.system import host
@@ -66,7 +67,7 @@ def _counters_text(groups: Sequence[PlannedGroup], request: RunRequest) -> Itera
         f" no round of them begins that would end after {whole_s:.0f} s more"
     )
     for names, obstacle in not_counted(counting.plan.asked, counting.unavailable):
-        yield f"not counted: {names}: {obstacle_text(obstacle)}. {obstacle_remedy(obstacle)}"
+        yield f"not counted: {names}: {obstacle.why()}. {obstacle.remedy()}"
 
 
 def _launches_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.diagnostics.resolution import FOUND
-from irbench.diagnostics.self_comparison import SelfComparison
+from irbench.diagnostics.self_comparison import FOUND, SelfComparison
 from irbench.quantities import percent, plural
 from irbench.render.figures import ratio_with_ends
 from irbench.row_figures import Speedup

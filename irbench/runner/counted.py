@@ -11,7 +11,6 @@ from irbench.activity import Activity
 from irbench.counter_row import (
     CountedLaunch,
     CounterRow,
-    CounterStop,
     CounterTable,
     PhaseTimeline,
     TimelineStop,
@@ -21,6 +20,7 @@ from irbench.counters import Counting
 from irbench.measure.clock import Stopwatch
 from irbench.record import Failure
 from irbench.result import GroupResult
+from irbench.row import LaunchesStop
 from irbench.runner.cell_outcome import CellOutcome
 from irbench.runner.cell_worker import CellFailed, Setting
 from irbench.runner.continuation import as_begun
@@ -116,7 +116,7 @@ class _Measurement:
         self._setting = Setting(planned, request.timing, writer.logs, Expected(None, None), self._rounds.watch)
         self._files = count()
         self._longest_launch_s = 0.0
-        self._stopped_by: CounterStop = "interrupt"
+        self._stopped_by: LaunchesStop = "interrupt"
         self._timelines_stopped_by: TimelineStop | None = None
 
     def run(self) -> CounterTable:
@@ -166,7 +166,7 @@ class _Measurement:
     def _folder(self) -> Path:
         return self._scratch / str(next(self._files))
 
-    def _commit(self, stopped_by: CounterStop) -> CounterTable:
+    def _commit(self, stopped_by: LaunchesStop) -> CounterTable:
         """Derive the table anew from the launches and put it into the store's document."""
         counting, main = self._counting, self._group.main
         table = derive_counter_table(

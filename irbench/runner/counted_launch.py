@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from irbench.counter_row import PhaseCounts, PhaseTimeline
-from irbench.counters import CountedPhase, Counting, Obstacle, PerfReading, read_intervals, read_perf, shares_of
+from irbench.counters import (
+    CountedPhase,
+    Counting,
+    Obstacle,
+    PerfReading,
+    Said,
+    ToplevFailed,
+    read_intervals,
+    read_perf,
+    shares_of,
+)
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
 from irbench.record import Failure, Stage
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting
@@ -81,8 +91,8 @@ class _Launch:
         self._found = CountedPhases()
 
     def run(self) -> CountedPhases:
-        with CellWorker(self._cell, self._setting) as worker:
-            worker.hold("irbench.worker.soak:SoakHost", self._setting.task(self._cell))
+        with self._setting.worker(self._cell) as worker:
+            worker.hold("irbench.worker.soak:SoakHost")
             self._count(worker, "import", lambda: worker.ask("import", "import_runtime"))
             prepared: Prepared = self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
             timing = self._setting.timing
@@ -140,7 +150,7 @@ class _Launch:
         """Keep why toplev failed beside what perf counted; without that, the launch has counted nothing."""
         if not self._counting.arguments:
             raise CellFailed(Failure("measure", f"toplev cannot count it: {failed}")) from failed
-        self._found.nodes_missing = Obstacle("toplev-failed", {"said": str(failed)})
+        self._found.nodes_missing = ToplevFailed(Said(str(failed)))
 
 
 def _timeline(phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...], counting: Counting) -> PhaseTimeline:

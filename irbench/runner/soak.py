@@ -144,7 +144,7 @@ class _Soak:
         """Soak a row with the form of its graph that it has, and return how it failed."""
         self._say(Activity("compile-and-warm-up", row.cell.label))
         try:
-            with CellWorker(row.cell, setting) as worker:
+            with setting.worker(row.cell) as worker:
                 self._call_in_blocks(row, worker, self._warmed(row, worker, setting))
                 self._verify_again(row, worker, setting)
         except CellFailed as failed:
@@ -152,7 +152,7 @@ class _Soak:
         return None
 
     def _warmed(self, row: _Soaked, worker: CellWorker, setting: Setting) -> Warmed:
-        worker.hold("irbench.worker.soak:SoakHost", setting.task(row.cell))
+        worker.hold("irbench.worker.soak:SoakHost")
         worker.ask("import", "import_runtime")
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         row.effective = prepared.effective

@@ -11,8 +11,8 @@ from documents import speedup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.quantities import error_size, ratio, significant
-from irbench.render.figures import gigabytes, percent, range_note, seconds, speedup_cell
+from irbench.quantities import error_size, gigabytes, ratio, significant
+from irbench.render.figures import percent, range_note, seconds, speedup_cell
 from irbench.row_figures import Speedup
 
 

@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 from irbench.render.tuning import searching_text, tuning_view
-from irbench.render.tuning_recommendation import TUNING_TEXTS
 from irbench.tuning.report import (
+    TUNING_TEXTS,
     Alternative,
+    FewSettingsTried,
     Gain,
     Reservation,
     RowFigures,
     TunedSetting,
-    TuningNote,
     TuningReport,
 )
 
@@ -101,8 +101,8 @@ def test_the_budget_that_would_decide_is_named():
 
 
 def test_a_search_that_tried_few_settings_says_so():
-    facts = {"tried": 5, "settings": 180, "enough": 40, "budget_s": 720.0}
-    text = shown(replace(REPORT, notes=(TuningNote("few-settings-tried", facts),)), 200)
+    note = FewSettingsTried(tried=5, settings=180, enough=40, budget_s=720.0)
+    text = shown(replace(REPORT, notes=(note,)), 200)
     assert "Only 5 of 180 settings were tried" in text
     assert "--budget 12m" in text
 
