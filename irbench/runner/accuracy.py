@@ -12,8 +12,7 @@ from irbench.feeds import generate, write_sample
 from irbench.notices import Note
 from irbench.record import Failure
 from irbench.runner.confined_cells import confinement_of, refuse_own_code_beside_models
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
 from irbench.worker.accuracy import AccuracyTask
