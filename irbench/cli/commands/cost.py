@@ -16,7 +16,7 @@ from irbench.cli.options.types import COUNT
 from irbench.cli.output.stderr import say
 
 if TYPE_CHECKING:
-    from irbench.api.cost import CostFormat
+    from irbench.api.choices import ReportForm
 
 _EXAMPLES = """\b
 Examples:
@@ -50,7 +50,7 @@ def command(
     batch: int | None,
     shape: Mapping[str, tuple[int, ...]],
     per_node: bool,
-    form: CostFormat,
+    form: ReportForm,
     output: Path | None,
 ) -> None:
     """Count the arithmetic, parameters and bytes of one inference of an ONNX graph.

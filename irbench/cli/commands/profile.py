@@ -21,7 +21,8 @@ from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
 
 if TYPE_CHECKING:
-    from irbench.api.profiling.profile import Profile, ProfileFormat
+    from irbench.api.choices import ReportForm
+    from irbench.api.profiling.profile import Profile
     from irbench.profiling.report import By
 
 _EXAMPLES = """\b
@@ -142,7 +143,7 @@ def _refuse_other_options(context: click.Context) -> None:
         raise IrbenchError(f"--show and {names} cannot be combined.", hint="--show measures nothing: leave one out.")
 
 
-def _as_text(found: Profile, form: ProfileFormat, by: By, top: int, *, to_file: bool) -> str:
+def _as_text(found: Profile, form: ReportForm, by: By, top: int, *, to_file: bool) -> str:
     from irbench.cli.output.console import to_text
 
     if form == "table":
