@@ -13,8 +13,16 @@ from irbench.profiling.gpu import gpu_parts
 from irbench.profiling.joining import ORIGINAL, JoinedCell, JoinedOperator, joined_cells
 from irbench.profiling.launches import middle_half
 from irbench.profiling.matching import MatchedBy
-from irbench.profiling.node_groups import node_groups
-from irbench.profiling.parts import Grouping, KeyOf, class_rows, key_of_class, node_rows, operator_rows, parts_of
+from irbench.profiling.parts import (
+    Grouping,
+    KeyOf,
+    class_rows,
+    key_of_class,
+    node_groups,
+    node_rows,
+    operator_rows,
+    parts_of,
+)
 from irbench.profiling.record import LaunchLatencies, ProfileDocument
 from irbench.profiling.report import Change, Comparison, Excess, HeadlineFacts, PartRow, ProfileReport
 from irbench.stats.intervals import Looks
