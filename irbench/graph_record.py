@@ -11,7 +11,7 @@ from irbench.record import OutputError
 from irbench.spec import Distribution
 
 InputKind = Literal["given", "seeded", "constant-rows", "large", "zeros", "mask-half", "mask-none", "mask-ones"]
-"""What the values of an input of a check are; see :mod:`irbench.optimizer.check_inputs`."""
+"""What the values of an input of a check are; see :mod:`irbench.optimizer.check_plan`."""
 KIND_TEXTS: Mapping[InputKind, str] = {
     "given": "given data",
     "seeded": "seeded",

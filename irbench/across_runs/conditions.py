@@ -1,17 +1,16 @@
-"""Conditions on changes, such as ``p50>5%``: what is asked, and whether it is met."""
+"""Whether changes meet conditions."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
-from irbench.across_runs.figures import FIGURES, Unit
+from irbench.across_runs.measured_cells import FIGURES
+from irbench.options.conditions import Condition
 from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
-from irbench.suggestions import did_you_mean
 
 ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
 """``undecided``: the change is beyond the limit, and its interval includes no change."""
@@ -53,32 +52,6 @@ UNJUDGED_TEXTS: Mapping[UnjudgedReason, Callable[[Change | None], str]] = {
 }
 """Why a condition could not be judged."""
 
-_FORM = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*([<>])\s*([+-]?\d+(?:\.\d+)?)\s*([%a-zA-Z]*)\s*", re.ASCII)
-_UNITS: Mapping[Unit, Mapping[str, float]] = {
-    "ms": {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3},
-    "bytes": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
-    "fps": {"": 1.0},
-    "J": {"mJ": 1e-3, "J": 1.0},
-    "": {"": 1.0},
-}
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What must not happen.
-
-    Attributes:
-        increase: Whether an increase beyond the limit meets it, or a decrease.
-        limit: The change, a fraction where ``relative``, otherwise in the figure's unit; below 0 for a decrease.
-        relative: Whether the limit is a percentage of the older side.
-    """
-
-    text: str
-    figure: str
-    increase: bool
-    limit: float
-    relative: bool
-
 
 @dataclass(frozen=True)
 class CheckedCondition:
@@ -118,41 +91,10 @@ class Unjudged:
     change: Change | None = None
 
 
-def read_condition(text: str) -> Condition:
-    """Return the condition that a text such as ``p50>5%``, ``fps<-3%`` or ``peak_memory>50MB`` spells.
-
-    Raises:
-        ValueError: It is no condition, names no figure or a wrong unit, or is met where nothing changed.
-    """
-    found = _FORM.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is not a condition on a change")
-    name, sign, number, unit = found.groups()
-    if name not in FIGURES:
-        near = did_you_mean(name, FIGURES)
-        raise ValueError(f"there is no figure {name!r} in {text!r}. {near}Figures: {', '.join(FIGURES)}")
-    limit = float(number) * _factor(name, unit, text)
-    if limit < 0 if sign == ">" else limit > 0:
-        raise ValueError(f"{text!r} holds where nothing changed: limits of > are above 0, and those of < below 0")
-    return Condition(text.strip(), name, sign == ">", limit, unit == "%")
-
-
-def slower_than(within: float) -> Condition:
-    """Return the condition that a time is longer by more than a fraction."""
-    return Condition(f"time>{100 * within:g}%", "time", increase=True, limit=within, relative=True)
-
-
 def checked_condition(
     condition: Condition, change: Change | None, *, busy_base: bool = False, busy_new: bool = False
 ) -> CheckedCondition:
-    """Return a condition with what a change of its figure says of it.
-
-    Args:
-        condition: Which.
-        change: Of its figure; ``None`` where a side does not have it.
-        busy_base: Whether the older side was measured on a busy machine.
-        busy_new: Whether the newer side was.
-    """
+    """Return a condition with what a change of its figure says of it."""
     outcome = outcome_of(condition, change)
     return CheckedCondition(
         condition=condition.text,
@@ -224,14 +166,3 @@ def _shift(condition: Condition, change: Change | None) -> Shift | None:
 def _excludes_nothing_changed(shift: Shift, direction: int) -> bool:
     nearest = shift.low if direction > 0 else shift.high
     return shift.confidence is not None and direction * nearest > 0
-
-
-def _factor(name: str, unit: str, text: str) -> float:
-    if unit == "%":
-        return 0.01
-    known = _UNITS[FIGURES[name].unit]
-    if unit not in known:
-        units = ", ".join(["%", *filter(None, known)])
-        plain = " or none" if "" in known else ""
-        raise ValueError(f"{text!r} has no unit of {name}: {units}{plain}")
-    return known[unit]

@@ -9,10 +9,10 @@ from typing import Literal
 
 from irbench.across_runs.changes import Change, change_between, verdict_of
 from irbench.across_runs.comparison import ComparedRow, RunComparison
-from irbench.across_runs.conditions import Condition, Unjudged, checked_condition
-from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
-from irbench.across_runs.measured_cells import MeasuredCell
+from irbench.across_runs.conditions import Unjudged, checked_condition
+from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell
 from irbench.across_runs.obstacles import Interrupted, Obstacle
+from irbench.options.conditions import Condition
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.two_samples import Shift
@@ -37,8 +37,6 @@ class Confirmation:
         outcome: Of all regressions together: confirmed if one of them is.
         method: What was measured; ``None`` where nothing was.
         run: Id of the run that was made for it; empty where nothing was measured.
-        rows: The regressions as they were measured again.
-        obstacle: Why nothing was measured.
     """
 
     outcome: ConfirmationOutcome

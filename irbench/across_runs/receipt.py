@@ -19,9 +19,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from irbench.across_runs.cell_keys import CellKey, key_of
 from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.graphs import MeasuredGraph, measured_graphs
+from irbench.across_runs.measured_cells import CellKey, MeasuredGraph, key_of, measured_graphs
 from irbench.across_runs.reading import CheckedRun
 from irbench.errors import IrbenchError
 from irbench.notices import AnyMark, Warn, named_rows

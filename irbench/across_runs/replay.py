@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from irbench.across_runs.cell_keys import CellKey, key_of, without_model
+from irbench.across_runs.measured_cells import CellKey, key_of, without_model
 from irbench.across_runs.obstacles import Obstacle
 from irbench.across_runs.receipt import (
     Claim,
@@ -83,7 +83,6 @@ class ReplayResult:
     Attributes:
         claims: Each with its outcome; empty where nothing was measured.
         run: Id of the run that was made for it; empty where nothing was measured.
-        obstacle: Why nothing was measured.
     """
 
     receipt: Receipt

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from irbench.across_runs.cell_keys import CellKey
 from irbench.across_runs.environments import fingerprint, software_facts
-from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
+from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells
 from irbench.across_runs.model_names import shared_names
 from irbench.across_runs.problems import Error, NotSearched, Problem, Unreadable, Why
 from irbench.across_runs.reading import CheckedRun, read_run

@@ -9,13 +9,10 @@ from typing import Any
 
 from irbench import registry
 from irbench.across_runs import obstacles
-from irbench.across_runs.cell_keys import CellKey
 from irbench.across_runs.comparison import ComparedRow, RunComparison
-from irbench.across_runs.conditions import Condition
 from irbench.across_runs.confirmation import Confirmation, Method, confirmed_row, judge
 from irbench.across_runs.environments import fingerprint, software_facts
-from irbench.across_runs.graphs import measured_graphs
-from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
+from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs
 from irbench.across_runs.obstacles import Obstacle
 from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.sides import Side, cells_of
@@ -25,6 +22,7 @@ from irbench.api.progress import Reporter
 from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
+from irbench.options.conditions import Condition
 from irbench.options.run import RunOptions
 from irbench.result import RunDocument
 from irbench.system import host
@@ -87,12 +85,12 @@ def _measured(repetition: _Repetition, results: Path | None, reporter: Reporter)
     Raises:
         IrbenchError: The models are not what was measured, or cannot be measured.
     """
-    require = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
+    same_graphs = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
     options = replace(repetition.options, results=results)
-    stored = measure(options, reporter, require=require)
+    stored = measure(options, reporter, keep=same_graphs)
     differ = any(row.state == "mismatch" for table in stored.document.groups for row in table.cells)
     if repetition.method == "both" and differ:
-        return measure(replace(options, apart=True), reporter, require=require)
+        return measure(replace(options, apart=True), reporter, keep=same_graphs)
     return stored
 
 

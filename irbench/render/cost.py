@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from irbench.cost_model.costs import UNCOUNTED_TEXTS, ModelCost, UncountedNode
-from irbench.cost_model.formulas import ModelFormulas
-from irbench.cost_model.polynomials import Polynomial
+from irbench.cost_model.formulas import ModelFormulas, Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, Quantity, cost_rows
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.plain_text import plain

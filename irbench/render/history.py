@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from irbench.across_runs.conditions import CONDITION_TEXTS
-from irbench.across_runs.figures import Unit
 from irbench.across_runs.history import FigureHistory, LevelChange, ModelHistory, RowHistory
+from irbench.options.conditions import Unit
 from irbench.quantities import listing, plural
 from irbench.render.across_runs_texts import checked_text, difference_text, unjudged_text
 from irbench.render.changes import amount, change_and_figures, signed_percent

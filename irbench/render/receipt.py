@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from irbench.across_runs.cell_keys import CellKey, key_names
+from irbench.across_runs.measured_cells import CellKey, key_names
 from irbench.across_runs.receipt import (
     CLAIM_CONDITION_TEXTS,
     CLAIM_TEXTS,

@@ -54,8 +54,8 @@ def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[Profile
     Raises:
         CellFailed: Its backend cannot profile it, its answers are wrong, or its worker failed in another way.
     """
-    with CellWorker(cell, setting) as worker:
-        worker.hold("irbench.worker.profiling:ProfileHost", setting.task(cell))
+    with setting.worker(cell) as worker:
+        worker.hold("irbench.worker.profiling:ProfileHost")
         worker.ask("import", "import_runtime")
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         error = worse(checked(cell, prepared, setting), checked_turns(worker, "verify", prepared, setting))
@@ -213,7 +213,7 @@ class _Profiling:
     def _profiled(self, candidate: _Candidate, setting: Setting) -> ProfiledCell:
         """Time a session without profiling, before and after one with it, and return the cell with both."""
         cell, plain_ns, before = candidate.cell, list[int](), snapshot(self._cpus)
-        with CellWorker(cell, setting) as plain:
+        with setting.worker(cell) as plain:
             calls = self._prepare(plain, candidate, setting)
             plain_ns += _timed(plain, calls)
             plain.freeze()
@@ -237,7 +237,7 @@ class _Profiling:
     def _prepare(self, plain: CellWorker, candidate: _Candidate, setting: Setting) -> _Calls:
         """Compile, check the answers in the first launch, warm up, and return what is timed."""
         is_first = not candidate.profiled.launches
-        plain.hold("irbench.worker.profiling:PlainHost", setting.task(candidate.cell))
+        plain.hold("irbench.worker.profiling:PlainHost")
         plain.ask("import", "import_runtime")
         prepared: Prepared = plain.ask("compile", "prepare", is_first and setting.expected.outputs is not None)
         if is_first:

@@ -43,12 +43,7 @@ class RowFacts:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One batch size of a curve.
-
-    Attributes:
-        batch: Samples per inference.
-        busy: Whether other programs disturbed most of the measurement.
-    """
+    """One batch size of a curve."""
 
     batch: int
     rows: tuple[RowFacts, ...]
@@ -81,13 +76,6 @@ def curve_end(
     """Return why a curve ends, or ``None`` where its next batch is to be measured.
 
     A step to or from a batch at which the machine was busy ends it only if the step before gained too little as well.
-
-    Args:
-        curve: Its digest.
-        points: Those that were measured, with growing batch.
-        stop_gain: The share of throughput that the last step must have added to some row.
-        next_batch: The batch that would come next.
-        available_bytes: Memory that a process could have now.
     """
     if not points:
         return None

@@ -1,4 +1,4 @@
-"""How far a sweep is, table by table, as it is shown."""
+"""How far a sweep is, table by table, and the best row over its tables."""
 
 from __future__ import annotations
 

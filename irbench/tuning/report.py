@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from irbench.notices.base import Notice
 from irbench.result import NoWinner
-from irbench.row_figures import WithEnds
+from irbench.row_figures import Estimated, WithEnds
 from irbench.spec import AccuracyLimit, Objective, Precision
 
 Conclusion = Literal[
@@ -111,7 +111,7 @@ class TunedSetting:
 
 
 @dataclass(frozen=True)
-class Gain(WithEnds):
+class Gain(WithEnds, Estimated):
     """How many times as good as another setting the leader is, in what was asked for.
 
     Attributes:
@@ -119,16 +119,9 @@ class Gain(WithEnds):
         low: Lower end of the confidence interval, adjusted for having chosen the best; null in a preview.
         high: Upper end; null likewise.
         is_preview: Whether there were too few launches for an interval.
-        range_low: The smallest launch in a preview of several launches; null otherwise.
-        range_high: The largest launch; null likewise.
     """
 
-    value: float
-    low: float | None
-    high: float | None
     is_preview: bool
-    range_low: float | None = None
-    range_high: float | None = None
 
     @property
     def inverse(self) -> Gain:
@@ -139,7 +132,9 @@ class Gain(WithEnds):
 
         ends = (turned(end) for end in (self.high, self.low, self.range_high, self.range_low))
         low, high, range_low, range_high = ends
-        return Gain(1 / self.value, low, high, self.is_preview, range_low, range_high)
+        return Gain(
+            1 / self.value, low=low, high=high, is_preview=self.is_preview, range_low=range_low, range_high=range_high
+        )
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from across_runs_history import run
 from compared_runs import MACHINE
 from documents import cell, document, group
 
-from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.history import FigureHistory, ModelHistory
 from irbench.across_runs.problems import Files
 from irbench.errors import IrbenchError
+from irbench.options.conditions import read_condition
 from irbench.render.history import history_view
 from irbench.result import RunDocument
 from irbench.spec import GraphFiles

@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 from golden_files import check_golden
 
-from irbench.across_runs.cell_keys import CellKey
 from irbench.across_runs.changes import change_of_values
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
-from irbench.across_runs.conditions import CheckedCondition, checked_condition, read_condition
+from irbench.across_runs.conditions import CheckedCondition, checked_condition
 from irbench.across_runs.confirmation import Confirmation
 from irbench.across_runs.environments import Difference
-from irbench.across_runs.figures import FIGURES
+from irbench.across_runs.measured_cells import FIGURES, CellKey
 from irbench.across_runs.obstacles import OtherSoftware
 from irbench.across_runs.problems import Finished, Incomplete
 from irbench.api.display import as_text
+from irbench.options.conditions import read_condition
 from irbench.render.run_comparison import comparison_markdown, comparison_view
 
 KEY = CellKey("resnet50", (("image", (1, 3, 224, 224)),), "ort", "cpu", "fp32", 1, 2, 1, "copy")
