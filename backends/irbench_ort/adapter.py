@@ -229,7 +229,6 @@ class OrtBackend:
     def _create(
         self, artifact: Artifact, load: Load, device: str, phases: Phases, recording: Recording | None = None
     ) -> tuple[Any, Mapping[str, Scalar]]:
-        """Return an InferenceSession, and what it really uses."""
         options = parse_options(load.options, device, load.precision)
         with phases("load"):
             graph = read_precision(artifact.path)
@@ -330,7 +329,6 @@ def _entries_of(device: str, options: OrtOptions) -> Mapping[str, str]:
 
 
 def _product(settings: Any, providers: list[Any], path: Path, x: Array) -> Array:
-    """Return what a graph of one product answers in a session of its own."""
     import onnxruntime
 
     session: Any = onnxruntime.InferenceSession(str(path), settings, providers=providers)

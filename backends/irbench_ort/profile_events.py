@@ -283,7 +283,6 @@ class _Run:
 
     @cached_property
     def _has_one_clock(self) -> bool:
-        """Whether all that the GPU did lies within the run, which waits for it."""
         end_us = self._start_us + int(self._run["dur"])
         return all(
             self._start_us <= int(event["ts"]) and int(event["ts"]) + int(event["dur"]) <= end_us

@@ -124,7 +124,6 @@ class _CopySlot:
         self._outputs = self._session.run(self._output_names, self._feed)
 
     def fetch(self) -> Outputs:
-        """Return the outputs, which the runtime allocated anew for this run."""
         return self._outputs
 
 

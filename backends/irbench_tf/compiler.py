@@ -307,7 +307,6 @@ def _zeros(job: Job) -> Feed:
 
 
 def _unpinned(job: Job, loaded: LoadedGraph) -> str:
-    """Return what the graph's own types become on the device."""
     native = job.load.precision == "native" and loaded.precision == "fp32"
     return native_gpu_precision() if native and job.device == "gpu" else loaded.precision
 

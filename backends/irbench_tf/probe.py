@@ -105,7 +105,6 @@ def _narrows_to_bf16() -> bool:
 
 
 def _product_graph() -> Any:
-    """Return the graph of a matrix times itself, bound to the CPU."""
     from tensorflow.core.framework import graph_pb2, types_pb2
 
     graph_def = graph_pb2.GraphDef()

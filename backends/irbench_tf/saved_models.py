@@ -192,7 +192,6 @@ def _load_objects(path: Path, meta_graph: Any, name: str) -> SavedFunction:
 
 
 def _load_graph(path: Path, meta_graph: Any, name: str) -> SavedFunction:
-    """Load the graph of a SavedModel, restore its variables, and make them constants."""
     import tensorflow as tf
 
     signature = meta_graph.signature_def[name]

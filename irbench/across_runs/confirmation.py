@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from irbench.across_runs.changes import Change, change_between, verdict_of
+from irbench.across_runs.changes import Change, Condition, Unjudged, change_between, checked_condition, verdict_of
 from irbench.across_runs.comparison import ComparedRow, RunComparison
-from irbench.across_runs.conditions import Condition, Unjudged, checked_condition
 from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import interval_at, looks_of

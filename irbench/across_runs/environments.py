@@ -115,7 +115,6 @@ def facts_digest(document: RunDocument) -> str:
 
 
 def _different(kind: DifferenceKind, base: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[Difference]:
-    """Yield each fact that is known on both sides and not the same throughout."""
     for name in dict.fromkeys(name for facts in (*base, *new) for name in facts):
         before = tuple(sorted({facts[name] for facts in base if name in facts}))
         after = tuple(sorted({facts[name] for facts in new if name in facts}))

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values
-from irbench.across_runs.conditions import (
+from irbench.across_runs.changes import (
+    FEWEST_RUNS,
+    Change,
     CheckedCondition,
     Condition,
     ConditionOutcome,
     Unjudged,
+    change_of_values,
     checked_condition,
     outcome_of,
 )
@@ -340,12 +342,10 @@ def _changes(series: _Series) -> Iterator[tuple[int, LevelChange]]:
 
 
 def _exact_steps(values: Sequence[float]) -> dict[int, float | None]:
-    """Return every place where a figure changed that is counted."""
     return {place: None for place in range(1, len(values)) if values[place] != values[place - 1]}
 
 
 def _level_change(series: _Series, places: tuple[int, int, int], p_value: float | None) -> LevelChange:
-    """Return the change from the runs of one level to those of the next, which is not confirmed yet."""
     start, place, end = places
     figure = series.figure
     change = change_of_values(figure, series.values[start:place], series.values[place:end], "runs", _CONFIDENCE)

@@ -136,7 +136,6 @@ def _of_machine(root: Path, name: str) -> list[Path]:
 
 
 def _folders(name: str, root: Path, scratch: Path, unpack: Unpack, unsearched: list[Unsearched]) -> Sequence[Path]:
-    """Return the folders of the runs that a name stands for, and add what was not searched to a list."""
     path = Path(name)
     if name.startswith(MACHINE):
         return _of_machine(root, name.removeprefix(MACHINE))

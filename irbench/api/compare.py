@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from irbench.across_runs.changes import Condition, Unjudged, read_condition, slower_than
 from irbench.across_runs.comparison import ComparedRow, RunComparison, compare_sides
-from irbench.across_runs.conditions import Condition, Unjudged, read_condition, slower_than
 from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
 from irbench.across_runs.sides import Side, read_side
 from irbench.api.display import Displayable

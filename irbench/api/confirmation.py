@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from irbench import registry
+from irbench.across_runs.changes import Condition
 from irbench.across_runs.comparison import ComparedRow, RunComparison
-from irbench.across_runs.conditions import Condition
 from irbench.across_runs.confirmation import Confirmation, Method, Obstacle, confirmed_row, judge
 from irbench.across_runs.environments import fingerprint, software_facts
 from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from irbench.across_runs.conditions import Condition
+from irbench.across_runs.changes import Condition
 from irbench.across_runs.history import ModelHistory, RowHistory, history_of
 from irbench.across_runs.reading import Problem
 from irbench.across_runs.sides import machine_called

@@ -425,7 +425,6 @@ class _Search:
         return largest
 
     def _largest(self, found: FormulaSums, name: str) -> int:
-        """Return the largest size of one dimension that the formulas hold for, while the others have their smallest."""
         others = dict.fromkeys(self.names, self._size(0))
         holds, fails = _SMALLEST, _LARGEST // self.step
         if self._hold(found, {**others, name: _LARGEST}):

@@ -12,11 +12,11 @@ from typing import Any
 from irbench import bundles, registry
 from irbench.card import Origin
 from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter.foreign import similar_file, unknown_source
 from irbench.exporter.freshness import Notify, bundle_used, existing_bundle, source_changed
 from irbench.exporter.identity import ExportOptions, identity, require_distributions, stored_options, tool_versions
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.source import Source, require_code, require_possible
-from irbench.exporter.unknown_sources import similar_file, unknown_source
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice
 from irbench.record import OutputError
@@ -88,7 +88,6 @@ def _source_of(name: str) -> Source | None:
 
 
 def _place_of(name: str) -> Path | None:
-    """Return the bundle of a name that is not reserved for a model of the zoo."""
     return None if name in registry.names(registry.MODELS) else bundles.find(name)
 
 

@@ -30,7 +30,6 @@ class ExportOptions:
         batch: A fixed batch, or ``None`` for a free one.
         seed: Of random weights and of the inputs of the reference outputs.
         weights: ``random``, a file, or ``None`` for the model's own.
-        layout: Of image inputs in ONNX.
         signature: Of a SavedModel; ``None`` for ``serving_default``, or the only one.
         force: Build even if a bundle made from the same things exists.
         output: Folder of the bundle; ``None`` for the cache.

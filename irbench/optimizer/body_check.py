@@ -135,7 +135,6 @@ def _sources(model: ir.Model) -> Sources:
 
 
 def _depend_on_data(values: Sequence[ir.Value | None], sources: Sources) -> bool:
-    """Whether values of an input of the model lead to some values, other than through shapes."""
     waiting = list(values)
     seen: set[ir.Value] = set()
     while waiting:
@@ -432,7 +431,6 @@ class _BodyCheck:
         return (run, "not-reached") if is_finite(run.outputs) else (None, "not-finite")
 
     def _way_to(self, body: Body) -> Directions:
-        """Return which branches are taken on the way to a body, its own included."""
         way = [self.bodies[number] for number in (*body.outer, body.number)]
         return Directions(frozenset(part.number for part in way if part.operator == "If" and part.data_decides))
 

@@ -299,7 +299,6 @@ class _Pipeline:
         self._steps.append(step)
 
     def _first(self) -> Graph:
-        """Return the graph before the first pass, its bodies numbered."""
         model = load(self._source)
         number_bodies(model)
         return Graph(model, self._job.artifact)

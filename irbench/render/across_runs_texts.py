@@ -6,9 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
+from irbench.across_runs.changes import (
+    FEWEST_RUNS,
+    Change,
+    CheckedCondition,
+    ConditionOutcome,
+    Counted,
+    Unjudged,
+    UnjudgedReason,
+)
 from irbench.across_runs.comparison import RunComparison
-from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome, Unjudged, UnjudgedReason
 from irbench.across_runs.confirmation import Obstacle, ObstacleCode
 from irbench.across_runs.environments import Difference, DifferenceKind
 from irbench.across_runs.reading import Problem, ProblemCode

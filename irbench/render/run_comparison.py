@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
+from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted, Unjudged
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
-from irbench.across_runs.conditions import Unjudged
 from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome, has_regressed, unjudged_of
 from irbench.quantities import NOT_MEASURED, listing, plural
 from irbench.render.across_runs_texts import (

@@ -14,7 +14,7 @@ from irbench.cli.options.completion import offer_list
 from irbench.options import values
 
 if TYPE_CHECKING:
-    from irbench.across_runs.conditions import Condition
+    from irbench.across_runs.changes import Condition
 
 T = TypeVar("T")
 Offer = Callable[[str], list[CompletionItem]]
@@ -71,7 +71,7 @@ def _passes(_begun: str) -> tuple[str, ...]:
 
 
 def _condition(text: str) -> Condition:
-    from irbench.across_runs.conditions import read_condition
+    from irbench.across_runs.changes import read_condition
 
     return read_condition(text)
 

@@ -152,7 +152,6 @@ def _with_shape(data: memoryview, field: Field, path: tuple[int, ...], shape: It
 
 
 def _dimension(data: memoryview, field: Field, size: int | str) -> bytes:
-    """Return the message of a dimension with this size or name, and what else it held."""
     stated = (
         encode_integer(Value.SIZE_OF_DIMENSION, size)
         if isinstance(size, int)

@@ -45,7 +45,6 @@ def _fuse_layer_normalization(model: ir.Model) -> bool:
 
 @cache
 def _forms() -> list[Build]:
-    """Return the patterns, each with a Transpose at its end too."""
     core = forms()
     return [*core, *map(_turned, core)]
 

@@ -94,7 +94,6 @@ def _projection(node: ir.Node, value: ir.Value | None) -> _Projection | None:
 
 
 def _part(split: ir.Node, place: int) -> _Projection | None:
-    """Return one part of a projection that is split into equal parts along its last axis."""
     packed = _projection(split, split.inputs[0])
     sizes = [list(sizes_of(output) or ()) for output in split.outputs]
     last = split.attributes.get_int("axis", 0) in (-1, len(sizes[0]) - 1)

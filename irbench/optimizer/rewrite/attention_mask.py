@@ -67,7 +67,6 @@ def is_bias(value: ir.Value | None) -> bool:
 
 
 def _magnitude(value: ir.Value | None, sources: Sequence[float] | None) -> float:
-    """Return about how large the elements of a value are, whose sources are as large as is given."""
     constant, node = weight(value), value.producer() if value is not None else None
     if constant is not None:
         held = np.abs(constant.astype(np.float64))

@@ -86,7 +86,6 @@ def reshape(layout: Layout, sizes: Sequence[Size]) -> Layout | None:
 
 
 def _take(rest: list[Atom], atoms: dict[Atom, Size], wanted: Size) -> Atom | None:
-    """Take the next atom, or the outer piece of it that is as large as wanted."""
     first = rest.pop(0)
     if quotient(wanted, atoms[first]) is not None:
         return first
@@ -136,7 +135,6 @@ def _moved(layout: Layout, blocks: list[tuple[Atom, ...]]) -> tuple[list[Size], 
 
 
 def _without_joint(layout: Layout, cut: list[Size], ranks: list[int]) -> list[Step]:
-    """Cut the source into the axes of the result, then reorder them."""
     ones = layout.sizes.count(ONE)
     moved, idle = iter(ones + rank for rank in ranks), iter(range(ones))
     permutation = tuple(next(idle if size == ONE else moved) for size in layout.sizes)
@@ -176,7 +174,6 @@ def write_steps(before: ir.Node, source: ir.Value, steps: Sequence[Step]) -> ir.
 
 
 def _targets(source: ir.Value, steps: Sequence[Step]) -> list[tuple[str, list[int], list[Size]]] | None:
-    """Return the operation of each step with its permutation, target or axes, and the sizes after it."""
     sizes = list(sizes_of(source) or ())
     targets: list[tuple[str, list[int], list[Size]]] = []
     for operation, wanted in steps:

@@ -64,7 +64,6 @@ def write_unrepeated(found: Repetition, before: ir.Node) -> ir.Value | None:
 
 
 def _without(atom: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    """Return the same piece of a source that lacks an axis before it."""
     return (atom[0] - 1, *atom[1:]) if atom[0] > axis else atom
 
 
@@ -86,7 +85,6 @@ def _repeated(value: ir.Value | None) -> Repetition | None:
 
 
 def _along_new_axis(node: ir.Node) -> Repetition | None:
-    """Read what repeats an axis of size one, and that alone."""
     before, after = sizes_of(node.inputs[0]), sizes_of(node.outputs[0])
     if node.inputs[0] is None or before is None or after is None or len(before) != len(after):
         return None

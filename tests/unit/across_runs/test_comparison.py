@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from compared_runs import EVEN, MACHINE, store, times
 
-from irbench.across_runs.changes import FEWEST_RUNS
+from irbench.across_runs.changes import FEWEST_RUNS, read_condition
 from irbench.across_runs.comparison import RunComparison, compare_sides
-from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.reading import read_run
 from irbench.across_runs.sides import Side, read_side
 from irbench.record import Failure

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from compared_runs import EVEN, store, times
 
+from irbench.across_runs.changes import read_condition
 from irbench.across_runs.comparison import ComparedRow, compare_sides
-from irbench.across_runs.conditions import read_condition
 from irbench.across_runs.confirmation import confirmed_row, judge
 from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
 from irbench.across_runs.reading import CheckedRun, read_run

@@ -12,7 +12,7 @@ from across_runs_history import run
 from compared_runs import MACHINE
 from documents import cell, document, group
 
-from irbench.across_runs.conditions import read_condition
+from irbench.across_runs.changes import read_condition
 from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.history import FigureHistory, ModelHistory
 from irbench.errors import IrbenchError

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from irbench.across_runs.conditions import ConditionOutcome, UnjudgedReason
+from irbench.across_runs.changes import ConditionOutcome, UnjudgedReason
 from irbench.across_runs.confirmation import ConfirmationOutcome, ObstacleCode
 from irbench.across_runs.environments import DifferenceKind
 from irbench.across_runs.reading import ProblemCode
