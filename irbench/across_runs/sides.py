@@ -18,8 +18,7 @@ from irbench.system.document_damage import named_by_archive
 from irbench.system.file_states import is_file, is_folder
 
 
-def shared_names(run: CheckedRun) -> Iterator[Problem]:
-    """Yield the names that several models of a run have, in one problem."""
+def _shared_names(run: CheckedRun) -> Iterator[Problem]:
     models = ambiguous_models(run.document)
     if models:
         yield Problem("same-names", run.run_id, {"models": list(models)})
@@ -92,7 +91,7 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
     problems = [Problem("unsearched", str(found.path), {"reason": found.reason}) for found in unsearched]
     problems += [_named_as_given(problem, name, scratch) for _, found in read for problem in found]
-    return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in shared_names(run))))
+    return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in _shared_names(run))))
 
 
 def _named_as_given(problem: Problem, name: str, unpacked: Path) -> Problem:

@@ -84,7 +84,7 @@ def number_bodies(model: ir.Model) -> tuple[Body, ...]:
     return tuple(found)
 
 
-def number_of(body: ir.Graph) -> int | None:
+def _number_of(body: ir.Graph) -> int | None:
     """Return the number that a body was given, ``None`` for one that a pass has written."""
     number: int | None = body.meta.get(_KEY)
     return number
@@ -94,7 +94,7 @@ def bodies_in(model: ir.Model) -> Iterator[int]:
     """Yield the number of each numbered body that a model still has; outer ones come first."""
     for node in model.graph.all_nodes():
         for _, body in parts_of(node):
-            number = number_of(body)
+            number = _number_of(body)
             if number is not None:
                 yield number
 
@@ -220,7 +220,7 @@ class _Tracing:
 
     def follow(self, graph: ir.Graph) -> ir.Value:
         """Let a graph compute how often it and the bodies inside it were executed, and return that."""
-        own, number = np.zeros(self._count, np.int64), number_of(graph)
+        own, number = np.zeros(self._count, np.int64), _number_of(graph)
         if number is not None:
             own[number] = 1
         total = self._constant(own)
@@ -251,7 +251,7 @@ class _Tracing:
         return total.outputs[0]
 
     def _direct(self, node: ir.Node) -> None:
-        numbers = {part: number_of(body) for part, body in parts_of(node)}
+        numbers = {part: _number_of(body) for part, body in parts_of(node)}
         if node.op_type == "If":
             keep = self._input("BOOL", lambda directions: not set(numbers.values()) & directions.branches)
             taken = self._input("BOOL", lambda directions: numbers["then_branch"] in directions.branches)

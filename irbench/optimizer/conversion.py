@@ -82,8 +82,7 @@ class WideMasks:
     bounded: frozenset[ir.Value]
 
 
-def find_wide_masks(model: ir.Model, largest: float) -> WideMasks:
-    """Find them in the main graph of a model in which types are inferred."""
+def _find_wide_masks(model: ir.Model, largest: float) -> WideMasks:
     values = _Values(model, largest)
     nodes: set[ir.Node] = set()
     masks: set[ir.Value | None] = set()
@@ -222,7 +221,7 @@ class _Narrowing:
         self._narrowed: set[ir.Value] = set()
         self._others: dict[ir.Value, ir.Value] = {}
         self._names = names_in(model.graph)
-        self._masks = find_wide_masks(model, float(self._narrow.max))
+        self._masks = _find_wide_masks(model, float(self._narrow.max))
 
     def convert(self, node: ir.Node) -> bool:
         """Let a node compute in the narrow type as far as its schema allows; return whether it does now."""
