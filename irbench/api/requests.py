@@ -26,8 +26,7 @@ from irbench.errors import IrbenchError
 from irbench.optimizer import variant
 from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
-from irbench.options.values import Settings
-from irbench.options.varied_options import alternatives
+from irbench.options.values import Settings, alternatives
 from irbench.render.context import Context
 from irbench.render.note_texts import note_text
 from irbench.render.optimize import in_words

@@ -10,11 +10,9 @@ from typing import Any, Literal
 
 from irbench.options import kinds
 from irbench.options.asked_inputs import AskedInputs, DataSource
-from irbench.options.metrics import Metric
 from irbench.options.option import CommandOptions, field_of, option, read_keywords
-from irbench.options.own_code import Programs
-from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep
-from irbench.options.varied_options import Varied
+from irbench.options.own_code import Metric, Programs
+from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep, Varied
 from irbench.spec import Io, Objective, PythonEnvironment, WarmUpLength
 
 HOW_IT_RUNS = "How it runs"

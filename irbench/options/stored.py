@@ -15,7 +15,7 @@ from irbench.address import BackendAddress
 from irbench.options import kinds
 from irbench.options.kinds import Kind
 from irbench.options.run import RUN, RunOptions
-from irbench.options.varied_options import varied_in
+from irbench.options.values import varied_in
 
 _NOT_STORED = ("all", "no_lock", "results")
 """What says where and when rather than what; ``all`` has become models."""

@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema
 
 from irbench.address import BackendAddress
 from irbench.counters import parse_counters
-from irbench.options import kinds, metrics, values, varied_options
+from irbench.options import kinds, own_code, values
 from irbench.options.kinds import Kind
 from irbench.options.option import Option
 from irbench.options.run import RUN, plan_key
@@ -110,7 +110,7 @@ _FORMS: Mapping[Kind[Any], Any] = {
     ],
     kinds.VARIED: Annotated[
         dict[str, dict[str, tuple[str, ...]]],
-        _reads(varied_options.varied, dict[str, dict[str, list[str | int | float | bool]]]),
+        _reads(values.varied, dict[str, dict[str, list[str | int | float | bool]]]),
     ],
     kinds.FEEDBACK: dict[str, str],
     kinds.SWEEP: Name,
@@ -121,7 +121,7 @@ _FORMS: Mapping[Kind[Any], Any] = {
     kinds.METRIC: Name,
     kinds.SEED: Seed,
     kinds.SHARE: Share,
-    kinds.ACCURACY: Annotated[float, _reads(metrics.min_accuracy, float | str)],
+    kinds.ACCURACY: Annotated[float, _reads(own_code.min_accuracy, float | str)],
     kinds.LATENCY: Duration,
     kinds.DURATION: Duration,
     kinds.PACE: Annotated[float, _reads(values.pace_s, float | str)],

@@ -12,7 +12,7 @@ from irbench.api import requests
 from irbench.api.requests import requested
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
-from irbench.options.metrics import Metric
+from irbench.options.own_code import Metric
 from irbench.options.run import RunOptions
 from irbench.spec import Bundle
 

@@ -18,11 +18,11 @@ from irbench.address import BackendAddress
 from irbench.exporter.identity import options_of as exported_options
 from irbench.exporter.identity import stored_options as card_options
 from irbench.options.kinds import Kind
-from irbench.options.metrics import Metric
 from irbench.options.model_commands import EXPORT, ExportOptions
+from irbench.options.own_code import Metric
 from irbench.options.run import RUN, RunOptions
 from irbench.options.stored import options_of
-from irbench.options.varied_options import alternatives
+from irbench.options.values import alternatives
 from irbench.runner.request import as_asked
 
 TYPES = get_type_hints(RunOptions, localns={"DataSource": Path})
