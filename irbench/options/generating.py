@@ -13,8 +13,8 @@ from typing import Any
 from irbench.options.commands import AB, BISECT, PROFILE, REDUCE, SOAK, TUNE
 from irbench.options.model_commands import COST, DOCTOR, EXPORT, INSPECT, OPTIMIZE, VERIFY
 from irbench.options.option import CommandOptions, described, flag_of
-from irbench.options.run import RUN
-from irbench.options.stored_run_commands import COMPARE, HISTORY, REPLAY, RESULTS, RESUME, SWEEP
+from irbench.options.run import RESUME, RUN
+from irbench.options.stored_run_commands import COMPARE, HISTORY, REPLAY, RESULTS, SWEEP
 
 _HEADER = '''"""The keywords of Python's functions, as checkers and editors read them.
 

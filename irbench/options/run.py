@@ -307,6 +307,25 @@ def like(name: str, **changes: Any) -> Any:
     return field_of(replace(RUN.options[name], **{"group": "", **changes}))
 
 
+@dataclass(frozen=True)
+class ResumeOptions:
+    """What is asked of a run that is continued.
+
+    Attributes:
+        run: As users name it; ``None`` for the newest that ended early.
+    """
+
+    run: str | None = None
+    allow_own_code: bool = option(
+        kinds.FLAG, "With --resume: run the code and use the files that the run's plan names.", default=False
+    )
+    no_lock: bool = like("no_lock")
+    results: Path | None = like("results")
+
+
+RESUME = CommandOptions("resume", ResumeOptions)
+
+
 def run_options(
     models: Iterable[str | PathLike[str]], given: Mapping[str, object], function: str = "run"
 ) -> RunOptions:
