@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from irbench.api.measurement import StoredRun
     from irbench.api.progress import Reporter
     from irbench.options.run import RunOptions
-    from irbench.options.stored_run_commands import ResumeOptions
+    from irbench.options.run import ResumeOptions
     from irbench.spec import SoakPlan
 
 
