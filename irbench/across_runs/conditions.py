@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.across_runs.changes import Change
-from irbench.across_runs.figures import FIGURES
+from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
+from irbench.across_runs.measured_cells import FIGURES
 from irbench.options.conditions import Condition
+from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
 
 ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
 """``undecided``: the change is beyond the limit, and its interval includes no change."""
+CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
+    "met": "met",
+    "not-met": "not met",
+    "undecided": "undecided: beyond the limit, but the interval includes no change",
+    "not-measured": "not measured on both sides",
+}
 
 UnjudgedReason = Literal[
     "too-few", "no-figure", "base-busy", "new-busy", "base-load", "new-load", "row-missing", "not-repeated"
@@ -21,6 +29,28 @@ have it; ``base-busy``, ``new-busy``: other programs disturbed most blocks of th
 ``base-load``, ``new-load``: they did, and the condition is met, which may be for that reason alone;
 ``row-missing``: the older side has the row, and the newer one has no figures of it; ``not-repeated``: it is met, and a
 second measurement neither confirmed nor refuted it."""
+
+_FEWEST_LAUNCHES = Timing().min_launches
+_WITHOUT_INTERVAL: Mapping[Counted, str] = {
+    "launches": f"an interval takes {_FEWEST_LAUNCHES} launches on both sides",
+    "pairs": f"an interval takes {_FEWEST_LAUNCHES} launches of both side by side",
+    "runs": f"it takes {2 * FEWEST_RUNS} runs, of which the oldest and the newest {FEWEST_RUNS} are compared",
+    "values": f"there is one value a run, and an interval takes {FEWEST_RUNS} runs on both sides",
+}
+"""What it takes to decide, by what an interval is over."""
+_BUSY = f"the machine was busy on {{side}}, which may hide the change; {FEWEST_RUNS} runs on both sides decide"
+_LOAD = f"met, but the machine was busy on {{side}}, which may be the reason; {FEWEST_RUNS} runs on both sides decide"
+UNJUDGED_TEXTS: Mapping[UnjudgedReason, Callable[[Change | None], str]] = {
+    "too-few": lambda change: "" if change is None else _WITHOUT_INTERVAL[change.counted],
+    "no-figure": lambda _change: "not measured on both sides",
+    "base-busy": lambda _change: _BUSY.format(side="the older side"),
+    "new-busy": lambda _change: _BUSY.format(side="the newer side"),
+    "base-load": lambda _change: _LOAD.format(side="the older side"),
+    "new-load": lambda _change: _LOAD.format(side="the newer side"),
+    "row-missing": lambda _change: "no figures on the newer side",
+    "not-repeated": lambda _change: "met, but undecided when measured again",
+}
+"""Why a condition could not be judged."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +94,7 @@ class Unjudged:
 def checked_condition(
     condition: Condition, change: Change | None, *, busy_base: bool = False, busy_new: bool = False
 ) -> CheckedCondition:
-    """Return a condition with what a change of its figure says of it.
-
-    Args:
-        condition: Which.
-        change: Of its figure; ``None`` where a side does not have it.
-        busy_base: Whether the older side was measured on a busy machine.
-        busy_new: Whether the newer side was.
-    """
+    """Return a condition with what a change of its figure says of it."""
     outcome = outcome_of(condition, change)
     return CheckedCondition(
         condition=condition.text,

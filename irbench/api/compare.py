@@ -16,7 +16,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.options.keywords import CompareKeywords
 from irbench.options.stored_run_commands import COMPARE, CompareOptions
 from irbench.options.values import RunName, run_name
-from irbench.render.across_runs_texts import blocked_message, problem_text
+from irbench.render.across_runs_texts import blocked_message
 from irbench.render.json_text import json_text
 from irbench.store.folders import default_root, results_option
 from irbench.worker import WorkerDied, call_in_worker
@@ -176,7 +176,7 @@ def _sides(options: CompareOptions, scratch: Path, say: Say) -> tuple[Side, Side
         except IrbenchError as error:
             errors.append(error)
     problems = [problem for side in read for problem in side.problems]
-    for problem in dict.fromkeys(map(problem_text, problems)):
+    for problem in dict.fromkeys(problem.text() for problem in problems):
         say(f"warning: {problem}")
     for other in errors[:-1]:
         say(f"error: {other.message}")
@@ -184,11 +184,9 @@ def _sides(options: CompareOptions, scratch: Path, say: Say) -> tuple[Side, Side
         raise errors[-1]
     empty = [side.name for side in read if not side.runs]
     if empty:
-        raise IrbenchError(f"{' and '.join(empty)}: no run that can be compared.", hint=_hint(problems[0].facts, root))
+        raise IrbenchError(
+            f"{' and '.join(empty)}: no run that can be compared.",
+            hint=problems[0].hint or f"List the stored runs: irbench results{results_option(root)}",
+        )
     base, new = read
     return base, new
-
-
-def _hint(facts: object, root: Path) -> str:
-    hint = facts.get("hint") if isinstance(facts, dict) else ""
-    return str(hint or f"List the stored runs: irbench results{results_option(root)}")

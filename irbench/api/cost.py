@@ -15,8 +15,7 @@ from irbench.api.graph_sizes import asked_sizes
 from irbench.api.graphs import StoredGraph, find_graph
 from irbench.api.keywords import names_keywords
 from irbench.cost_model.costs import ModelCost
-from irbench.cost_model.formulas import ModelFormulas, NoFormulas
-from irbench.cost_model.polynomials import Polynomial
+from irbench.cost_model.formulas import ModelFormulas, NoFormulas, Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
 from irbench.options import values

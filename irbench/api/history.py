@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from irbench.across_runs.history import ModelHistory, RowHistory, history_of
-from irbench.across_runs.problems import Problem
+from irbench.across_runs.problems import Error, Problem, SameNames, Unreadable
 from irbench.across_runs.sides import machine_called
 from irbench.across_runs.summaries import read_summaries
 from irbench.api.display import Displayable
@@ -20,7 +20,6 @@ from irbench.exporter import name_of_file
 from irbench.options.keywords import HistoryKeywords
 from irbench.options.stored_run_commands import HISTORY, HistoryOptions, RunFilter
 from irbench.plain_text import plain
-from irbench.render.across_runs_texts import problem_text
 from irbench.render.json_text import json_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run, latest_run, list_runs
@@ -108,7 +107,7 @@ def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lam
     entries = chosen_entries(listing.entries, RunFilter(model, options.backend, options.since))
     folders = (entry.folder.removeprefix(f"{root}/") for entry in entries)
     runs, problems = read_summaries(root, folders, unknown)
-    unreadable = (Problem("unreadable", "", {"message": message, "hint": ""}) for message in listing.problems)
+    unreadable = (Unreadable("", Error(message, "")) for message in listing.problems)
     found = history_of(
         model,
         runs,
@@ -132,7 +131,7 @@ def _model(options: HistoryOptions, root: Path) -> str:
 
 
 def _nothing(model: str, stored: Iterable[str], problems: Iterable[Problem]) -> IrbenchError:
-    shared = [problem_text(problem) for problem in problems if problem.code == "same-names"]
+    shared = [problem.text() for problem in problems if isinstance(problem, SameNames)]
     if shared:
         return IrbenchError(
             f"No row of {model} can be used.",

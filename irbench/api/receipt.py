@@ -7,8 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.across_runs.confirmation import Obstacle
+from irbench.across_runs import obstacles
 from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.obstacles import Obstacle
 from irbench.across_runs.reading import read_run
 from irbench.across_runs.receipt import Receipt, decode_receipt, encode_receipt, receipt_of
 from irbench.across_runs.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
@@ -27,7 +28,6 @@ from irbench.options.run import RunOptions
 from irbench.options.stored_run_commands import REPLAY, ReplayOptions
 from irbench.options.values import RunName, run_name
 from irbench.plain_text import plain
-from irbench.render.across_runs_texts import problem_text
 from irbench.render.json_text import json_text
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import default_root, results_option
@@ -69,7 +69,7 @@ class Replay(Displayable):
     @property
     def exit_code(self) -> ExitCode:
         """What ``irbench replay`` exits with."""
-        interrupted = self.result.obstacle is not None and self.result.obstacle.code == "interrupted"
+        interrupted = isinstance(self.result.obstacle, obstacles.Interrupted)
         return ExitCode.INTERRUPTED if interrupted else _EXITS[self.outcome]
 
     def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
@@ -117,8 +117,8 @@ def write_receipt(run: str, output: Path | None, results: Path | None) -> Receip
     root = results or default_root()
     read, problems = read_run(find_run(root, run))
     if read is None:
-        remedy = problems[0].facts.get("hint") or f"Name another run: irbench results{results_option(root)}"
-        raise IrbenchError(" ".join(map(problem_text, problems)), hint=str(remedy))
+        remedy = problems[0].hint or f"Name another run: irbench results{results_option(root)}"
+        raise IrbenchError(" ".join(problem.text() for problem in problems), hint=remedy)
     made = receipt_of(read)
     if output is not None:
         with explained(output, "name another file with -o"):
@@ -161,14 +161,14 @@ def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
         refused = _own_code(planned, options)
         if refused is not None:
             return _not_comparable(claimed, refused)
-        stored = measure(planned, reporter, require=requires_graphs(claimed.graphs, any_name=True))
+        stored = measure(planned, reporter, keep=requires_graphs(claimed.graphs, any_name=True))
     except ModelChanged as changed:
-        return _not_comparable(claimed, Obstacle("model-changed", {"names": list(changed.models)}))
+        return _not_comparable(claimed, obstacles.ModelChanged(names=tuple(changed.models)))
     except IrbenchError as error:
-        return _not_comparable(claimed, Obstacle("not-repeatable", {"message": error.message, "hint": error.hint}))
+        return _not_comparable(claimed, obstacles.NotRepeatable(message=error.message, hint=error.hint))
     run = stored.document.run_id
     if not stored.document.complete:
-        return Replay(ReplayResult(claimed, "undecided", run=run, obstacle=Obstacle("interrupted")))
+        return Replay(ReplayResult(claimed, "undecided", run=run, obstacle=obstacles.Interrupted()))
     claims = checked_claims(claimed, stored.document, options.within)
     return Replay(ReplayResult(claimed, outcome_of_claims(claims), claims, run))
 
@@ -179,9 +179,9 @@ def _not_comparable(claimed: Receipt, obstacle: Obstacle) -> Replay:
 
 def _obstacle(claimed: Receipt) -> Obstacle | None:
     if fingerprint(host.describe()) != claimed.machine:
-        return Obstacle("other-machine")
+        return obstacles.OtherMachine()
     changed = other_software(claimed.environment.get("distributions") or {})
-    return Obstacle("other-software", {"names": list(changed)}) if changed else other_confinement(claimed.environment)
+    return obstacles.OtherSoftware(names=tuple(changed)) if changed else other_confinement(claimed.environment)
 
 
 def _own_code(planned: RunOptions, options: ReplayOptions) -> Obstacle | None:

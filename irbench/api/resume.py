@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from irbench.api.environments import Environments
 from irbench.api.keywords import names_keywords
-from irbench.api.measurement import StoredRun, measure_requested, refuse_within_a_worker
+from irbench.api.measurement import StoredRun, measure_planned, plan_run, refuse_within_a_worker
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.results import Run
@@ -24,7 +24,6 @@ from irbench.options.keywords import ResumeKeywords
 from irbench.options.run import RESUME, ResumeOptions, RunOptions
 from irbench.options.values import RunName, run_name
 from irbench.quantities import plural
-from irbench.render.across_runs_texts import obstacle_text
 from irbench.render.resume_texts import changed_message, changed_remedy
 from irbench.result import RunDocument
 from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far
@@ -38,6 +37,7 @@ from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.sweeps.state import sweep_of_run
 from irbench.system import host
 from irbench.worker.requested_confinement import require_confinement
+from irbench.worker.scratch import scratch_folder
 
 
 @names_keywords(RESUME)
@@ -74,8 +74,9 @@ def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
     asked = _asked_before(document, options, reporter.say)
     refuse_contradictions(asked)
     continued = _ContinuedRun(store, folder, reporter.say)
-    with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock:
-        return measure_requested(requested(asked), asked, continued, lock, reporter, continued.as_begun)
+    with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock, scratch_folder() as scratch:
+        request, groups = plan_run(requested(asked), asked, scratch, reporter, continued.as_begun)
+        return measure_planned(request, groups, scratch, continued, lock, reporter)
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> Ru
     obstacle = None if options.allow_own_code else own_code_obstacle(stored) or environments_obstacle(environments)
     if obstacle is not None:
         raise IrbenchError(
-            f"{document.run_id} is not continued: {obstacle_text(obstacle)}.",
+            f"{document.run_id} is not continued: {obstacle.text()}.",
             hint="Read it, then allow it with --allow-own-code.",
         )
     asked = replace(stored, results=options.results, no_lock=options.no_lock)

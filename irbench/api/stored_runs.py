@@ -202,7 +202,7 @@ def import_runs(
         IrbenchError: Something of it is wrong; nothing was imported. Or links, pipes or closed folders were left out;
             everything else was imported before this is raised.
     """
-    from irbench.render.unsearched_texts import unsearched_lines
+    from irbench.store.folders import unsearched_lines
 
     arrivals = bring_in(tuple(map(Path, _names(sources))), results_folder(results))
     if arrivals.unsearched:

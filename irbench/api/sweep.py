@@ -21,15 +21,13 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.options.keywords import SweepKeywords
 from irbench.options.stored_run_commands import SWEEP, SweepOptions
-from irbench.render.resume_texts import confinement_change, confinement_remedy
+from irbench.runner.run_changes import confinement_change, confinement_remedy
 from irbench.store import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
-from irbench.sweeps.events import Header
-from irbench.sweeps.expansion import in_order
+from irbench.sweeps.expansion import in_order, select
 from irbench.sweeps.overview import SweepOverview
-from irbench.sweeps.selection import select
-from irbench.sweeps.state import StateFile
+from irbench.sweeps.state import Header, StateFile
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for, require_confinement
 

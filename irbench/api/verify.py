@@ -14,8 +14,9 @@ from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.results import Interrupted
 from irbench.api.verify_suite import readers_of_onnx, run_suite
-from irbench.conformance import score, verification
+from irbench.conformance import verification
 from irbench.conformance.case import CaseResult, SuiteReport
+from irbench.conformance.case import exit_code as suite_exit_code
 from irbench.conformance.model import trials, verified_cells
 from irbench.conformance.verification import ModelReport, NoReference, PlannedTrials, VerificationRequest
 from irbench.errors import ExitCode, IrbenchError
@@ -57,7 +58,7 @@ class Verification(Displayable):
         if self.report.between:
             changed = any(change.is_of_outcome for change in self.report.changes)
             return ExitCode.DIFFERENT if changed else ExitCode.OK
-        return score.exit_code(self.report.cases)
+        return suite_exit_code(self.report.cases)
 
     @property
     def ok(self) -> bool:

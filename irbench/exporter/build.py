@@ -12,13 +12,10 @@ from typing import Any
 from irbench import bundles, registry
 from irbench.card import Origin
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter.bundle_notices import Notify, bundle_used, source_changed
-from irbench.exporter.code import require_code
-from irbench.exporter.freshness import existing_bundle
-from irbench.exporter.identity import identity, stored_options, tool_versions
+from irbench.exporter.freshness import Notify, bundle_used, existing_bundle, source_changed
+from irbench.exporter.identity import identity, require_distributions, stored_options, tool_versions
 from irbench.exporter.reads import Reads, reads_request
-from irbench.exporter.requirements import require_distributions
-from irbench.exporter.source import Source, require_possible
+from irbench.exporter.source import Source, require_code, require_possible
 from irbench.exporter.unknown_sources import similar_file, unknown_source
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice

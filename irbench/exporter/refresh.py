@@ -13,8 +13,7 @@ from irbench import bundles, registry
 from irbench.card import CARD, Card, Origin
 from irbench.errors import IrbenchError
 from irbench.exporter.build import export
-from irbench.exporter.bundle_notices import Notify, bundle_facts, bundle_used
-from irbench.exporter.freshness import changed_files, changed_packages, changes
+from irbench.exporter.freshness import Notify, bundle_facts, bundle_used, changed_files, changed_packages, changes
 from irbench.exporter.identity import identity, options_of, tool_versions
 from irbench.exporter.source import Source
 from irbench.notices import ExportNotice, Facts

@@ -18,7 +18,7 @@ _TEXTS = ("table", "json", "jsonl", "csv", "md")
 
 
 def _columns(_begun: str) -> tuple[str, ...]:
-    from irbench.render.formats.columns import COLUMNS
+    from irbench.render.columns import COLUMNS
 
     return tuple(COLUMNS)
 
