@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irbench.cli.options.completion import GRAPH
-from irbench.cli.options.declared import declared
+from irbench.cli.options.declared import declared, format_option
 from irbench.cli.options.formats import OUTPUT
-from irbench.cli.options.groups import OneOf
 from irbench.cli.output.stderr import say
 from irbench.options.model_commands import COST, GraphSizes
 
@@ -30,14 +29,7 @@ Examples:
 @click.argument("model", type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx")
 @declared(COST)
 @click.option("--per-node", is_flag=True, help="A row for each node instead of one for each operator.")
-@click.option(
-    "--format",
-    "form",
-    type=OneOf(["table", "json", "csv", "md"]),
-    default="table",
-    show_default=True,
-    help="Output format; json always has every node.",
-)
+@format_option("table", "json", "csv", "md", help="Output format; json always has every node.")
 @OUTPUT
 def command(
     model: str,

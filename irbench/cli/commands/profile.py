@@ -9,12 +9,12 @@ import click
 
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.completion import PROFILE as STORED_PROFILE
-from irbench.cli.options.declared import declared, given_parameters, headings
+from irbench.cli.options.declared import Parsed, declared, format_option, given_parameters, headings
 from irbench.cli.options.formats import OUTPUT, RESULTS, OutputFile
 from irbench.cli.options.groups import OneOf, SectionedCommand
-from irbench.cli.options.types import COUNT
 from irbench.cli.output.measured import refuse_overwriting_models
 from irbench.errors import IrbenchError
+from irbench.options import values
 from irbench.options.commands import PROFILE, ProfileSettings
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
@@ -53,7 +53,12 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
     help="What the rows of the first table are: classes of work, operators, or nodes.",
 )
 @click.option(
-    "--top", type=COUNT, metavar="N", default=20, show_default=True, help="Rows of a table of operators or nodes."
+    "--top",
+    type=Parsed("20", values.count),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Rows of a table of operators or nodes.",
 )
 @click.option(
     "--show",
@@ -68,14 +73,7 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
     metavar="FILE",
     help="Also write one inference of each backend as a Chrome trace, which ui.perfetto.dev opens.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=OneOf(["table", "json", "csv", "md"]),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
+@format_option("table", "json", "csv", "md")
 @OUTPUT
 @RESULTS
 @click.pass_context
