@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         TuneKeywords,
     )
     from irbench.runner.progress import Progress
-    from irbench.spi.own_code import CellContext
+    from irbench.spi.runtime import CellContext
 
 __version__ = "0.1.0"
 

@@ -5,27 +5,34 @@ Nothing here starts a process or touches a file; :mod:`irbench.measure.perf_stat
 
 from __future__ import annotations
 
-from irbench.counters.asking import (
-    GROUPS,
-    SOFTWARE_EVENTS,
-    CounterPlan,
-    events_asked,
-    parse_counters,
-    toplev_level,
-)
-from irbench.counters.figures import PHASES, RATIOS, CountedPhase, figures_of, unit_of
-from irbench.counters.obstacles import Obstacle, ObstacleCode, obstacle_from_messages
 from irbench.counters.perf_output import (
+    PHASES,
+    RATIOS,
+    CountedPhase,
     EventCount,
     PerfReading,
+    figures_of,
     has_kind,
     is_user_only,
     matching_names,
     of_kind,
     read_intervals,
     read_perf,
+    read_toplev,
+    unit_of,
 )
-from irbench.counters.plan import Counting
+from irbench.counters.plan import (
+    GROUPS,
+    SOFTWARE_EVENTS,
+    CounterPlan,
+    Counting,
+    Obstacle,
+    ObstacleCode,
+    events_asked,
+    obstacle_from_messages,
+    parse_counters,
+    toplev_level,
+)
 from irbench.counters.topdown import (
     LEVEL_1,
     SHARES,
@@ -38,7 +45,6 @@ from irbench.counters.topdown import (
     shares_named,
     shares_of,
 )
-from irbench.counters.toplev_output import read_toplev
 
 __all__ = [
     "GROUPS",

@@ -7,12 +7,13 @@ in place of a number.
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _TRAILING_COMMA = re.compile(r",\s*\}")
@@ -190,3 +191,93 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
+
+
+_NEEDED = ("Area", "Value", "Unit")
+
+
+def read_toplev(text: str) -> dict[str, float]:
+    """Return the share of slots of each node, from 0 to 1, by the node's name.
+
+    The kinds of cores and the processors that toplev tells apart are weighted alike; one line is the rule, because it
+    is attached to one process.
+
+    Args:
+        text: The file that it wrote.
+    """
+    found: dict[str, list[float]] = {}
+    for line in _lines(text):
+        share = _share(line)
+        if share is not None:
+            found.setdefault(line["Area"], []).append(share)
+    return {node: sum(shares) / len(shares) for node, shares in found.items()}
+
+
+def _lines(text: str) -> Iterator[Mapping[str, str]]:
+    rows = csv.reader(line for line in text.splitlines() if line and not line.startswith("#"))
+    columns: Sequence[str] = ()
+    for row in rows:
+        if set(_NEEDED) <= set(row):
+            columns = row
+        elif columns and len(row) >= len(_NEEDED):
+            yield dict(zip(columns, row, strict=False))
+
+
+def _share(line: Mapping[str, str]) -> float | None:
+    """Return a node's share; ``None`` for a metric that is no share of slots, and where there is no number."""
+    if not line.get("Unit", "").startswith("% Slots"):
+        return None
+    try:
+        return float(line["Value"]) / 100
+    except (KeyError, ValueError):
+        return None
+
+
+CountedPhase: TypeAlias = Literal["import", "compile", "warm_up", "inference"]
+PHASES: tuple[CountedPhase, ...] = ("import", "compile", "warm_up", "inference")
+"""In the order of time; ``compile`` includes loading and the first inference."""
+
+RATIOS: Mapping[str, tuple[str, str]] = {
+    "ipc": ("instructions", "cycles"),
+    "cache_miss_share": ("cache-misses", "cache-references"),
+    "l1d_miss_share": ("L1-dcache-load-misses", "L1-dcache-loads"),
+    "branch_miss_share": ("branch-misses", "branches"),
+}
+"""What is divided by what. Both are of the same launch and phase, so that what was counted beside cancels."""
+
+_CLOCKS = ("task-clock", "cpu-clock")
+
+
+def figures_of(
+    events: Mapping[str, EventCount], shares: Mapping[str, float], inferences: int, wanted: Collection[str]
+) -> dict[str, float]:
+    """Return the figures of one phase of one launch.
+
+    Args:
+        events: What was counted, by event.
+        shares: Of the pipeline's slots, by name.
+        inferences: That were made while the counters ran; 0 where the phase is not divided by them.
+        wanted: The events that the user asked for; others were counted for a formula only.
+
+    Returns:
+        Counts for each inference, or of the whole phase; ratios, and shares from 0 to 1. An event that was not counted
+        has no figure, nor has a ratio with it.
+    """
+    counts = {name: count.value for name, count in events.items() if count.value is not None}
+    found = {name: counts[name] / max(1, inferences) for name in wanted if name in counts}
+    for name, (part, whole) in RATIOS.items():
+        if part in wanted and whole in wanted and counts.get(whole) and part in counts:
+            found[name] = counts[part] / counts[whole]
+    return {**found, **shares}
+
+
+def unit_of(figure: str, *, is_share: bool = False) -> str:
+    """Return the unit of a figure: ``ms`` for clocks, ``share`` for shares from 0 to 1, empty for counts and IPC.
+
+    Args:
+        figure: Its name.
+        is_share: Whether it is one of the shares of slots.
+    """
+    if figure in _CLOCKS:
+        return "ms"
+    return "share" if is_share or figure.endswith("_share") else ""

@@ -9,13 +9,12 @@ from importlib import metadata
 
 from irbench import registry
 from irbench.environments.building import build
-from irbench.environments.inspection import Inspection, inspect_python, install_into, require_able
-from irbench.environments.needs import worker_requirements
+from irbench.environments.inspection import Inspection, inspect_python, install_into, require_able, worker_requirements
 from irbench.environments.sources import Installed, Release, Source, normalised
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import PythonEnvironment
 from irbench.spi import Description
-from irbench.worker.single_call import call_in_worker
+from irbench.worker.process import call_in_worker
 
 _DEADLINE_S = 60.0
 

@@ -23,8 +23,7 @@ from typing import Any
 
 from irbench.errors import IrbenchError, one_line
 from irbench.measure.clock import utc_now
-from irbench.system.locks import NO_LOCKS
-from irbench.system.name_locks import hold_name
+from irbench.system.locks import NO_LOCKS, hold_name
 
 _LOCKS = Path("/proc/locks")
 

@@ -18,17 +18,16 @@ from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.spec import Timing
-from irbench.store.archives import unpack
+from irbench.store.archives import read_logs, unpack
 from irbench.store.document import decode_document
 from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, Unsearched, folders_of_runs, place_of, removal_of
 from irbench.store.launches import decode_launch
-from irbench.store.logs import read_logs
 from irbench.store.reading import check_launches, read_launch
+from irbench.system.confinement import limit_memory
 from irbench.system.document_damage import damage_text, named_by_archive
 from irbench.system.file_states import is_folder
 from irbench.system.files import sync_folder, write_synced
-from irbench.system.memory import limit_memory
 
 _MEMORY_BYTES = 1 << 31
 """A launch of the largest size is held several times over while it is unpacked."""

@@ -177,9 +177,8 @@ def expected_of(method: str) -> Expected:
     from irbench.record import PacedRun, Round, Sustained
     from irbench.worker.cell import Prepared, Warmed
     from irbench.worker.cold_start import FirstAnswer
-    from irbench.worker.instance import Share
     from irbench.worker.profiling import ProfiledRun
-    from irbench.worker.soak import SoakBlock
+    from irbench.worker.run import Share, SoakBlock
 
     answers = Expected(tuple[tuple[Any, ...], ...])
     known = {
