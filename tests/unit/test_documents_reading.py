@@ -11,13 +11,12 @@ import pytest
 from documents import cell, failed, group, speedup
 
 from irbench.errors import ExitCode
-from irbench.notices import Mark, MarkCode, Note, NoteCode, Reference, Warn, WarningCode
+from irbench.notices import Mark, Note, NoteCode, Reference, Warn, WarningCode
 from irbench.record import Stage
 from irbench.render.columns import COLUMNS
 from irbench.render.context import Context
 from irbench.render.footer import STOPPED_TEXTS, footer
 from irbench.render.headline import headline
-from irbench.render.mark_texts import MARKS, mark_text
 from irbench.render.note_texts import NOTES, note_text
 from irbench.render.table_title import title
 from irbench.render.texts import WARNINGS, warning_words
@@ -81,9 +80,9 @@ def test_a_note_is_explained_in_the_words_that_are_printed(code: NoteCode):
     assert f"| `{note_text(Note(code, NOTES[code].example), Context())}` | {NOTES[code].says} |" in TEXT
 
 
-@pytest.mark.parametrize("code", sorted(set(MARKS) - {"stored-words"}))
-def test_a_mark_is_explained_in_the_words_that_are_printed(code: MarkCode):
-    assert f"| `{mark_text(Mark(code, MARKS[code].example))}` | {MARKS[code].says}" in TEXT
+@pytest.mark.parametrize("mark", Mark.known)
+def test_a_mark_is_explained_in_the_words_that_are_printed(mark: type[Mark]):
+    assert f"| `{mark.example().text()}` | {mark.says}" in TEXT
 
 
 def test_every_column_is_explained_in_the_order_of_the_table():
