@@ -128,7 +128,7 @@ _MODULES = {
     "BackendRow": "api.backend_rows",
     "Bisection": "api.bisect",
     "ComparedRuns": "api.compare",
-    "CellContext": "spi.own_code",
+    "CellContext": "spi.runtime",
     "Diagnosis": "api.doctor",
     "ExportedModel": "api.export",
     "GraphCost": "api.cost",

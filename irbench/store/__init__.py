@@ -31,7 +31,7 @@ __all__ = [
 _MODULES = {
     "Listing": "listing",
     "RunEntry": "entries",
-    "RunWriter": "writer",
+    "RunWriter": "runs",
     "Store": "runs",
     "decode_document": "document",
     "decode_launch": "launches",
