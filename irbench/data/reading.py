@@ -49,9 +49,6 @@ def read_npy(file: Path, most_bytes: int) -> Array:
     Args:
         file: It.
         most_bytes: What the array may need.
-
-    Raises:
-        IrbenchError: It is damaged, holds Python objects, or is larger.
     """
     try:
         with open_regular(file) as stream:
@@ -66,9 +63,6 @@ def read_npz(file: Path, most_bytes: int) -> Mapping[str, Array]:
     Args:
         file: It.
         most_bytes: What all arrays together may need.
-
-    Raises:
-        IrbenchError: It is damaged, holds Python objects, or is larger.
     """
     arrays: dict[str, Array] = {}
     try:
@@ -138,11 +132,7 @@ class SampleFiles:
 
 
 def find_samples(path: Path) -> SampleFiles:
-    """Return the samples at a path: a file, a data set, or a folder of either.
-
-    Raises:
-        IrbenchError: There is none, or they are of several kinds.
-    """
+    """Return the samples at a path: a file, a data set, or a folder of either."""
     if not exists(path):
         raise IrbenchError(f"There is no file or folder {path}.", hint="Check the path given with --data.")
     found = _in_folder(path) if is_folder(path) else _of_files([path])
@@ -212,9 +202,6 @@ def read_files(path: Path, target: DataTarget) -> tuple[Sample, ...]:
     Args:
         path: A file, a data set, or a folder of either.
         target: The model.
-
-    Raises:
-        IrbenchError: There are no samples or too many, a file is damaged, or one does not match the model.
     """
     files = find_samples(path)
     if len(files.paths) > MOST_SAMPLES:
@@ -234,11 +221,7 @@ def read_files(path: Path, target: DataTarget) -> tuple[Sample, ...]:
 
 
 def match_arrays(mappings: Iterable[Mapping[str, Array]], target: DataTarget) -> tuple[Sample, ...]:
-    """Return the samples of arrays in memory, one for each mapping from input names.
-
-    Raises:
-        IrbenchError: There are none, or one does not match the model.
-    """
+    """Return the samples of arrays in memory, one for each mapping from input names."""
     samples = tuple(_matched(f"sample {number}", named, target) for number, named in enumerate(mappings))
     if not samples or not all(sample.arrays for sample in samples):
         raise IrbenchError("The data contain no sample.", hint='Give arrays by input: data={"x": array}.')

@@ -104,9 +104,6 @@ def build(release: Release, say: Callable[[str], None]) -> Built:
     Args:
         release: Which.
         say: Receives that one is built, and from which index.
-
-    Raises:
-        IrbenchError: uv is not installed, or cannot install the release.
     """
     parent = bundles.home().absolute() / _ENVIRONMENTS
     try:

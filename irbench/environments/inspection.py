@@ -101,11 +101,7 @@ class Inspection:
 
 
 def inspect_python(python: str) -> Inspection:
-    """Return what an interpreter says of itself.
-
-    Raises:
-        IrbenchError: It cannot be started, or is no Python.
-    """
+    """Return what an interpreter says of itself."""
     command = [python, "-c", _SCRIPT, *worker_requirements()]
     try:
         done = subprocess.run(
@@ -126,11 +122,7 @@ def inspect_python(python: str) -> Inspection:
 
 
 def require_able(found: Inspection) -> None:
-    """Refuse an environment in which irbench's workers cannot run.
-
-    Raises:
-        IrbenchError: Its Python is too old, or it lacks what the workers need.
-    """
+    """Refuse an environment in which irbench's workers cannot run."""
     if found.version < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise IrbenchError(

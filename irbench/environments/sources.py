@@ -69,9 +69,6 @@ def parse_source(text: str) -> Source:
     """Return what a user named.
 
     A release that is not exact is the newest that fits, which uv finds out.
-
-    Raises:
-        IrbenchError: It is none of them, or there is no such file or version.
     """
     if text == INSTALLED:
         return Installed()
@@ -137,9 +134,6 @@ def releases_between(distribution: str, first: str, last: str) -> tuple[str, ...
         distribution: Of the runtime.
         first: The oldest: ``1.22`` means 1.22.0.
         last: The newest.
-
-    Raises:
-        IrbenchError: There are fewer than two, or uv failed.
     """
     found: list[str] = []
     bound = f"<={last}"

@@ -43,11 +43,7 @@ _USER_CONFIGURATION = Path("uv") / "uv.toml"
 
 
 def require_absolute_places() -> None:
-    """Refuse variables of uv that name something in the current folder, which may be a stranger's.
-
-    Raises:
-        IrbenchError: There is one.
-    """
+    """Refuse variables of uv that name something in the current folder, which may be a stranger's."""
     for name in _PLACES:
         for place in _places(name):
             path = _INDEX_NAME.sub("", place, count=1) if name.endswith("INDEX") else place
@@ -156,11 +152,7 @@ def _neutral_folder() -> Iterator[Path]:
 
 
 def _uv() -> str:
-    """Return the uv on the user's path, otherwise the one beside the interpreter.
-
-    Raises:
-        IrbenchError: There is neither.
-    """
+    """Return the uv on the user's path, otherwise the one beside the interpreter."""
     beside = Path(sys.executable).parent
     found = find_program("uv") or shutil.which("uv", path=str(beside))
     if found is None:

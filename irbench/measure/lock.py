@@ -110,11 +110,7 @@ class MeasurementLock:
         self.holds = False
 
     def join(self) -> None:
-        """Take the lock if it is free.
-
-        Raises:
-            IrbenchError: Its file cannot be opened, or is one that we did not make.
-        """
+        """Take the lock if it is free."""
         self._close_file()
         try:
             self._descriptor, taken = _taken(self._path)
@@ -225,9 +221,6 @@ def measuring(what: str, *, insist: bool = False) -> Iterator[MeasurementLock]:
 
     Yields:
         Who else is measuring: nobody, unless one of us insists.
-
-    Raises:
-        IrbenchError: Someone else holds it, or its file cannot be opened.
     """
     lock = MeasurementLock(what)
     try:

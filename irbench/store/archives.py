@@ -49,9 +49,6 @@ def read_logs(run: Path, document: RunDocument, most_bytes: int) -> Iterator[tup
         run: The run's folder.
         document: The run's, with the rows that may have logs.
         most_bytes: Of each log.
-
-    Raises:
-        IrbenchError: A log, or the folder of logs, is a link, of another kind, or cannot be read.
     """
     folder = run / LOGS
     if not os.path.lexists(folder):
@@ -137,12 +134,7 @@ class _Named(msgspec.Struct):
 
 
 def pack(folders: Sequence[Path], archive: Path) -> None:
-    """Pack runs into ``archive``, which appears when it is whole.
-
-    Raises:
-        IrbenchError: A file of a run is missing or damaged, the archive would be too large to be unpacked, or it cannot
-            be written or would replace something that is none.
-    """
+    """Pack runs into ``archive``, which appears when it is whole."""
     with explained(archive, _ELSEWHERE):
         _require_archive(archive)
     with explained(archive, _ELSEWHERE), replacing(archive) as file:
@@ -155,11 +147,7 @@ def pack(folders: Sequence[Path], archive: Path) -> None:
 
 
 def unpack(archive: Path, target: Path) -> None:
-    """Write each run's files to a folder of its name below ``target``, and nothing else.
-
-    Raises:
-        IrbenchError: It is not there, no archive, damaged, holds what could harm, or unpacks to more than we write.
-    """
+    """Write each run's files to a folder of its name below ``target``, and nothing else."""
     if not exists(archive):
         raise IrbenchError(f"There is no file or folder {archive}.", hint="Check the path.")
     if not is_file(archive):

@@ -85,9 +85,6 @@ def decode_document(data: bytes, name: str) -> RunDocument:
     Args:
         data: JSON.
         name: What to call it in an error.
-
-    Raises:
-        IrbenchError: It is of another format, or is no run document.
     """
     try:
         document = _decoded(data, name)
@@ -102,11 +99,7 @@ def decode_document(data: bytes, name: str) -> RunDocument:
 
 
 def _decoded(data: bytes, name: str) -> RunDocument:
-    """Return what ``data`` holds; most documents are of this format, and are not searched for their format first.
-
-    Raises:
-        IrbenchError: It is of another format.
-    """
+    """Return what ``data`` holds; most documents are of this format, and are not searched for their format first."""
     with suppress(msgspec.ValidationError):
         document = _decoder().decode(data)
         if document.schema_version == SCHEMA_VERSION:

@@ -64,10 +64,6 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
         sources: Archives, or folders with runs in them at any depth.
         root: The store's folder.
         scratch: An empty folder beside the runs.
-
-    Raises:
-        IrbenchError: A source is no archive or holds no run, one of them is damaged, of a newer format or larger than
-            any can be, or it is here already, or in another source, with other content.
     """
     limit_memory(psutil.Process().memory_info().data + _MEMORY_BYTES)
     copies: dict[Path, Path] = {}
@@ -97,11 +93,7 @@ def _named_as_given(source: Path, unpacked: Path) -> Iterator[Path]:
 
 
 def _take(run: _Run, root: Path, scratch: Path, copies: dict[Path, Path], present: dict[Path, None]) -> None:
-    """Copy a run that is new, or note that it is here already.
-
-    Raises:
-        IrbenchError: It is here, or in another source, with other content.
-    """
+    """Copy a run that is new, or note that it is here already."""
     run_id = run.document.run_id
     place = place_of(root, run.document.created, run_id)
     if _is_same(run, place):

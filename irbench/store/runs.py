@@ -54,11 +54,7 @@ class RunWriter:
         return folder
 
     def add_launch(self, record: LaunchRecord) -> None:
-        """Write a launch's samples; :meth:`commit` makes them part of the run.
-
-        Raises:
-            IrbenchError: The disk is full, or the folder may not be written.
-        """
+        """Write a launch's samples; :meth:`commit` makes them part of the run."""
         name = f"launch-{record.group:02d}-{record.launch:02d}.bin"
         data = encode_launch(record)
         with explained(self.folder / name):
@@ -66,11 +62,7 @@ class RunWriter:
         self._launches[name] = hashlib.sha256(data).hexdigest()
 
     def commit(self, document: RunDocument) -> RunDocument:
-        """Make ``document`` the run's state, with the digest of every launch written so far, and return it.
-
-        Raises:
-            IrbenchError: The disk is full, or the folder may not be written; the former state is kept.
-        """
+        """Make ``document`` the run's state, with the digest of every launch written so far, and return it."""
         document = replace(document, launches=dict(self._launches))
         with explained(self.folder / RUN_FILE):
             write_atomically(self.folder / RUN_FILE, encode_document(document))
@@ -110,9 +102,6 @@ class Store:
             environment: The machine and its software.
             plan: What was asked for.
             file_digests: SHA-256 of what is measured, by what it is called.
-
-        Raises:
-            IrbenchError: The folder cannot be made or written, or the disk is full.
         """
         now = utc_now()
         run_id = new_ulid(now)
@@ -139,9 +128,6 @@ class Store:
         Args:
             folder: The run's.
             document: It, as it is stored.
-
-        Raises:
-            IrbenchError: It is being measured, the folder cannot be written, or the disk is full.
         """
         if is_held(folder):
             raise IrbenchError(
@@ -160,17 +146,9 @@ class Store:
         return find_run(self.root, name)
 
     def load(self, folder: Path) -> RunDocument:
-        """Return a run's document.
-
-        Raises:
-            IrbenchError: It is damaged or of a newer format.
-        """
+        """Return a run's document."""
         return load_document(folder)
 
     def launches(self, folder: Path) -> tuple[LaunchRecord, ...]:
-        """Return a run's raw samples in the order in which they were taken, each file checked against its digest.
-
-        Raises:
-            IrbenchError: A file is missing, changed or damaged.
-        """
+        """Return a run's raw samples in the order in which they were taken, each file checked against its digest."""
         return tuple(read_launches(folder, self.load(folder)))

@@ -45,9 +45,6 @@ def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backen
         cell: It.
         feeding: Its inputs.
         feed: Returns the first of them, once they are made.
-
-    Raises:
-        IrbenchError: There is no such backend, or a command would have to be given inputs that change.
     """
     program = cell.program
     if program is None:

@@ -153,11 +153,7 @@ def _storable(array: Array) -> Array:
 
 
 def read_arrays(path: Path, artifact: Artifact) -> Outputs:
-    """Return outputs in the order of the artifact's, from a file that a command wrote.
-
-    Raises:
-        IrbenchError: One is missing, or the file cannot be read.
-    """
+    """Return outputs in the order of the artifact's, from a file that a command wrote."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             names = [spec.name for spec in artifact.outputs]
@@ -265,11 +261,7 @@ class CommandSession:
         return [_CommandSlot(self) for _ in range(count)]
 
     def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:  # noqa: ARG002 - inputs stay
-        """Have the command time its calls; see :class:`irbench.measure.drive.Driver`.
-
-        Raises:
-            IrbenchError: It wrote something else, or what cannot be.
-        """
+        """Have the command time its calls; see :class:`irbench.measure.drive.Driver`."""
         return self._calls.take(samples, settle_calls)
 
     def answer(self) -> Outputs:

@@ -100,10 +100,6 @@ def read_file(
         returns: The type of what it returns; another answer is refused.
         imports: Modules that the call needs; they are imported once for all calls.
         deadline_s: For how long it may read.
-
-    Raises:
-        IrbenchError: The file is missing, damaged or no model, changes meanwhile, or needs more memory or time than it
-            may have; or what the function raised.
     """
     path = path.absolute()
     require_model_file(path)
@@ -273,11 +269,7 @@ def _version(path: Path) -> _Version:
 
 
 def _refuse_changed(path: Path, version: _Version) -> None:
-    """Refuse a file that is not what it was when reading began.
-
-    Raises:
-        IrbenchError: Its size, content or place changed.
-    """
+    """Refuse a file that is not what it was when reading began."""
     if _version(path) != version:
         raise _changed(path)
 
@@ -309,9 +301,6 @@ def read_signature(path: Path, every_output: bool = True) -> Signature:
     Args:
         path: The file.
         every_output: Whether an output of unknown rank is refused, or left out.
-
-    Raises:
-        IrbenchError: As :func:`read_file`, or irbench cannot feed such a graph.
     """
     from irbench.onnx.reading.signature import Signature
 
@@ -338,11 +327,7 @@ def read_graph_precision(path: Path) -> GraphPrecision:
 
 
 def read_external_files(path: Path) -> tuple[str, ...]:
-    """Return where a file keeps weights, relative to its folder, sorted: regular files below it, without links.
-
-    Raises:
-        IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.weight_files.size_of_file`.
-    """
+    """Return where a file keeps weights, relative to its folder, sorted: regular files below it, without links."""
     target = "irbench.onnx.reading.external_data:files_of_model"
     found: tuple[str, ...] = read_file(target, path, returns=tuple[str, ...])
     for location in found:
@@ -351,11 +336,7 @@ def read_external_files(path: Path) -> tuple[str, ...]:
 
 
 def require_sound_weights(path: Path) -> None:
-    """Refuse a file whose weights in other files lie where they must not, or are too short.
-
-    Raises:
-        IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.external_data.require_sound`.
-    """
+    """Refuse a file whose weights in other files lie where they must not, or are too short."""
     read_file("irbench.onnx.reading.external_data:require_sound", path)
 
 

@@ -59,9 +59,6 @@ class Worker:
 
     Attributes:
         is_confined: Whether it may answer with anything.
-
-    Raises:
-        IrbenchError: The interpreter cannot be started, or no folder for temporary files be made.
     """
 
     def __init__(

@@ -27,11 +27,7 @@ def is_confinement_asked_for() -> bool:
 
 
 def require_confinement() -> None:
-    """Refuse to run models unconfined where confinement is asked for.
-
-    Raises:
-        IrbenchError: It is asked for, and the kernel offers none.
-    """
+    """Refuse to run models unconfined where confinement is asked for."""
     found = confinement_support()
     if is_confinement_asked_for() and not (found.landlock and found.seccomp):
         missing = " and ".join(
@@ -52,9 +48,6 @@ def confinement_to(
         artifact: The model.
         samples: Files of its inputs.
         writable: Folders for what is made of it, which are there.
-
-    Raises:
-        IrbenchError: As :func:`require_confinement`.
     """
     if not is_confinement_asked_for():
         return None
@@ -67,9 +60,6 @@ def take_files(folder: Path) -> None:
 
     A process may outlive its worker, and what it may write is bound to the folder that it was given, not to its name:
     another folder takes its place, with all that it holds.
-
-    Raises:
-        IrbenchError: There are links, devices or pipes, or a folder that cannot be looked into.
     """
     with temporary_folder(folder.parent, ".taken-") as aside:
         taken = aside / "taken"
@@ -118,9 +108,6 @@ def refuse_own_code_beside_models(function: str) -> None:
 
     Args:
         function: ``FILE.py:FUNCTION``, which needs more than a model may reach; empty where there is none.
-
-    Raises:
-        IrbenchError: Confinement is asked for, and there is a function.
     """
     if function and is_confinement_asked_for():
         raise IrbenchError(
@@ -138,10 +125,6 @@ def confinement_of(
         cell: What it runs.
         readable: Files that it needs besides the model, of its inputs for example.
         environment: Variables that irbench sets for it: folders that they name are for it to write.
-
-    Raises:
-        IrbenchError: As :func:`~irbench.worker.requested_confinement.confinement_to`, or an option names a folder for
-            compiled code that is none to give away.
     """
     if cell.program is not None or cell.artifact is None:
         return None
@@ -154,11 +137,7 @@ def confinement_of(
 
 
 def _caches(cell: Cell, artifact: Artifact) -> tuple[Path, ...]:
-    """Return the folders of compiled code that options name; what runs the model writes them.
-
-    Raises:
-        IrbenchError: One holds the user's home, the model, or code.
-    """
+    """Return the folders of compiled code that options name; what runs the model writes them."""
     keys = registry.describe(registry.BACKENDS, cell.backend).cache_folders
     folders = _folders(str(cell.load.options[key]) for key in keys if key in cell.load.options)
     for folder in folders:
