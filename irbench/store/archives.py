@@ -68,7 +68,6 @@ def read_logs(run: Path, document: RunDocument, most_bytes: int) -> Iterator[tup
 
 
 def _is_of(name: str, workers: AbstractSet[str]) -> bool:
-    """Whether a file is named as the log of one of these workers is."""
     found = _LOG.fullmatch(name)
     return found is not None and name.isprintable() and bool({found["worker"], name.removesuffix(".log")} & workers)
 

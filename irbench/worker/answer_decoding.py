@@ -104,7 +104,6 @@ def _tree(data: bytes) -> Any:
 
 
 def _of_type(value: Any, kind: Any) -> Any:
-    """Return a value as the type that was asked for."""
     try:
         return msgspec.convert(value, kind, dec_hook=_own, str_keys=True)
     except Exception as error:  # also those of the classes that read texts and numbers
