@@ -26,7 +26,7 @@ from irbench.record import Failure, Stage
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting
 from irbench.spec import Cell
 from irbench.worker.cell import Prepared, Warmed
-from irbench.worker.soak import SoakBlock
+from irbench.worker.run import SoakBlock
 
 _COUNTED_NS = 5e8
 """What the counted inferences of a launch take together."""
@@ -92,7 +92,7 @@ class _Launch:
 
     def run(self) -> CountedPhases:
         with self._setting.worker(self._cell) as worker:
-            worker.hold("irbench.worker.soak:SoakHost")
+            worker.hold("irbench.worker.run:SoakHost")
             self._count(worker, "import", lambda: worker.ask("import", "import_runtime"))
             prepared: Prepared = self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
             timing = self._setting.timing

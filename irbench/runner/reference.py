@@ -21,8 +21,8 @@ from irbench.stats import given_inputs
 from irbench.worker.failures import CallFailed, WorkerDied, unreadable_answer
 from irbench.worker.inputs import BrokenLoop
 from irbench.worker.model_files import bound_shapes
+from irbench.worker.process import call_in_worker
 from irbench.worker.requested_confinement import confinement_to
-from irbench.worker.single_call import call_in_worker
 
 
 @dataclass(frozen=True)
