@@ -36,6 +36,7 @@ SEED = 1
 LONGEST_CPU_S = 300
 LONGEST_S = 1500
 """Tests that wait for what a mutant never does have noticed it; on a busy machine they only take longer."""
+QUICK = "not slow and not ci"
 _COPIED = ("irbench", "backends", "model_zoo", "benchmarks", "tests", "docs")
 _PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-m")
 
@@ -268,9 +269,11 @@ class Copy:
 
     Args:
         folder: Where it is made.
+        with_ci: Whether the tests of continuous integration are run as well.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, with_ci: bool) -> None:
+        self.with_ci = with_ci
         self.folder = folder
         self.writes = 0
         for name in _COPIED:
@@ -306,7 +309,7 @@ class Copy:
         return done.returncode, done.stdout
 
     def tests_of(self, mutant: Mutant) -> Iterator[tuple[list[str], str]]:
-        """Yield what is run in turn, with its marks: quick tests that name the module, those of the room, long ones."""
+        """Yield what is run in turn, with its marks: tests that name the module, those of the room, and longer ones."""
         module = mutant.path.removesuffix(".py").replace("/", ".")
         package, _, name = module.rpartition(".")
         named = re.compile(rf"\b{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{name}\b")
@@ -314,16 +317,17 @@ class Copy:
         files = [file for path in room for file in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
         first = [str(file) for file in files if file.stem == f"test_{name}" or named.search(file.read_text())]
         if first:
-            yield first, "not slow and not ci"
-        yield [str(path) for path in room], "not slow and not ci"
-        yield [str(path) for path in room], "ci and not slow"
+            yield first, QUICK
+        yield [str(path) for path in room], QUICK
+        if self.with_ci:
+            yield [str(path) for path in room], "ci and not slow"
 
 
 def failing_unchanged(copy: Copy, rooms: Iterable[str]) -> list[str]:
     """Return the tests that fail in the copy as it is, such as those that look for the checkout's environment."""
     tests = sorted({pattern for room in rooms for pattern in ROOMS[room].tests})
     paths = [str(path) for pattern in tests for path in sorted(copy.folder.glob(pattern))]
-    code, printed = copy.run(paths, "not slow", "--maxfail=1000", "-rfE", cpu_s=LONGEST_S)
+    code, printed = copy.run(paths, "not slow" if copy.with_ci else QUICK, "--maxfail=1000", "-rfE", cpu_s=LONGEST_S)
     if code not in (0, 1):
         raise SystemExit(f"pytest ended with {code} in an unchanged copy:\n{printed}")
     return [
@@ -346,13 +350,13 @@ def noticed_by(copy: Copy, mutant: Mutant, left_out: Sequence[str]) -> str | Non
     return None
 
 
-def _try_all(mutants: Sequence[Mutant], workers: int) -> list[Mutant]:
+def _try_all(mutants: Sequence[Mutant], workers: int, with_ci: bool) -> list[Mutant]:
     """Run the tests of each mutant, print what noticed it, and return those that nothing noticed."""
     survivors = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(workers) as pool:
         copies: SimpleQueue[Copy] = SimpleQueue()
         for number in range(workers):
-            copies.put(Copy(Path(folder) / str(number)))
+            copies.put(Copy(Path(folder) / str(number), with_ci))
         first = copies.get()
         left_out = failing_unchanged(first, {mutant.room for mutant in mutants})
         copies.put(first)
@@ -381,6 +385,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="KEY", help="only those that begin so in the list")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="copies to work in at a time")
+    parser.add_argument("--ci", action="store_true", help="where quick tests notice nothing, run those of test-ci too")
     given = parser.parse_args()
     mutants = [mutant for mutant in chosen(seed=given.seed) if given.room in (None, mutant.room)]
     if given.only:
@@ -390,7 +395,7 @@ def main() -> int:
     if given.list:
         click.echo("\n".join(f"{mutant.room:12}  {mutant}" for mutant in mutants))
         return 0
-    survivors = _try_all(mutants, given.workers)
+    survivors = _try_all(mutants, given.workers, given.ci)
     click.echo(f"\n{len(mutants) - len(survivors)} of {len(mutants)} killed, {len(survivors)} survived")
     for mutant in survivors:
         click.echo(f"  {mutant}")

@@ -38,27 +38,29 @@ def test_the_first_part_of_the_zoo_is_complete_and_each_name_stands_once():
     assert set(names) >= ASKED_FOR
 
 
-@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
-def test_an_entry_point_leads_to_a_source_of_its_own_name(point):
-    source = point.load()
-    assert isinstance(source, ModelSource)
-    assert source.name == point.name
-    assert source.family
-    assert source.summary
-    assert source.parameters
-    assert source.macs
+def test_an_entry_point_leads_to_a_source_of_its_own_name(subtests):
+    for point in POINTS:
+        with subtests.test(point=point):
+            source = point.load()
+            assert isinstance(source, ModelSource)
+            assert source.name == point.name
+            assert source.family
+            assert source.summary
+            assert source.parameters
+            assert source.macs
 
 
-@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
-def test_the_inputs_of_a_source_can_be_generated_from_its_defaults(point):
-    source = point.load()
-    arrays = generate(source.inputs, {BATCH: 2, **source.defaults}, seed=0)
-    for spec, array in zip(source.inputs, arrays, strict=True):
-        assert spec.tensor.shape[0] == BATCH
-        assert array.shape[0] == 2
-        assert array.dtype == spec.tensor.dtype
-        assert spec.low <= array.min() < array.max() <= spec.high
-        assert spec.is_mask == is_named_as_mask(spec.tensor.name)
+def test_the_inputs_of_a_source_can_be_generated_from_its_defaults(subtests):
+    for point in POINTS:
+        with subtests.test(point=point):
+            source = point.load()
+            arrays = generate(source.inputs, {BATCH: 2, **source.defaults}, seed=0)
+            for spec, array in zip(source.inputs, arrays, strict=True):
+                assert spec.tensor.shape[0] == BATCH
+                assert array.shape[0] == 2
+                assert array.dtype == spec.tensor.dtype
+                assert spec.low <= array.min() < array.max() <= spec.high
+                assert spec.is_mask == is_named_as_mask(spec.tensor.name)
 
 
 def test_listing_imports_no_runtime():
