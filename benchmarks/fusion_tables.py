@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.fusion_figures import Comparison, Graph, Share
 from irbench.optimizer import UNOPTIMIZED
+from irbench.quantities import NOT_MEASURED, error_size, significant
 from irbench.render import Column, Row, TextTable
-from irbench.render.figures import NOT_MEASURED, error_size, significant, speedup_cell
+from irbench.render.figures import speedup_cell
 
 _GOAL = 0.9
 _LARGEST_SHARE = 10

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irbench.quantities import error_size, significant
 from irbench.render import Column, Row, TextTable
-from irbench.render.figures import error_size, significant
-from irbench.render.mark_texts import mark_text
 from irbench.result import GroupResult
 from irbench.row import CellResult
 from irbench.spi import ModelSource
@@ -87,4 +86,4 @@ def _latency(cell: CellResult | None) -> str:
 
 def _marks(cell: CellResult) -> list[str]:
     failed = [f"{cell.label}: {cell.failure.stage}: {cell.failure.message}"] if cell.failure else []
-    return [*failed, *(f"{cell.label}: {mark_text(mark)}" for mark in cell.marks)]
+    return [*failed, *(f"{cell.label}: {mark.text()}" for mark in cell.marks)]

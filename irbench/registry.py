@@ -1,7 +1,8 @@
 """Finding the parts (backends, references, models, exporters, passes, quantizers) by entry point.
 
-Listing names reads package metadata alone. An object is loaded when it is asked for, and a
-plugin that cannot be loaded or described is a warning that names its distribution, never the end.
+Listing names reads package metadata alone, but for models: a function yields those of a distribution, without their
+frameworks. An object is loaded when it is asked for, and a plugin that cannot be loaded or described is a warning that
+names its distribution, never the end.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class PluginWarning(UserWarning):
 
 
 def names(group: str) -> tuple[str, ...]:
-    """Return the names registered under an entry-point group, sorted; loads nothing."""
-    return tuple(sorted(_points(group)))
+    """Return the names registered under an entry-point group, sorted; loads nothing but what describes models."""
+    return tuple(sorted(_models() if group == MODELS else _points(group)))
 
 
 def backend(name: str) -> Backend:
@@ -73,7 +74,7 @@ def reference(name: str) -> Backend:
 
 def model(name: str) -> ModelSource:
     """Load one model of the zoo; raises as :func:`backend` does."""
-    return cast("ModelSource", _load(MODELS, name))
+    return _model(name)[0]
 
 
 def exporter(name: str) -> Exporter:
@@ -92,14 +93,16 @@ def quantizer(name: str) -> Quantizer:
 
 
 def entry_point(group: str, name: str) -> EntryPoint:
-    """Return where a name of a group is registered; loads nothing.
+    """Return where a name of a group is registered; that of a model yields others too.
 
     Raises:
         IrbenchError: There is no such name.
     """
+    if group == MODELS:
+        return _model(name)[1]
     points = _points(group)
     if name not in points:
-        raise IrbenchError(f"There is no {_NOUNS[group]} '{name}'.", hint=known_names(group, name))
+        raise _unknown(group, name)
     return points[name]
 
 
@@ -128,6 +131,8 @@ def _names_by_distribution(group: str) -> dict[str, str]:
 
 def load_all(group: str) -> dict[str, Any]:
     """Load everything of a group, by name; what is broken becomes a :class:`PluginWarning`."""
+    if group == MODELS:
+        return {name: source for name, (source, _) in sorted(_models().items())}
     loaded: dict[str, Any] = {}
     for name in names(group):
         try:
@@ -209,13 +214,50 @@ def _points(group: str) -> dict[str, EntryPoint]:
     for point in entry_points(group=group):
         first = points.setdefault(point.name, point)
         if first.value != point.value:
-            warnings.warn(
-                f"Both {_distribution(first)} and {_distribution(point)} register the {_NOUNS[group]} "
-                f"'{point.name}'; that of {_distribution(first)} is used.",
-                PluginWarning,
-                stacklevel=2,
-            )
+            _warn_of_two(group, point.name, first, point)
     return points
+
+
+@cache
+def _models() -> dict[str, tuple[ModelSource, EntryPoint]]:
+    """Return what every function of the group yields, with its entry point; its name there says nothing."""
+    models: dict[str, tuple[ModelSource, EntryPoint]] = {}
+    for point in entry_points(group=MODELS):
+        for source in _provided(point):
+            _, first = models.setdefault(source.name, (source, point))
+            if first.value != point.value:
+                _warn_of_two(MODELS, source.name, first, point)
+    return models
+
+
+def _provided(point: EntryPoint) -> tuple[ModelSource, ...]:
+    try:
+        found = tuple(point.load()())
+        if not all(isinstance(source, ModelSource) for source in found):
+            raise TypeError("it yields what is no ModelSource")  # noqa: TRY301 - reported as any other fault of it
+    except Exception as error:  # noqa: BLE001 - as in _load
+        _warn_left_out(_broken_point(MODELS, point, "loaded", error))
+        return ()
+    return found
+
+
+def _model(name: str) -> tuple[ModelSource, EntryPoint]:
+    if name not in _models():
+        raise _unknown(MODELS, name)
+    return _models()[name]
+
+
+def _unknown(group: str, name: str) -> IrbenchError:
+    return IrbenchError(f"There is no {_NOUNS[group]} '{name}'.", hint=known_names(group, name))
+
+
+def _warn_of_two(group: str, name: str, first: EntryPoint, second: EntryPoint) -> None:
+    warnings.warn(
+        f"Both {_distribution(first)} and {_distribution(second)} register the {_NOUNS[group]} "
+        f"'{name}'; that of {_distribution(first)} is used.",
+        PluginWarning,
+        stacklevel=3,
+    )
 
 
 @cache
@@ -239,9 +281,13 @@ def _described(group: str, name: str, item: Any) -> Description | ExporterDescri
 
 
 def _broken(group: str, name: str, what: str, error: Exception) -> IrbenchError:
-    distribution = _distribution(entry_point(group, name))
+    return _broken_point(group, entry_point(group, name), what, error)
+
+
+def _broken_point(group: str, point: EntryPoint, what: str, error: Exception) -> IrbenchError:
+    distribution = _distribution(point)
     return IrbenchError(
-        f"The {_NOUNS[group]} '{name}' of {distribution} cannot be {what} ({type(error).__name__}: {error}).",
+        f"The {_NOUNS[group]} '{point.name}' of {distribution} cannot be {what} ({type(error).__name__}: {error}).",
         hint=f"Update or remove the distribution {distribution}.",
         exit_code=ExitCode.NOT_INSTALLED,
     )

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from irbench.notices import Mark, Reference
+from irbench.notices import AnyMark, Reference
+from irbench.notices.marks import AboveMaxLatency
 from irbench.record import Failure, OutputError
 from irbench.row_figures import EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup
 from irbench.spec import (
@@ -85,7 +86,7 @@ class CellResult:
     output_error: OutputError | None = None
     phases_ms: PhasesMs | None = None
     peak_memory_bytes: Mapping[str, int] | None = None
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[AnyMark, ...] = ()
     disagreement: Disagreement | None = None
     """In what the conversion that made its graph failed; null where it did not."""
     dynamic: bool = False
@@ -143,7 +144,7 @@ def all_threads(effective: Mapping[str, Scalar], requested: Requested) -> int | 
 
 def is_too_slow(row: CellResult) -> bool:
     """Whether a row answers later than was asked for, so that it is no candidate for the best."""
-    return any(mark.code == "above-max-latency" for mark in row.marks)
+    return any(isinstance(mark, AboveMaxLatency) for mark in row.marks)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from irbench.notices import Mark
+from irbench.notices import AnyMark
 
 Verdict = Literal["faster", "slower", "same", "undecided", "preview"]
 
@@ -161,7 +161,7 @@ class Speedup(WithEnds):
     verdict: Verdict
     excludes_one: bool
     all_blocks_value: float
-    reason: Mark | None = None
+    reason: AnyMark | None = None
     all_blocks_verdict: Verdict | None = None
     verified: bool | None = None
     launches: int | None = None

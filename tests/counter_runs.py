@@ -7,7 +7,7 @@ from dataclasses import replace
 from documents import document
 
 from irbench.counter_row import CountedLaunch, CounterRow, CounterTable, PhaseCounts, PhaseTimeline
-from irbench.counters import EventCount, Obstacle
+from irbench.counters import EventCount, NotSupported, UnknownEvent
 from irbench.record import Failure
 from irbench.result import RunDocument
 from irbench.row import Requested
@@ -70,7 +70,7 @@ def counted(*rows: CounterRow, timeline_ms: int | None = None) -> RunDocument:
         stopped_by="launches",
         seconds=41.0,
         topdown="perf",
-        unavailable={"cache": Obstacle("not-supported"), "nonsense": Obstacle("unknown-event")},
+        unavailable={"cache": NotSupported(), "nonsense": UnknownEvent()},
         timeline_ms=timeline_ms,
         rows=(*(rows or (counter_row("ort", 0.5), counter_row("openvino", 0.4))), died),
     )

@@ -74,7 +74,7 @@ def register(folder: Path, monkeypatch: pytest.MonkeyPatch, models: str = "") ->
     Args:
         folder: Where the metadata of the distribution is written.
         monkeypatch: Takes everything back.
-        models: Lines of entry points of zoo models.
+        models: Lines of entry points of models.
     """
     metadata = folder / "fake_exports-1.0.dist-info"
     metadata.mkdir(parents=True)
@@ -83,7 +83,7 @@ def register(folder: Path, monkeypatch: pytest.MonkeyPatch, models: str = "") ->
     (metadata / "entry_points.txt").write_text(points)
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("PYTHONPATH", str(folder), prepend=":")
-    for cached in (registry._points, registry._load):
+    for cached in (registry._points, registry._models, registry._load):
         monkeypatch.setattr(registry, cached.__name__, cache(cached.__wrapped__))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import fake_exporter
 import pytest
 
+from irbench import registry
 from irbench.api.export import ExportedModel, ExportListener, export_with
 from irbench.api.resolve import resolve_bundles
 from irbench.exporter import ExportOptions
@@ -60,7 +61,8 @@ def build():
     from fake_plugin.scales import SCALE
     return SCALE
 
-scaled = ModelSource("fake_scaled", "fake", "a number", (), build, {})
+def models():
+    yield ModelSource("fake_scaled", "fake", "a number", (), build, {})
 """
 
 
@@ -82,6 +84,7 @@ def forget_modules_of_users() -> None:
     for name in [*sys.modules]:
         if name.partition(".")[0] in USERS:
             del sys.modules[name]
+    registry._models.cache_clear()
 
 
 USERS = {"nets", "single", "helper", "edited", "hidden", "deep", "layers", "fake_plugin", "fake_scales"}
@@ -112,7 +115,7 @@ def make_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("irbench.exporter.build.call_in_worker", call_here)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python does not see that a second later it is another file
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    fake_exporter.register(plugin, monkeypatch, "fake_scaled = fake_plugin:scaled")
+    fake_exporter.register(plugin, monkeypatch, "fake = fake_plugin:models")
     monkeypatch.chdir(project)
     return project
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import profiles
 
 from irbench.counter_row import CountedLaunch, PhaseCounts
-from irbench.counters import EventCount, Obstacle
+from irbench.counters import EventCount, NotSupported
 from irbench.profiling.counter_record import CountedKind, CountedPart, ProfileCounters
 from irbench.profiling.record import ProfileDocument
 from irbench.record import Failure
@@ -62,7 +62,7 @@ def counters(*parts: CountedPart) -> ProfileCounters:
         stopped_by="launches",
         seconds=77.0,
         topdown="perf",
-        unavailable={"cache": Obstacle("not-supported")},
+        unavailable={"cache": NotSupported()},
         parts=parts,
     )
 

@@ -9,7 +9,6 @@ from counter_runs import counted
 from documents import cell, document, example, failed, group
 
 from irbench.notices import Mark, Note, Warn
-from irbench.render.mark_texts import MARKS
 from irbench.render.note_texts import NOTES
 from irbench.render.texts import WARNINGS
 from irbench.result import RunDocument
@@ -17,7 +16,7 @@ from irbench.result import RunDocument
 
 def everything() -> RunDocument:
     """Return a run of every kind of table, with every warning, note and mark."""
-    marks = tuple(Mark(code, made.example) for code, made in MARKS.items())
+    marks = tuple(mark.example() for mark in Mark.known)
     said = group(
         cell("ort", marks=marks),
         cell("openvino", state="mismatch"),

@@ -41,13 +41,7 @@ from irbench_openvino.properties import (
 
 
 def usage(model: UsedModel, load: Load, target: str) -> Usage:
-    """Return Python that compiles a model and calls it.
-
-    Args:
-        model: What is compiled.
-        load: How it is driven.
-        target: OpenVINO's name of the device.
-    """
+    """Return Python that compiles a model and calls it."""
     lines = [f"    {key!r}: {value!r}," for key, value in {**pinned_properties(load), **load.options}.items()]
     setup, call = _CONCURRENT if load.streams > 1 else _SYNC
     compiled = "\n".join(
@@ -231,11 +225,6 @@ class OpenVinoBackend:
 
 
 def _read_or_refuse(core: Any, artifact: Artifact) -> Any:
-    """Read a model.
-
-    Raises:
-        Refusal: OpenVINO cannot; where it misreads a Fourier transform, operators behind that fail, and it is named.
-    """
     try:
         return _read(core, artifact.path)
     except RuntimeError as error:
@@ -269,11 +258,6 @@ def _whole(path: Path) -> bytes | None:
 
 
 def _require(core: Any, device: str) -> str:
-    """Return OpenVINO's name of a device.
-
-    Raises:
-        Refusal: No such device is here.
-    """
     found = tuple(core.available_devices)
     target = _DEVICES.get(device, "")
     if target and any(item.split(".")[0] == target for item in found):

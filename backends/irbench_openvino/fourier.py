@@ -28,8 +28,6 @@ class _Form:
     """A form of DFT that OpenVINO may misread.
 
     Attributes:
-        probe: A small graph of it.
-        shape: That of its output.
         misread: What OpenVINO does where it answers another shape.
         hint: How the model can be written otherwise.
     """
@@ -70,11 +68,7 @@ def may_transform(model: Any) -> bool:
 
 
 def require_correct_reading(core: Any, artifact: Artifact) -> None:
-    """Require that the installed OpenVINO reads each form of DFT in a model as ONNX defines it.
-
-    Raises:
-        Refusal: It misreads one, as a small graph of that form shows.
-    """
+    """Require that the installed OpenVINO reads each form of DFT in a model as ONNX defines it."""
     found = dict(_forms(artifact))
     for name in _FORMS.keys() & found.keys():
         form = _FORMS[name]
@@ -97,7 +91,6 @@ def _reads(core: Any, form: _Form) -> bool:
 
 
 def _forms(artifact: Artifact) -> Iterator[tuple[str, str]]:
-    """Yield the names of the forms in a file, each with a node."""
     # They import numpy, which listing backends has no need of.
     from irbench.onnx.reading.value_shapes import inferred_at
     from irbench.onnx.rewriting.detached_weights import nodes_of, opset_of
@@ -131,7 +124,6 @@ def _is_along_wrong_axis(node: onnx.NodeProto, constants: Mapping[str, int], ran
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Yield a graph and those inside its nodes."""
     yield graph
     for attribute in (attribute for node in graph.node for attribute in node.attribute):
         for inner in (attribute.g, *attribute.graphs):
@@ -139,7 +131,6 @@ def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def _integers(graphs: Sequence[onnx.GraphProto]) -> Iterator[tuple[str, int]]:
-    """Yield the single integers among the constants of graphs."""
     from irbench.onnx.reading.small_values import computed_values, constant_values
 
     for graph in graphs:

@@ -17,9 +17,6 @@ def placement_facts(compiled: Any, target: str) -> dict[str, Scalar]:
     Args:
         compiled: The model.
         target: OpenVINO's name of the device, ``GPU`` for example.
-
-    Raises:
-        Refusal: Another device takes part.
     """
     devices = [str(device) for device in compiled.get_property("EXECUTION_DEVICES")]
     others = [device for device in devices if device.split(".")[0] != target]

@@ -50,15 +50,7 @@ def read_back(compiled: Any, hint: str) -> str:
 
 
 def refuse_integers(held: str, asked: Precision) -> None:
-    """Refuse to compute a graph in integers that is not quantised.
-
-    Args:
-        held: The narrowest precision of the graph.
-        asked: What the user asked for.
-
-    Raises:
-        Refusal: The graph holds no integers, and int8 was asked for.
-    """
+    """Refuse to compute a graph in integers that is not quantised."""
     if asked == "int8" and held != "int8":
         raise Refusal(
             f"OpenVINO computes in int8 only if the graph was quantised; this one is {held}.",
@@ -74,9 +66,6 @@ def require(computed: str, granted: str, asked: Precision) -> None:
         computed: What the graph computes in.
         granted: The element type of the hint as it was read back.
         asked: What the user asked for.
-
-    Raises:
-        Refusal: The hint was changed, or layers compute in something else.
     """
     if asked == "native":
         return

@@ -15,12 +15,7 @@ _PINNED: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
 
 
 def probe(backend: Backend, devices: Mapping[str, str]) -> Availability:
-    """Return the devices that are here, with the precisions in which a tiny graph really computes.
-
-    Args:
-        backend: Compiles the graph.
-        devices: OpenVINO's name of each device.
-    """
+    """Return the devices that are here, with the precisions in which a tiny graph really computes."""
     core = runtime.core()
     here = {available_device.split(".")[0] for available_device in core.available_devices}
     found = tuple(device for device, target in devices.items() if target in here)

@@ -64,11 +64,7 @@ class OpenVinoProfiledSession(OpenVinoSession):
         self._made_before = 0
 
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
-        """Return a slot.
-
-        Raises:
-            Refusal: Several were asked for.
-        """
+        """Return a slot."""
         if count != 1:
             raise Refusal("OpenVINO is profiled one inference at a time.", hint="Leave --streams out.")
         return super().open_slots(count, io)
@@ -118,12 +114,6 @@ def mean_ns(before: timedelta, after: timedelta, made_before: int, made: int) ->
 
     The means are of whole microseconds, rounded down: each is taken as half a microsecond more, zero too. An operator
     that has zero both times does nothing, or less than can be told. See :func:`uncertainty_ns`.
-
-    Args:
-        before: Mean of the first inferences.
-        after: Mean of all.
-        made_before: How many the first ones were.
-        made: How many all are.
     """
     if not before and not after:
         return 0

@@ -89,9 +89,6 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
     Args:
         load: How the cell is driven.
         supported: Properties of the device with their mutability (``RO``, ``RW``, ``WO``).
-
-    Raises:
-        Refusal: The user's options name a property that cannot be set.
     """
     wanted = pinned_properties(load)
     # folders of compiled models belong to OpenVINO itself, and no device names them
@@ -102,11 +99,7 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
 
 
 def pinned_properties(load: Load) -> dict[str, Any]:
-    """Return the properties that follow from the load, which no option may contradict.
-
-    Raises:
-        Refusal: An option does.
-    """
+    """Return the properties that follow from the load, which no option may contradict."""
     wanted: dict[str, Any] = {"NUM_STREAMS": load.streams}
     if load.threads is not None:
         wanted["INFERENCE_NUM_THREADS"] = load.threads

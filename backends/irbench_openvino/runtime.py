@@ -41,11 +41,7 @@ def core() -> Any:
 
 @contextmanager
 def plain_reasons() -> Iterator[None]:
-    """Refuse with OpenVINO's reasons what it fails at.
-
-    Raises:
-        Refusal: OpenVINO raised a RuntimeError.
-    """
+    """Refuse with OpenVINO's reasons what it fails at."""
     try:
         yield
     except RuntimeError as error:

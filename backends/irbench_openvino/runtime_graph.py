@@ -43,8 +43,6 @@ class RuntimeOperator:
 
     Attributes:
         nodes: Labels of the ONNX nodes in it, as far as they are known.
-        inputs: Shapes in the model's layout.
-        outputs: The same.
     """
 
     nodes: tuple[str, ...]

@@ -44,6 +44,5 @@ def input_indices(ports: Sequence[Any], specs: Sequence[TensorSpec]) -> tuple[in
 
 
 def _indices(ports: Sequence[Any], specs: Sequence[TensorSpec]) -> tuple[int, ...]:
-    """Return, for each spec, the index of the port that carries its name."""
     by_name = {name: index for index, port in enumerate(ports) for name in port.get_names()}
     return tuple(by_name.get(spec.name, position) for position, spec in enumerate(specs))

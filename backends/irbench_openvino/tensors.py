@@ -87,5 +87,4 @@ def _packed(nibbles: Array) -> Array:
 
 
 def _unpacked(packed: Array, shape: Sequence[int]) -> Array:
-    """Return one element in each byte."""
     return np.stack([packed & 15, packed >> _NIBBLE], axis=-1).ravel()[: math.prod(shape)].reshape(shape)

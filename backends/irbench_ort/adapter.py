@@ -41,14 +41,7 @@ _LEVELS = {
 
 
 def usage(model: UsedModel, load: Load, device: str, options: OrtOptions) -> Usage:
-    """Return Python that makes a session and calls it.
-
-    Args:
-        model: What is compiled.
-        load: How it is driven.
-        device: ``cpu``, ``cuda`` or ``openvino``.
-        options: What its options mean.
-    """
+    """Return Python that makes a session and calls it."""
     settings = (*_sizes(model), *_settings(load, options))
     session = _session(model.path, providers(device, load, options.provider))
     setup = (*_imports(load), "", "options = onnxruntime.SessionOptions()", *settings, *session, _inputs(load))
@@ -255,7 +248,6 @@ class OrtBackend:
 
 
 def _read_back(settings: Any, options: OrtOptions) -> Mapping[str, Scalar]:
-    """Return what the session's settings hold for the options that were given."""
     attributes = {name: bool(getattr(settings, name)) for name, _ in options.attributes}
     return {**attributes, **{key: settings.get_session_config_entry(key) for key, _ in options.config_entries}}
 

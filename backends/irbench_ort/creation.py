@@ -24,9 +24,6 @@ def create_session(path: Path, settings: Any, providers: list[Any], folder: Path
         settings: SessionOptions.
         providers: Execution providers with their options.
         folder: Where a copy of the model may be written; it may go once the session is there.
-
-    Raises:
-        Refusal: Some part of the graph has no kernel here, or is too new for this runtime.
     """
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as errors

@@ -37,11 +37,7 @@ _SHAPE_ARITHMETIC = frozenset({
 
 
 def require(runtime: Any, device: str) -> None:
-    """Make a device's libraries known to the runtime.
-
-    Raises:
-        Refusal: There is no such device, or the installed build cannot address it.
-    """
+    """Make a device's libraries known to the runtime."""
     if device not in DEVICES:
         raise Refusal(f"ONNX Runtime has no device '{device}'.", hint=f"Devices: {', '.join(DEVICES)}.")
     if device == "cpu":
@@ -89,11 +85,7 @@ def record_assignment(settings: Any, device: str) -> None:
 
 
 def read_back(session: Any, device: str) -> dict[str, Scalar]:
-    """Return the provider that runs the graph, and on another device than the CPU how many nodes it did not get.
-
-    Raises:
-        Refusal: The graph, or on CUDA a part of it that computes, is not on the device that was asked for.
-    """
+    """Return the provider that runs the graph, and on another device than the CPU how many nodes it did not get."""
     active = tuple(session.get_providers())
     if device == "cpu":
         return {"provider": active[0]}
@@ -106,15 +98,7 @@ def read_back(session: Any, device: str) -> dict[str, Scalar]:
 
 
 def refuse_fallback(active: tuple[str, ...], op_types_on_cpu: Iterable[str]) -> None:
-    """Refuse a session that computes elsewhere than on CUDA.
-
-    Args:
-        active: The session's providers.
-        op_types_on_cpu: Op type of every node assigned to the CPU.
-
-    Raises:
-        Refusal: CUDA is not active, or a node that is no shape arithmetic stayed on the CPU.
-    """
+    """Refuse a session that computes elsewhere than on CUDA."""
     if _CUDA not in active:
         raise Refusal(
             "ONNX Runtime could not start CUDA and fell back to the CPU.",

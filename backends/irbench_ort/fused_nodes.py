@@ -23,10 +23,6 @@ def contained_nodes(original: Path, optimised: Path) -> Mapping[str, tuple[str, 
     """Return the labels of the original nodes that each optimised node computes, by its name.
 
     Nodes without a name are found under the label that their first output gives them; see :class:`NodeEntry`.
-
-    Args:
-        original: The file that was compiled.
-        optimised: The file that the session wrote.
     """
     inventory, nodes = take_inventory(original), tuple(_nodes(read_outline(optimised).graph))
     weights = (weight.name for weight in inventory.weights)
@@ -57,7 +53,6 @@ class _Walk:
         self._originals: dict[str, str] = {}
 
     def claim(self, node: Any) -> tuple[str, ...]:
-        """Return what a node computes that none before it did."""
         named = self._graph.node(node.name) if node.name else None
         outputs = tuple(self._original(node, place, named) for place in range(len(node.output)))
         self._originals.update(zip(node.output, outputs, strict=True))
@@ -94,7 +89,6 @@ class _Walk:
 
 
 def _nodes(graph: Any) -> Iterator[Any]:
-    """Give the nodes of a graph, with those of its bodies before the node that holds them."""
     for node in graph.node:
         for attribute in node.attribute:
             for body in (attribute.g, *attribute.graphs):

@@ -72,7 +72,6 @@ class _Run:
         self._threads: dict[str, int] = {}
 
     def profile(self) -> InferenceProfile:
-        """Return what is known of it."""
         works = self._works() if self._on_gpu else []
         most = max((len(work.events) for work in works), default=0)
         return InferenceProfile(

@@ -35,12 +35,7 @@ _WEIGHT_OF_ONE = 2
 
 
 def options_of(load: Load, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the provider's options: its device, and the properties that follow from a load.
-
-    Args:
-        load: How the session is driven.
-        options: As the user gave them, of :data:`OPTIONS`.
-    """
+    """Return the provider's options: its device, and the properties that follow from a load."""
     device = options.get(_DEVICE, "CPU")
     properties = {"NUM_STREAMS": str(load.streams), **_pinned(load)}
     if load.threads is not None and device == "CPU":
@@ -93,9 +88,6 @@ def refuse_fallback(active: Sequence[str], nodes: Sequence[AssignedNode] | None)
     Args:
         active: The session's providers.
         nodes: Where its nodes run; ``None`` where that is unknown.
-
-    Raises:
-        Refusal: The provider could not start, or took no node.
     """
     if PROVIDER not in active:
         raise Refusal(

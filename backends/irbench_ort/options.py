@@ -79,7 +79,6 @@ class OrtOptions:
 
     Attributes:
         level: Graph optimisation level by name; ``None`` for the backend's own.
-        attributes: Attributes of SessionOptions.
         config_entries: Session configuration entries, with their full keys.
         provider: Options of the execution provider of CUDA or OpenVINO.
     """
@@ -91,11 +90,7 @@ class OrtOptions:
 
 
 def parse_options(given: Mapping[str, str], device: str, precision: Precision) -> OrtOptions:
-    """Return what ``given`` means.
-
-    Raises:
-        Refusal: A key is unknown, belongs to another device or to another argument, or has an impossible value.
-    """
+    """Return what ``given`` means."""
     for key in given:
         _require_known(key, device)
     if precision != "native" and "cuda.use_tf32" in given:

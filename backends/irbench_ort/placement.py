@@ -19,8 +19,6 @@ class AssignedNode:
 
     Attributes:
         name: Its name in the ONNX graph; empty where it has none.
-        op_type: Its operator.
-        provider: Who runs it.
     """
 
     name: str

@@ -20,31 +20,14 @@ _CHOSEN_BY_RUNTIME = ("fp8", "bf16", "fp16", "int8")
 
 
 def require_convertible(graph: GraphPrecision, asked: Precision, computes: Callable[[Precision], bool]) -> None:
-    """Refuse to compute a graph of fp32 in something else.
-
-    Args:
-        graph: What it holds.
-        asked: What the user asked for.
-        computes: Whether the runtime computes a graph of some precision in it, on the device that is asked for.
-
-    Raises:
-        Refusal: The graph is fp32, and something else was asked for.
-    """
+    """Refuse to compute a graph of fp32 in something else."""
     if _is_conversion(graph.narrowest, asked) and asked != "int8" and not computes(asked):
         raise Refusal(f"ONNX Runtime has no {asked} kernels on this device.", hint="Use --precision fp32.")
     refuse_conversion(graph.narrowest, asked)
 
 
 def refuse_conversion(held: str, asked: Precision) -> None:
-    """Refuse a precision that the runtime would have to convert a graph of fp32 to.
-
-    Args:
-        held: The narrowest precision of the graph.
-        asked: What the user asked for.
-
-    Raises:
-        Refusal: The graph is fp32, and something else was asked for.
-    """
+    """Refuse a precision that the runtime would have to convert a graph of fp32 to."""
     if not _is_conversion(held, asked):
         return
     raise Refusal(
@@ -59,17 +42,7 @@ def _is_conversion(held: str, asked: Precision) -> bool:
 
 
 def require_computed(computed: str, artifact: Artifact, load: Load, device: str) -> None:
-    """Refuse a precision that the session does not compute in; what it computes in can be asked for.
-
-    Args:
-        computed: What the session computes in.
-        artifact: Its graph.
-        load: What was asked for.
-        device: Where it runs.
-
-    Raises:
-        Refusal: It computes in another one, and that is not what the load leaves to it.
-    """
+    """Refuse a precision that the session does not compute in; what it computes in can be asked for."""
     if not load.precision_required or load.precision in ("native", computed):
         return
     possible = computed if computed in get_args(Precision) else "native"

@@ -31,7 +31,6 @@ class Interval:
     """An event of the host with the time of those that lie within it.
 
     Attributes:
-        event: It.
         inside_us: Time of the events directly within it, in microseconds.
     """
 
@@ -65,11 +64,6 @@ def inferences_of(events: Sequence[Event], count: int, contained: Contained) -> 
 
     Kernels and what lies around them have entries of their own: in a node with a body, and in ONNX Runtime between
     kernels, time is counted without that of the kernels inside.
-
-    Args:
-        events: Of the whole session.
-        count: How many runs, at least 1.
-        contained: See :data:`Contained`.
     """
     runs = runs_of(events, count)
     return None if runs is None else tuple(InferenceProfile(_operators(run, contained)) for run in runs)
@@ -120,14 +114,7 @@ def intervals_of(run: Iterable[Event]) -> list[Interval]:
 
 
 def operator_of(interval: Interval, start_us: int, thread: int, contained: Contained) -> OperatorTime:
-    """Return an operator with the time that the host spent in it alone.
-
-    Args:
-        interval: It.
-        start_us: When its run began.
-        thread: Number of its thread.
-        contained: See :data:`Contained`.
-    """
+    """Return an operator with the time that the host spent in it alone."""
     event = interval.event
     reported = reported_of(event)
     name = str(event["name"]).removesuffix(_NODE_SUFFIX)

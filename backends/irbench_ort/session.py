@@ -176,7 +176,6 @@ class _BoundSlot:
 
 
 def _allocate(spec: TensorSpec, memory: str) -> Any:
-    """Return an uninitialised tensor of a bound spec in the memory of a device."""
     import onnxruntime
 
     shape = [size for size in spec.shape if isinstance(size, int)]

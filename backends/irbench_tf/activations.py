@@ -39,9 +39,7 @@ class LayerReport:
     """The output of one call of one layer.
 
     Attributes:
-        name: The layer's name.
         tiny: Share of values that are not zero but smaller than :data:`TINY`.
-        zero: Share of values that are zero.
         largest: Largest magnitude but of what a mask hides; NaN or infinity where the output holds one.
     """
 
@@ -58,7 +56,6 @@ class ClassReport:
     Attributes:
         answers: Number of class distributions: samples, times steps where each step has one.
         distinct: Number of different top-1 classes among them.
-        probability: Median probability of the best class.
         margin: Median of (best - second best) / best.
     """
 
@@ -83,11 +80,7 @@ class ActivationReport:
 
 
 def check_activations(model: Any, inputs: Sequence[NDArray[Any]], *, classifier: bool) -> ActivationReport:
-    """Return :func:`inspect_activations`' report when it is clean.
-
-    Raises:
-        IrbenchError: Something is wrong; names the first layer or finding.
-    """
+    """Return :func:`inspect_activations`' report when it is clean."""
     report = inspect_activations(model, inputs, classifier=classifier)
     if report.problems:
         first, *others = report.problems

@@ -62,20 +62,12 @@ class TensorFlowBackend:
         return probe(jit=self._jit)
 
     def check_load(self, load: Load, device: str, _graph_precision: str, /) -> None:
-        """Refuse options with impossible values, and precisions that no graph can be rewritten to.
-
-        Raises:
-            Refusal: The load has such a one.
-        """
+        """Refuse options with impossible values, and precisions that no graph can be rewritten to."""
         parse_options(load.options, self.name)
         precision.refuse_impossible(load, device, jit=self._jit)
 
     def import_runtime(self, load: Load, device: str, /) -> None:
-        """Set the environment and import TensorFlow: without its public API for the CPU, whole for a GPU.
-
-        Raises:
-            Refusal: TensorFlow is missing, or the load names something that no graph can have.
-        """
+        """Set the environment and import TensorFlow: without its public API for the CPU, whole for a GPU."""
         if device not in _DEVICES:
             raise Refusal(f"{self.name} has no device {device!r}.", hint=f"Devices: {', '.join(_DEVICES)}.")
         self.check_load(load, device, "")
@@ -89,19 +81,11 @@ class TensorFlowBackend:
             lean.import_full()
 
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> Session:
-        """Load the graph and make a session of it; XLA compiles here, for the shapes of ``artifact``.
-
-        Raises:
-            Refusal: The graph cannot be run as asked.
-        """
+        """Load the graph and make a session of it; XLA compiles here, for the shapes of ``artifact``."""
         return self._compile(artifact, load, device, phases)[1]
 
     def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases, /) -> ProfiledSession:
-        """Compile as :meth:`compile` does; the session can be traced.
-
-        Raises:
-            Refusal: The graph cannot be run as asked, or the device is no CPU.
-        """
+        """Compile as :meth:`compile` does; the session can be traced."""
         from irbench_tf.profiling import ProfiledGraphSession
 
         if device != "cpu":

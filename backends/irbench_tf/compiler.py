@@ -39,8 +39,6 @@ class Job:
     """One artifact and how it is to be run.
 
     Attributes:
-        artifact: With every dimension bound.
-        load: As asked.
         device: ``cpu`` or ``gpu``.
         jit: Whether XLA compiles the graph.
     """
@@ -65,11 +63,7 @@ class LoadedGraph:
 
 
 def load_graph(job: Job) -> LoadedGraph:
-    """Read the file, bind its shapes and import it.
-
-    Raises:
-        Refusal: The file is no graph, it does more than compute, or it does not compute in the precision asked for.
-    """
+    """Read the file, bind its shapes and import it."""
     from google.protobuf.message import DecodeError
     from tensorflow.core.framework import graph_pb2
 
@@ -93,11 +87,7 @@ def load_graph(job: Job) -> LoadedGraph:
 
 
 def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
-    """Make a session; let XLA compile, and read back what was made.
-
-    Raises:
-        Refusal: The device is missing, XLA cannot compile the graph, or it does not get the precision asked for.
-    """
+    """Make a session; let XLA compile, and read back what was made."""
     from tensorflow.python.client import session as tf_session
     from tensorflow.python.framework import errors
 
@@ -142,11 +132,7 @@ def session_config(job: Job, plan: ThreadPlan) -> Any:
 
 
 def _settle(job: Job, loaded: LoadedGraph, session: Any, call: Any) -> Mapping[str, Scalar]:
-    """Run what must run before the first inference counts.
-
-    Returns:
-        The precision that came of it, and on a GPU how many operations run elsewhere.
-    """
+    """Run what must run before the first inference counts."""
     if job.jit:
         call(*_zeros(job))
     wanted = job.load.precision

@@ -45,15 +45,7 @@ _QUOTIENTS = frozenset({"Div", "RealDiv"})
 
 
 def rewrite_complex_numbers(graph: Any, operations: list[Any]) -> list[Any]:
-    """Replace what computes real numbers from complex ones, in place; complex nodes are left without consumers.
-
-    Args:
-        graph: A ``tf2onnx.graph.Graph``, not yet mapped.
-        operations: Its nodes.
-
-    Raises:
-        IrbenchError: An operation on complex numbers has no counterpart, or the opset has no Fourier transform.
-    """
+    """Replace what computes real numbers from complex ones, in place; complex nodes are left without consumers."""
     if any(_is_complex(graph, output) for node in operations for output in node.output):
         rewriter = _Rewriter(graph)
         for node in list(operations):  # which grows

@@ -16,12 +16,7 @@ _HINT = "Write that part of the model with real numbers; nothing was exported."
 
 
 def unsupported(node: Any, why: str = "has no counterpart in ONNX for complex numbers") -> IrbenchError:
-    """Return the error for an operation that cannot be converted.
-
-    Args:
-        node: Of the tf2onnx graph.
-        why: The rest of the sentence.
-    """
+    """Return the error for an operation that cannot be converted."""
     return IrbenchError(f"The TensorFlow operation {node.type} ({node.name}) {why}.", hint=_HINT)
 
 
@@ -30,7 +25,6 @@ class Parts:
     """A complex tensor.
 
     Attributes:
-        real: The tensor of its real part.
         imaginary: That of its imaginary part; ``None`` where it is zero.
     """
 
@@ -56,15 +50,7 @@ class Emitter:
     def onnx(
         self, operation: str, inputs: Sequence[str], like: str, shape: Sequence[int] | None, **attributes: Any
     ) -> str:
-        """Add a node of ONNX and return its output.
-
-        Args:
-            operation: Its type.
-            inputs: Tensors.
-            like: A tensor of the same element type as the output.
-            shape: Of the output.
-            attributes: Of the node.
-        """
+        """Add a node of ONNX and return its output."""
         return self._made(operation, inputs, attributes, self.graph.get_dtype(like), shape, is_mapped=True)
 
     def tensorflow(self, node: Any, inputs: Sequence[str], like: str) -> str:

@@ -26,16 +26,7 @@ _NHWC_TO_NCHW = (0, 3, 1, 2)
 
 
 def convert(traced: Traced, opset: int, nchw: Collection[str]) -> DetachedModel:
-    """Convert to ONNX, unfolded.
-
-    Args:
-        traced: The model; its function is not changed.
-        opset: At most :data:`MAX_OPSET`.
-        nchw: Names of the image inputs that the ONNX model takes as NCHW.
-
-    Raises:
-        IrbenchError: An operation has no counterpart in ONNX, or its conversion failed.
-    """
+    """Convert to ONNX, unfolded."""
     import tensorflow as tf
     from tf2onnx import tf_loader
 
@@ -133,11 +124,7 @@ def unmapped_operations(model: onnx.ModelProto) -> tuple[str, ...]:
 
 
 def require_draws(model: onnx.ModelProto) -> None:
-    """Refuse a graph that draws no random numbers, though the model does: tf2onnx has dropped that.
-
-    Raises:
-        IrbenchError: It draws none.
-    """
+    """Refuse a graph that draws no random numbers, though the model does: tf2onnx has dropped that."""
     if not any(may_be_random(node.domain, node.op_type, False) for node in _nodes(model.graph)):
         raise IrbenchError(
             "tf2onnx leaves the random numbers of the model out.",

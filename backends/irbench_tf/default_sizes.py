@@ -12,15 +12,7 @@ from irbench_tf.sources import Loaded
 
 
 def with_sizes(loaded: Loaded, request: ExportRequest) -> Loaded:
-    """Return a model with the default sizes that were asked for.
-
-    Args:
-        loaded: The model.
-        request: Its shapes and its batch count.
-
-    Raises:
-        IrbenchError: The model has no such input or dimension, a shape does not fit, or it gives a batch.
-    """
+    """Return a model with the default sizes that were asked for."""
     model = Bundle(loaded.name, loaded.inputs, (), loaded.defaults)
     refuse_unknown_names(request.shapes, (model,))
     sizes = requested_sizes(model, None, request.shapes)

@@ -16,11 +16,7 @@ def has_gpu(session: Any) -> bool:
 
 
 def require_gpu(session: Any) -> None:
-    """Make sure that a GPU runs the graph; without one TensorFlow silently takes the CPU.
-
-    Raises:
-        Refusal: There is none.
-    """
+    """Make sure that a GPU runs the graph; without one TensorFlow silently takes the CPU."""
     if not has_gpu(session):
         raise Refusal(
             "TensorFlow finds no GPU on this machine.",

@@ -152,13 +152,11 @@ def _spread_classes(features: Floats, logits: Floats) -> tuple[float, Floats]:
 
 
 def _rows(values: Any) -> Floats:
-    """Return the values with their last axis kept and all others merged."""
     array = np.asarray(values)
     return array.reshape(-1, array.shape[-1])
 
 
 def _size(rows: Floats) -> float:
-    """Return the root mean square."""
     return math.sqrt(np.square(rows).mean(dtype=np.float64))
 
 

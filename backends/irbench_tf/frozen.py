@@ -113,9 +113,6 @@ def freeze(
         inputs: Names and named free dimensions of its tensor arguments, in order. By default TensorFlow's
             names; a free first axis is ``batch``, any other ``<name>_<axis>``.
         outputs: The same for its results; by default ``output_0``, ``output_1`` and so on.
-
-    Raises:
-        IrbenchError: The weights exceed what one file can hold, or a part cannot be made constant.
     """
     arguments = [array for array in concrete_function.inputs if array.dtype.name not in ("resource", "variant")]
     results = list(concrete_function.outputs)
@@ -141,9 +138,6 @@ def constant_graph(concrete_function: Any) -> Any:
 
     TensorFlow's public conversion does the same and then builds a new concrete function
     from the graph, which takes several times as long and is not needed here.
-
-    Raises:
-        IrbenchError: The variables are too large for one file, or a part cannot be made constant.
     """
     from tensorflow.python.framework import convert_to_constants
 

@@ -22,11 +22,8 @@ class Instruction:
     """One instruction of a compiled module.
 
     Attributes:
-        kind: Its opcode, or what a custom call calls.
         nodes: Names of the nodes of the TensorFlow graph in it; those that an instruction before it has computed, and
             that it computes again for itself, are left out unless there are no others.
-        inputs: Its operands.
-        outputs: What it makes.
         operands: Names of the executed instructions that it reads.
     """
 
@@ -87,14 +84,12 @@ def _executed(module: Any) -> Iterator[Any]:
 
 
 def _nodes(instruction: Any, computations: Mapping[int, Any]) -> tuple[str, ...]:
-    """Return the names of what an instruction computes, or of what it only lays out where it computes nothing."""
     parts = [part for part in _parts(instruction, computations) if part.metadata.op_type and part.metadata.op_name]
     computed = [part for part in parts if part.opcode not in _LAYOUT] or parts
     return tuple(dict.fromkeys(part.metadata.op_name for part in computed))
 
 
 def _parts(instruction: Any, computations: Mapping[int, Any]) -> Iterator[Any]:
-    """Give what an instruction consists of, in the order of computation, itself last."""
     if instruction.opcode in _CALLS_INSIDE:
         for called in instruction.called_computation_ids:
             for inner in computations[called].instructions:

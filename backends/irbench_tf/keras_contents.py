@@ -29,15 +29,7 @@ _HINT = "If you trust it, load it in a function of your own and export path/to/f
 
 
 def require_harmless(path: Path, config: Any) -> None:
-    """Refuse a configuration that has Keras do more than build layers which compute.
-
-    Args:
-        path: The file, for the message.
-        config: Its configuration.
-
-    Raises:
-        IrbenchError: It names what the file contains.
-    """
+    """Refuse a configuration that has Keras do more than build layers which compute."""
     for node in nodes(config):
         if is_code(node):
             raise IrbenchError(f"{path} contains Python code (a Lambda layer), which irbench does not run.", hint=_HINT)
@@ -47,11 +39,7 @@ def require_harmless(path: Path, config: Any) -> None:
 
 
 def require_small(path: Path, archive: ZipFile) -> None:
-    """Refuse an archive that unpacks to far more than it holds.
-
-    Raises:
-        IrbenchError: It does.
-    """
+    """Refuse an archive that unpacks to far more than it holds."""
     unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > max(_ALWAYS_BYTES, _MOST_RATIO * path.stat().st_size):
         raise IrbenchError(

@@ -38,7 +38,6 @@ class _CustomObject:
     """A layer or function that code of the user's defines.
 
     Attributes:
-        name: Its class or function.
         registered_name: The name under which ``register_keras_serializable`` knows it.
         module: Where it was defined when the file was saved; empty where the file does not say.
     """
@@ -49,27 +48,14 @@ class _CustomObject:
 
 
 def require_registered(path: Path, imports: Sequence[str]) -> None:
-    """Refuse a file that needs code of the user's where none is to be imported, before Keras is imported.
-
-    Raises:
-        IrbenchError: It names the class and the option that imports it.
-    """
+    """Refuse a file that needs code of the user's where none is to be imported, before Keras is imported."""
     if "keras" not in sys.modules and not imports:  # nothing can have been registered
         for custom in _custom_objects(_config(path)):
             raise _not_registered(path, custom, imports)
 
 
 def load_keras_file(path: Path, imports: Sequence[str] = ()) -> Any:
-    """Return the model in a ``.keras`` file.
-
-    Args:
-        path: It.
-        imports: Modules, or files of Python, that were imported for it.
-
-    Raises:
-        IrbenchError: It is damaged, has code in it or names what does more than compute, or needs code that was not
-            imported.
-    """
+    """Return the model in a ``.keras`` file."""
     import keras
 
     if not path.is_file():
@@ -85,11 +71,7 @@ def load_keras_file(path: Path, imports: Sequence[str] = ()) -> Any:
 
 
 def require_trustworthy(path: Path) -> None:
-    """Refuse what Keras would build or unpack and must not.
-
-    Raises:
-        IrbenchError: It says what the file contains, or that its configuration cannot be read.
-    """
+    """Refuse what Keras would build or unpack and must not."""
     config = _config(path)
     if config is None:
         raise IrbenchError(

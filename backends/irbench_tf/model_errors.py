@@ -49,7 +49,6 @@ def cause_of(error: BaseException) -> str:
 
 
 def _shortened(line: str) -> str:
-    """Return the first sentences of a long line."""
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST].rpartition('. ')[0] or line[:_LONGEST]} ..."
 
 
@@ -80,9 +79,6 @@ def blaming_model(model: NamedModel, sizes: Mapping[str, int], *, traces: bool =
         model: It.
         sizes: Of the dynamic dimensions of its inputs, the batch among them.
         traces: Whether it is traced for any size, not run.
-
-    Raises:
-        IrbenchError: It cannot be run.
     """
     try:
         yield
@@ -114,5 +110,4 @@ def _hint(error: Exception, source: str, sizes: Mapping[str, int], traces: bool)
 
 
 def _export(source: str, dimension: str, sizes: Mapping[str, int]) -> str:
-    """Return the command that exports a model at half the size of a dimension."""
     return f"irbench export {quote(source)} --shape {quote(f'{dimension}={max(sizes[dimension] // 2, 1)}')}"

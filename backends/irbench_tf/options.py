@@ -35,11 +35,7 @@ class TensorFlowOptions:
 
 
 def parse_options(options: Mapping[str, str], backend: str) -> TensorFlowOptions:
-    """Return the settings that the user's words stand for.
-
-    Raises:
-        Refusal: A key is unknown, or a value is not one of its values.
-    """
+    """Return the settings that the user's words stand for."""
     unknown = sorted(set(options) - set(KNOWN))
     if unknown:
         raise Refusal(

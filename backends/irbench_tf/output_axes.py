@@ -54,10 +54,6 @@ def axes_of_fixed_batch(shapes: Shapes, batch: int) -> Iterator[int | None]:
     """Yield for each output of a model with a fixed batch the axis that counts samples.
 
     It is the first of that size, the first axis of all if its size is a multiple, or none.
-
-    Args:
-        shapes: Of the outputs.
-        batch: The fixed batch.
     """
     for shape in shapes:
         alike = [axis for axis, size in enumerate(shape) if size == batch]
@@ -133,7 +129,6 @@ def _grown(run_at: RunAt, sizes: Mapping[str, int], name: str) -> _Grown:
 def _steps(
     sizes: Mapping[str, int], base: Shapes, grown: Mapping[str, _Grown], output: int, axis: int
 ) -> tuple[_Step, ...]:
-    """Return the dimensions that an axis changes with."""
     found: list[_Step] = []
     for name, other in grown.items():
         before, after = base[output], other.shapes[output] if other.shapes is not None else base[output]

@@ -30,11 +30,7 @@ NARROW_ENVIRONMENT = {
 
 
 def refuse_impossible(load: Load, device: str, *, jit: bool) -> None:
-    """Refuse what no graph can change.
-
-    Raises:
-        Refusal: The precision does not exist on this device or path.
-    """
+    """Refuse what no graph can change."""
     if load.precision == "int8":
         raise Refusal(
             "TensorFlow runs the graph as it was exported and cannot convert it to int8.",

@@ -100,7 +100,6 @@ class ProfiledGraphSession(GraphSession):
 
 
 def _entry(node: Any) -> NodeEntry:
-    """Return a node whose only output is called as it is."""
     inputs = tuple(reference.split(":")[0] for reference in node.input if not reference.startswith("^"))
     return NodeEntry(node.name, node.op, "", inputs, (node.name,))
 

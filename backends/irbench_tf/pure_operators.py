@@ -81,9 +81,6 @@ def require_pure_graph(graph_def: Any, name: str) -> None:
     Args:
         graph_def: A frozen graph, all of which counts: its nodes, and those of every function in it.
         name: Of its file.
-
-    Raises:
-        Refusal: It names the operators, or says how much the constants claim.
     """
     functions = {function.signature.name for function in graph_def.library.function}
     # a function may be called by its name, which must not hide an operator's

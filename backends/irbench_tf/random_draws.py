@@ -27,15 +27,7 @@ def draws_of(function: Any) -> tuple[str, ...]:
 
 
 def refuse_draws(name: str, function: Any) -> None:
-    """Refuse a function that draws random numbers.
-
-    Args:
-        name: Of the model.
-        function: A concrete function, traced in inference mode.
-
-    Raises:
-        IrbenchError: It draws.
-    """
+    """Refuse a function that draws random numbers."""
     found = next(_draws(function), None)
     if found is not None:
         raise IrbenchError(
@@ -59,7 +51,6 @@ def blaming_draws(name: str, function: Any) -> Iterator[None]:
 
 
 def _draws(function: Any) -> Iterator[str]:
-    """Yield the operations that draw, each with its place in the model."""
     for operation in function.graph.get_operations():
         if _is_draw(operation.type, operation.name):
             yield f"{operation.type} in {operation.name.rpartition('/')[0] or operation.name}"

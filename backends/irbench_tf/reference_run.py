@@ -33,7 +33,6 @@ class ReferenceRun:
     Attributes:
         specs: Names, types and shapes of the outputs.
         axes: For each output the axis that counts samples; ``None`` where none does.
-        outputs: The answers.
         draws: What draws random numbers in the model, where the same inputs gave other answers; otherwise empty.
     """
 
@@ -44,16 +43,7 @@ class ReferenceRun:
 
 
 def run_reference(traced: Traced, loaded: Loaded, seed: int) -> ReferenceRun:
-    """Run a model.
-
-    Args:
-        traced: The model.
-        loaded: What it was traced from.
-        seed: Of the generated inputs.
-
-    Raises:
-        IrbenchError: It cannot be run, or its answer to a sample depends on the others of the batch.
-    """
+    """Run a model."""
     pool = _run_pool(traced, loaded, seed)
     found = _output_axes(traced, loaded, pool)
     tensors = traced.function.outputs

@@ -20,16 +20,6 @@ def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: 
 
     What computes the outputs is looked at, and what restores and reads the variables: nothing else is ever run. Of
     constants all count: TensorFlow looks into those that nothing reads, too, while it imports a graph.
-
-    Args:
-        path: The SavedModel, for the message.
-        meta_graph: The one that is loaded.
-        inputs: Names of the signature's input tensors.
-        outputs: Names of its output tensors.
-
-    Raises:
-        IrbenchError: It names the operations, or the placeholders that the signature does not feed, or says how much
-            the constants claim.
     """
     graph_def = meta_graph.graph_def
     computing = list(_reached(graph_def, outputs))
@@ -171,7 +161,6 @@ def _reached(graph_def: Any, starts: Iterable[str], stops: Iterable[str] = ()) -
 
 
 def _called(graph_def: Any, callers: Iterable[Any]) -> Iterator[Any]:
-    """Yield every node of the functions that nodes call, and of those that these call."""
     yield from _bodies(graph_def, (name for node in callers for name in _calls(node)))
 
 
@@ -198,7 +187,6 @@ def _bodies(graph_def: Any, names: Iterable[str]) -> Iterator[Any]:
 
 
 def _by_interface(functions: Iterable[Any]) -> dict[bytes, list[str]]:
-    """Return the names of the functions that implement each interface."""
     found = defaultdict[bytes, list[str]](list)
     for function in functions:
         if interface := _interface(function):
@@ -212,7 +200,6 @@ def _interface(function: Any) -> bytes:
 
 
 def _calls(node: Any) -> Iterator[str]:
-    """Yield the names of the functions that a node calls, and of those that it hands to them."""
     yield node.op  # a function may be called by its name
     attributes = [*node.attr.values()]
     while attributes:

@@ -20,14 +20,7 @@ _MOST_BYTES = (1 << 31) - 1
 
 
 def require_own_files(path: Path) -> None:
-    """Refuse a folder that holds anything but regular files and folders, or a message that is too long for protobuf.
-
-    Args:
-        path: The SavedModel, which may itself be reached through a link.
-
-    Raises:
-        IrbenchError: It names the file.
-    """
+    """Refuse a folder that holds anything but regular files and folders, or a message that is too long for protobuf."""
     pending = [path]
     while pending:
         for entry in os.scandir(pending.pop()):
@@ -89,10 +82,6 @@ def load_signature(path: Path, name: str | None) -> SavedFunction:
     Args:
         path: The folder.
         name: Of the signature; ``None`` for ``serving_default``, or the only one.
-
-    Raises:
-        IrbenchError: The folder holds no SavedModel that this TensorFlow can load, or not the signature, or one that
-            has side effects, or files that are not its own.
     """
     require_own_files(path)
     content = (path / _FILE).read_bytes()
@@ -160,7 +149,6 @@ def _choose_meta_graph(path: Path, held: Sequence[Any]) -> Any:
 
 
 def _choose_signature(path: Path, meta_graph: Any, name: str | None) -> str:
-    """Return the name of the signature to load."""
     found: list[str] = sorted(key for key in meta_graph.signature_def if not key.startswith(_INTERNAL))
     if not found:
         raise IrbenchError(

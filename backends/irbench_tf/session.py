@@ -34,8 +34,6 @@ class GraphSession:
     """One session with one callable.
 
     Attributes:
-        session: Of TensorFlow.
-        call: Makes one inference.
         effective: What TensorFlow really uses.
     """
 
@@ -45,11 +43,7 @@ class GraphSession:
         self.effective = effective
 
     def open_slots(self, count: int, io: Io, /) -> Sequence[Slot]:
-        """Return ``count`` slots; on a GPU each run includes the copies.
-
-        Raises:
-            Refusal: Tensors that stay on the GPU were asked for.
-        """
+        """Return ``count`` slots; on a GPU each run includes the copies."""
         if io == "bound" and self.effective["device"] != "cpu":
             raise Refusal(
                 "A TensorFlow session copies inputs and outputs within each run on a GPU.", hint="Use --io copy."

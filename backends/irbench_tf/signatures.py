@@ -26,9 +26,6 @@ def keras_inputs(model: Any) -> tuple[tuple[InputSpec, ...], int | None]:
 
     An integer input that feeds an ``Embedding`` directly is drawn from its vocabulary, other integers from [0, 2), and
     rows of what is called a mask are ones followed by zeros.
-
-    Raises:
-        IrbenchError: The model does not know its inputs.
     """
     tensors = list(getattr(model, "inputs", None) or ())
     if not tensors:
@@ -53,9 +50,6 @@ def function_inputs(
 
     Args:
         described: Name, element type and shape of each input; a shape is ``None`` where its rank is unknown.
-
-    Raises:
-        IrbenchError: An input has no rank, or the inputs have no common batch axis.
     """
     specs: list[tuple[str, str, tuple[int | None, ...]]] = []
     for name, dtype, shape in described:

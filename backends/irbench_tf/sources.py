@@ -27,7 +27,6 @@ class Loaded:
     """A model in memory, ready to be traced.
 
     Attributes:
-        name: What the bundle is called.
         call: Maps input tensors, in the order of ``inputs``, to output tensors.
         inputs: Logical inputs; the first axis of each is the free batch.
         fixed_batch: The batch that the model itself insists on; ``None`` where it is free.
@@ -38,7 +37,6 @@ class Loaded:
         zoo: Whether it came from the zoo and so has no weights of its own.
         keeps_alive: Whatever must outlive ``call``: a function holds its variables by weak references only.
         imports_graph: Whether ``call`` imports a saved graph of TensorFlow 1 instead of calling a function.
-        source: What a user named.
     """
 
     name: str
@@ -73,9 +71,6 @@ def load(source: str, imports: Sequence[str] = (), signature: str | None = None)
         source: What the user named; relative paths and modules belong to the current folder.
         imports: Modules, or files of Python, to import first: they register the layers of the model.
         signature: Of a SavedModel; ``None`` for its default.
-
-    Raises:
-        IrbenchError: It is missing, cannot be imported, or is not a model whose inputs are known.
     """
     path = Path(source)
     if signature is not None and not saved_models.is_saved_model(path):
@@ -184,7 +179,6 @@ def _call_user_function(module: str, name: str) -> Any:
 
 
 def _folder_of(module: str) -> Path:
-    """Return the folder in which the modules are searched that a module of the user's imports."""
     return Path(module).resolve().parent if module.endswith(".py") else Path.cwd()
 
 

@@ -56,14 +56,7 @@ def drawing_without_seeds() -> Iterator[None]:
 def _unless_stated(
     seeds: Sequence[Any], stateless: Callable[..., Any], stateful: Callable[..., Any], place: int
 ) -> Callable[..., Any]:
-    """Return a function that draws with a state of its own where its seed is one of ``seeds``.
-
-    Args:
-        seeds: Those that Keras generated; the list may grow.
-        stateless: What draws from any other seed.
-        stateful: Takes the same arguments.
-        place: Of the seed among them.
-    """
+    """Return a function that draws with a state of its own where its seed is one of ``seeds``."""
 
     def drawn(*given: Any, **named: Any) -> Any:
         stated = named.get("seed", given[place] if len(given) > place else None)

@@ -18,9 +18,7 @@ class ThreadPlan:
 
     Attributes:
         intra_op: Threads that share the work of one operation.
-        inter_op: Threads that run operations.
         on_caller: Whether each inference runs on its caller's thread instead of the inter-op pool.
-        total: Threads that can be busy at once.
     """
 
     intra_op: int

@@ -18,12 +18,9 @@ class TraceEvent:
     """One interval on one thread.
 
     Attributes:
-        name: Of the node or the instruction.
         kind: Its operator; empty for an instruction.
         module: That an instruction belongs to; empty for a node.
-        start_ps: On the trace's clock.
         end_ps: When the thread went on to something else.
-        line: Of the thread.
         done_ps: When it was done: an instruction of XLA may be so later, on other threads.
         inside_ps: Time of the events directly within it.
     """

@@ -23,11 +23,6 @@ def inferences_of(space: Any, count: int, contained: Contained) -> tuple[Inferen
 
     What TensorFlow spends in a run outside of all its operators is one entry of its own. It traces no operators that it
     takes for cheap, such as ``Reshape``: their time is in there too.
-
-    Args:
-        space: An ``XSpace`` message.
-        count: How many inferences were made, one after the other.
-        contained: See :data:`Contained`.
     """
     runs, operators = read_events(space)
     if len(runs) != count:
@@ -59,7 +54,6 @@ class _Run:
         self._threads = {run.line: 0}
 
     def profile(self) -> InferenceProfile:
-        """Return its operators, and what lies outside them."""
         self._correct_ends()
         timed = [self._operator(*pair) for pair in zip(self._events, self._instructions, strict=True)]
         return InferenceProfile((*timed, self._overhead()))
@@ -93,7 +87,6 @@ class _Run:
         )
 
     def _overhead(self) -> OperatorTime:
-        """Return the part of a run in which no thread is in an operator."""
         run, busy_ps, reached = self._run, 0, self._run.start_ps
         for event in self._events:
             begin, end = max(reached, event.start_ps), min(run.end_ps, event.done_ps)

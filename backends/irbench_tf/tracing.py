@@ -20,7 +20,6 @@ class Traced:
     Attributes:
         function: The concrete function; its first ``len(inputs)`` inputs are the model's.
         inputs: The model's inputs as the function takes them, in the framework's layout.
-        output_names: One unique name per output.
         batch: The fixed batch, or ``None`` where it is free.
     """
 
@@ -31,11 +30,7 @@ class Traced:
 
 
 def trace(loaded: Loaded, batch: int | None) -> Traced:
-    """Trace the model in inference mode with a free batch, or with ``batch`` samples.
-
-    Raises:
-        IrbenchError: The model insists on another batch, cannot be traced, or returns complex numbers.
-    """
+    """Trace the model in inference mode with a free batch, or with ``batch`` samples."""
     import tensorflow as tf
 
     if loaded.fixed_batch is not None and batch not in (None, loaded.fixed_batch):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from benchmarks.real.tour import INT8, UNOPTIMIZED, Tour
+from irbench.quantities import NOT_MEASURED, error_size, significant
 from irbench.render import Column, Row, TextTable
-from irbench.render.figures import NOT_MEASURED, error_size, significant, speedup_cell
+from irbench.render.figures import speedup_cell
 from irbench.row import CellResult
 from irbench.stats.intervals import Interval
 

@@ -15,18 +15,10 @@ class CellKey:
     """What was asked of a row.
 
     Attributes:
-        model: The model's name.
-        shapes: Of its inputs, by name.
-        backend: Its name.
-        device: The backend's device.
-        precision: The one that was asked for.
-        streams: Inferences in flight.
         threads: Total for each process; ``None`` where the runtime chose.
         batch: Samples per inference.
-        io: What is timed.
         variant: Level of optimisation; empty for the exported graph.
         kind: Of the artifact, ``onnx`` for example.
-        dynamic: Whether it ran with dynamic shapes.
         again: Whether it is the second row of a backend that is compared with itself.
         instances: Processes that ran it side by side.
         environment: What tables call the Python whose runtime was measured; empty for the one that irbench ran in.

@@ -27,16 +27,12 @@ class Change:
     """How much a figure changed.
 
     Attributes:
-        figure: Its name.
         unit: Of ``base``, ``new`` and ``difference``.
         base: Median of the older side.
-        new: Median of the newer side.
         relative: The change as a fraction of the older side, 0.05 for 5 % more: that of ``new`` over ``base``, or the
             median over pairs where those are counted; ``None`` where a value is not above 0.
         difference: The change in the figure's unit; of pairs ``relative`` times ``base``.
-        counted: What the interval is over.
         base_count: How many of these the older side has.
-        new_count: How many the newer side has.
         exact: Whether the figure is counted and not measured, so that it needs no interval.
     """
 
@@ -60,14 +56,7 @@ class Change:
 def change_between(
     figure: ComparedFigure, base: Sequence[MeasuredCell], new: Sequence[MeasuredCell], confidence: float
 ) -> Change | None:
-    """Return the change of a figure; ``None`` where a side does not have it.
-
-    Args:
-        figure: Which.
-        base: The cell in each run of the older side.
-        new: The cell in each run of the newer side.
-        confidence: Of the interval.
-    """
+    """Return the change of a figure; ``None`` where a side does not have it."""
     counted: Counted = "runs" if min(len(base), len(new)) >= FEWEST_RUNS else "launches"
     before, after = _values(figure, base, counted), _values(figure, new, counted)
     if counted == "launches" and not (before and after):

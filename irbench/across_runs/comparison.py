@@ -21,7 +21,6 @@ class ComparedSide:
     """One side, as a result names it.
 
     Attributes:
-        name: As the user named it.
         runs: Ids of its runs, oldest first.
         created: When the newest of them began, ISO 8601, UTC.
         machine: Fingerprint of the machine of the newest.
@@ -42,12 +41,8 @@ class ComparedRow:
         key: What was asked of it, in the newer side.
         base_key: The same in the older side; another only where models of different names are compared.
         verdict: What the interval of its time says of the newer side.
-        time: How much its time changed.
         base_runs: Ids of the older side's runs that count for it.
-        new_runs: Ids of the newer side's.
-        conditions: Those that were asked for, checked.
         base_busy: Whether other programs disturbed most blocks of one of the older side's runs.
-        new_busy: Whether they did in the newer side.
     """
 
     name: str
@@ -82,9 +77,6 @@ class UnmatchedRow:
     """One cell that could not be compared.
 
     Attributes:
-        name: What it is called.
-        key: What was asked of it.
-        in_base: Whether the older side has it.
         in_new: Whether the newer side has it; where both do, one of them has no figures.
         is_missed: Whether the newer side should have figures of it: the older side's newest run of the model does.
     """
@@ -101,15 +93,9 @@ class RunComparison:
     """What became of every row from one side to the other.
 
     Attributes:
-        base: The older side.
-        new: The newer side.
         rows: The cells that both have, in the newer side's order.
-        unmatched: The others.
         differences: In what the sides differ besides figures, those that block a comparison first.
-        problems: What is wrong with runs that were named.
-        confidence: Of each row's interval.
         within: Changes up to this fraction count as the same.
-        asked: The conditions, as they were written.
     """
 
     base: ComparedSide
@@ -305,7 +291,6 @@ def _of_cell(match: _Match, name: str) -> Iterator[Difference]:
 
 
 def _of_environments(before: MeasuredCell, after: MeasuredCell, name: str) -> Iterator[Difference]:
-    """Yield what differs of the Pythons in which a row's runtime was measured."""
     pythons = [cell.row.environment for cell in (before, after)]
     base, new = (
         {} if python is None else {"python": python.python_version, **python.distributions} for python in pythons

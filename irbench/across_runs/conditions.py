@@ -39,8 +39,6 @@ class Condition:
     """What must not happen.
 
     Attributes:
-        text: As it was written.
-        figure: Which figure.
         increase: Whether an increase beyond the limit meets it, or a decrease.
         limit: The change, a fraction where ``relative``, otherwise in the figure's unit; below 0 for a decrease.
         relative: Whether the limit is a percentage of the older side.
@@ -58,8 +56,6 @@ class CheckedCondition:
     """One condition on one row.
 
     Attributes:
-        condition: As it was written.
-        outcome: Whether it is met.
         change: Of its figure; ``None`` where a side does not have it.
         relative: Whether its limit is a percentage.
         excluded: Whether it is certainly not met: the whole interval lies within the limit.
@@ -84,9 +80,6 @@ class Unjudged:
     """A condition that could not be judged on a row.
 
     Attributes:
-        row: What the row is called.
-        condition: As it was written.
-        reason: Why.
         change: Of its figure; ``None`` where a side does not have it.
     """
 

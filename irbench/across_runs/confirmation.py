@@ -37,7 +37,6 @@ class Obstacle:
     """Why nothing could be measured again.
 
     Attributes:
-        code: Why.
         facts: What the words need: ``names`` of what differs, the ``code`` that would run, whether confinement
             ``is_set`` now, ``message`` and ``hint`` of an error.
     """

@@ -41,10 +41,8 @@ class Difference:
     """One fact in which two runs differ.
 
     Attributes:
-        kind: What it is about.
         name: What differs: ``processor``, ``onnxruntime``, ``resnet50: ort``, ``options``.
         base: Of the older side; several values where its runs differ among themselves.
-        new: Of the newer side.
     """
 
     kind: DifferenceKind

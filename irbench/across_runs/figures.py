@@ -33,9 +33,6 @@ class CellSamples:
     """What one run measured of a cell.
 
     Attributes:
-        row: As its table has it.
-        records: The launches of its table.
-        launches: The same, reduced.
         timing: The numbers of the run's protocol.
     """
 
@@ -64,10 +61,7 @@ class ComparedFigure:
     """One figure.
 
     Attributes:
-        name: What conditions call it.
-        unit: Of its values.
         of_row: Its value in a run's table.
-        more_is_worse: Whether an increase is a loss.
         by_launch: Its value in each launch; nothing where a run has one value only.
         exact: Whether it is counted and not measured, so that every difference is real.
         depends_on_load: Whether other programs change it: times do, memory and errors do not.

@@ -14,10 +14,8 @@ class MeasuredGraph:
     """A graph that was measured.
 
     Attributes:
-        model: The model's name.
         artifact: What documents call the graph: ``onnx``, ``onnx+basic-int8``.
         batch: Samples per inference: an optimised graph is another one at each.
-        files: Its digest and size.
     """
 
     model: str
@@ -38,13 +36,6 @@ def measured_graphs(document: RunDocument) -> tuple[MeasuredGraph, ...]:
 
 
 def is_another_graph(known: Collection[MeasuredGraph], artifact: str, batch: int, files: GraphFiles | None) -> bool:
-    """Return whether none of these graphs is the one that would be measured; a kind that none of them is of may be new.
-
-    Args:
-        known: Those of one model, or of all where it may be called something else.
-        artifact: What documents call the graph.
-        batch: Samples per inference.
-        files: Its digest and size.
-    """
+    """Return whether none of these graphs is the one that would be measured; a kind none of them is of may be new."""
     alike = [graph for graph in known if graph.artifact == artifact]
     return bool(alike) and all((graph.batch, graph.files) != (batch, files) for graph in alike)

@@ -45,7 +45,6 @@ class Point:
     """A figure in one run.
 
     Attributes:
-        run: The run's id.
         created: When it began, ISO 8601, UTC.
         value: In the figure's unit.
     """
@@ -61,14 +60,11 @@ class LevelChange:
 
     Attributes:
         run: Id of the first run on the new level.
-        created: When it began.
-        before: Median of the runs on the level before.
         after: Median of the runs on the new level.
         relative: The change as a fraction of the level before; ``None`` where a value is not above 0.
         p_value: How rare such a split is among random orders of the runs; ``None`` for a single run that stands out.
         confirmed: Whether enough runs lie on the new level. Nobody should be alarmed before.
         is_loss: Whether the figure got worse.
-        differences: What changed with that run besides.
     """
 
     run: str
@@ -87,8 +83,6 @@ class FigureHistory:
     """A figure of a row over runs.
 
     Attributes:
-        figure: Its name.
-        unit: Of its values.
         points: Oldest first.
         changes: Of its level, oldest first, among the newest of the points.
         searched: How many of the newest points these were looked for in.
@@ -111,8 +105,6 @@ class RowHistory:
 
     Attributes:
         name: What it is called; no other row of the history is called the same.
-        key: What was asked of it.
-        figures: Those that some run has.
         unjudged: The conditions that could not be judged of what the newest run measured, or should have measured.
     """
 
@@ -127,10 +119,7 @@ class ModelHistory:
     """A model over the runs of one machine.
 
     Attributes:
-        model: Its name.
-        machine: The machine's fingerprint.
         runs: Ids of its runs there, oldest first.
-        rows: Its cells.
         other_machines: How many runs of the model each other machine has, by fingerprint.
         problems: What is wrong with runs that were left out.
         since_run: Id of the run since which total changes are taken.
@@ -189,7 +178,6 @@ class _Series:
         return _Series(self.figure, self.cells[-count:], self.values[-count:])
 
     def values_since(self, run: str) -> Sequence[float]:
-        """Return the values of a run and of those after it."""
         return [value for cell, value in zip(self.cells, self.values, strict=True) if cell.run.run_id >= run]
 
 
@@ -198,7 +186,6 @@ class _Asked:
     """What is judged.
 
     Attributes:
-        conditions: Those that were asked for.
         since: Id of the run since which total changes are taken.
         newest: Id of the newest run.
         expected: The rows that this run was to measure.
@@ -230,9 +217,6 @@ def history_of(
         conditions: What neither a confirmed change nor a total one may meet.
         problems: What is wrong with other runs.
         since_run: Id of the run since which total changes are taken; ``None`` for the oldest.
-
-    Raises:
-        IrbenchError: No row was measured in the run that total changes are to be taken since.
     """
     cells = _cells(model, runs)
     measured = {run.run_id: run for found in cells.values() for run in (cell.run for cell in found)}
@@ -351,7 +335,6 @@ def _total(series: _Series, since: str) -> Change | None:
 
 
 def _changes(series: _Series) -> Iterator[tuple[int, LevelChange]]:
-    """Yield each change of level with the place of its first run."""
     values, exact = series.values, series.figure.exact
     found = _exact_steps(values) if exact else {split.position: split.p_value for split in change_points(values)}
     places = [0, *found, len(values)]
@@ -369,13 +352,7 @@ def _exact_steps(values: Sequence[float]) -> dict[int, float | None]:
 
 
 def _level_change(series: _Series, places: tuple[int, int, int], p_value: float | None) -> LevelChange:
-    """Return the change from the runs of one level to those of the next, which is not confirmed yet.
-
-    Args:
-        series: The whole series.
-        places: Where the level before begins, where the new one does, and where that ends.
-        p_value: Of the split.
-    """
+    """Return the change from the runs of one level to those of the next, which is not confirmed yet."""
     start, place, end = places
     figure = series.figure
     change = change_of_values(figure, series.values[start:place], series.values[place:end], "runs", _CONFIDENCE)
@@ -404,7 +381,6 @@ def _differences(before: SummarisedRun, after: SummarisedRun) -> tuple[Differenc
 
 
 def _stands_out(usual: Sequence[float], value: float) -> bool:
-    """Whether one value lies further from the others than they lie from each other."""
     if len(usual) < _FEWEST_BEFORE or min(*usual, value) <= 0:
         return False
     logs, log = sorted(map(math.log, usual)), math.log(value)

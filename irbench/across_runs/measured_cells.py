@@ -21,10 +21,7 @@ class MeasuredCell:
     """One cell in one run.
 
     Attributes:
-        key: What was asked of it.
-        run: Where it was measured.
         rows: Its rows: one, or several where a table was split and each part had it as the baseline.
-        samples: What each row is derived from.
         inputs: Digests of the inputs that were given; empty where they were generated.
         on_busy_machine: Whether something outside disturbed more than half of the blocks of one of its tables.
     """

@@ -37,10 +37,6 @@ def _several_files(model: str, runs: Iterable[RunSummary]) -> Iterator[Problem]:
     """Yield that a name stood for different files with different graphs, in one problem.
 
     Another graph in the same file is another version of the model, and the same graph in another file is a copy of it.
-
-    Args:
-        model: The name.
-        runs: Those that measured it, oldest first.
     """
     graphs: dict[str, set[str]] = {}
     counts: dict[str, int] = {}

@@ -30,7 +30,6 @@ class Problem:
     """Why a run is left out, or used only in part.
 
     Attributes:
-        code: What is wrong.
         run: The run's id, or the path where none is known.
         facts: What the words need: ``message`` and ``hint`` of an unreadable one, ``rows`` whose figures were altered,
             ``models`` of which several have one name; the ``model`` and how many ``runs`` there are of each file;

@@ -24,13 +24,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class CheckedRun:
-    """One run.
-
-    Attributes:
-        folder: Where it lies.
-        document: As stored.
-        records: Its launches, in the order in which they were taken.
-    """
+    """One run."""
 
     folder: Path
     document: RunDocument
@@ -47,9 +41,6 @@ def read_run(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]:
 
     Every launch's file is compared with its checksum, and the figures of every row with those that follow from the
     samples: a run that was changed after it was stored is not used.
-
-    Args:
-        folder: Of the run.
     """
     document, unreadable = _document(folder)
     if document is None:
@@ -87,7 +78,6 @@ def _document(folder: Path) -> tuple[RunDocument | None, tuple[Problem, ...]]:
 
 
 def _records(folder: Path, document: RunDocument) -> tuple[tuple[LaunchRecord, ...], tuple[Problem, ...]]:
-    """Return the launches, and a problem for each that cannot be used."""
     records: list[LaunchRecord] = []
     problems: list[Problem] = []
     for name in sorted(document.launches):

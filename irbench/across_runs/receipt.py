@@ -24,7 +24,7 @@ from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.graphs import MeasuredGraph, measured_graphs
 from irbench.across_runs.reading import CheckedRun
 from irbench.errors import IrbenchError
-from irbench.notices import Mark, Warn, named_rows
+from irbench.notices import AnyMark, Warn, named_rows
 from irbench.result import Condition, GroupResult, NoWinner
 from irbench.row import CellResult
 from irbench.stats.rederive import rederive
@@ -62,7 +62,7 @@ class Reservations:
     blocks_disturbed: int | None
     blocks_excluded: int
     warnings: tuple[Warn, ...]
-    marks: Mapping[str, tuple[Mark, ...]]
+    marks: Mapping[str, tuple[AnyMark, ...]]
     rows: Mapping[str, CellKey]
 
 

@@ -45,9 +45,6 @@ class CheckedClaim:
     """A claim with what the second measurement said.
 
     Attributes:
-        claim: As the receipt has it.
-        outcome: What became of it.
-        reason: Why.
         again: The same as it was measured now, with the ends of its interval where it has one; ``None`` where it was
             not measured.
         verdict: What is stated now; empty where nothing was measured.
@@ -69,8 +66,6 @@ class ReplayResult:
     """What a replay came to.
 
     Attributes:
-        receipt: What was replayed.
-        outcome: Of all claims together.
         claims: Each with its outcome; empty where nothing was measured.
         run: Id of the run that was made for it; empty where nothing was measured.
         obstacle: Why nothing was measured.

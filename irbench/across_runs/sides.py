@@ -31,9 +31,7 @@ class Side:
     """One of two sides.
 
     Attributes:
-        name: As the user named it.
         runs: Those that can be used, oldest first.
-        problems: What is wrong with them, and with others that were named.
     """
 
     name: str
@@ -50,9 +48,6 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
         root: The folder of results.
         scratch: An empty folder that is there as long as the side is used.
         unpack: Unpacks archives.
-
-    Raises:
-        IrbenchError: There is no such run, folder, archive or machine.
     """
     unsearched: list[Unsearched] = []
     read = [read_run(folder) for folder in _folders(name, root, scratch, unpack, unsearched)]
@@ -63,7 +58,6 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
 
 
 def _named_as_given(problem: Problem, name: str, unpacked: Path) -> Problem:
-    """Return a problem that names an archive as the user did, and not the folder that it was unpacked to."""
     facts = {
         key: named_by_archive(fact, unpacked, name) if isinstance(fact, str) else fact
         for key, fact in problem.facts.items()
@@ -85,11 +79,7 @@ def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
 
 
 def machine_called(runs: Iterable[SummarisedRun], name: str) -> str:
-    """Return the fingerprint that begins with ``name``, of the machine of some of these runs.
-
-    Raises:
-        IrbenchError: No machine's fingerprint begins like that, or several do.
-    """
+    """Return the fingerprint that begins with ``name``, of the machine of some of these runs."""
     known = sorted({run.summary.machine for run in runs})
     fitting = [machine for machine in known if name and machine.startswith(name.lower())]
     if len(fitting) != 1:

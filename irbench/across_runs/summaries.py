@@ -41,9 +41,7 @@ class RowSummary(msgspec.Struct, frozen=True, array_like=True):
     """A row of a run.
 
     Attributes:
-        key: What was asked of it.
         figures: In the order of ``FIGURES``; empty where it has no right outputs or no time.
-        graph: What it ran.
         is_ambiguous: Whether several rows of the run with this key ran different graphs.
     """
 
@@ -62,13 +60,10 @@ class RunSummary(msgspec.Struct, frozen=True, array_like=True):
     """A run.
 
     Attributes:
-        run_id: Its ULID.
         created: ISO 8601, UTC.
-        machine: The fingerprint of its machine.
         facts: Digest of its machine, software, settings and inputs: runs with the same one do not differ in these.
         is_of_search: Whether a search measured it, which tries what nobody asked for.
         sources: The file or name that each model was read from, where the plan says so.
-        rows: Of its tables of speeds.
     """
 
     run_id: str
@@ -82,12 +77,7 @@ class RunSummary(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True)
 class SummarisedRun:
-    """A stored run.
-
-    Attributes:
-        folder: Where it lies.
-        summary: What is known of it.
-    """
+    """A stored run."""
 
     folder: Path
     summary: RunSummary
@@ -124,11 +114,6 @@ def read_summaries(
 
     A run whose files have the sizes and times that they had when it was read last is not read again. Another is, and
     every file of it compared with its checksum.
-
-    Args:
-        root: The folder of results, which has the summaries of its runs beside them.
-        folders: Of runs, relative to it.
-        unknown: Receives how many runs have to be read, before they are.
     """
     stamps = {folder: _stamp(f"{root}/{folder}") for folder in folders}
     index = Index(root / _FILE, RunSummary, VERSION)
@@ -191,5 +176,4 @@ def _is_part(name: str) -> bool:
 
 
 def _gone(root: Path, index: Index[RunSummary]) -> Iterator[str]:
-    """Yield the folders in the index that hold no run any more."""
     yield from (folder for folder in index.folders() if not os.path.lexists(f"{root}/{folder}/{RUN_FILE}"))

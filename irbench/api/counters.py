@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irbench.counters import CounterPlan, Counting
+from irbench.counters import CounterPlan, Counting, not_counted
 from irbench.errors import IrbenchError
 from irbench.measure.counter_support import counting_for
 from irbench.options.run import RunOptions
-from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
 _QUICK_LAUNCHES, _THOROUGH_LAUNCHES = 3, 10
@@ -50,9 +49,9 @@ def _impossible(counting: Counting) -> IrbenchError:
     reasons = list(not_counted(counting.plan.asked, counting.unavailable))
     (names, obstacle), *others = reasons
     return IrbenchError(
-        f"--counters {names} cannot be counted: {obstacle_text(obstacle)}.",
-        hint=obstacle_remedy(obstacle),
-        details=[f"{also}: {obstacle_text(reason)}." for also, reason in others],
+        f"--counters {names} cannot be counted: {obstacle.why()}.",
+        hint=obstacle.remedy(),
+        details=[f"{also}: {reason.why()}." for also, reason in others],
     )
 
 

@@ -28,6 +28,7 @@ from irbench.diagnostics import (
     judge_self_comparison,
     watch,
 )
+from irbench.diagnostics.findings import findings_summary
 from irbench.diagnostics.self_comparison import Outcome
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import reading_ns, utc_now
@@ -38,7 +39,6 @@ from irbench.options.option import Readers, read_keywords
 from irbench.options.values import path
 from irbench.render.diagnosis import ReportView
 from irbench.render.diagnosis_document import diagnosis_document
-from irbench.render.diagnosis_summary import diagnosis_summary
 from irbench.roofline import MachinePeaks
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
@@ -96,7 +96,7 @@ class Diagnosis(Displayable):
 
     def __repr__(self) -> str:
         """Return how many findings there are."""
-        return f"<Diagnosis: {diagnosis_summary(self.report.findings)}>"
+        return f"<Diagnosis: {findings_summary(self.report.findings)}>"
 
     def __rich__(self) -> RenderableType:
         """Return the report as ``irbench doctor`` prints it; called by rich."""

@@ -20,8 +20,8 @@ from irbench.options.asked_inputs import AskedInputs
 from irbench.options.input_values import Data
 from irbench.options.option import Readers, read_keywords
 from irbench.options.values import path
+from irbench.quantities import size_text
 from irbench.render.export_texts import agreement, export_notice_text, export_problems
-from irbench.render.quantities import size_text
 from irbench.runner.export_check import check_on_inputs
 from irbench.spec import Bundle, shape_text
 

@@ -143,7 +143,7 @@ class OptimizedModel(Displayable):
         from rich.padding import Padding
         from rich.text import Text
 
-        from irbench.render.conversion_texts import agreement_lines
+        from irbench.notices.conversions import agreement_lines
         from irbench.render.graph_check import check_lines
         from irbench.render.optimize import sizes_line, steps_view
 

@@ -25,8 +25,8 @@ from irbench.options import values
 from irbench.options.option import Readers, read_keywords
 from irbench.options.run import RunOptions
 from irbench.options.values import path
+from irbench.quantities import plural
 from irbench.render.across_runs_texts import obstacle_text
-from irbench.render.quantities import plural
 from irbench.render.resume_texts import changed_message, changed_remedy
 from irbench.result import RunDocument
 from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far

@@ -56,10 +56,6 @@ def side_by_speed(speedup: Speedup, whole: float) -> Side:
     """Return which end a version is like: on which side of the middle between them its whole interval lies.
 
     Half of the change is left on either side, so that what scatters from version to version decides nothing.
-
-    Args:
-        speedup: Of the version, relative to the first one.
-        whole: Speedup of the last version, relative to the first one.
     """
     middle = math.sqrt(whole)
     if speedup.low is None or speedup.high is None or speedup.low <= middle <= speedup.high:

@@ -22,7 +22,6 @@ class Case:
         kind: The suite's part that it belongs to: ``node``, ``simple``, ``pytorch-converted``, ``pytorch-operator``
             or ``real``.
         operator: What it tests; ``several`` for a graph of different operators.
-        model: The ONNX file.
         data: The folder that holds ``test_data_set_*``.
         rtol: Difference that passes, relative to each expected element.
         atol: Difference that passes besides, in absolute terms.
@@ -80,9 +79,7 @@ class OperatorChange:
 
     Attributes:
         operator: Its name, after that of its domain where it is not ONNX's own.
-        before: The outcome in the first version.
         after: The outcome in the second; the same as ``before`` where only the values of outputs are others.
-        cases: Their names.
         reason: The most frequent one of the version that does worse; empty where both passed.
     """
 
@@ -104,8 +101,6 @@ class Runtime:
 
     Attributes:
         backend: ``ort``, or ``ort:cuda`` with a device other than the CPU.
-        distribution: The distribution that carries the runtime.
-        version: Its version.
         counts: Number of cases by outcome; every outcome is there.
     """
 
@@ -122,14 +117,10 @@ class SuiteReport:
     Attributes:
         suite: ``onnx``.
         suite_version: Of the distribution ``onnx`` that carries the cases.
-        irbench_version: Of the program that ran them.
         pattern: What ``--only`` chose the cases by; null where all were run.
         seconds: Wall time of the cases.
         complete: False where the run was interrupted; the cases are those that were done.
-        backends: In the order in which they were asked for.
-        cases: One for each case and backend, by case.
         between: The two versions that were compared, as ``backends`` names them; empty where no versions were.
-        changes: What differs between them.
     """
 
     suite: Literal["onnx"]

@@ -9,13 +9,7 @@ from irbench.conformance.case import CaseResult, OperatorChange, Outcome
 
 
 def operator_changes(results: Sequence[CaseResult], first: str, second: str) -> tuple[OperatorChange, ...]:
-    """Return what changed from one version to another, by operator; changed outcomes come first.
-
-    Args:
-        results: Of both versions.
-        first: What the results of the first version call it.
-        second: What those of the second do.
-    """
+    """Return what changed from one version to another, by operator; changed outcomes come first."""
     before = {result.name: result for result in results if result.backend == first}
     groups: dict[tuple[str, Outcome, Outcome], list[tuple[CaseResult, CaseResult]]] = {}
     for after in (result for result in results if result.backend == second):

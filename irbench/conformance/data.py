@@ -28,7 +28,6 @@ class DataSet:
     """Inputs and the outputs that they must lead to.
 
     Attributes:
-        name: That of its folder.
         inputs: One array for each input of the model, in the model's order.
         outputs: One array for each output, likewise; a list of arrays where the output is a sequence.
     """
@@ -39,17 +38,7 @@ class DataSet:
 
 
 def read_for_model(folder: Path, inputs: int, outputs: int, most_bytes: int) -> tuple[DataSet, ...]:
-    """Read every data set of a model whose inputs and outputs are tensors.
-
-    Args:
-        folder: Holds ``test_data_set_*``, or is one.
-        inputs: How many the model has.
-        outputs: How many the model has.
-        most_bytes: What all files together may have.
-
-    Raises:
-        IrbenchError: There is no data set, one is incomplete, a file cannot be read, or they are larger.
-    """
+    """Read every data set of a model whose inputs and outputs are tensors."""
     files = (file for place in _sets_in(folder) for file in place.glob("*put_*.pb"))
     size_bytes = sum(file.stat().st_size for file in files if is_file(file))
     if size_bytes > most_bytes:
@@ -68,9 +57,6 @@ def read_sets(folder: Path, inputs: Sequence[str], outputs: Sequence[str]) -> tu
         folder: Holds ``test_data_set_*``, or is one.
         inputs: What each input of the model holds, ``tensor_type`` or ``sequence_type``.
         outputs: Likewise for its outputs.
-
-    Raises:
-        IrbenchError: There is no data set, one is incomplete, or a file cannot be read.
     """
     return tuple(
         DataSet(place.name, _values(place, "input", inputs), _values(place, "output", outputs))

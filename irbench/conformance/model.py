@@ -139,16 +139,7 @@ def _trial(
 
 
 def require_fit(spec: TensorSpec, array: Array, place: str) -> None:
-    """Refuse an array that an input cannot take, which a runtime would refuse in words of its own.
-
-    Args:
-        spec: The input.
-        array: What is given for it.
-        place: Where it comes from, for the message.
-
-    Raises:
-        IrbenchError: Its dtype or shape is another.
-    """
+    """Refuse an array that an input cannot take, which a runtime would refuse in words of its own."""
     fits = len(spec.shape) == array.ndim and all(
         isinstance(axis, str) or axis == size for axis, size in zip(spec.shape, array.shape, strict=True)
     )

@@ -16,8 +16,6 @@ class OperatorScore:
 
     Attributes:
         operator: Its name, after that of its domain where it is not ONNX's own.
-        backend: The backend.
-        counts: Number of cases by outcome.
         reason: The most frequent reason of the worst outcome; empty where all passed or were skipped.
     """
 

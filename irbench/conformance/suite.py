@@ -22,11 +22,7 @@ _FILE = re.compile(r"[^\w.]")
 
 
 def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
-    """Return the suite's cases whose names match ``pattern``, written into ``folder`` where they are no files yet.
-
-    Raises:
-        IrbenchError: None matches, or the installed ``onnx`` does not carry the suite.
-    """
+    """Return the suite's cases whose names match ``pattern``, written into ``folder`` where they are no files yet."""
     found: tuple[Case, ...] = call_in_worker(
         "irbench.conformance.collect:collect", folder, pattern, deadline_s=_COLLECT_DEADLINE_S
     )

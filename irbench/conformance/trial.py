@@ -46,9 +46,6 @@ def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
 
     A graph that cannot be computed in the precision of the cell is computed in the runtime's native one: a graph of
     fp16 or of integers has no other on most runtimes.
-
-    Raises:
-        Refusal: The runtime cannot do what was asked; it may raise anything else as well.
     """
     assert cell.artifact is not None
     with _session(cell, cell.artifact) as session:
@@ -179,7 +176,6 @@ def _difference(outputs: Outputs, expected: Outputs) -> tuple[OutputError | None
 
 
 def _flat(values: Outputs) -> list[Any]:
-    """Return tensors and those inside sequences in one list."""
     return [inner for value in values for inner in (value if isinstance(value, list) else [value])]
 
 

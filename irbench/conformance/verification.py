@@ -31,12 +31,7 @@ DEADLINE_S = 300.0
 
 @dataclass(frozen=True)
 class DataSets:
-    """A folder of data sets, which hold the expected outputs.
-
-    Attributes:
-        folder: As the user named it.
-        count: How many data sets it holds.
-    """
+    """A folder of data sets, which hold the expected outputs."""
 
     folder: str
     count: int
@@ -47,10 +42,8 @@ class ModelReport:
     """The document of one verified model.
 
     Attributes:
-        model: Its name.
         verified_against: Where the expected outputs come from; ``None`` where nobody kept that.
         complete: False where the run was interrupted; the cells are those that were done.
-        cells: As in the run document, with ``state``, ``failure``, ``effective`` and ``output_error``, and no times.
         warnings: What speaks against the comparison.
         shapes: Of the inputs by name, in the model's order; empty where data sets have several.
         given_inputs: Data, constants and feedback; ``None`` where all inputs were generated, or came from data sets.
@@ -72,10 +65,7 @@ class Trial:
     Attributes:
         name: Of the data set; empty where there is one only.
         inputs: Logical inputs of the only call; empty where a feeding has them.
-        expected: For each call, in the order of the model's outputs.
-        bundle: The model.
         sizes: Every dynamic dimension bound.
-        cells: One for each backend.
         absent: Why some of them cannot run it, by cell id.
         others: The graph with dynamic shapes, by cell id, for a runtime that refuses the one with bound shapes.
         feeding: Where the inputs of the calls come from; ``None`` for a data set with expected outputs.
@@ -117,13 +107,7 @@ class PlannedTrials:
     warnings: tuple[Warn, ...] = ()
 
     def report(self, model: str, cells: Sequence[CellResult], *, complete: bool) -> ModelReport:
-        """Return the document of what came of them.
-
-        Args:
-            model: Its name.
-            cells: A row for each backend.
-            complete: Whether all of them were run.
-        """
+        """Return the document of what came of them."""
         shapes = [trial.shapes for trial in self.trials]
         feedings = [trial.feeding for trial in self.trials if trial.feeding is not None]
         return ModelReport(
@@ -142,8 +126,6 @@ class VerificationRequest:
     """What is verified.
 
     Attributes:
-        bundle: The model.
-        backends: In the order of the rows.
         shapes: Of inputs with dynamic dimensions, by name.
         data: A folder of data sets with expected outputs; ``None`` for the reference that ``irbench run`` compares
             with.

@@ -20,15 +20,12 @@ class NodeCost:
 
     Attributes:
         name: Its name, or ``{op_type} of {first output}`` where it has none.
-        op_type: Its operator.
         domain: The operator set it comes from; empty for ONNX's own.
-        operator_class: The class of its work.
         macs: Multiply-accumulates of products, convolutions and recurrences; 0 for other operators, ``None`` where
             they are unknown.
         flops: Arithmetic operations, 2 for each multiply-accumulate among them; ``None`` where no rule exists or a
             shape is unknown.
         parameters: Elements of its weights; those of a weight that several nodes use count for the first of them.
-        weight_bytes: Bytes of these weights as they are stored.
         read_bytes: Bytes that it reads, of weights and of activations; ``None`` where a shape is unknown. An operator
             that only renames a tensor, such as ``Reshape``, reads and writes none.
         written_bytes: Bytes of the outputs that it writes; ``None`` where a shape is unknown.
@@ -74,13 +71,6 @@ class CostSum:
     """What several nodes cost together, in the units of :class:`NodeCost`; unknown costs are left out.
 
     Attributes:
-        nodes: How many nodes there are.
-        macs: Multiply-accumulates.
-        flops: Arithmetic operations.
-        parameters: Elements of weights.
-        weight_bytes: Bytes of weights.
-        read_bytes: Bytes read.
-        written_bytes: Bytes written.
         activation_bytes: Bytes read and written, without those of weights.
         without_macs: Nodes whose multiply-accumulates are unknown.
         without_flops: Nodes whose operations are unknown.
@@ -117,8 +107,6 @@ class UncountedNode:
     """A node whose operations could not be counted.
 
     Attributes:
-        name: As in :class:`NodeCost`.
-        operator: The operator with its domain.
         reason: ``no-rule`` for an operator that is not known, ``unknown-shape``, or ``unknown-trip-count`` for a loop
             whose body is then counted nowhere.
         lacks_macs: Whether it may hold multiply-accumulates that are missing from the sum.
@@ -137,8 +125,6 @@ class ModelCost:
     Attributes:
         nodes: Every node that is executed, in the order of the graph, the nodes of bodies behind the node that holds
             them. Of the branches of an ``If`` the dearer one is taken.
-        inputs: The inputs, with the sizes that are counted for.
-        weight_types: Bytes of weights by element type.
         activation_types: Bytes of activations that are read and written, by element type.
         uncounted: Nodes whose operations are unknown, also those of branches that are not taken.
         empty: Names of nodes of the main graph that make tensors without elements of such that have some: at these

@@ -65,9 +65,6 @@ def cost_of_file(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
     """Count what an ONNX file costs, whose weights are not read; :func:`model_cost` says how.
 
     ONNX's own code reads what is in the file: call this in a worker where the file is of unknown origin.
-
-    Raises:
-        IrbenchError: The file is missing or not an ONNX model, or ONNX finds that its nodes do not fit together.
     """
     with refusals_of_onnx(path):
         return model_cost(read_outline(path), inputs)
@@ -75,11 +72,7 @@ def cost_of_file(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
 
 @contextmanager
 def refusals_of_onnx(path: Path) -> Iterator[None]:
-    """Have what ONNX says against a file be an error of the user's.
-
-    Raises:
-        IrbenchError: ONNX refused to infer shapes.
-    """
+    """Have what ONNX says against a file be an error of the user's."""
     try:
         yield
     except refusals() as error:
@@ -135,7 +128,6 @@ class _CountedNode:
     activations: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def times(self, executions: int) -> _CountedNode:
-        """Return it for several executions."""
         cost = self.cost
         return replace(
             self,
@@ -152,7 +144,6 @@ class _CountedNode:
         )
 
     def without_costs(self) -> _CountedNode:
-        """Return it for a number of executions that nobody knows."""
         cost = replace(
             self.cost,
             executions=0,
@@ -181,12 +172,10 @@ class _Part:
 
     @property
     def computes(self) -> bool:
-        """Whether it holds arithmetic, or may hold some."""
         return bool(self.uncounted) or self.flops > 0
 
     @property
     def multiplies(self) -> bool:
-        """Whether it holds multiply-accumulates, or may hold some."""
         return any(node.cost.macs != 0 for node in self.nodes) or any(node.lacks_macs for node in self.uncounted)
 
 

@@ -22,14 +22,7 @@ class CostFormula:
     """What nodes cost together, in the units of :class:`~irbench.cost_model.NodeCost`; unknown costs are left out.
 
     Attributes:
-        nodes: How many nodes there are.
-        macs: Multiply-accumulates.
-        flops: Arithmetic operations.
-        read_bytes: Bytes read.
-        written_bytes: Bytes written.
         activation_bytes: Bytes read and written, without those of weights.
-        parameters: Elements of weights.
-        weight_bytes: Bytes of weights.
         without_macs: Nodes whose multiply-accumulates are unknown.
         without_flops: Nodes whose operations are unknown.
         without_bytes: Nodes whose bytes are unknown.

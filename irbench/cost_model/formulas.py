@@ -45,16 +45,10 @@ class ModelFormulas:
     """What a model costs in its dynamic dimensions, in the range of sizes in which that is known to hold.
 
     Attributes:
-        names: The dimensions.
-        multiple_of: The formulas hold where every size is a multiple of this.
-        smallest: The size of each dimension that they hold from.
         largest: By dimension the size that they hold up to: a window or a table of positions ends there, or they were
             not compared with counts beyond.
         example: The cost at one point, for what depends on no size: names, operators, weights and uncounted nodes.
-        total: All nodes together.
-        by_class: The classes that occur.
         by_operator: The operators with their domains, in the order of the example's.
-        nodes: A formula for each node of the example.
     """
 
     names: tuple[str, ...]
@@ -82,7 +76,6 @@ class NoFormulas:
     Attributes:
         reason: ``no-polynomial`` where the counts follow none of a low degree, ``too-many-dimensions`` where finding it
             would take too long.
-        names: The dimensions.
     """
 
     reason: Literal["no-polynomial", "too-many-dimensions"]
@@ -93,9 +86,6 @@ def formulas_of_file(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas 
     """Return what :func:`model_formulas` does for an ONNX file, whose weights are not read.
 
     ONNX's own code reads what is in the file: call this in a worker where the file is of unknown origin.
-
-    Raises:
-        IrbenchError: The file is missing or not an ONNX model, or ONNX finds that its nodes do not fit together.
     """
     with refusals_of_onnx(path):
         return model_formulas(read_outline(path), inputs)
@@ -123,7 +113,6 @@ def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> Mode
 
 
 def _is_final(found: FormulaSums | NoFormulas) -> bool:
-    """Whether other sizes could not tell more."""
     if isinstance(found, NoFormulas):
         return found.reason == "too-many-dimensions"
     return not found.example.empty and not _lacks_shapes(found.example)
@@ -205,7 +194,6 @@ class _Search:
         return found if holds else NoFormulas("no-polynomial", self.names)
 
     def formulas(self, found: FormulaSums) -> ModelFormulas:
-        """Return the formulas of all groups of nodes, with the range that they hold in."""
         nodes = range(len(found.example.nodes))
         by_class, by_operator = found.by(lambda node: node.operator_class), found.by(lambda node: node.operator)
         single = dict.fromkeys(self.names, self.step)
@@ -222,7 +210,6 @@ class _Search:
         )
 
     def _largest_sizes(self, found: FormulaSums) -> dict[str, int]:
-        """Return the sizes up to which the formulas hold, each dimension alone and all together."""
         largest = {name: self._largest(found, name) for name in self.names}
         while not self._hold(found, largest):
             largest = {name: max(self._size(0), size // 2 // self.step * self.step) for name, size in largest.items()}

@@ -36,9 +36,6 @@ class MovedBytes:
     """What one execution of a node moves.
 
     Attributes:
-        weights_read: Bytes of weights.
-        activations_read: Bytes of activations.
-        written: Bytes of outputs.
         by_type: Bytes of activations that are read and written, by element type.
     """
 
@@ -84,7 +81,6 @@ def moved_bytes(node: NodeView) -> MovedBytes:
 
 
 def _all_inputs(node: NodeView) -> _Reads:
-    """Yield every input once, also one that is given twice."""
     seen: set[str] = set()
     for name, tensor in zip(filter(None, node.node.input), node.given(), strict=True):
         if name not in seen:

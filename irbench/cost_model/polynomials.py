@@ -19,7 +19,6 @@ class Polynomial:
     """A sum of products of sizes.
 
     Attributes:
-        names: The dimensions.
         terms: For each product the exponents of the dimensions, in the order of ``names``, and its factor, which is
             never 0; the product with the most dimensions first.
     """
@@ -60,9 +59,6 @@ def _ordered(factors: Mapping[tuple[int, ...], Any]) -> tuple[tuple[tuple[int, .
 
 def degree_of(samples: Sequence[Sequence[int]]) -> int | None:
     """Return the least degree of polynomials through samples at equally spaced sizes.
-
-    Args:
-        samples: For each size the values of several quantities.
 
     Returns:
         The degree; ``None`` where the samples are too few to tell: a degree ``d`` shows in ``d + 2`` of them.

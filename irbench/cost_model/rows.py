@@ -23,19 +23,13 @@ class CostRow:
     A count is ``None`` where it is unknown for every node, and a lower bound where it is unknown for some.
 
     Attributes:
-        scope: What the row is of.
         name: The class, the operator or the node; ``total`` for all.
         operator: Of a node or an operator; empty for others.
         operator_class: The class of the node or operator, or the class itself; empty for the total.
-        nodes: How many nodes it sums up.
         executions: How often a node is executed in one inference; 0 where that is unknown, ``None`` for sums
             and where costs are formulas.
-        macs: Multiply-accumulates.
         flops: Arithmetic operations, 2 for each multiply-accumulate among them.
         parameters: Elements of weights, each weight once.
-        weight_bytes: Bytes of these weights.
-        read_bytes: Bytes read, of weights and of activations.
-        written_bytes: Bytes written.
         activation_bytes: Bytes read and written, without those of weights.
         flops_per_byte: Arithmetic intensity; ``None`` where it is unknown or a formula.
         without_macs: Nodes whose multiply-accumulates are unknown and not in the sum.

@@ -29,7 +29,6 @@ class KnownTensor:
     Attributes:
         dtype: Its element type; empty where it is unknown.
         shape: Sizes of its axes; ``None`` where one of them is unknown.
-        is_weight: Whether the file holds its content.
     """
 
     dtype: str
@@ -81,13 +80,7 @@ class Scope:
 
 
 def scope_of(graph: onnx.GraphProto, outer: Scope | None = None, values: SmallValues | None = None) -> Scope:
-    """Return what the nodes of a graph see.
-
-    Args:
-        graph: It, with the shapes of its values.
-        outer: What the graph sees in whose body it stands.
-        values: Contents of small tensors that it computes.
-    """
+    """Return what the nodes of a graph see."""
     tensors = {value.name: _described(value) for value in (*graph.input, *graph.output, *graph.value_info)}
     integers: dict[str, tuple[int, ...]] = {
         name: tuple(int(number) for number in value.reshape(-1))

@@ -12,12 +12,7 @@ LINEAR_SAMPLE = 7
 
 
 class Work(NamedTuple):
-    """What a node computes.
-
-    Attributes:
-        macs: Multiply-accumulates.
-        others: Operations besides them.
-    """
+    """What a node computes."""
 
     macs: int = 0
     others: int = 0

@@ -14,9 +14,6 @@ from irbench.system.confinement import ConfinementSupport
 FEWEST_LOOKS = 6
 """Core-to-core latencies below which nobody can tell one regime from two: each needs three."""
 
-_FIXABLE = frozenset({"no-perf", "old-perf", "not-permitted"})
-"""Reasons for missing counters that something done on the machine fixes."""
-
 
 @dataclass(frozen=True)
 class Cache:
@@ -185,12 +182,12 @@ class CounterFacts:
     @property
     def fixable(self) -> Mapping[str, Obstacle]:
         """Those of ``unavailable`` that something done on the machine makes available."""
-        return {name: obstacle for name, obstacle in self.unavailable.items() if obstacle.code in _FIXABLE}
+        return {name: obstacle for name, obstacle in self.unavailable.items() if obstacle.is_fixable}
 
     @property
     def lacking(self) -> Mapping[str, Obstacle]:
         """Those that the machine does not have, or its hypervisor does not pass on."""
-        return {name: obstacle for name, obstacle in self.unavailable.items() if obstacle.code not in _FIXABLE}
+        return {name: obstacle for name, obstacle in self.unavailable.items() if not obstacle.is_fixable}
 
 
 @dataclass(frozen=True)

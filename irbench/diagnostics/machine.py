@@ -12,8 +12,10 @@ from typing import Any
 import msgspec
 import psutil
 
-from irbench.diagnostics.facts import Cache, Machine
+from irbench.counters import GROUPS, CounterPlan
+from irbench.diagnostics.facts import Cache, CounterFacts, Machine
 from irbench.measure import freeze
+from irbench.measure.counter_support import counting_for
 from irbench.measure.evidence import schedstat_ns
 from irbench.system import host
 from irbench.system.confinement import confinement_support
@@ -154,3 +156,13 @@ def _tells_schedstat() -> bool:
     except (OSError, IndexError, ValueError):
         return False
     return cpu_ns > 0
+
+
+def describe_counters() -> CounterFacts:
+    """Return which groups of counters are available, and why others are not; perf counts a short program for that."""
+    counting = counting_for(CounterPlan(tuple(GROUPS)))
+    return CounterFacts(
+        version=counting.version or None,
+        available=tuple(name for name in GROUPS if name not in counting.unavailable),
+        unavailable={name: counting.unavailable[name] for name in GROUPS if name in counting.unavailable},
+    )

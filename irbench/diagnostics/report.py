@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from irbench.diagnostics.facts import Facts
-from irbench.diagnostics.finding import Finding
+from irbench.diagnostics.findings import Finding
 from irbench.diagnostics.self_comparison import SelfComparison
 from irbench.measure.overhead import Overhead, Repeats
 from irbench.roofline import MachinePeaks

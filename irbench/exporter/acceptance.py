@@ -58,16 +58,8 @@ def make(
 def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> OutputError | None:
     """Check the ONNX file of ``bundle`` and run it on a backend whose answers may be trusted.
 
-    Args:
-        bundle: Its paths are absolute.
-        reference: Name of the reference backend.
-        say: Receives progress.
-
     Returns:
         The worst error over all batches; ``None`` where the model draws random numbers, and only shapes are compared.
-
-    Raises:
-        IrbenchError: The file is invalid, does not run, or its outputs are not those of the original.
     """
     artifact = bundle.artifact(("onnx",))
     assert artifact is not None

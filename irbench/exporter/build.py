@@ -37,11 +37,7 @@ _FILE_ENDINGS = (".onnx", ".keras", ".py", ".h5")
 
 
 def require_name(name: str, source: Source) -> None:
-    """Refuse a name that a bundle of ``source`` cannot have.
-
-    Raises:
-        IrbenchError: It is not valid, or that of another model.
-    """
+    """Refuse a name that a bundle of ``source`` cannot have."""
     odd = not name.isprintable() or name != name.strip() or name.startswith((".", "-")) or len(name) > _LONGEST
     if not name or odd or any(sign in name for sign in _RESERVED) or name.endswith(_FILE_ENDINGS):
         raise IrbenchError(
@@ -149,9 +145,6 @@ def export(
         notify: Receives which bundle is used and why one is made again.
         folder: Where relative paths and modules are searched; the current folder where it is ``None``.
         check: Called with the bundle, its paths absolute, before it is put in its place; raises where it must not be.
-
-    Raises:
-        IrbenchError: It cannot be exported, or what came out is not what the original computes.
     """
     named = Source(source, folder or Path.cwd())
     exporter = _checked(named, options)
@@ -170,20 +163,11 @@ def export(
 
 
 def validate(source: str, options: ExportOptions) -> None:
-    """Refuse at once what no export can honour: an unknown model or function, a missing file, an impossible option.
-
-    Raises:
-        IrbenchError: It says what is wrong.
-    """
+    """Refuse at once what no export can honour: an unknown model or function, a missing file, an impossible option."""
     _checked(Source(source), options)
 
 
 def _checked(source: Source, options: ExportOptions) -> str:
-    """Return the exporter of a source.
-
-    Raises:
-        IrbenchError: No export can honour what is asked.
-    """
     options.validate()
     require_possible(source.text)
     exporter = exporter_of(source)
@@ -195,11 +179,7 @@ def _checked(source: Source, options: ExportOptions) -> str:
 
 
 def exporter_of(source: Source) -> str:
-    """Return the name of the exporter that takes a source.
-
-    Raises:
-        IrbenchError: There is none, or its file does not exist.
-    """
+    """Return the name of the exporter that takes a source."""
     file = source.code_file if source.function else source.path
     if file is not None and file.suffix in (".keras", ".py") and not is_file(file):
         shown = source.text.rpartition(":")[0] if source.function else source.text

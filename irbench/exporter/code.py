@@ -21,15 +21,7 @@ _SHOWN = 8
 
 
 def require_code(source: Source, imports: Sequence[str]) -> None:
-    """Refuse a module or function that is certainly not there; what only running it would show is let through.
-
-    Args:
-        source: Its function is looked for.
-        imports: Modules that are to be imported first.
-
-    Raises:
-        IrbenchError: It says what is missing, with the nearest name.
-    """
+    """Refuse a module or function that is certainly not there; what only running it would show is let through."""
     for module in imports:
         _require_module(module, (source.folder,))
     if source.function is None:
@@ -48,9 +40,6 @@ def makers(file: Path, module: str) -> list[str]:
     Args:
         file: It is parsed, and not run; none are known of one that is too large.
         module: How it was named.
-
-    Raises:
-        IrbenchError: Python cannot parse it.
     """
     tree = _parsed(file, module)
     functions = (node for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef))
@@ -115,11 +104,7 @@ def _require_function(file: Path, module: str, function: str) -> None:
 
 
 def _parsed(file: Path, module: str) -> ast.Module | None:
-    """Return the syntax tree of a file of Python; ``None`` where it is none that can be read.
-
-    Raises:
-        IrbenchError: Python cannot parse it.
-    """
+    """Return the syntax tree of a file of Python; ``None`` where it is none that can be read."""
     try:
         if file.suffix != ".py" or file.stat().st_size > _MOST_BYTES:
             return None

@@ -17,9 +17,6 @@ def from_onnx_file(path: Path) -> Bundle:
 
     Floating-point inputs are drawn from [0, 1), integers from [0, 2), strings are such integers in digits; what is
     called a mask has rows of ones followed by zeros. There are no reference outputs.
-
-    Raises:
-        IrbenchError: The file is missing, invalid, or needs more memory than there is.
     """
     path = path.absolute()
     require_model_file(path)

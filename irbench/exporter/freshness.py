@@ -20,8 +20,6 @@ class ExistingBundle:
     """A bundle that was made for the same request.
 
     Attributes:
-        folder: Where it is.
-        card: What it says of itself.
         changed: The files that are not what they were when it was made; none where it can be used.
         packages: The versions of the packages that are not what they were, likewise; ``None`` for one that is missing.
     """
@@ -53,12 +51,7 @@ def existing_bundle(source: Source, exporter: str, options: ExportOptions) -> Ex
 
 
 def changes(origin: Origin, source: Source) -> Iterator[Path]:
-    """Yield the files that are not what they were when a bundle was made.
-
-    Args:
-        origin: What the bundle was made from.
-        source: Its source, for where modules are searched now.
-    """
+    """Yield the files that are not what they were when a bundle was made."""
     yield from changed_files(origin)
     for folder in map(Path, origin.folders):
         if folder.is_absolute():
@@ -84,7 +77,6 @@ def changed_packages(origin: Origin) -> dict[str, str | None]:
 
 
 def _moved_modules(origin: Origin, source: Source) -> Iterator[Path]:
-    """Yield the files in which modules are found now, where others of their names were imported."""
     if source.is_zoo:
         return
     for module, file in origin.modules.items():

@@ -12,12 +12,7 @@ from pathlib import Path
 
 
 def find_users_module(module: str, folders: Sequence[Path]) -> Path | None:
-    """Return the file of a module of the user's: what lies in ``folders`` comes before the environment.
-
-    Args:
-        module: Its dotted name.
-        folders: Where it is searched first.
-    """
+    """Return the file of a module of the user's: what lies in ``folders`` comes before the environment."""
     importlib.invalidate_caches()  # files that were written just now are there too
     search = [*map(str, folders), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return _in_folders(module, search) or find_module(module)

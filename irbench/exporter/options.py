@@ -46,11 +46,7 @@ class ExportOptions:
     deadline: float | None = None
 
     def validate(self) -> None:
-        """Refuse what no export can honour.
-
-        Raises:
-            IrbenchError: A value is out of range, or a file does not exist.
-        """
+        """Refuse what no export can honour."""
         if not MIN_OPSET <= self.opset <= MAX_OPSET:
             raise IrbenchError(
                 f"Opset {self.opset} is not supported.",

@@ -158,11 +158,7 @@ class ReadRecorder:
 
 
 class _UnfoundModules:
-    """The last of the finders of modules, which is asked where no other found one: remembers where it would have been.
-
-    Attributes:
-        files: Source files that would have been imported.
-    """
+    """The last finder of modules, which is asked where no other found one: remembers where it would have been."""
 
     def __init__(self) -> None:
         self.files: set[str] = set()
@@ -197,7 +193,6 @@ def _is_installed(path: Path) -> bool:
 
 
 def _packages(modules: Mapping[str, Path], hashed: Container[str]) -> dict[str, str | None]:
-    """Return the versions of the distributions in site-packages that modules are of, but for those that are hashed."""
     installed = {
         name.partition(".")[0]
         for name, file in modules.items()
@@ -229,7 +224,6 @@ def _top_level(distribution: metadata.Distribution) -> Iterator[str]:
 
 
 def _roots(package: str, modules: Mapping[str, Path]) -> tuple[Path, ...]:
-    """Return the folder of a package, or the file of a module that is none."""
     file = modules.get(package)
     return () if file is None else (_whole(file),)
 
@@ -247,7 +241,6 @@ def _module_files() -> Iterator[tuple[str, Path]]:
 
 
 def _source_file(path: str) -> str:
-    """Return the source file of a file of bytecode, where there is one."""
     if not path.endswith(".pyc"):
         return path
     try:

@@ -31,9 +31,6 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         imports: Modules to import before its model is loaded, in place of those of the last export; none for those.
         say: Receives progress.
         notify: Receives which bundle is used, and why.
-
-    Raises:
-        IrbenchError: The source has changed and cannot be exported any more, or the bundle is another user's.
     """
     card = bundles.load_card(place)
     if card.origin is None:
@@ -58,11 +55,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
 
 
 def _require_own(place: Path, origin: Origin) -> None:
-    """Refuse to export what the card of another user names: that runs code, or has files read.
-
-    Raises:
-        IrbenchError: It says how to export it on one's own responsibility.
-    """
+    """Refuse to export what the card of another user names: that runs code, or has files read."""
     if is_of_another_user(place / CARD):
         raise IrbenchError(
             f"{place} belongs to another user, and irbench does not export again what others name.",
@@ -118,9 +111,6 @@ def original_request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, 
     Args:
         origin: Of the bundle.
         imports: Modules to import in place of those of that export; none for those.
-
-    Raises:
-        IrbenchError: The options are of another irbench.
     """
     try:
         options = options_of(origin.options)

@@ -15,11 +15,7 @@ def missing_distributions(model: str) -> tuple[str, ...]:
 
 
 def require_distributions(source: Source) -> None:
-    """Refuse a model of the zoo that is built with something that is not installed.
-
-    Raises:
-        IrbenchError: It says what is missing and how to install it.
-    """
+    """Refuse a model of the zoo that is built with something that is not installed."""
     missing = missing_distributions(source.text) if source.is_zoo else ()
     if missing:
         raise IrbenchError(

@@ -13,11 +13,7 @@ from irbench.system.file_states import exists
 
 
 def require_possible(text: str) -> None:
-    """Refuse a text that can be no path, so that nothing has to expect it later.
-
-    Raises:
-        IrbenchError: It is too long, for example.
-    """
+    """Refuse a text that can be no path, so that nothing has to expect it later."""
     try:
         Path(text, "card.json").exists()
     except PermissionError as error:

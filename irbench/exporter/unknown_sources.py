@@ -17,11 +17,7 @@ _SHOWN = 8
 
 
 def unknown_source(source: Source) -> IrbenchError:
-    """Return why a source is no model, with what is nearest to it.
-
-    Raises:
-        IrbenchError: It is a file of Python that cannot be parsed.
-    """
+    """Return why a source is no model, with what is nearest to it."""
     text, path = source.text, Path(source.text)
     if path.suffix == ".onnx":
         return IrbenchError(f"{text} is already an ONNX model.", hint=f"Measure it: irbench run {quote(text)}")

@@ -12,12 +12,22 @@ from pathlib import Path
 from irbench.counters import (
     GROUPS,
     SOFTWARE_EVENTS,
+    Alone,
     CounterPlan,
     Counting,
     EventCount,
+    NoPerf,
+    NoPmu,
+    NotCounted,
+    NotNamed,
+    NoTopdown,
+    NoToplev,
+    NotSupported,
     Obstacle,
     PerfReading,
     Processor,
+    Said,
+    SeveralKindsOfCores,
     TopdownMethod,
     events_asked,
     fitting_method,
@@ -42,7 +52,7 @@ _CORES = re.compile(r"cpu|cpu_core|cpu_atom|armv\d\w*|apple_\w+")
 _VERSION = re.compile(r"perf version (\S+)")
 _TIMEOUT_S = 20.0
 _TOPLEV = ("toplev", "toplev.py")
-_NEVER_COUNTED = Obstacle("not-counted", {"alone": True})
+_NEVER_COUNTED = NotCounted(Alone(alone=True))
 _PROGRAM = (sys.executable, "-IS", "-c", "sum(range(2_000_000))")
 """Runs long enough for events that share counters to have their turns."""
 
@@ -65,7 +75,7 @@ def counting_for(plan: CounterPlan) -> Counting:
     perf = find_program("perf")
     version, said = _version(perf)
     if perf is None or version is None:
-        reason = Obstacle("no-perf", {"said": said})
+        reason = NoPerf(Said(said))
         return Counting(plan, perf or "", "", unavailable=dict.fromkeys(plan.asked, reason))
     processor, paranoid = read_processor(), _paranoid()
     counting = _with_events(Counting(plan, perf, version), processor, paranoid)
@@ -162,15 +172,15 @@ def _obstacle(
     """
     if answer.code != 0:
         said = obstacle_from_messages(answer.said, paranoid)
-        if said.code != "not-supported":
+        if not isinstance(said, NotSupported):
             return said
     elif not names:
-        return Obstacle("not-named")
+        return NotNamed()
     elif (count := answer.reading.count(names)).is_supported:
         is_elsewhere = processor.is_hybrid and has_kind(event)
         return _NEVER_COUNTED if _is_never_counted(count) and not is_elsewhere else None
     is_of_processor = event not in SOFTWARE_EVENTS
-    return Obstacle("no-pmu" if is_of_processor and not processor.has_pmu else "not-supported")
+    return NoPmu() if is_of_processor and not processor.has_pmu else NotSupported()
 
 
 def _with_topdown(counting: Counting, processor: Processor) -> Counting:
@@ -208,7 +218,7 @@ def _has_no_counts(answer: _Answer, method: TopdownMethod) -> bool:
 
 def _why_no_topdown(counting: Counting, processor: Processor) -> Obstacle:
     """Return the reason that the processor's cycles cannot be counted, where that is why."""
-    return counting.unavailable.get("cycles") or Obstacle("no-topdown" if processor.has_pmu else "no-pmu")
+    return counting.unavailable.get("cycles") or (NoTopdown() if processor.has_pmu else NoPmu())
 
 
 def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None) -> Counting:
@@ -218,11 +228,11 @@ def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None)
     level = max(toplev_level(name) or 0 for name in asked)
     program = next(filter(None, map(find_program, _TOPLEV)), None)
     if not processor.has_pmu:
-        reason: Obstacle | None = Obstacle("no-pmu")
+        reason: Obstacle | None = NoPmu()
     elif processor.is_hybrid:
-        reason = Obstacle("several-kinds-of-cores")
+        reason = SeveralKindsOfCores()
     elif program is None:
-        reason = Obstacle("no-toplev")
+        reason = NoToplev()
     else:
         reason = toplev_obstacle(program, level, paranoid)
     if reason is not None:

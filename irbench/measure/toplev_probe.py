@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from irbench.counters import Obstacle, obstacle_from_messages
+from irbench.counters import NotPermitted, Obstacle, Said, ToplevFailed, obstacle_from_messages
 from irbench.measure.clock import sleep
 from irbench.measure.perf_stat import CountingFailed, TopLev
 from irbench.system.locks import temporary_folder
@@ -48,4 +48,4 @@ def toplev_obstacle(program: str, level: int, paranoid: int | None) -> Obstacle 
 
 def _obstacle(failed: CountingFailed, paranoid: int | None) -> Obstacle:
     said = obstacle_from_messages(failed.messages, paranoid)
-    return said if said.code == "not-permitted" else Obstacle("toplev-failed", {"said": str(failed)})
+    return said if isinstance(said, NotPermitted) else ToplevFailed(Said(str(failed)))

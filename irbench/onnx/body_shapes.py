@@ -93,8 +93,6 @@ class _State:
 
     Attributes:
         start: Before the first iteration.
-        inside: As the body reads it.
-        following: As the body leaves it.
         output: After the last iteration.
         stated: The shape that the file states for what the body reads, if any.
     """
@@ -142,7 +140,6 @@ def _states(
 
 
 def _infer_states(body: ir.Graph, states: Sequence[_State], infer: InferBody) -> None:
-    """Infer a body, and describe what the states are after it."""
     before = [(value, value.type, value.shape) for value in _values(body)]
     assumed = [state.assumed for state in states]
     while True:
@@ -177,7 +174,6 @@ def _describe(output: ir.Value, answers: Sequence[ir.Value]) -> None:
 
 
 def _describe_part(part: ir.Value, whole: ir.Value | None, axis: int) -> None:
-    """Describe what a Scan takes along an axis of a tensor."""
     sizes = _dimensions(whole)
     if whole is not None:
         part.type = part.type or whole.type

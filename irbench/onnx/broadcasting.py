@@ -25,12 +25,7 @@ _UP_TO = "<="
 
 
 def end_of_slice(size: Size, end: Size | None) -> Size | None:
-    """Return how long a slice from 0 is in steps of one, or ``None`` where nothing can say it.
-
-    Args:
-        size: Of the axis.
-        end: Of the slice, excluded.
-    """
+    """Return how long a slice from 0 is in steps of one, or ``None`` where nothing can say it."""
     if end is None or end.factor < 0:
         return None
     if end == size:

@@ -32,15 +32,10 @@ class _EvaluatorBackend:
         return Availability(("cpu",), {"cpu": ("fp32",)}, {"cpu": "fp32"}, {})
 
     def import_runtime(self, _load: Load, _device: str) -> None:
-        """Import the evaluator."""
         import onnx.reference  # noqa: F401 - importing is the point
 
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
-        """Read the graph; there is nothing to compile.
-
-        Raises:
-            Refusal: The device is not the CPU, options were given, or the graph's precision is not the one asked for.
-        """
+        """Read the graph; there is nothing to compile."""
         if device != "cpu":
             raise Refusal(f"ONNX's evaluator has no device '{device}'.", hint="It runs on the CPU only.")
         if load.options:
@@ -69,7 +64,6 @@ class _EvaluatorSession:
         return [_EvaluatorSlot(self._evaluator, self._artifact) for _ in range(count)]
 
     def close(self) -> None:
-        """Drop the graph."""
         self._evaluator = None
 
 

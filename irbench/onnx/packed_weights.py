@@ -22,7 +22,6 @@ def _matrix(attribute: Attribute, stored: int) -> int:
 
 
 def _zero_points(attribute: Attribute, stored: int) -> int:
-    """Count one for each block of a column."""
     rows, inner, block = attribute("N", 0), attribute("K", 0), attribute("block_size", 0)
     return rows * -(-inner // block) if rows and inner and block > 0 else stored
 

@@ -113,8 +113,6 @@ def infer(model: ir.Model, *, names_unknown: bool = True) -> dict[ir.Value, Elem
 def _infer_nodes(
     graph: ir.Graph, opsets: dict[str, int], known: dict[ir.Value, Elements], names: UnnamedSizes | None = None
 ) -> None:
-    """Infer the nodes of a graph and of the bodies inside it, and add what is known of elements."""
-
     def infer_body(body: ir.Graph) -> None:
         held = {value: elements for value in body.initializers.values() if (elements := _constant(value))}
         _infer_nodes(body, opsets, known | held)  # a copy: what holds in a body may hold under an assumption

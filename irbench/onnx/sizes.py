@@ -20,7 +20,6 @@ class Size(NamedTuple):
     """How long one axis is.
 
     Attributes:
-        factor: The part that is a number.
         names: Dynamic dimensions it is multiplied with, sorted.
     """
 

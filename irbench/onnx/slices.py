@@ -18,9 +18,7 @@ class AxisSlice(NamedTuple):
 
     Attributes:
         axis: From 0.
-        start: First index.
         end: The index after the last one.
-        step: From one index to the next.
     """
 
     axis: int

@@ -48,12 +48,7 @@ class FailsAtSizes(IrbenchError):
 
 
 def disagreement(error: OutputError, precision: str) -> Disagreement | None:
-    """Return what a converted graph fails in; ``None`` where its outputs agree with fp32.
-
-    Args:
-        error: From :class:`irbench.graph_record.Agreement`.
-        precision: What the graph was converted to.
-    """
+    """Return what a converted graph fails in; ``None`` where its outputs agree with fp32."""
     if error.top1_agreement is not None and error.top1_agreement < LEAST_AGREEMENT:
         return Disagreement("top1-agreement", error.top1_agreement, LEAST_AGREEMENT)
     if judge(error, precision) is not None:
@@ -145,11 +140,6 @@ def _error_elsewhere(
 def _first_answers(
     converted: Artifact, samples: Samples, reference: str
 ) -> tuple[str, Backend, tuple[tuple[Array, ...], ...]]:
-    """Return the first backend that runs a graph on all samples, by name, and what it answers.
-
-    Raises:
-        IrbenchError: None can.
-    """
     reasons: list[str] = []
     for name, backend in _candidates(reference):
         try:
@@ -168,15 +158,6 @@ def _errors_at_other_sizes(
     """Return the errors at other sizes, all answered by one session; none where samples are given.
 
     Their inputs are seeded ones, on which a graph that was calibrated on real data may err by anything.
-
-    Args:
-        at_other_sizes: What the graph in fp32 answers.
-        samples: Its model and constants.
-        converted: The same graph in another precision.
-        backend: What answers for it.
-
-    Raises:
-        FailsAtSizes: The converted graph does not run at some of these sizes.
     """
     answers = _answers_at_other_sizes(at_other_sizes, samples, converted, backend) if at_other_sizes else []
     if samples.feeding.samples:
@@ -234,7 +215,6 @@ def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
 
 
 def _answers(backend: Backend, artifact: Artifact, asked: Sequence[Samples]) -> list[tuple[tuple[Array, ...], ...]]:
-    """Return what a session answers to each of the samples, which have the same sizes."""
     with OpenSession(backend, artifact, _load(asked[0].sizes)) as session:
         return [tuple(session.answer(feed) for feed in samples.feeds(artifact)) for samples in asked]
 
@@ -245,7 +225,6 @@ def _says_little(expected: Sequence[Sequence[Array]], scale: float) -> bool:
 
 
 def _has_numbers(outputs: Sequence[Array]) -> bool:
-    """Whether some output is not only NaN and infinite."""
     return any(
         isinstance(output, list) or is_exact(output.dtype) or bool(np.isfinite(output).any()) for output in outputs
     )

@@ -95,7 +95,6 @@ def _described(node: ir.Node, part: str, number: int, outer: tuple[int, ...], so
 
 
 def _deciding(node: ir.Node) -> Sequence[ir.Value | None]:
-    """Return the values that decide if, or how often, the bodies of a node are executed."""
     if node.op_type == "If":
         return node.inputs[:1]
     return (*node.inputs[:2], node.attributes["body"].as_graph().outputs[0]) if node.op_type == "Loop" else ()

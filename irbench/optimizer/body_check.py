@@ -27,7 +27,6 @@ class Run:
     """What a traced graph answers.
 
     Attributes:
-        outputs: Those of the graph.
         counts: How often each body was executed, by its number.
     """
 
@@ -53,12 +52,7 @@ class Compare(Protocol):
 
 @dataclass(frozen=True)
 class BodyReport:
-    """Which bodies were compared.
-
-    Attributes:
-        executed: How many.
-        unchecked: What was not.
-    """
+    """Which bodies were compared."""
 
     executed: int
     unchecked: tuple[UncheckedBody, ...]
@@ -98,7 +92,6 @@ class _BodyCheck:
     lengths: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def follow(self) -> None:
-        """Find out which bodies the inputs lead to by themselves."""
         for case in self.cases:
             self._note(self.original(case, UNDIRECTED))
 

@@ -35,7 +35,6 @@ class Directions:
     """How the control flow of a graph is directed; what is not named here decides for itself.
 
     Attributes:
-        branches: Numbers of the branches that are taken.
         iterations: The most iterations of a Loop, by the number of its body.
     """
 
@@ -51,10 +50,7 @@ class TracedModel:
     """A traced copy of a model.
 
     Attributes:
-        model: The copy.
-        inputs: The inputs that it has more.
         output: The output that it has more: for each number how often that body was executed, int64.
-        feed: Returns what the added inputs take for given directions.
     """
 
     model: ir.Model
@@ -80,12 +76,7 @@ def trace(model: ir.Model, count: int) -> TracedModel:
 
 
 class _Tracing:
-    """Writes what counts and what directs into a graph.
-
-    Attributes:
-        inputs: The inputs that were added.
-        values: What each of them takes for given directions.
-    """
+    """Writes what counts and what directs into a graph."""
 
     def __init__(self, graph: ir.Graph, count: int) -> None:
         self._graph = graph
@@ -113,7 +104,6 @@ class _Tracing:
         return last.outputs[0]
 
     def _counted(self, node: ir.Node) -> ir.Value:
-        """Let a node hand out what its bodies count."""
         for _, body in parts_of(node):
             body.outputs.append(self.follow(body))
         node.resize_outputs(len(node.outputs) + 1)

@@ -41,7 +41,6 @@ class Optimized:
 
     Attributes:
         artifact: It, with an absolute path and the names of the passes that changed something.
-        lineage: How it was made.
     """
 
     artifact: Artifact
@@ -93,7 +92,6 @@ def _done(bundle: Bundle, lineage: Lineage) -> OptimizerActivity:
 
 
 def _graph(bundle: Bundle) -> Artifact:
-    """Return the graph of a bundle, whose answers can be compared."""
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(
@@ -153,11 +151,7 @@ def _sizes_of_check(bound: Artifact, bundle: Bundle, sizes: Mapping[str, int]) -
 
 
 def _keep(folder: Path, target: Path, lineage: Lineage) -> Lineage:
-    """Move a result to ``target`` and return its lineage, or that of one as good if another process was first.
-
-    Raises:
-        OSError: It cannot be moved there.
-    """
+    """Move a result to ``target`` and return its lineage, or that of one as good if another process was first."""
     try:
         move_folder(folder, target)
     except OSError:  # a folder that holds files is not replaced by a rename
@@ -205,11 +199,7 @@ def _in_first_writable(targets: Iterable[Path], stack: contextlib.ExitStack) -> 
 
 
 def _call_at_first(sizes: Iterator[Mapping[str, int]], job: OptimizationJob, report: Report) -> OptimizationOutcome:
-    """Run a job at the first sizes at which the reference can run the original graph.
-
-    Raises:
-        OriginalRefused: There are none; it says why not at those tried first.
-    """
+    """Run a job at the first sizes at which the reference can run the original graph."""
     refused: OriginalRefused | None = None
     for tried in sizes:
         try:
@@ -262,11 +252,7 @@ def _ask(job: OptimizationJob, hear: Callable[[object], None]) -> OptimizationOu
 
 
 def _after_crash(job: OptimizationJob, last: OptimizerActivity, death: WorkerDied) -> OptimizationJob:
-    """Return what to try after a process ended: without the pass that ran, or so that it shows which one it was.
-
-    Raises:
-        IrbenchError: It did not crash, or not because of a pass.
-    """
+    """Return what to try after a process ended: without the pass that ran, or so that it shows which one it was."""
     if death.crash is not None and last.code == "check" and not job.checks_all_after_each_pass:
         return replace(job, checks_all_after_each_pass=True)
     if death.crash is not None and last.code == "pass" and last.name in {*job.recipe.passes} - {*job.left_out}:

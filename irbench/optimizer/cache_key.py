@@ -39,9 +39,6 @@ def key_of(
         asked: What is done.
         tools: What it is done with.
         given: Inputs for checks and calibration.
-
-    Raises:
-        IrbenchError: There is no such pass.
     """
     described: dict[str, Any] = {
         "format": _FORMAT,

@@ -38,9 +38,6 @@ class Case:
     """One input of a check.
 
     Attributes:
-        kind: What its values are.
-        sizes: A size for every dynamic dimension.
-        seed: Added to that of the model.
         sample: Which sample of the user's data, from 0; only for the kind ``given``.
     """
 
@@ -51,11 +48,7 @@ class Case:
 
 
 def edge_kinds(specs: Sequence[InputSpec]) -> tuple[InputKind, ...]:
-    """Return the kinds of edge values that some inputs can take, what finds most first.
-
-    Args:
-        specs: Logical inputs.
-    """
+    """Return the kinds of edge values that some inputs can take, what finds most first."""
     masks = [_is_mask(spec) for spec in specs]
     numbers = [not mask and numpy_dtype(spec.tensor.dtype).kind != "O" for mask, spec in zip(masks, specs, strict=True)]
     plain: tuple[InputKind, ...] = ("constant-rows", "large", "zeros") if any(numbers) else ()

@@ -29,11 +29,8 @@ class Question:
     """What is asked of the original graph.
 
     Attributes:
-        specs: Logical inputs.
         base: A size for every dynamic dimension.
-        dynamic: Those that may have other sizes.
         feeding: Seed, constants and samples.
-        precision: What the graph computes in.
         room_bytes: What expected outputs may need; when they do, no more edges are asked.
     """
 
@@ -51,13 +48,7 @@ class Question:
 
 @dataclass(frozen=True)
 class ExpectedAnswer:
-    """What the original graph answers.
-
-    Attributes:
-        case: To what.
-        outputs: What.
-        scale: See :func:`irbench.output_check.input_scale`.
-    """
+    """What the original graph answers."""
 
     case: Case
     outputs: Sequence[Array]
@@ -75,8 +66,6 @@ class CheckPlan:
 
     Attributes:
         each_step: At least three, for the graph after each step; the first is the plain one.
-        at_the_end: More of them, for the last graph.
-        left_out: Kinds of inputs of which the answers say nothing.
         unvaried: Dynamic dimensions of which the graph runs at no other size that was tried.
     """
 

@@ -41,10 +41,6 @@ def other_sizes(base: Sizes, dynamic: Sequence[str]) -> Iterator[Sizes]:
     A model may need some sizes to be equal, or to be what they are, so a caller takes the first that it can run: all
     dimensions different from each other as well, then all changed alike, then one changed alone. Sizes other than the
     batch shrink, because models with a greatest length are common.
-
-    Args:
-        base: A size for every dimension.
-        dynamic: Names of the dimensions that may change.
     """
     if not dynamic:
         return
@@ -65,7 +61,6 @@ def all_ones(base: Sizes, dynamic: Sequence[str]) -> Sizes:
 
 
 def _other(name: str, size: int, place: int) -> int:
-    """Return another size than this one, a different one for each place as far as there are any."""
     if name == BATCH:
         return size + 1
     return size + 1 + place if size <= 2 else max(2, size // 2 + 1 - place)

@@ -46,7 +46,6 @@ class Graph:
     """A graph on its way through the steps.
 
     Attributes:
-        model: Its nodes.
         artifact: Its inputs and outputs; the path is not that of the model.
     """
 
@@ -59,9 +58,6 @@ class Comparison:
     """How graphs are run and compared.
 
     Attributes:
-        job: What is done to which graph.
-        question: Returns the inputs of a case.
-        scratch: For copies of graphs.
         binds: Whether they run with the job's sizes bound.
     """
 
@@ -72,10 +68,6 @@ class Comparison:
 
     def compare(self, artifact: Artifact, expected: Iterable[ExpectedAnswer]) -> float:
         """Return the largest error of a graph.
-
-        Args:
-            artifact: The graph.
-            expected: What the original answers.
 
         Raises:
             WrongAnswer: One of the answers is wrong.
@@ -107,12 +99,7 @@ class Comparison:
 
     @contextmanager
     def traced(self, graph: Graph, count: int) -> Iterator[AnswerTraced]:
-        """Load a traced copy of a graph, and hand out what asks it.
-
-        Args:
-            graph: Its bodies are numbered.
-            count: How many numbers were given.
-        """
+        """Load a traced copy of a graph, and hand out what asks it."""
         copy = trace(graph.model, count)
         path = self.scratch / f"traced-{id(copy)}.onnx"
         write(copy.model, path)

@@ -55,11 +55,7 @@ class CannotConvert(IrbenchError):
 
 
 def require_fp32(path: Path, name: str, precision: str) -> None:
-    """Refuse a graph that was converted before.
-
-    Raises:
-        IrbenchError: It computes in something else than fp32.
-    """
+    """Refuse a graph that was converted before."""
     precision_now = read_precision(path).narrowest
     if precision_now != "fp32":
         raise IrbenchError(
@@ -74,11 +70,7 @@ def least_opset(conversion: Conversion) -> int:
 
 
 def require_opset(opset: int, conversion: Conversion, name: str) -> None:
-    """Refuse a graph whose operator set could not be raised far enough.
-
-    Raises:
-        IrbenchError: The conversion needs a later one.
-    """
+    """Refuse a graph whose operator set could not be raised far enough."""
     least = least_opset(conversion)
     if opset < least:
         raise IrbenchError(

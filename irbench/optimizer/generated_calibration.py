@@ -7,12 +7,7 @@ from irbench.optimizer.lineage import Lineage
 
 
 def calibration_note(model: str, lineage: Lineage) -> Note | None:
-    """Return a note where ranges of activations were found on floats that were generated, ``None`` elsewhere.
-
-    Args:
-        model: What tables call the model.
-        lineage: Of a graph that was made from it.
-    """
+    """Return a note where ranges of activations were found on floats that were generated, ``None`` elsewhere."""
     agreement = lineage.agreement
     if agreement is None or agreement.calibrated_on is None or not agreement.ranges:
         return None

@@ -52,7 +52,6 @@ def _leads_to_transpose(value: ir.Value) -> bool:
 
 
 def _readers(value: ir.Value) -> tuple[ir.Node, ...]:
-    """Return the nodes that read a value, without those inside other nodes."""
     return tuple(dict.fromkeys(use.node for use in value.uses() if use.node.graph is value.graph))
 
 

@@ -31,11 +31,7 @@ class Lineage:
     Attributes:
         key: Digest of everything that decides what comes out.
         source_sha256: Of the graph that was optimised, weights in other files included.
-        model_sha256: Of the graph that came out.
-        recipe: What was asked for.
         sizes: The dynamic dimensions that were bound first.
-        steps: What each pass did.
-        versions: Of the tools.
         created: ISO 8601, UTC.
         agreement: What the conversion to another precision costs; ``None`` without one.
         nchw_inputs: Names of the inputs that are taken as NCHW since.

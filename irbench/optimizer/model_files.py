@@ -24,9 +24,6 @@ def load(path: Path) -> onnx_ir.Model:
     """Return the model of a file in the form that passes expect.
 
     Weights are in memory and are not inputs of the graph; ONNX's own operator set is called ``""``.
-
-    Raises:
-        IrbenchError: External data lies where it must not.
     """
     import onnx_ir
     from onnx_ir.passes import common

@@ -107,7 +107,6 @@ class _Narrowing:
                 outputs[index] = wide
 
     def _variables(self, node: ir.Node) -> set[str]:
-        """Return the type variables of a node's schema that become narrow."""
         schema = self._schema(node)
         if schema is None or node.op_type in KEPT or node in self._masks.nodes or any(bodies_of(node)):
             return set()
@@ -220,7 +219,6 @@ def _within(wide: Array, narrow: ir.DataType) -> Array:
 
 
 def _largest(narrow: ir.DataType) -> float:
-    """Return the last number before a type's largest."""
     return float(narrow.max) * (1 - float(narrow.eps) / 2)
 
 

@@ -78,10 +78,7 @@ class Change:
     """A step that was done.
 
     Attributes:
-        name: Its name.
-        apply: What it does to a model.
         artifact: Inputs and outputs of the graph after it.
-        modified: Whether it changed anything.
     """
 
     name: str
@@ -142,10 +139,6 @@ def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
     inputs. The last graph is compared on more inputs, at other sizes, and in each branch and body; if it fails there,
     the passes are repeated to find the one that broke it. A conversion is checked and loaded likewise; how far its
     outputs are from the original's is part of the outcome.
-
-    Args:
-        job: What to do.
-        report: Called with what runs now.
 
     Raises:
         OriginalRefused: The reference cannot run the original graph.
@@ -240,11 +233,6 @@ class _Pipeline:
         self._add(NCHW_STEP, inputs_to_nchw, modified=bool(self._nchw_inputs))
 
     def apply(self, graph_pass: Pass) -> None:
-        """Apply a pass.
-
-        Raises:
-            BrokenModel: It fails or breaks the model.
-        """
         name, crash = graph_pass.name, self._job.left_out.get(graph_pass.name)
         if crash is not None or self._opset < graph_pass.opset:
             too_low = Obstacle("opset-too-low", graph_pass.opset)
@@ -255,11 +243,7 @@ class _Pipeline:
         self._add(name, graph_pass, modified=modified or changed_silently)
 
     def check_at_the_end(self) -> None:
-        """Compare the last graph with the original on all inputs, if it is another one.
-
-        Raises:
-            BrokenModel: It answers something wrong; the first pass after which it does is named.
-        """
+        """Compare the last graph with the original on all inputs, if it is another one."""
         if not any(step.modified for step in self._steps):
             return
         self._report(OptimizerActivity("check"))
@@ -269,17 +253,12 @@ class _Pipeline:
             raise blamed_pass(self._check, self._first(), self._changes, wrong, self._bodies) from wrong
 
     def finish(self) -> OptimizationOutcome:
-        """Return what was done to the graph, which is written."""
         if not any(step.modified for step in self._steps):  # otherwise the last check wrote it
             write(self._model, self._job.folder / MODEL_FILE)
         return OptimizationOutcome(tuple(self._steps), self._nchw_inputs, checked=self._checked)
 
     def finish_converted(self, conversion: Conversion) -> OptimizationOutcome:
-        """Write the graph in another precision and return what was done.
-
-        Raises:
-            IrbenchError: It cannot be converted.
-        """
+        """Write the graph in another precision and return what was done."""
         require_opset(self._opset, conversion, self._job.bundle.name)
         self._report(OptimizerActivity("convert", conversion.precision))
         last = Graph(self._model, self._artifact)
@@ -315,11 +294,7 @@ class _Pipeline:
         self._steps.append(step)
 
     def _begin_with(self, path: Path, name: str) -> None:
-        """Go on with the graph of a file in place of the one as it came.
-
-        Raises:
-            BrokenModel: It does not answer what the original does.
-        """
+        """Go on with the graph of a file in place of the one as it came."""
         model = load(path)
         step = self._check.check(Graph(model, self._artifact), step_of(name, model, modified=True))
         self._source, self._model, self._vendors = path, model, vendors_of(model)
@@ -339,7 +314,6 @@ def _convert(
     scratch: Path,
     at_other_sizes: Sequence[ExpectedAnswer],
 ) -> tuple[GraphStep, Agreement]:
-    """Convert a graph and measure what that costs, also at other sizes."""
     source, path = scratch / "in_fp32.onnx", job.folder / MODEL_FILE
     write(graph.model, source)
     for leftover in (path, weights_beside(path)):

@@ -44,7 +44,6 @@ class Conversion:
     """What a graph is converted to after its passes.
 
     Attributes:
-        precision: What it then computes in.
         method: How it is quantised; ``auto`` chooses by what holds its weights. Without meaning for floats.
         samples: Different inputs that a static quantisation is calibrated on. Without meaning for floats.
     """
@@ -95,9 +94,6 @@ def build_recipe(
         passes: Names of passes, in order.
         conversion: What follows them.
         layout: See :class:`Recipe`.
-
-    Raises:
-        IrbenchError: There is no such level, pass, layout, precision or method.
     """
     if conversion is not None:
         _refuse_unknown("precision to convert to", conversion.precision, get_args(Narrower))
@@ -119,9 +115,6 @@ def variant(name: str) -> Recipe:
     """Return the recipe of what tables call a result: ``basic``, ``basic-nchw-int8-static``.
 
     What stands without a level is short for that of ``basic``: ``int8`` for ``basic-int8``.
-
-    Raises:
-        IrbenchError: It is no such name.
     """
     rest, conversion = _split_conversion(name)
     layout: Layout = "nchw" if rest.rpartition("-")[2] == "nchw" else "keep"
@@ -138,11 +131,7 @@ def variant(name: str) -> Recipe:
 
 
 def command_options(name: str) -> str:
-    """Return the options with which ``irbench optimize`` makes what tables call by a name.
-
-    Raises:
-        IrbenchError: It is no name of a variant.
-    """
+    """Return the options with which ``irbench optimize`` makes what tables call by a name."""
     asked = variant(name)
     words = [f"--level {asked.name.partition('-')[0]}"]
     words += ["--layout nchw"] if asked.layout == "nchw" else []

@@ -28,7 +28,6 @@ class CheckInputs:
     """Inputs that a user gave for checks and calibration.
 
     Attributes:
-        feeding: Samples and constants.
         sizes: A size for every dynamic dimension, as the samples have them; empty without samples.
     """
 
@@ -49,11 +48,7 @@ def drawn_from(drawn: Distribution | None, given: CheckInputs | None) -> CheckIn
 
 
 def halves(feeding: Feeding) -> tuple[Feeding, Feeding]:
-    """Return every other sample for calibration, and the others to judge the result on; a single one serves for both.
-
-    Args:
-        feeding: With samples or without.
-    """
+    """Return every other sample for calibration, and the others to judge the result on; a single one is both."""
     first, second = feeding.samples[::2], feeding.samples[1::2]
     return replace(feeding, samples=first), replace(feeding, samples=second or first)
 
@@ -63,8 +58,6 @@ class Samples:
     """Inputs of a graph, batch by batch.
 
     Attributes:
-        artifact: The graph.
-        bundle: Its model.
         bound: A size for every dynamic dimension; that of the batch counts only where it is bound in the graph.
         min_count: The least number of different inputs; of given samples so many are used where there are more.
         first_seed: :data:`EVALUATION` or :data:`CALIBRATION`.
@@ -112,7 +105,6 @@ class Samples:
 
     @property
     def _different(self) -> int:
-        """Return how many different inputs a batch holds."""
         drawn_one_by_one = any(spec.tensor.shape[:1] == (BATCH,) for spec in self.bundle.inputs)
         most = self.sizes[BATCH] if self.feeding.samples else POOL
         return min(self.sizes[BATCH], most) if drawn_one_by_one else 1

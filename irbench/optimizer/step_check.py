@@ -103,11 +103,6 @@ class StepCheck:
     def check_at_the_end(self, graph: Graph, original: Graph, bodies: Sequence[Body]) -> GraphCheck:
         """Check the last graph, which is written, on what was kept for the end, and return all that was compared.
 
-        Args:
-            graph: The last graph.
-            original: The graph before the first pass.
-            bodies: Its bodies, which are numbered in both.
-
         Raises:
             WrongAnswer: It answers something wrong.
         """

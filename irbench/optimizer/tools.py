@@ -19,7 +19,6 @@ class Tools:
     """What a recipe is carried out with.
 
     Attributes:
-        versions: Of each distribution, by its name.
         reference: The backend that answers for the graph before and after each pass.
         quantizer: The quantizer, where the recipe asks for int8.
     """
@@ -30,11 +29,7 @@ class Tools:
 
 
 def find_tools(asked: Recipe) -> Tools:
-    """Return what a recipe is carried out with.
-
-    Raises:
-        IrbenchError: A distribution is not installed.
-    """
+    """Return what a recipe is carried out with."""
     try:
         versions = {name: metadata.version(name) for name in _DISTRIBUTIONS}
     except metadata.PackageNotFoundError as error:
@@ -49,11 +44,7 @@ def find_tools(asked: Recipe) -> Tools:
 
 
 def require_operators(asked: Recipe, reference: str) -> None:
-    """Refuse passes that write a vendor's operators which the reference cannot run.
-
-    Raises:
-        IrbenchError: There are such passes; the hint is the command that installs a runtime for them.
-    """
+    """Refuse passes that write a vendor's operators which the reference cannot run."""
     readable = registry.describe(registry.REFERENCES, reference).domains
     for graph_pass in map(registry.graph_pass, asked.passes):
         if graph_pass.vendor is not None and graph_pass.vendor not in readable:

@@ -54,12 +54,7 @@ class WideMasks:
 
 
 def find_wide_masks(model: ir.Model, largest: float) -> WideMasks:
-    """Find them in the main graph of a model in which types are inferred.
-
-    Args:
-        model: It is not changed.
-        largest: The largest finite number of the narrow type.
-    """
+    """Find them in the main graph of a model in which types are inferred."""
     values = _Values(model, largest)
     nodes: set[ir.Node] = set()
     masks: set[ir.Value | None] = set()

@@ -14,8 +14,8 @@ from irbench.across_runs.environments import Difference, DifferenceKind
 from irbench.across_runs.problems import Problem, ProblemCode
 from irbench.errors import ExitCode
 from irbench.plain_text import plain
+from irbench.quantities import listing, plural
 from irbench.render.changes import amount, change_and_figures, signed_amount, signed_percent, signed_percent_end
-from irbench.render.quantities import listing, plural
 from irbench.render.resume_texts import confinement_change
 from irbench.render.unsearched_texts import UNSEARCHED_TEXTS
 from irbench.spec import Timing

@@ -6,15 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from irbench.bisection.report import BisectReport, Comparison, Conclusion, Criterion, Side, Step
-from irbench.render.figures import (
-    NOT_MEASURED,
-    are_ranges,
-    as_fast_text,
-    ends_heading,
-    error_size,
-    speedup_cell,
-)
-from irbench.render.quantities import plural
+from irbench.quantities import NOT_MEASURED, error_size, plural
+from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.verification import Document
 from irbench.spec import Timing

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from irbench.quantities import plural
 from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE
 from irbench.reduction.report import ReducedGraph, ReductionReport, TensorFacts
 from irbench.render.markdown import bullets, code_block, heading, markdown_text
-from irbench.render.quantities import plural
 from irbench.render.reduction import conclusion_text, difference_text, doubts_text, evidence_table, shown_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.spec import shape_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from irbench.across_runs.figures import Unit
-from irbench.render.figures import NOT_MEASURED, significant
+from irbench.quantities import NOT_MEASURED, significant
 
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 9
 _LEAST_WITH_ONE_DECIMAL = 0.0005

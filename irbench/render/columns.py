@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from irbench.quantities import NOT_MEASURED, error_size, gigabytes, significant
+from irbench.quantities import percent as share
 from irbench.render.accuracy import accuracy_text
 from irbench.render.energy import above_idle_text, energy_text, power_text
-from irbench.render.figures import NOT_MEASURED, error_size, gigabytes, percent, seconds, significant
-from irbench.render.quantities import percent as share
+from irbench.render.figures import percent, seconds
 from irbench.render.table import Column
 from irbench.result import GroupResult
 from irbench.row import CellResult

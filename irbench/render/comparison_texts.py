@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 
 from irbench.notices import Facts, WarningCode
+from irbench.quantities import listing, percent, percents_apart, plural, times
 from irbench.render.context import Context
-from irbench.render.quantities import listing, percent, percents_apart, plural, times
 from irbench.render.text_types import WarningText
 
 _TIMES_LONGER = 3

@@ -13,11 +13,10 @@ from irbench.cost_model.polynomials import Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, Quantity, cost_rows
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.plain_text import plain
+from irbench.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.render.cost_quantities import bytes_text, count_text, exact_text
 from irbench.render.csv_text import csv_cells
-from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
-from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR, sizes_text
 from irbench.render.verification import Document

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from irbench.counter_row import CounterFigure, CounterRow, CounterTable
-from irbench.counters import PHASES, Obstacle, TopdownMethod, kind_and_share
+from irbench.counters import PHASES, NotCounted, TopdownMethod, kind_and_share, not_counted
+from irbench.quantities import NOT_MEASURED, listing, plural
 from irbench.render.counter_texts import (
     COUNTER_STOP_TEXTS,
     PHASE_TEXTS,
@@ -14,13 +15,10 @@ from irbench.render.counter_texts import (
     figure_text,
     figure_value,
     nodes_missing_text,
-    not_counted,
-    obstacle_text,
 )
-from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, ends_text
+from irbench.render.figures import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.plain_view import PlainView
-from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.render.timelines import timeline_table
@@ -149,7 +147,7 @@ def spanned_figure(figure: CounterFigure, *, marks_ranges: bool) -> str:
 
 def _unavailable(table: CounterTable) -> Iterator[Row]:
     for name, obstacle in not_counted(table.asked, table.unavailable):
-        yield Row((name, NOT_MEASURED), obstacle_text(obstacle), "yellow")
+        yield Row((name, NOT_MEASURED), obstacle.why(), "yellow")
 
 
 def _without_nodes(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
@@ -185,7 +183,7 @@ def _notes(table: CounterTable, names: Mapping[str, str]) -> Iterator[str]:
     yield from counting_notes(table, [figure for row in table.rows for figure in row.figures])
     yield from _timelines_left_out(table, names)
     if _never_counted(table):
-        yield f"{NOT_MEASURED} {obstacle_text(Obstacle('not-counted'))}"
+        yield f"{NOT_MEASURED} {NotCounted().why()}"
 
 
 class CountingFacts(Protocol):

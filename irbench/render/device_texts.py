@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irbench.measure.energy import AbsenceReason
-from irbench.notices import Facts, MarkCode, NoteCode
+from irbench.notices import Facts, NoteCode
 from irbench.render.context import Context
 from irbench.render.text_types import Text
 
@@ -26,25 +26,9 @@ _REASONS: Mapping[AbsenceReason, str] = {
 }
 
 
-def _elsewhere(facts: Facts, _: Context) -> str:
-    operators = facts.get("operators_elsewhere")
-    named = f" ({operators.replace(',', ', ')})" if operators else ""
-    text = f"{facts['nodes_elsewhere']} of {facts['nodes']} nodes run elsewhere than on {facts['device']}{named}"
-    return f"{text}; --require-full refuses such rows"
-
-
 def _incomplete(facts: Facts, _: Context) -> str:
     return f"energy without that {_SOURCES[facts['source']]}: {_REASONS[facts['reason']]}"
 
-
-DEVICE_MARKS: Mapping[MarkCode, Text] = {
-    "nodes-elsewhere": Text(
-        "the runtime has no kernel on the device that was requested for some nodes, and runs them on another one"
-        " ([devices.md](devices.md))",
-        _elsewhere,
-        {"device": "gpu", "nodes": 120, "nodes_elsewhere": 3, "operators_elsewhere": "NonZero,Unique"},
-    ),
-}
 
 ENERGY_NOTES: Mapping[NoteCode, Text] = {
     "energy-incomplete": Text(

@@ -9,20 +9,17 @@ from rich.measure import Measurement
 from rich.padding import Padding
 from rich.text import Text
 
+from irbench.counters import not_counted
 from irbench.diagnostics.facts import Activity, CoreToCore, CounterFacts, Machine
-from irbench.diagnostics.finding import Finding
+from irbench.diagnostics.findings import Finding, findings_summary
 from irbench.diagnostics.report import GOAL_NS, PeakReport, Report, quartiles_ns
 from irbench.measure.overhead import Overhead
 from irbench.options.values import cpu_list
 from irbench.plain_text import plain
-from irbench.render.counter_texts import not_counted, obstacle_text
-from irbench.render.diagnosis_summary import diagnosis_summary
-from irbench.render.figures import gigabytes
-from irbench.render.finding_texts import finding_words
+from irbench.quantities import binary_size, gigabytes, listing, percent, plural
 from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
 from irbench.render.peaks import bandwidth_table, compute_table, peaks_message
-from irbench.render.quantities import binary_size, listing, percent, plural
 from irbench.render.self_comparison import self_comparison_message
 from irbench.render.table import ListingTable
 from irbench.system.confinement import ConfinementSupport
@@ -82,7 +79,7 @@ class ReportView:
                 "green" if report.self_comparison.outcome == "passed" else "yellow",
             )
         yield Text("")
-        yield from _paragraph(diagnosis_summary(report.findings), width, "bold")
+        yield from _paragraph(findings_summary(report.findings), width, "bold")
 
 
 def _peak(report: PeakReport, width: int) -> Iterator[RenderableType]:
@@ -130,7 +127,7 @@ def _counters(counters: CounterFacts | None) -> Iterator[tuple[str, str]]:
     program = "no perf" if counters.version is None else f"perf {counters.version}"
     available = f"{listing(counters.available)} available" if counters.available else "none available"
     lacking = not_counted(tuple(counters.lacking), counters.lacking)
-    others = "".join(f"; {names} not available: {obstacle_text(obstacle)}" for names, obstacle in lacking)
+    others = "".join(f"; {names} not available: {obstacle.why()}" for names, obstacle in lacking)
     yield "counters", f"{program}: {available}{others}"
 
 
@@ -211,7 +208,7 @@ def _entries(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
 
 
 def _finding(number: int, finding: Finding, width: int, *, compared: bool) -> Iterator[Text]:
-    words = finding_words(finding.code, {**finding.facts, "compared_with_itself": compared})
+    words = finding.words_after_comparison() if compared else finding.words()
     head = f" {number}  "
     room = width - len(head)
     for position, line in enumerate(wrap(words.found, room)):

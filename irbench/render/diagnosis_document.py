@@ -43,13 +43,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from irbench.diagnostics.facts import CoreToCore
-from irbench.diagnostics.finding import Finding
+from irbench.diagnostics.findings import Finding, findings_summary
 from irbench.diagnostics.report import GOAL_NS, Report, quartiles_ns
 from irbench.diagnostics.self_comparison import SelfComparison
 from irbench.measure.overhead import Overhead
-from irbench.render.diagnosis_summary import diagnosis_summary
-from irbench.render.finding_texts import finding_words
 from irbench.render.peaks import peaks_document
 from irbench.render.self_comparison import self_comparison_message
 
@@ -66,20 +66,20 @@ def diagnosis_document(report: Report, backends: Sequence[Mapping[str, Any]]) ->
     return {
         "machine": asdict(report.facts.machine),
         "activity": activity,
-        "counters": None if report.facts.counters is None else asdict(report.facts.counters),
+        "counters": None if report.facts.counters is None else msgspec.to_builtins(report.facts.counters),
         "core_to_core": _link(report.facts.activity.core_to_core),
         "overhead": _overhead(report.overhead),
         "backends": list(backends),
         "findings": [_finding(finding, compared=report.self_comparison is not None) for finding in report.findings],
-        "verdict": diagnosis_summary(report.findings),
+        "verdict": findings_summary(report.findings),
         "peak": peaks_document(report.peak),
         "aa": None if report.self_comparison is None else _self_comparison(report.self_comparison),
     }
 
 
 def _finding(finding: Finding, *, compared: bool) -> dict[str, Any]:
-    words = asdict(finding_words(finding.code, {**finding.facts, "compared_with_itself": compared}))
-    return {"code": finding.code, "facts": dict(finding.facts), **words, "lasting": finding.lasting}
+    words = asdict(finding.words_after_comparison() if compared else finding.words())
+    return {"code": finding.code, "facts": finding.facts, **words, "lasting": finding.lasting}
 
 
 def _link(link: CoreToCore | None) -> dict[str, Any] | None:

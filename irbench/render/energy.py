@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irbench.render.figures import NOT_MEASURED, significant
-from irbench.render.quantities import listing
+from irbench.quantities import NOT_MEASURED, listing, significant
 from irbench.result import GroupResult
 from irbench.row import CellResult
 from irbench.row_figures import EnergyUse

@@ -12,9 +12,7 @@ from typing import Any
 from irbench.errors import one_line
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice, ExportNoticeCode, Facts
-from irbench.render.figures import error_size
-from irbench.render.quantities import plural
-from irbench.render.run_listing import age
+from irbench.quantities import age, error_size, plural
 from irbench.spec import RANDOM_DRAWS, Bundle
 
 _WARNINGS: frozenset[ExportNoticeCode] = frozenset(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading
-from irbench.render.quantities import listing, plural
+from irbench.quantities import NOT_MEASURED, listing, plural
+from irbench.render.figures import are_ranges, ends_heading
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.tuning_recommendation import gain_text
 from irbench.spec import Timing

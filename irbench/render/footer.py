@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from irbench.notices import Reference
 from irbench.plain_text import plain
+from irbench.quantities import listing, plural
 from irbench.record import Failure
 from irbench.render.accuracy import limit_text
 from irbench.render.context import Context
 from irbench.render.energy import energy_legend
 from irbench.render.line_wrapping import shorten, shorten_middle
-from irbench.render.mark_texts import mark_text
 from irbench.render.note_texts import note_text, reference_text
-from irbench.render.quantities import listing, plural
 from irbench.render.remedies import remedy
 from irbench.render.table_title import SEPARATOR
 from irbench.result import GroupResult, RunDocument, StoppedBy
@@ -52,7 +51,7 @@ def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) 
         yield legend
     if _assumes_one_mode(result):
         yield "few launches: intervals assume a unimodal distribution of launch speeds"
-    for text, cells in _marked(result, context).items():
+    for text, cells in _marked(result).items():
         yield f"* {text}: {', '.join(context.name(cell) for cell in cells)}"
     yield from dict.fromkeys(note_text(note, context) for note in result.notes)
 
@@ -77,12 +76,12 @@ def not_applicable(result: GroupResult, context: Context) -> Iterator[str]:
         yield f"not applicable: {', '.join(labels)}: {failure.message}.{f' {helps}' if helps else ''}"
 
 
-def _marked(result: GroupResult, context: Context) -> dict[str, list[str]]:
+def _marked(result: GroupResult) -> dict[str, list[str]]:
     """Return the ids of the cells that each mark is about."""
     marked: dict[str, list[str]] = {}
     for cell in result.cells:
         for mark in cell.marks:
-            marked.setdefault(mark_text(mark, context), []).append(cell.id)
+            marked.setdefault(mark.text(), []).append(cell.id)
     return marked
 
 

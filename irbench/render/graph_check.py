@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from irbench.graph_record import GraphCheck, InputKind, LeftOut, UncheckedBody, UncheckedReason
 from irbench.plain_text import plain
-from irbench.render.quantities import listing, plural
+from irbench.quantities import listing, plural
 
 KIND_TEXTS: Mapping[InputKind, str] = {
     "given": "given data",

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from irbench.notices import Facts
+from irbench.quantities import plural, times
 from irbench.render.context import Context
 from irbench.render.figures import ratio_with_ends
-from irbench.render.quantities import plural, times
 from irbench.render.table_title import compared_how
 from irbench.render.throughput_texts import order_figures
 from irbench.result import GroupResult, Lead, NoWinner, UnevenLoad, Winner

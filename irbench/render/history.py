@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from irbench.across_runs.figures import Unit
 from irbench.across_runs.history import FigureHistory, LevelChange, ModelHistory, RowHistory
+from irbench.quantities import listing, plural
 from irbench.render.across_runs_texts import (
     CONDITION_TEXTS,
     checked_text,
@@ -16,7 +17,6 @@ from irbench.render.across_runs_texts import (
 )
 from irbench.render.changes import amount, change_and_figures, signed_percent
 from irbench.render.plain_view import PlainView
-from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -15,8 +15,7 @@ from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.plain_text import plain
-from irbench.render.figures import significant
-from irbench.render.quantities import size_text
+from irbench.quantities import significant, size_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.spec import Bundle, TensorSpec, shape_text
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 
 from rich.console import Group
 from rich.text import Text
 
+from irbench.notices.conversions import agreement_lines, disagreement_text
 from irbench.optimizer import Lineage
 from irbench.plain_text import plain
-from irbench.render.conversion_texts import agreement_lines
-from irbench.render.disagreement import disagreement_text
-from irbench.render.figures import NOT_MEASURED, error_size
+from irbench.quantities import NOT_MEASURED, error_size
 from irbench.render.table import Column, ListingTable, Row, TextTable
 
 
@@ -95,7 +93,7 @@ def _remarks(lineage: Lineage) -> Iterator[str]:
     if lineage.nchw_inputs:
         yield f"takes {', '.join(lineage.nchw_inputs)} as NCHW"
     if lineage.disagreement is not None:
-        yield f"outputs differ too much from the original's: {disagreement_text(asdict(lineage.disagreement))}"
+        yield f"outputs differ too much from the original's: {disagreement_text(lineage.disagreement)}"
 
 
 _COLUMNS: tuple[tuple[Column, Callable[[Lineage], str], int], ...] = (

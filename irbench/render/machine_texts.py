@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from irbench.notices import Facts, WarningCode
+from irbench.quantities import listing, percent, plural
 from irbench.render.context import Context
-from irbench.render.quantities import listing, percent, plural
 from irbench.render.text_types import WarningText
 
 

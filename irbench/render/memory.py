@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from irbench.render.figures import NOT_MEASURED
+from irbench.quantities import NOT_MEASURED
 from irbench.render.footer import reason
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable

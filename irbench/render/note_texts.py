@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from irbench.measure.lock import holder_text
 from irbench.notices import Facts, Note, NoteCode, Reference
+from irbench.notices.conversions import NOT_FINITE, distribution_text
+from irbench.quantities import error_size, listing, plural, ratio
 from irbench.render.context import Context
-from irbench.render.conversion_texts import NOT_FINITE, distribution_text
 from irbench.render.device_texts import ENERGY_NOTES
-from irbench.render.figures import error_size, ratio
-from irbench.render.quantities import listing, plural
 from irbench.render.text_types import Text, said
 
 _GRAPHS = {"tf-graph": "the TensorFlow graph"}

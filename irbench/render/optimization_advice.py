@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
 from irbench.notices import Note
+from irbench.notices.conversions import missed_limit_text
 from irbench.render.context import Context
-from irbench.render.disagreement import missed_limit_text
 from irbench.render.graph_check import unchecked_texts
 from irbench.render.note_texts import note_text
 from irbench.render.optimize import obstacle_text
@@ -146,7 +145,7 @@ def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
 
 def _failure(conversion: str, disagreement: Disagreement) -> str:
     """Return in what a converted graph fails, the limit it misses, and what may keep more of the answers."""
-    missed = missed_limit_text(asdict(disagreement))
+    missed = missed_limit_text(disagreement)
     return f"answers differently from fp32: {missed}. Try {_REMEDIES.get(conversion, '--precision fp16')}."
 
 

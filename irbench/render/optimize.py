@@ -11,7 +11,7 @@ from rich.text import Text
 
 from irbench.graph_record import GraphStep, Obstacle, OptimizerActivity
 from irbench.plain_text import plain
-from irbench.render.figures import NOT_MEASURED, error_size
+from irbench.quantities import NOT_MEASURED, error_size
 from irbench.render.table import Column, ListingTable, Row, TextTable
 
 _COLUMNS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irbench.render.figures import significant
+from irbench.quantities import significant
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
 _CONTRADICTORY = "{leader} or {rival}: contradictory{figure}"

@@ -8,9 +8,7 @@ from typing import Any
 
 from irbench.diagnostics.report import NotKept, PeakReport
 from irbench.measure.bandwidth import ACCESSES
-from irbench.render.figures import NOT_MEASURED, significant
-from irbench.render.quantities import binary_size, listing, percent, plural
-from irbench.render.run_listing import age
+from irbench.quantities import NOT_MEASURED, age, binary_size, listing, percent, plural, significant
 from irbench.render.table import Column, Row, TextTable
 from irbench.roofline import MEMORY, Bandwidth, ComputePeak, MachinePeaks, best_bandwidth, ridge_point
 

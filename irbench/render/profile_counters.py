@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irbench.counters import Obstacle
+from irbench.counters import NotCounted, not_counted
 from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.counted_operators import LEAST_CLASS_SHARE
 from irbench.profiling.counter_record import CountedPart, ProfileCounters
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import ProfileReport
-from irbench.render.counter_texts import COUNTER_STOP_TEXTS, figure_text, nodes_missing_text, not_counted, obstacle_text
+from irbench.quantities import NOT_MEASURED, listing, percent, plural
+from irbench.render.counter_texts import COUNTER_STOP_TEXTS, figure_text, nodes_missing_text
 from irbench.render.counters import counting_notes, spanned_figure
-from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading
+from irbench.render.figures import are_ranges, ends_heading
 from irbench.render.profile_texts import class_name
-from irbench.render.quantities import listing, percent, plural
 from irbench.render.reduction import uncuttable_text
 from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, Row, TextTable
@@ -128,7 +128,7 @@ def _counted(row: ClassCounters) -> str:
 
 def _unavailable(counters: ProfileCounters) -> Iterator[Row]:
     for name, obstacle in not_counted(counters.asked, counters.unavailable):
-        yield Row((name, NOT_MEASURED), obstacle_text(obstacle), "yellow")
+        yield Row((name, NOT_MEASURED), obstacle.why(), "yellow")
 
 
 def _method(counters: ProfileCounters, report: ProfileReport) -> str:
@@ -183,7 +183,7 @@ def _failures(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]
         yield f"{label}, not counted: {_part_name(parts[0])}{_more(len(parts) - 1)}: {reason}."
     never = dict.fromkeys(figure.name for row in report.counters for figure in row.figures if figure.value is None)
     if never:
-        names, reason = listing(list(map(figure_text, never))), obstacle_text(Obstacle("not-counted"))
+        names, reason = listing(list(map(figure_text, never))), NotCounted().why()
         yield f"counters: {names}: where the table has {NOT_MEASURED}, {reason}."
 
 

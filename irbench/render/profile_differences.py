@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.report import Change, Comparison, PartRow
-from irbench.render.figures import NOT_MEASURED, ends_text
+from irbench.quantities import NOT_MEASURED
+from irbench.render.figures import ends_text
 from irbench.render.profile_names import PartNames
 from irbench.render.profile_texts import class_name, milliseconds
 from irbench.render.table import Column, Row, TextTable

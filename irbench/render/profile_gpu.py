@@ -8,9 +8,8 @@ from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.gpu import GpuParts
 from irbench.profiling.record import ProfileDocument
-from irbench.render.figures import NOT_MEASURED
+from irbench.quantities import NOT_MEASURED, percent
 from irbench.render.profile_texts import milliseconds
-from irbench.render.quantities import percent
 from irbench.render.table import Column, Row, TextTable
 
 _LEAST_SHARE = 0.01

@@ -9,11 +9,10 @@ from typing import Literal, TypeAlias
 from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.report import By, PartRow, ProfileReport
-from irbench.render.figures import NOT_MEASURED, significant
+from irbench.quantities import NOT_MEASURED, percent, significant
 from irbench.render.profile_forms import Form
 from irbench.render.profile_names import PartNames
 from irbench.render.profile_texts import milliseconds
-from irbench.render.quantities import percent
 from irbench.render.table import Column, Row, TextTable
 
 _ShareForm: TypeAlias = Literal["interval", "plain", "none"]

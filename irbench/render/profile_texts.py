@@ -11,11 +11,11 @@ from irbench.profiling.estimates import Estimate
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.record import ProfileDocument, ProfileStop
 from irbench.profiling.report import Excess, Figures, HeadlineFacts, NoSpeed, OperatorShare, PartRow, ProfileReport
+from irbench.quantities import listing, percent, plural, significant
 from irbench.render.context import Context
-from irbench.render.figures import ratio_with_ends, significant
+from irbench.render.figures import ratio_with_ends
 from irbench.render.note_texts import note_text
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
-from irbench.render.quantities import listing, percent, plural
 from irbench.render.remedies import failure_sentence
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
 from irbench.render.texts import warning_words

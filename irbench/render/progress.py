@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irbench.activity import Activity, ActivityCode, Outlook
-from irbench.render.quantities import percent, percents_apart, plural
+from irbench.quantities import percent, percents_apart, plural
 
 _WIDEST = 0.5
 """Beyond this half-width an interval says nothing of who is faster, or by how much."""

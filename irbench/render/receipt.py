@@ -17,12 +17,11 @@ from irbench.across_runs.receipt import (
     Unclaimed,
 )
 from irbench.across_runs.replay import CheckedClaim, ClaimReason, ReplayOutcome, ReplayResult
+from irbench.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.render.across_runs_texts import obstacle_text
 from irbench.render.context import Context
-from irbench.render.figures import NOT_MEASURED, ends_text, ratio_with_ends, significant
-from irbench.render.mark_texts import mark_text
+from irbench.render.figures import ends_text, ratio_with_ends
 from irbench.render.plain_view import PlainView
-from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.texts import by_cost, warning_words
 from irbench.result import Condition, NoWinner
@@ -189,7 +188,7 @@ def _warnings(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[s
 def _marks(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:
     """Yield what is said of a claim's rows beside their figures, each once."""
     yield from dict.fromkeys(
-        f"{names.get(against.rows[cell], cell)}: {mark_text(mark)}."
+        f"{names.get(against.rows[cell], cell)}: {mark.text()}."
         for against in (item.reservations for item in made)
         for cell, marks in against.marks.items()
         if cell in against.rows

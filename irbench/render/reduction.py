@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from irbench.quantities import NOT_MEASURED, error_size, plural, significant
 from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
 from irbench.reduction.report import (
     BackendFacts,
@@ -21,16 +22,7 @@ from irbench.reduction.report import (
 )
 from irbench.reduction.schedule import CONFIRMATION
 from irbench.render.code_block import CodeBlock
-from irbench.render.figures import (
-    NOT_MEASURED,
-    are_ranges,
-    as_fast_text,
-    ends_heading,
-    error_size,
-    significant,
-    speedup_cell,
-)
-from irbench.render.quantities import plural
+from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.verification import Document

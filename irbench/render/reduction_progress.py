@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from irbench.quantities import plural
 from irbench.reduction.outline import GraphOutline
 from irbench.reduction.report import Candidate, ReductionReport, Verdict
-from irbench.render.quantities import plural
 from irbench.render.reduction import VERDICT_TEXTS, shown_text, uncuttable_text
 
 

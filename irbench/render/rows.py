@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from irbench.quantities import NOT_MEASURED, significant
 from irbench.render.columns import BACKEND, FIGURES, PRECISION, VERDICT, Figure
-from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, ends_text, significant, speedup_cell
+from irbench.render.figures import are_ranges, ends_heading, ends_text, speedup_cell
 from irbench.render.footer import reason
 from irbench.render.table import Column, Row, TextTable
 from irbench.result import GroupResult

@@ -9,6 +9,7 @@ from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
 from irbench.across_runs.conditions import Unjudged
 from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome, has_regressed, unjudged_of
+from irbench.quantities import NOT_MEASURED, listing, plural
 from irbench.render.across_runs_texts import (
     checked_text,
     difference_text,
@@ -17,9 +18,7 @@ from irbench.render.across_runs_texts import (
     unjudged_text,
 )
 from irbench.render.changes import change_and_figures, signed_percent_end
-from irbench.render.figures import NOT_MEASURED
 from irbench.render.plain_view import PlainView
-from irbench.render.quantities import listing, plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.row_figures import Verdict

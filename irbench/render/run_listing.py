@@ -8,11 +8,11 @@ from datetime import datetime
 from itertools import pairwise, takewhile
 from operator import eq
 
+from irbench.quantities import age
 from irbench.render.outcomes import outcomes_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.store.entries import RunEntry
 
-_UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 _NONE = "-"
 _TIME_OF_ID = 10
 _OUTCOME_WIDTH = 20
@@ -52,15 +52,6 @@ def unique_beginning(ids: Iterable[str]) -> int:
     ordered = sorted(set(ids))
     shared = (sum(1 for _ in takewhile(bool, map(eq, *pair))) for pair in pairwise(ordered))
     return max(_TIME_OF_ID, 1 + max(shared, default=0))
-
-
-def age(created: str, now: datetime) -> str:
-    """Return how long ago a moment (ISO 8601, UTC) was, in its largest unit: ``3 d``, ``5 h``, ``2 min``."""
-    seconds = max(0.0, (now - datetime.fromisoformat(created)).total_seconds())
-    for unit, length in _UNITS:
-        if seconds >= length:
-            return f"{seconds // length:.0f} {unit}"
-    return "now"
 
 
 def _joined(values: Iterable[object]) -> str:

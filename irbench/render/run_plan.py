@@ -6,8 +6,8 @@ import math
 import shlex
 from collections.abc import Iterator, Sequence
 
-from irbench.render.counter_texts import not_counted, obstacle_remedy, obstacle_text
-from irbench.render.quantities import plural
+from irbench.counters import not_counted
+from irbench.quantities import plural
 from irbench.render.table_title import IO_TEXTS, SEPARATOR, inputs_text
 from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup
@@ -66,7 +66,7 @@ def _counters_text(groups: Sequence[PlannedGroup], request: RunRequest) -> Itera
         f" no round of them begins that would end after {whole_s:.0f} s more"
     )
     for names, obstacle in not_counted(counting.plan.asked, counting.unavailable):
-        yield f"not counted: {names}: {obstacle_text(obstacle)}. {obstacle_remedy(obstacle)}"
+        yield f"not counted: {names}: {obstacle.why()}. {obstacle.remedy()}"
 
 
 def _launches_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:

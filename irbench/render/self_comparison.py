@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from irbench.diagnostics.resolution import FOUND
-from irbench.diagnostics.self_comparison import SelfComparison
+from irbench.diagnostics.self_comparison import FOUND, SelfComparison
+from irbench.quantities import percent, plural
 from irbench.render.figures import ratio_with_ends
-from irbench.render.quantities import percent, plural
 from irbench.row_figures import Speedup
 
 

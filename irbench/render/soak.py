@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from irbench.quantities import NOT_MEASURED, plural, significant
 from irbench.render.context import Context
-from irbench.render.figures import NOT_MEASURED, significant
 from irbench.render.footer import STOPPED_TEXTS, failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
-from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings

@@ -10,11 +10,10 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from irbench.quantities import percent, plural, significant
 from irbench.render.changes import digits_for_changes
-from irbench.render.figures import significant
 from irbench.render.leaders import best_text
 from irbench.render.outcomes import outcomes_text
-from irbench.render.quantities import percent, plural
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.sweeps.cells import AXES, SweepTable, setting_text

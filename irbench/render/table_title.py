@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from irbench.render.quantities import plural
+from irbench.quantities import plural
 from irbench.result import GroupResult
 from irbench.row import GivenInputs, Requested, all_threads
 from irbench.spec import Number, Objective, Scalar, shape_text

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irbench.notices import Facts, WarningCode
+from irbench.quantities import listing, percent, plural, significant, times
 from irbench.render.context import Context
-from irbench.render.figures import significant
-from irbench.render.quantities import listing, percent, plural, times
 from irbench.render.text_types import WarningText
 
 _MOST_PAIRS = 3

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from irbench.quantities import NOT_MEASURED, plural, significant
 from irbench.render.accuracy import limit_text
 from irbench.render.code_block import CodeBlock
-from irbench.render.figures import NOT_MEASURED, are_ranges, ends_heading, significant
+from irbench.render.figures import are_ranges, ends_heading
 from irbench.render.flip_map import flip_map_parts
-from irbench.render.quantities import plural
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.tuning_accuracy import accuracy_texts, with_accuracy

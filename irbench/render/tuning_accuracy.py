@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from irbench.quantities import NOT_MEASURED, plural
 from irbench.render.accuracy import accuracy_text, limit_text, measure_text
-from irbench.render.figures import NOT_MEASURED
-from irbench.render.quantities import plural
 from irbench.render.table import Column, TextTable
 from irbench.spec import AccuracyLimit
 from irbench.tuning.report import Excluded, TunedSetting, TuningReport

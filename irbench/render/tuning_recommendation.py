@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from irbench.quantities import listing
 from irbench.render.figures import ratio_with_ends
-from irbench.render.quantities import listing
 from irbench.store.folders import results_option
 from irbench.tuning.report import (
     Alternative,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.plain_text import plain
-from irbench.render.quantities import plural
+from irbench.quantities import plural
 from irbench.store.folders import Unsearched, UnsearchedReason
 
 _MOST_LINES = 10

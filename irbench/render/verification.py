@@ -12,13 +12,12 @@ from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
 from irbench.conformance.score import OperatorScore, operator_scores
 from irbench.conformance.verification import DataSets, ModelReport
 from irbench.notices import Warn
+from irbench.quantities import NOT_MEASURED, error_size, plural
 from irbench.render.code_block import CodeBlock
 from irbench.render.context import Context
-from irbench.render.figures import NOT_MEASURED, error_size
 from irbench.render.line_wrapping import shorten_middle, wrap_message
 from irbench.render.markdown import markdown_text
 from irbench.render.note_texts import reference_text
-from irbench.render.quantities import plural
 from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text

@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from irbench.counter_row import PhaseCounts, PhaseTimeline
-from irbench.counters import CountedPhase, Counting, Obstacle, PerfReading, read_intervals, read_perf, shares_of
+from irbench.counters import (
+    CountedPhase,
+    Counting,
+    Obstacle,
+    PerfReading,
+    Said,
+    ToplevFailed,
+    read_intervals,
+    read_perf,
+    shares_of,
+)
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
 from irbench.record import Failure, Stage
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting
@@ -140,7 +150,7 @@ class _Launch:
         """Keep why toplev failed beside what perf counted; without that, the launch has counted nothing."""
         if not self._counting.arguments:
             raise CellFailed(Failure("measure", f"toplev cannot count it: {failed}")) from failed
-        self._found.nodes_missing = Obstacle("toplev-failed", {"said": str(failed)})
+        self._found.nodes_missing = ToplevFailed(Said(str(failed)))
 
 
 def _timeline(phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...], counting: Counting) -> PhaseTimeline:

@@ -8,16 +8,16 @@ type checker checks that it conforms.
 
 Entry points find the parts:
 
-=====================  ==========================================================
+=====================  ==================================================================
 group                  names an object of type
-=====================  ==========================================================
+=====================  ==================================================================
 ``irbench.backends``   :class:`Backend`
 ``irbench.references`` :class:`Backend` whose answers may be trusted as expected
-``irbench.models``     :class:`ModelSource`
+``irbench.models``     a function without parameters that yields each :class:`ModelSource`
 ``irbench.exporters``  :class:`Exporter`
 ``irbench.passes``     :class:`Pass`
 ``irbench.quantizers`` :class:`Quantizer`
-=====================  ==========================================================
+=====================  ==================================================================
 """
 
 from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer

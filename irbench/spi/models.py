@@ -12,7 +12,7 @@ from irbench.spec import Bundle, InputSpec
 
 @dataclass(frozen=True)
 class ModelSource:
-    """A model the zoo can build. The module that names it imports no framework.
+    """A model the zoo can build. What yields it imports no framework.
 
     Attributes:
         name: The name used on the command line.

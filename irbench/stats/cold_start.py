@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdPhasesMs, ColdRow, ColdTable
-from irbench.notices import Mark
+from irbench.notices.marks import OtherPrecision
 from irbench.row_figures import Spans, Speedup
 from irbench.spec import Timing
 from irbench.stats.compare import direction_confidence, excludes_zero, holm_intervals, verdict
@@ -111,8 +111,7 @@ def _marked(speedup: Speedup | None, row: ColdRow, baseline: ColdRow | None, tab
     own, others = _precision(row).computed, _precision(baseline).computed
     if own == others:
         return speedup
-    facts = {"precision": own, "baseline_precision": others}
-    return replace(speedup, reason=Mark("other-precision", facts))
+    return replace(speedup, reason=OtherPrecision(precision=own, baseline_precision=others))
 
 
 def _at(count: int) -> Looks:

@@ -7,6 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from irbench.notices import Mark
+from irbench.notices.marks import (
+    AboveMaxLatency,
+    AnswersDiffer,
+    BeyondTolerance,
+    ChangesOverLaunches,
+    NodesElsewhere,
+    NoOutputs,
+    NotRanked,
+    OtherPeaks,
+    OtherThanGraph,
+    Oversubscribed,
+    SelfTimed,
+    StarvedRow,
+    VendorOperators,
+)
 from irbench.output_check import judge
 from irbench.record import LaunchRecord
 from irbench.spec import Cell
@@ -51,31 +66,30 @@ def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mar
     # a runtime whose callers compute too makes threads of its streams, which are more than were asked for all the same
     known = [threads for threads in (effective, cell.load.threads) if isinstance(threads, int)]
     if known and cell.load.streams > min(known):
-        facts = {"streams": cell.load.streams, "threads": known[0], "requested_threads": cell.load.threads}
-        yield Mark("oversubscribed", facts)
+        yield Oversubscribed(streams=cell.load.streams, threads=known[0], requested_threads=cell.load.threads)
 
 
 def _starved(cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed]) -> Iterator[Mark]:
     for found in starving(records, launches, (cell,)).values():
-        yield Mark("starved-streams", {"asked": found.asked, "found": found.found})
+        yield StarvedRow(asked=found.asked, found=found.found)
 
 
 def _over_launches(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:
     for name, values in changing(records, cell.id).items():
-        yield Mark("changes-over-launches", {"property": name, "values": list(values)})
+        yield ChangesOverLaunches(property=name, values=tuple(values))
 
 
 def _unlike(cell: Cell, standing: Standing) -> Iterator[Mark]:
     """Say what keeps a converted graph from being a stand-in for the model."""
     disagreement = standing.disagreements.get(cell.id)
     if disagreement is not None and standing.states[cell.id] == "ok":
-        yield Mark("answers-differ", {**asdict(disagreement), "is_candidate": cell.id in standing.candidates})
+        yield AnswersDiffer(**asdict(disagreement), is_candidate=cell.id in standing.candidates)
 
 
 def _bound_to_vendors(cell: Cell, standing: Standing) -> Iterator[Mark]:
     """Say that not every runtime could read the graph."""
     if cell.artifact is not None and cell.artifact.domains and standing.states[cell.id] == "ok":
-        yield Mark("vendor-operators", {"domains": list(cell.artifact.domains)})
+        yield VendorOperators(domains=tuple(cell.artifact.domains))
 
 
 def _other_than_graph(cell: Cell, standing: Standing) -> Iterator[Mark]:
@@ -83,19 +97,23 @@ def _other_than_graph(cell: Cell, standing: Standing) -> Iterator[Mark]:
     held = cell.artifact.precision if cell.artifact is not None else ""
     computed = standing.precisions.get(cell.id, held)
     if held not in ("", "fp32", computed) and standing.states[cell.id] == "ok":
-        yield Mark("other-than-graph", {"graph": held, "precision": computed})
+        yield OtherThanGraph(graph=held, precision=computed)
 
 
 def _too_slow(cell: Cell, standing: Standing) -> Iterator[Mark]:
     """Say that the row answers later than was asked for, and is no candidate."""
     if cell.id in standing.too_slow and standing.states[cell.id] == "ok":
-        yield Mark("above-max-latency", {"p90_ms": standing.too_slow[cell.id]})
+        yield AboveMaxLatency(p90_ms=standing.too_slow[cell.id])
 
 
 def _mixed(cell: Cell, standing: Standing) -> Iterator[Mark]:
     mixed = standing.mixed(cell.id)
     if mixed is not None and standing.states[cell.id] == "ok":
-        yield mixed if cell.id in standing.compared else Mark("not-ranked", mixed.facts)
+        yield (
+            mixed
+            if cell.id in standing.compared
+            else NotRanked(precision=mixed.precision, baseline_precision=mixed.baseline_precision)
+        )
 
 
 def _own_code(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> Iterator[Mark]:
@@ -104,9 +122,9 @@ def _own_code(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -
     if cell.program is None or first is None or standing.states[cell.id] != "ok":
         return
     if first.effective.get("returns_outputs") is False:
-        yield Mark("no-outputs")
+        yield NoOutputs()
     if cell.program.kind == "command":
-        yield Mark("self-timed", {"share": _share_of_time(cell, records)})
+        yield SelfTimed(share=_share_of_time(cell, records))
 
 
 def _share_of_time(cell: Cell, records: Sequence[LaunchRecord]) -> float | None:
@@ -127,7 +145,7 @@ def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], standing: Sta
     held = cell.artifact.precision if cell.artifact is not None else ""
     precision = str(first.effective.get("precision"))
     if judge(error, precision, held) is not None:
-        yield Mark("beyond-tolerance", {"max_rel": error.max_rel, "precision": precision})
+        yield BeyondTolerance(max_rel=error.max_rel, precision=precision)
 
 
 def _elsewhere(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> Iterator[Mark]:
@@ -135,8 +153,8 @@ def _elsewhere(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) 
     first = first_launch(records, cell.id)
     if first is None or not first.effective.get("nodes_elsewhere") or standing.states[cell.id] != "ok":
         return
-    names = ("nodes", "nodes_elsewhere", "operators_elsewhere")
-    yield Mark("nodes-elsewhere", {"device": cell.device, **{name: first.effective.get(name) for name in names}})
+    effective = {name: first.effective.get(name) for name in ("nodes", "nodes_elsewhere", "operators_elsewhere")}
+    yield NodesElsewhere(device=cell.device, **effective)
 
 
 def _other_peaks(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:
@@ -145,5 +163,5 @@ def _other_peaks(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:
     if first is None or cell.work is None or not cell.work.roofs:
         return
     version, measured_with = first.effective.get("version"), cell.work.peaks_version
-    if None not in (version, measured_with) and version != measured_with:
-        yield Mark("other-peaks", {"version": version, "measured_with": measured_with})
+    if version is not None and measured_with is not None and version != measured_with:
+        yield OtherPeaks(version=version, measured_with=measured_with)

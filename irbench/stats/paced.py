@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.notices import Mark
+from irbench.notices.marks import LateCalls
 from irbench.record import LaunchRecord, PacedRun
 from irbench.row_figures import PacedLatency, Spans
 from irbench.spec import Timing
@@ -98,7 +99,7 @@ def late_mark(records: Sequence[LaunchRecord], cell: str) -> Iterator[Mark]:
     runs = list(paced_runs(records, cell).values())
     late, calls = sum(map(late_calls, runs)), sum(run.issue_ns.size for run in runs)
     if late > _LATE_MATTERS * calls:
-        yield Mark("late-calls", {"late": late, "calls": calls, "pace_ms": runs[0].pace_ns / 1e6})
+        yield LateCalls(late=late, calls=calls, pace_ms=runs[0].pace_ns / 1e6)
 
 
 def reversed_pairs(scene: Scene) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irbench.notices import Mark
+from irbench.notices.marks import OtherPrecision
 from irbench.record import CellLaunch, Failure, LaunchRecord
 from irbench.row import State
 from irbench.spec import Cell, Disagreement, Group, Scalar
@@ -78,12 +78,12 @@ class Standing:
         able = [cell for cell in self.compared if cell not in self.too_slow]
         return tuple(cell for cell in able if cell not in differing or self.baseline in differing)
 
-    def mixed(self, cell: str) -> Mark | None:
+    def mixed(self, cell: str) -> OtherPrecision | None:
         """Return the mark of a comparison with the baseline, or ``None`` where precisions agree."""
         if self.baseline is None or cell not in self.precisions:
             return None
         own, other = self.precisions[cell], self.precisions[self.baseline]
-        return None if own == other else Mark("other-precision", {"precision": own, "baseline_precision": other})
+        return None if own == other else OtherPrecision(precision=own, baseline_precision=other)
 
 
 def decide_standing(group: Group, records: Sequence[LaunchRecord], admission: Admission) -> Standing:

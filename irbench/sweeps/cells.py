@@ -127,12 +127,7 @@ class SweepTable:
 
 @dataclass(frozen=True)
 class Expansion:
-    """Everything that a plan asks for.
-
-    Attributes:
-        tables: In the order in which they are measured.
-        seed: Decides the order.
-    """
+    """Everything that a plan asks for."""
 
     tables: tuple[SweepTable, ...]
     seed: int

@@ -18,8 +18,6 @@ class RowFacts:
     """What is kept of a row of a finished table.
 
     Attributes:
-        name: The row's, unique in its table.
-        state: How it ended.
         fps: Samples per second; ``None`` without figures.
         peak_bytes: The most memory that its process had; ``None`` where that is unknown.
         reason: Why it failed; empty where it did not.
@@ -43,7 +41,6 @@ class CurvePoint:
 
     Attributes:
         batch: Samples per inference.
-        rows: Of its table.
         busy: Whether other programs disturbed most of the measurement.
     """
 
@@ -61,12 +58,7 @@ class CurveEnd:
     """Why a curve has no further point.
 
     Attributes:
-        curve: Its digest.
-        batch: The last batch that was measured.
-        reason: Why.
         row: The row that would not fit into memory at the next batch; empty for another reason.
-        needed_bytes: What it should need then.
-        available_bytes: What was available.
     """
 
     curve: str

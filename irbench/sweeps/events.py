@@ -17,12 +17,8 @@ class Header(msgspec.Struct, tag="sweep", frozen=True, kw_only=True):
     """What was begun.
 
     Attributes:
-        format: Of the file.
-        name: The sweep's.
         created: ISO 8601, UTC.
-        irbench_version: Of the program that began it.
         seed: Decides the order of the tables.
-        plan: The plan, as its file has it.
         confined: Whether workers are confined; ``None`` in the file of an older irbench, which does not say.
     """
 
@@ -36,12 +32,7 @@ class Header(msgspec.Struct, tag="sweep", frozen=True, kw_only=True):
 
 
 class TableBegun(msgspec.Struct, tag="begun", frozen=True):
-    """A table whose launches are stored as they end.
-
-    Attributes:
-        table: Its id.
-        run: The id of the run that holds it.
-    """
+    """A table whose launches are stored as they end."""
 
     table: str
     run: str
@@ -51,14 +42,9 @@ class TableDone(msgspec.Struct, tag="done", frozen=True):
     """A table that is never measured again.
 
     Attributes:
-        table: Its id.
-        run: The id of the run that holds it.
         exit_code: What ``irbench run`` would have ended with.
-        batch: Of its rows.
         seconds: How long its launches took.
-        rows: What is kept of its rows.
         busy: Whether other programs disturbed most of the measurement.
-        undecided: Whether a verdict or its winner is undecided.
     """
 
     table: str
@@ -75,9 +61,6 @@ class TableFailed(msgspec.Struct, tag="failed", frozen=True):
     """A table that could not be measured at all; it is tried again when the sweep goes on.
 
     Attributes:
-        table: Its id.
-        message: What is wrong.
-        hint: How to fix it.
         exit_code: What ``irbench run`` would have ended with.
     """
 

@@ -24,7 +24,6 @@ class Doubling:
     """Batch sizes that double until a larger one gains too little.
 
     Attributes:
-        smallest: The first.
         largest: None is larger.
         stop_gain: The share of throughput that a step must add to some row for the curve to go on.
     """
@@ -68,11 +67,7 @@ class UnmatchedExclusion(Exception):
 
 
 class TooManyCombinations(Exception):
-    """The lists of a plan have more combinations than are looked at.
-
-    Attributes:
-        count: How many they have, each counted once more for every exclusion that it is compared with.
-    """
+    """The lists of a plan have more combinations than are looked at."""
 
     def __init__(self, count: int) -> None:
         super().__init__(str(count))
@@ -126,7 +121,6 @@ def _combination_count(matrix: Matrix) -> int:
 
 
 def _cells(number: int, matrix: Matrix) -> Iterator[tuple[SweepCell, CurveStep | None]]:
-    """Yield the cells of a matrix, each with its place in a curve."""
     doubling = matrix.doubling
     excluded = [0] * len(matrix.exclude)
     for settings in _combinations(_all_lists(matrix)):

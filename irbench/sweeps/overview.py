@@ -19,13 +19,10 @@ class TableOverview:
     """One table of a sweep.
 
     Attributes:
-        table: What is compared.
-        status: How far it is.
         run: The id of the run that holds it; empty where none does.
         entry: That run's line in a listing; ``None`` where it is gone.
         exit_code: What ``irbench run`` would have ended with.
         message: Why it could not be measured; empty where it could.
-        hint: How to fix that.
         undecided: Whether a verdict or its winner is undecided; False where that was not recorded.
     """
 
@@ -44,9 +41,7 @@ class CurveOverview:
     """A curve over batch sizes.
 
     Attributes:
-        label: What it is of.
         points: With growing batch; at least one.
-        stop_gain: The gain below which it ends.
         end: Why it ended; ``None`` where it goes on, or has reached the largest batch of the plan.
     """
 
@@ -61,9 +56,6 @@ class SweepOverview:
     """A sweep.
 
     Attributes:
-        name: Its name.
-        tables: In the order in which they are measured.
-        curves: Those with a measured point.
         best: The best row over the tables of each model and set of inputs, where several have a leader.
     """
 

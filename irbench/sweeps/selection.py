@@ -17,7 +17,6 @@ class Selector:
     """Cells that a user means.
 
     Attributes:
-        text: As the user wrote it.
         settings: Values by key; a cell has all of them.
         beginning: Of a cell's or a table's id; empty where settings are given.
     """
@@ -28,11 +27,7 @@ class Selector:
 
     @classmethod
     def parse(cls, text: str) -> Selector:
-        """Return the selector of ``batch=8,backends=ort``, or of the beginning of an id.
-
-        Raises:
-            IrbenchError: It has an unknown key, or is too short for an id.
-        """
+        """Return the selector of ``batch=8,backends=ort``, or of the beginning of an id."""
         if "=" not in text:
             if len(text) < _SHORTEST_ID:
                 raise IrbenchError(
@@ -59,9 +54,6 @@ def select(expansion: Expansion, only: Sequence[str], skip: Sequence[str]) -> Ex
         expansion: The whole plan.
         only: Cells that one of these selects are kept; all where there is none.
         skip: Of those, cells that one of these selects are left out.
-
-    Raises:
-        IrbenchError: A selector cannot be read or selects nothing, or nothing is left.
     """
     kept, dropped = tuple(map(Selector.parse, only)), tuple(map(Selector.parse, skip))
     for selector in (*kept, *dropped):

@@ -29,13 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 
 
 class StateFile:
-    """The file of one sweep, which this process alone may write while the object lives.
-
-    Attributes:
-        folder: Of the sweep.
-        header: What was begun.
-        progress: How far it is.
-    """
+    """The file of one sweep, which this process alone may write while the object lives."""
 
     def __init__(self, folder: Path, header: Header, progress: SweepProgress, size: int) -> None:
         self.folder = folder
@@ -46,15 +40,7 @@ class StateFile:
 
     @classmethod
     def open(cls, root: Path, name: str) -> StateFile | None:
-        """Return the state of a sweep, or ``None`` where no table of one of this name was begun.
-
-        Args:
-            root: The folder of results.
-            name: The sweep's.
-
-        Raises:
-            IrbenchError: The name cannot be one, the file is damaged, or another process is writing it.
-        """
+        """Return the state of a sweep, or ``None`` where no table of one of this name was begun."""
         require_name(name)
         folder = root / "sweeps" / name
         try:
@@ -76,11 +62,7 @@ class StateFile:
 
     @classmethod
     def begin(cls, root: Path, header: Header) -> StateFile:
-        """Begin a sweep.
-
-        Raises:
-            IrbenchError: The folder cannot be made or written, or another process is writing it.
-        """
+        """Begin a sweep."""
         require_name(header.name)
         folder = root / "sweeps" / header.name
         state = cls(folder, header, SweepProgress(), 0)
@@ -94,11 +76,7 @@ class StateFile:
         return state
 
     def add(self, event: Event) -> None:
-        """Take in what happened, and wait until the disk has it.
-
-        Raises:
-            IrbenchError: The disk is full, or the folder may not be written.
-        """
+        """Take in what happened, and wait until the disk has it."""
         try:
             self._append(event)
         except OSError as error:
@@ -118,11 +96,7 @@ class StateFile:
         self._size += len(data)
 
     def _hold(self) -> None:
-        """Keep other processes from going on with the same sweep, until this object is gone.
-
-        Raises:
-            IrbenchError: Another one does.
-        """
+        """Keep other processes from going on with the same sweep, until this object is gone."""
         try:
             self._let_go = weakref.finalize(self, os.close, hold(self.folder))
         except BlockingIOError as error:
@@ -139,12 +113,7 @@ class StateFile:
 
 
 def sweep_of_run(root: Path, run: str) -> str | None:
-    """Return the name of the sweep that a run is a table of; ``None`` where it is of none, or nobody can tell.
-
-    Args:
-        root: The folder of results.
-        run: The run's id.
-    """
+    """Return the name of the sweep that a run is a table of; ``None`` where it is of none, or nobody can tell."""
     for path in sorted(root.glob(f"sweeps/*/{_FILE}")):
         with contextlib.suppress(OSError, IrbenchError):
             _, progress = _read(_whole_lines(read_regular(path, _MOST_BYTES)), path)
@@ -154,11 +123,7 @@ def sweep_of_run(root: Path, run: str) -> str | None:
 
 
 def require_name(name: str) -> None:
-    """Refuse what cannot name a sweep, and its folder.
-
-    Raises:
-        IrbenchError: It is such a name.
-    """
+    """Refuse what cannot name a sweep, and its folder."""
     if _NAME.fullmatch(name) is None:
         raise IrbenchError(
             f"{name!r} is not a valid name for a sweep.",

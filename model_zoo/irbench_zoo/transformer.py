@@ -23,7 +23,7 @@ def build_transformer_base() -> Any:
     import keras
     from keras import layers
 
-    from irbench_zoo.encoder_layers import PositionalEncoding
+    from irbench_zoo.transformer_layers import PositionalEncoding
 
     ids = keras.Input((None,), dtype="int32", name=TOKENS)
     x = layers.Embedding(VOCABULARY, WIDTH, name="embedding")(ids)
@@ -36,7 +36,7 @@ def build_transformer_base() -> Any:
 def _block(x: Any, name: str) -> Any:
     from keras import layers
 
-    from irbench_zoo.encoder_layers import SelfAttention
+    from irbench_zoo.transformer_layers import SelfAttention
 
     attended = SelfAttention(WIDTH, HEADS, name=f"{name}_attention")(x)
     x = layers.LayerNormalization(epsilon=1e-6, name=f"{name}_norm1")(layers.add([x, attended], name=f"{name}_add1"))

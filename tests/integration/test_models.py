@@ -2,12 +2,12 @@ import gc
 import math
 import os
 from functools import partial
-from importlib.metadata import entry_points
 
 import numpy as np
 import pytest
 from zoo_parts import MOST_MACS, skipped_without_its_parts
 
+import irbench_zoo
 from irbench.feeds import POOL, generate
 from irbench.spec import BATCH
 from irbench_tf.activations import check_activations
@@ -21,7 +21,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 pytestmark = pytest.mark.slow
 
-SOURCES = {point.name: point.load() for point in entry_points(group="irbench.models")}
+SOURCES = {source.name: source for source in irbench_zoo.models()}
 SMALLEST = {source.family: source.name for source in sorted(SOURCES.values(), key=lambda item: -(item.parameters or 0))}
 """One of each family stands for it where every model would take hours."""
 

@@ -33,16 +33,16 @@ abacus = Abacus()
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
     """Forget what was found, before and after, because each test plants plugins of its own."""
-    for remembered in (registry._points, registry._load):
+    for remembered in (registry._points, registry._models, registry._load):
         remembered.cache_clear()
     yield
-    for remembered in (registry._points, registry._load):
+    for remembered in (registry._points, registry._models, registry._load):
         remembered.cache_clear()
 
 
 @pytest.fixture
 def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plant:
-    """Put a distribution with one backend entry point on the path."""
+    """Put a distribution with one entry point on the path: of models if it ends so, else of a backend."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def install(distribution: str, point: str, source: str) -> None:
@@ -51,7 +51,8 @@ def plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plant:
         information = tmp_path / f"{distribution.replace('-', '_')}-1.0.dist-info"
         information.mkdir()
         (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
-        (information / "entry_points.txt").write_text(f"[irbench.backends]\n{point}\n")
+        group = registry.MODELS if point.endswith(":models") else registry.BACKENDS
+        (information / "entry_points.txt").write_text(f"[{group}]\n{point}\n")
         importlib.invalidate_caches()
 
     return install
@@ -93,6 +94,36 @@ def test_two_plugins_of_one_name_are_a_warning_that_names_both(plant: Plant):
     plant("irbench-rival", "abacus = planted_rival:abacus", PLUGIN)
     with pytest.warns(registry.PluginWarning, match="(?s)irbench-abacus.*irbench-rival|irbench-rival.*irbench-abacus"):
         registry.names(registry.BACKENDS)
+
+
+MODELS_OF_A_PLUGIN = """
+from irbench.spi import ModelSource
+
+def models():
+    for name in ("cake", "pie"):
+        yield ModelSource(name, "pastry", "sweet", (), dict, {})
+"""
+
+
+def test_one_entry_point_yields_every_model_of_a_plugin(plant: Plant):
+    plant("irbench-bakery", "bakery = planted_bakery:models", MODELS_OF_A_PLUGIN)
+    assert {"cake", "pie", "resnet50"} < set(registry.names(registry.MODELS))
+    assert registry.model("pie").family == "pastry"
+    assert registry.entry_point(registry.MODELS, "pie").module == "planted_bakery"
+    assert "cake" in registry.load_all(registry.MODELS)
+
+
+@pytest.mark.parametrize("broken", ["raise RuntimeError('no flour')", "def models():\n    yield 'no flour'\n"])
+def test_models_that_cannot_be_yielded_are_a_warning_and_the_others_are_found(plant: Plant, broken: str):
+    plant("irbench-bakery", "bakery = planted_empty_bakery:models", broken)
+    with pytest.warns(registry.PluginWarning, match="irbench-bakery"):
+        assert "resnet50" in registry.names(registry.MODELS)
+
+
+def test_two_models_of_one_name_are_a_warning_that_names_both_distributions(plant: Plant):
+    plant("irbench-rival", "rival = planted_rival_zoo:models", MODELS_OF_A_PLUGIN.replace("pie", "resnet50"))
+    with pytest.warns(registry.PluginWarning, match="(?s)irbench-rival"):
+        assert "cake" in registry.names(registry.MODELS)
 
 
 def test_a_wrong_name_is_answered_with_the_nearest_one_and_the_list():

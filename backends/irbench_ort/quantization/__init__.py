@@ -19,11 +19,9 @@ class _OrtQuantizer:
         return OrtBackend().describe()
 
     def suitable_method(self, source: Path) -> QuantizationMethod | None:
-        """Choose by which operators hold the weights."""
         return suitable_method(source)
 
     def quantize(self, request: QuantizationRequest) -> None:
-        """Write the quantised graph."""
         from irbench_ort.quantization.tool import quantize_dynamic, quantize_static
 
         if request.method == "dynamic":

@@ -126,7 +126,6 @@ class _Rewriter:
             next(found for found in node.attribute if found.name == attribute).f = 1
 
     def _transpose(self, node: onnx.NodeProto, place: int, attribute: str) -> None:
-        """Transpose a constant input that the node transposes, which it does no longer."""
         name = node.input[place]
         if _number(node, attribute) and name in self._constants:
             node.input[place] = self._changed((name, "transposed", 1.0), np.transpose)
@@ -147,7 +146,6 @@ class _Rewriter:
 
 
 def _input(node: onnx.NodeProto, place: int) -> str:
-    """Return the name of an input, nothing where it is left out."""
     return node.input[place] if len(node.input) > place else ""
 
 

@@ -40,12 +40,7 @@ def suitable_method(source: Path) -> QuantizationMethod | None:
 
 
 def name_excluded(model: onnx.ModelProto, operators: Collection[str]) -> list[str]:
-    """Return the names of nodes that the tool would quantise and must not.
-
-    Args:
-        model: Such nodes of its main graph get names of their own, in place.
-        operators: Those that are quantised.
-    """
+    """Return the names of nodes that the tool would quantise and must not."""
     axes, taken = _axes_of_constants(model.graph), {node.name for node in model.graph.node}
     excluded = [node for node in model.graph.node if node.op_type in operators and _is_excluded(node, axes)]
     for node in excluded:
@@ -65,7 +60,6 @@ def _is_excluded(node: onnx.NodeProto, axes: Mapping[str, int]) -> bool:
 
 
 def _axes_of_constants(graph: onnx.GraphProto) -> dict[str, int]:
-    """Return how many axes each constant of a graph has."""
     axes = {initializer.name: len(initializer.dims) for initializer in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant":

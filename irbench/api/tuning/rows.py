@@ -19,7 +19,7 @@ from irbench.optimizer import UNOPTIMIZED
 from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
 from irbench.options.values import Settings
-from irbench.render.quantities import plural
+from irbench.quantities import plural
 from irbench.runner.confined_cells import confinement_of
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest

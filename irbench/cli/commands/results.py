@@ -20,7 +20,7 @@ from irbench.cli.options.types import COUNT, DURATION
 from irbench.cli.output.resuming import say_which_are_unfinished
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
-from irbench.render.quantities import plural
+from irbench.quantities import plural
 
 if TYPE_CHECKING:
     from irbench.store import RunEntry

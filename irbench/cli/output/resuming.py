@@ -32,7 +32,7 @@ def say_which_are_unfinished(shown: Sequence[RunEntry], results: Path | None) ->
         shown: The runs, newest first.
         results: The folder where runs are kept, as the user named it.
     """
-    from irbench.render.quantities import plural
+    from irbench.quantities import plural
     from irbench.store.listing import resumable_runs
 
     newest, *others = resumable_runs(shown) or (None,)

@@ -24,11 +24,8 @@ class _Heads(NamedTuple):
     """What attends to what.
 
     Attributes:
-        queries: Queries of all samples together.
         keys: Keys that each query meets, past ones included.
         heads: Heads of queries; several may share the keys of one.
-        key_size: Elements of a key of one head.
-        value_size: Elements of a value of one head.
     """
 
     queries: int

@@ -98,7 +98,6 @@ def _between_inputs(further: int = 0) -> Rule:
 
 
 def _clip(node: NodeView) -> Work:
-    """Count a comparison for each limit that is given."""
     limits = (node.has_input(1) or node.attribute("min", None) is not None) + (
         node.has_input(2) or node.attribute("max", None) is not None
     )

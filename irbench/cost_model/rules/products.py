@@ -102,7 +102,6 @@ def _pairwise_distances(node: NodeView) -> Work:
 
 
 def _mixture_of_experts(node: NodeView) -> Work:
-    """Count the experts that each token is sent to."""
     tokens = prod(node.input_shape(0)[:-1])
     experts = [prod(node.input_shape(place)[1:]) for place in (2, 4, 6) if node.has_input(place)]
     return Work(tokens * int(node.attribute("k", 1)) * sum(experts))

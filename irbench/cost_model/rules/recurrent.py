@@ -30,12 +30,7 @@ _RNN = _Cell(gates=1, operations=1)
 
 
 def _recurrence(cell: _Cell, hidden_axis: int = -1) -> Rule:
-    """Return the rule of a recurrence; every step of every sequence counts, whatever their lengths are.
-
-    Args:
-        cell: What a step computes.
-        hidden_axis: The axis of the recurrent weights that has the size of the state.
-    """
+    """Return the rule of a recurrence; every step of every sequence counts, whatever their lengths are."""
 
     def count(node: NodeView) -> Work:
         steps = prod(node.input_shape(0)[:2])  # in either layout the first two axes are steps and samples

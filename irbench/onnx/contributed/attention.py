@@ -25,11 +25,7 @@ has none that says so: :func:`mark_shared_buffers`."""
 
 
 def mark_shared_buffers(graph: onnx.GraphProto) -> None:
-    """Set the attribute of grouped queries whose past and present keys have the same length in what the file states.
-
-    Args:
-        graph: With the shapes of inputs and outputs as they stand in the file.
-    """
+    """Set the attribute of grouped queries whose past and present keys have the same length in what the file states."""
     from onnx import helper
 
     lengths = {value.name: _stated_length(value) for value in (*graph.input, *graph.output)}

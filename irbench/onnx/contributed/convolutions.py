@@ -10,13 +10,7 @@ _MS, _BLOCKED = "com.microsoft", "com.microsoft.nchwc"
 
 
 def _convolution(weight: int = 1, dtype_of: int = 0, *, channels_last: bool = False) -> ShapeRule:
-    """Return the rule of a convolution.
-
-    Args:
-        weight: Place of the weight, whose first axis is that of the output's channels.
-        dtype_of: The input whose element type the output has.
-        channels_last: Whether they always are; otherwise an attribute of this name tells.
-    """
+    """Return the rule of a convolution."""
 
     def infer(node: NodeTypes) -> None:
         kernel_shape = node.shape(weight)
@@ -56,7 +50,6 @@ def _set_windowed(
 
 
 def _windows(node: NodeTypes, axis: int, size: Dimension, kernel: Dimension) -> Dimension:
-    """Return how many windows fit along an axis."""
     if not isinstance(size, int) or not isinstance(kernel, int):
         return None
     stride = _of_axis(node, "strides", axis, 1)

@@ -24,14 +24,8 @@ _LONGEST_REASON = 200
 def examine(path: Path) -> tuple[Signature, int]:
     """Check a file of unknown origin before any runtime sees it.
 
-    Args:
-        path: The file.
-
     Returns:
         The signature of the file, and how many bytes of its weights lie in other files.
-
-    Raises:
-        IrbenchError: The file is invalid, irbench cannot feed it, or its external data lies where it must not.
     """
     found = signature.read(path)
     _refuse_future_opset(path, found.opset)
@@ -47,9 +41,6 @@ def check_file(path: Path, shapes: bool) -> None:
         path: The file; :func:`irbench.onnx.reading.external_data.require_sound` has accepted its external data.
         shapes: Whether to infer every shape in the graph too, strictly. Files from elsewhere may hold
             operations of a runtime's own, whose shapes nobody else knows.
-
-    Raises:
-        IrbenchError: The file breaks the standard, or shapes in it contradict each other.
     """
     from onnx import checker
 

@@ -33,7 +33,6 @@ class FrameworkOperator:
     """An operator as the framework executed it.
 
     Attributes:
-        kind: Its operator.
         nodes: Names of the nodes of the framework's graph in it; none where they are unknown.
         operator_class: The class of its kind, a value of :class:`irbench.onnx.operator_classes.OperatorClass`; empty
             where its backend tells none.
@@ -67,10 +66,6 @@ def onnx_counterparts(operators: Iterable[FrameworkOperator], exported: Inventor
 
     An operator that computes a part of a node beside its product has that node as well: an exporter folds a scale and
     a bias behind a convolution into it, which the framework computes apart.
-
-    Args:
-        operators: In the order of execution.
-        exported: The ONNX model.
     """
     executed = tuple(operators)
     search = _Search(exported)
@@ -98,7 +93,6 @@ class _Search:
         self._parts: dict[int, list[str]] = {}
 
     def add(self, place: int, operator: FrameworkOperator) -> None:
-        """Take the next operator."""
         names = tuple(map(self._exported_name, operator.nodes))
         operator = replace(operator, nodes=names)
         self._added.append(operator)
@@ -121,7 +115,6 @@ class _Search:
         self._share(shared, place)
 
     def found(self, place: int) -> tuple[str, ...]:
-        """Return what was found for an operator and for all of its names."""
         of_names = (label for name in self._added[place].nodes for label in self._of_names[name])
         return tuple(dict.fromkeys((*self._of_operators[place], *of_names)))
 
@@ -162,10 +155,6 @@ class _Search:
 
         Each recurrent node goes to all operators of a loop, and each product, with what comes before it, to a product;
         the operator behind has what is left.
-
-        Args:
-            labels: Of nodes that were claimed, and that are called as no operator.
-            behind: The operator that they lead to.
         """
         given = self._share_loops(labels)
         left = [label for label in labels if label not in given]

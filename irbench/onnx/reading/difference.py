@@ -30,7 +30,6 @@ class Difference:
     Attributes:
         operators: Number of nodes before and after, for each operator of which there are more or fewer.
         added: Nodes that only the second graph has.
-        removed: Nodes that only the first one has.
         changed: Nodes of the same name and another operator, before and after.
         fusions: How often each kind of fusion happened, the most frequent first.
     """
@@ -81,14 +80,6 @@ def _counts(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, tu
 def _fusions(
     before: Inventory, after: Inventory, gone: Iterable[NodeEntry], new: Iterable[NodeEntry]
 ) -> Iterator[Fusion]:
-    """Yield what each new node replaces that none before it does, if it is more than one node.
-
-    Args:
-        before: The first graph.
-        after: The second one.
-        gone: Nodes that only the first graph has.
-        new: Nodes that only the second one has, in its order.
-    """
     there, sizes, origins = tensors_of(after), sizes_of(before), find_origins(before, after)
     maker = {name: node for node in gone for name in node.outputs if name and name not in sizes}
     lost = {name: node for name, node in maker.items() if name not in there}
@@ -111,15 +102,7 @@ def _between(
     origins: Origins,
     taken: Collection[int],
 ) -> tuple[NodeEntry, ...]:
-    """Return the nodes from which ``starts`` follow, themselves included, back to what ``inputs`` stand for.
-
-    Args:
-        starts: Nodes of the first graph.
-        inputs: Tensors of the second one; what lies behind them is no part of it.
-        lost: Which node made a tensor that the second graph lacks: what lies behind others was not replaced.
-        origins: What new tensors stand for.
-        taken: Identities of nodes that others replaced.
-    """
+    """Return the nodes from which ``starts`` follow, themselves included, back to what ``inputs`` stand for."""
     ends = {*inputs, *origins.of_inputs(inputs)}
     found: dict[int, NodeEntry] = {}
     waiting = list(starts)

@@ -59,9 +59,6 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 def spec_dtype(element: int) -> str:
     """Return what specs call an element type of ONNX.
 
-    Args:
-        element: Its number in TensorProto.DataType.
-
     Raises:
         KeyError: The installed onnx does not know it.
     """

@@ -44,10 +44,7 @@ class External:
     """One tensor whose bytes lie in another file.
 
     Attributes:
-        tensor: Its name.
         location: Path relative to the model's folder, as the model gives it.
-        offset_bytes: Where it starts in that file.
-        size_bytes: How much it takes there.
     """
 
     tensor: str
@@ -86,11 +83,7 @@ def external_tensors(data: memoryview) -> Iterator[External]:
 
 
 def require_sound(path: Path) -> int:
-    """Refuse a model whose external data lies where it must not, and return how many bytes it has.
-
-    Raises:
-        IrbenchError: A location leads out of the model's folder or over a link, a file is missing, or is too short.
-    """
+    """Refuse a model whose external data lies where it must not, and return how many bytes it has."""
     with mapped(path) as data:
         found = tuple(external_tensors(data))
     sizes = {tensor.location: size_of_file(path.parent, tensor.location) for tensor in found}
@@ -118,9 +111,6 @@ def load(path: Path) -> onnx.ModelProto:
     """Read a whole model, its external weights too, which may have several hard links here.
 
     Names of nodes that are not UTF-8 are made so: nothing refers to them, and a model that has one cannot be written.
-
-    Raises:
-        IrbenchError: As :func:`require_sound`.
     """
     import onnx
 
@@ -143,7 +133,6 @@ def load(path: Path) -> onnx.ModelProto:
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Yield the tensors of the model's graph, of those inside it and of its functions."""
     graphs, nodes = [model.graph], [node for function in model.functions for node in function.node]
     while graphs or nodes:
         for attribute in chain.from_iterable(node.attribute for node in nodes):
@@ -155,7 +144,6 @@ def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 
 
 def _nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """Yield the nodes of the model's graph, of those inside it and of its functions."""
     waiting = [*model.graph.node, *(node for function in model.functions for node in function.node)]
     while waiting:
         node = waiting.pop()

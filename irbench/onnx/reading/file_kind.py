@@ -31,12 +31,7 @@ _FOURTH_BYTE: Mapping[bytes, str] = {b"TFL3": "a TensorFlow Lite model", b"ORTM"
 
 
 def require_model_file(path: Path) -> None:
-    """Refuse what cannot be an ONNX file, by its first bytes; a file that passes need not be one.
-
-    Raises:
-        IrbenchError: Its name is not printable, or the file is missing, not a regular file, unreadable, empty, too
-            large for a protobuf message, or starts as another format does.
-    """
+    """Refuse what cannot be an ONNX file, by its first bytes; a file that passes need not be one."""
     if not str(path).isprintable():
         raise IrbenchError(
             f"The name of {path} contains characters that are not printable, which runtimes refuse.",

@@ -40,10 +40,8 @@ class NodeEntry:
 
     Attributes:
         name: Its name; empty where it has none.
-        op_type: Its operator.
         domain: The operator set it comes from; empty for ONNX's own.
         inputs: Names of the tensors it reads.
-        outputs: Names of the tensors it makes.
         inner: Whether it lies in the body of another node or in a function.
     """
 
@@ -72,7 +70,6 @@ class WeightEntry:
     Attributes:
         name: Its name; empty for a constant.
         dtype: ``float32``, ``bfloat16``, ``int4`` and so on.
-        shape: Its sizes.
         external: Whether its values lie in a file of their own.
         unpacked: How many numbers it stands for where several are packed into an element; ``None`` elsewhere.
     """
@@ -110,10 +107,8 @@ class Inventory:
 
     Attributes:
         producer: The tool that wrote it, with its version; empty where the file does not say.
-        ir_version: Of the file format.
         opsets: Version of each operator set, by domain; ONNX's own is called ``ai.onnx``.
         nodes: In the file's order, inner ones behind the node that holds them.
-        weights: Initialisers and constants.
         others: Types of inputs and outputs, inner graphs' too, and those that casts give.
     """
 
@@ -145,11 +140,7 @@ class Inventory:
 
 
 def take_inventory(path: Path) -> Inventory:
-    """Read what a model file holds.
-
-    Raises:
-        IrbenchError: The file is missing or not an ONNX model, or has more nodes or weights than any model.
-    """
+    """Read what a model file holds."""
     with mapped(path) as data:
         walk = _Walk(data)
         try:
@@ -172,11 +163,7 @@ def take_inventory(path: Path) -> Inventory:
 
 
 def require_bounds(path: Path) -> None:
-    """Refuse a file with more nodes, weights or axes than any model has, before others work on all of them.
-
-    Raises:
-        IrbenchError: As :func:`take_inventory`.
-    """
+    """Refuse a file with more nodes, weights or axes than any model has, before others work on all of them."""
     take_inventory(path)
 
 

@@ -95,13 +95,7 @@ def _sizes(graph: Inventory, constants: Collection[str]) -> frozenset[str]:
 
 
 def _followed(graph: Inventory, bits: Mapping[str, int], *, through: bool) -> Mapping[str, int]:
-    """Return the landmarks that each tensor follows from; constants and sizes, which tools write anew, are left out.
-
-    Args:
-        graph: The graph, its nodes in the order of their work.
-        bits: The bit of each landmark.
-        through: Whether the landmarks count that others follow from.
-    """
+    """Return the landmarks that each tensor follows from; constants and sizes, which tools write anew, are left out."""
     constants = _constants(graph)
     left_out = constants | _sizes(graph, constants)
     found: dict[str, int] = {}
@@ -116,13 +110,7 @@ def _followed(graph: Inventory, bits: Mapping[str, int], *, through: bool) -> Ma
 
 
 def _held(after: Inventory, names: Collection[str], known: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the tensors whose values other tensors of ``after`` hold in another form.
-
-    Args:
-        after: The second graph, its nodes in the order of their work.
-        names: All tensors of the first one.
-        known: What tensors of the second one stand for.
-    """
+    """Return the tensors whose values other tensors of ``after`` hold in another form."""
     found: dict[str, str] = {}
     for source, made in _forms(after.nodes):
         origin = source if source in names else known.get(source) or found.get(source)
@@ -142,7 +130,6 @@ def _shown(after: Inventory, names: Collection[str]) -> Mapping[str, str]:
 
 
 def _forms(nodes: Iterable[NodeEntry]) -> Iterator[tuple[str, str]]:
-    """Yield a tensor and the one that holds its values in another form."""
     for node in nodes:
         if node.op_type in _FORMS and node.inputs and node.outputs:
             yield node.inputs[0], node.outputs[0]

@@ -15,11 +15,7 @@ SPELLED_OUT, _SHORT = "ai.onnx", ""
 
 
 def spells_own_domain(path: Path) -> bool:
-    """Return whether a node of the graph names the domain; nodes in bodies of others follow the same exporter.
-
-    Raises:
-        IrbenchError: The file is missing or not an ONNX model.
-    """
+    """Return whether a node of the graph names the domain; nodes in bodies of others follow the same exporter."""
     with mapped(path) as data:
         graphs = [field for field in fields(data) if field.number == Model.GRAPH]
         nodes = (node for graph in graphs for node in _inside(data, graph) if node.number == Graph.NODE)

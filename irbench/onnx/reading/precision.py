@@ -38,7 +38,6 @@ class GraphPrecision:
         weights: Elements of its initialisers and constants by precision, without those that a Cast widens or narrows
             before anything reads them: such weights are only stored so.
         others: Precisions of its inputs, outputs and casts.
-        quantised: Whether it holds quantised integers.
         multiplies_integers: Whether operations on them do its arithmetic, instead of floating-point ones between
             quantisers.
     """
@@ -65,11 +64,7 @@ class GraphPrecision:
 
 
 def read_precision(path: Path) -> GraphPrecision:
-    """Read what a model file's graph, its subgraphs and functions hold, without reading its weights.
-
-    Raises:
-        IrbenchError: The file is missing or not an ONNX model.
-    """
+    """Read what a model file's graph, its subgraphs and functions hold, without reading its weights."""
     found = take_inventory(path)
     stored_only = _read_by_casts_alone(found.nodes)
     weights: Counter[str] = Counter()

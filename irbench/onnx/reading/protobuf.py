@@ -111,9 +111,7 @@ class Field:
     """One field of a message.
 
     Attributes:
-        number: Its number in the message's definition.
         tag: Offset of its first byte.
-        start: Offset of its payload.
         end: Offset behind its payload.
         value: Its value where it is a varint, otherwise 0.
     """
@@ -134,10 +132,6 @@ def mapped(path: Path) -> Iterator[memoryview]:
     """Map a model file into memory, read-only.
 
     A file that shrinks while it is mapped ends the process with SIGBUS: map files of unknown origin in workers.
-
-    Raises:
-        IrbenchError: :func:`irbench.onnx.reading.file_kind.require_model_file` refuses the file, or the code that uses
-            the mapping raises :class:`Malformed`.
     """
     require_model_file(path)
     with ExitStack() as stack:

@@ -123,10 +123,6 @@ def read(path: Path, every_output: bool = True) -> Signature:
     Args:
         path: The file.
         every_output: Whether an output is refused whose rank is unknown also then; otherwise it is left out.
-
-    Raises:
-        IrbenchError: The file is missing, is no ONNX model, or has an input or output that is no tensor of
-            real numbers or strings with a known rank.
     """
     with mapped(path) as data:
         opsets, graph = _opsets_and_graph(data)

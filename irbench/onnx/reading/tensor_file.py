@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def tensor_of_file(file: Path) -> Array:
-    """Return the tensor of a ``.pb`` file in C order.
-
-    Raises:
-        IrbenchError: It contains none, or one whose values lie in another file.
-    """
+    """Return the tensor of a ``.pb`` file in C order."""
     import numpy as np
     import onnx
     from onnx import numpy_helper

@@ -29,8 +29,6 @@ class ValueShape:
     """What a node computes.
 
     Attributes:
-        name: The value.
-        operator: Of the node.
         dtype: A NumPy dtype name; empty where it is unknown.
         shape: A size per axis; ``?`` for one that is unknown, and a name for one that stays dynamic.
     """
@@ -45,13 +43,6 @@ def shapes_of_file(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueShape
     """Return the values of the main graph whose rank is known, in the order of the nodes.
 
     ONNX's own code reads what is in the file: call this in a worker where the file is of unknown origin.
-
-    Args:
-        path: An ONNX file.
-        inputs: Its inputs with the sizes to infer for.
-
-    Raises:
-        IrbenchError: The file is missing or not an ONNX model.
     """
     graph = inferred_at(read_outline(path), inputs).graph
     makers = {name: node.op_type for node in graph.node for name in node.output}
@@ -86,11 +77,7 @@ def inferred_with_values(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -
 
 
 def _require_few_copies(graph: onnx.GraphProto) -> None:
-    """Refuse a graph of so many values and bodies that ONNX would be copying for minutes.
-
-    Raises:
-        onnx.shape_inference.InferenceError: It is such a graph.
-    """
+    """Refuse a graph of so many values and bodies that ONNX would be copying for minutes."""
     from onnx import shape_inference
 
     bodies = sum(len(attribute.graphs) + attribute.HasField("g") for node in graph.node for attribute in node.attribute)

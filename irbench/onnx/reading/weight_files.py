@@ -18,15 +18,7 @@ _SAVE_AGAIN = "save the model again with a relative location."
 
 
 def size_of_file(folder: Path, location: str) -> int:
-    """Return the size in bytes of a file of weights.
-
-    Args:
-        folder: The model's.
-        location: What the model says.
-
-    Raises:
-        IrbenchError: It leads out of the folder or over a link, or is no file that is there.
-    """
+    """Return the size in bytes of a file of weights."""
     if invalid := _invalid_location(folder, location):
         raise invalid
     origin, shown = folder / PurePosixPath(location), shortened(location)
@@ -53,7 +45,6 @@ def shortened(text: str) -> str:
 
 
 def _invalid_location(folder: Path, location: str) -> IrbenchError | None:
-    """Return what is wrong with a location itself, whatever lies there."""
     parts = PurePosixPath(location)
     if not location:
         return IrbenchError(
@@ -102,11 +93,7 @@ def _not_regular(origin: Path, shown: str, mode: int) -> IrbenchError:
 
 
 def _refuse_links(folder: Path, origin: Path, location: str) -> None:
-    """Refuse weights that are reached over a link, which may lead to any file of the user's.
-
-    Raises:
-        IrbenchError: They are.
-    """
+    """Refuse weights that are reached over a link, which may lead to any file of the user's."""
     try:
         inside, target = folder.resolve(), origin.resolve()
     except (OSError, RuntimeError):  # a loop of links, or a name too long; opening it says which

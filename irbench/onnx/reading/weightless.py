@@ -15,11 +15,7 @@ _SMALL_BYTES = 1024
 
 
 def read_outline(path: Path) -> onnx.ModelProto:
-    """Return a model whose large initializers have a type and a shape, and no content.
-
-    Raises:
-        IrbenchError: The file is missing or not an ONNX model.
-    """
+    """Return a model whose large initializers have a type and a shape, and no content."""
     import onnx
     from google.protobuf.message import DecodeError
 

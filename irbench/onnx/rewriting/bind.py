@@ -34,10 +34,6 @@ def bind(
         For kind ``onnx`` an artifact whose file has concrete input dimensions and no stale shapes
         inside; the same file where no dimension was dynamic. For other kinds only the specs are bound. An
         output dimension that depends on the data keeps its name.
-
-    Raises:
-        IrbenchError: A dynamic input dimension has no size, the file is not a model that can be rewritten, or the copy
-            cannot be written.
     """
     for spec in artifact.inputs:
         _require_sizes(spec, artifact, sizes)

@@ -54,11 +54,7 @@ class BoundCopy:
 
 
 def plan_copy(source: Path, bound: Artifact) -> BoundCopy:
-    """Return what a copy of a file consists of whose inputs and outputs have the shapes of an artifact.
-
-    Raises:
-        IrbenchError: The file is not a model that can be rewritten, or its external data lies where it must not.
-    """
+    """Return what a copy of a file consists of whose inputs and outputs have the shapes of an artifact."""
     external_data.require_sound(source)
     with mapped(source) as data:
         pieces: list[_Piece] = []
@@ -96,7 +92,6 @@ def _in_order(pieces: Sequence[_Piece], size: int) -> bool:
 
 
 def _graph(data: memoryview, graph: Field, bound: Artifact) -> list[_Piece]:
-    """Return the graph with a new signature."""
     shapes = {spec.name: spec.shape for spec in (*bound.inputs, *bound.outputs)}
     pieces: list[_Piece] = []
     run_start = graph.start
@@ -125,7 +120,6 @@ def _rewritten(data: memoryview, field: Field, shapes: Mapping[str, Shape]) -> b
 
 
 def _dimensions(data: memoryview, field: Field, path: tuple[int, ...]) -> Iterator[Field]:
-    """Yield the fields at the end of a path of field numbers."""
     if not path:
         yield field
         return
@@ -162,7 +156,6 @@ def _copied(data: memoryview, field: Field) -> bytes:
 
 
 def _copy_bytes(file: BinaryIO, origin: BinaryIO, start: int, end: int) -> bool:
-    """Copy what lies between two places of a file, and return whether all of it is there."""
     origin.seek(start)
     while start < end:
         piece = origin.read(min(_COPY_BYTES, end - start))

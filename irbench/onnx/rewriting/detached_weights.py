@@ -38,12 +38,7 @@ class DetachedModel:
 
 
 def detach(model: onnx.ModelProto, weights: dict[str, Array]) -> DetachedModel:
-    """Take every initializer out of ``model``, in place.
-
-    Args:
-        model: Takes some of its weights as graph inputs.
-        weights: Those weights by the names of the inputs.
-    """
+    """Take every initializer out of ``model``, in place."""
     from onnx import numpy_helper
 
     graph = model.graph
@@ -96,7 +91,6 @@ def write(detached: DetachedModel, path: Path) -> str:
 
 
 def _frame(detached: DetachedModel) -> bytes:
-    """Return the model without its graph."""
     import onnx
 
     frame = onnx.ModelProto()

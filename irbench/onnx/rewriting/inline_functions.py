@@ -19,9 +19,6 @@ def inline_functions(path: Path) -> bytes | None:
     Functions of another operator set are converted to that of the model. Where ONNX's converter cannot do it, functions
     of other operator sets stay.
 
-    Args:
-        path: A valid model.
-
     Returns:
         The serialised model; ``None`` where it has no functions and names the domain as usual, or is too large for one
         message.

@@ -33,11 +33,7 @@ _WITH_FUNCTIONS, _WITHOUT = 10, 8
 
 
 def least_ir_version(path: Path) -> int:
-    """Return the least version, of 8 and later ones, that has everything a model uses.
-
-    Raises:
-        IrbenchError: The file is missing or not an ONNX model.
-    """
+    """Return the least version, of 8 and later ones, that has everything a model uses."""
     with mapped(path) as data:
         has_functions = any(field.number == Model.FUNCTIONS for field in fields(data))
     types = _types(take_inventory(path))
@@ -46,11 +42,6 @@ def least_ir_version(path: Path) -> int:
 
 def lower_ir_version(path: Path, version: int, folder: Path) -> Path:
     """Write a model with another version of the format into a folder, its weights beside it, and return its path.
-
-    Args:
-        path: The model.
-        version: At least :func:`least_ir_version`.
-        folder: Exists, and is another one than that of the model.
 
     Raises:
         IrbenchError: External data lies where it must not.

@@ -19,7 +19,6 @@ class TensorType:
 
     Attributes:
         element: Its number in TensorProto.DataType.
-        shape: Every axis has a size.
     """
 
     element: int
@@ -56,13 +55,7 @@ def names_read(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def subgraph(model: onnx.ModelProto, kept: Sequence[int], boundary: SubgraphBoundary) -> onnx.ModelProto:
-    """Return a model of some of the nodes of another, which stays as it is.
-
-    Args:
-        model: With its weights.
-        kept: Places of nodes in its graph, in their order there.
-        boundary: What the nodes read and give.
-    """
+    """Return a model of some of the nodes of another, which stays as it is."""
     import onnx
     from onnx import helper, numpy_helper
 

@@ -22,11 +22,7 @@ class Rewrite:
     """A pass made of a function.
 
     Attributes:
-        name: See :class:`irbench.spi.Pass`.
-        summary: See :class:`irbench.spi.Pass`.
         apply: The rewrite itself, ``apply(model) -> whether it changed something``.
-        opset: See :class:`irbench.spi.Pass`; 13 is the least that irbench reads as it is.
-        vendor: See :class:`irbench.spi.Pass`.
     """
 
     name: str

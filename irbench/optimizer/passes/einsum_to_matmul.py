@@ -106,7 +106,6 @@ def _merged(node: ir.Node, place: int, term: str, axes: Axes, size: dict[str, Si
 
 
 def _split(node: ir.Node, value: ir.Value, axes: Axes, result: str, size: dict[str, Size]) -> ir.Value | None:
-    """Return the product with its indices in the order of the result."""
     order = _order(axes)
     set_sizes(value, _sizes(axes, size))
     split = insert_reshape(node, value, [size[cell] for cell in order])

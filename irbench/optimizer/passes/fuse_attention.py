@@ -110,7 +110,6 @@ def _attention(inserter: Inserter, chain: AttentionChain, mask: ir.Value | None)
 
 
 def _only_rows(inserter: Inserter, rows: ir.Value, attended: ir.Value, dtype: ir.DataType) -> ir.Value:
-    """Return zeros for the rows of which nothing is kept."""
     known = weight(rows)
     if known is not None and known.all():
         return attended

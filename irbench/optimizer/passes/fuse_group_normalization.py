@@ -131,7 +131,6 @@ class _Builder:
 
 
 def _of_groups(array: Array | None, groups: Size, otherwise: float) -> Array:
-    """Return a number for each group."""
     given = np.float32(otherwise) if array is None else array.reshape(-1)
     return np.broadcast_to(given, (groups.factor,)).astype(np.float32)
 

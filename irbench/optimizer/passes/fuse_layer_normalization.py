@@ -52,8 +52,6 @@ def _forms() -> list[Build]:
 
 
 def _turned(form: Build) -> Build:
-    """Return the same with a Transpose at its end."""
-
     @wraps(form)
     def turned(op: Any, *values: Any) -> Any:
         return op.Transpose(form(op, *values), _outputs=["turned"], **ANY)
@@ -76,7 +74,6 @@ def _normalises(
 
 
 def _order(x: ir.Value, turned: ir.Value | None) -> list[int]:
-    """Return which axis of x is where when it is normalised."""
     node, rank = turned.producer() if turned is not None else None, len(x.shape or ())
     return [*range(rank)] if node is None else [*node.attributes.get_ints("perm", range(rank)[::-1])]
 
@@ -123,7 +120,6 @@ def _shift(op: Any, norm: ir.Value, c: ir.Value, **_: Any) -> Any:
 
 
 def _changed(op: Any, norm: ir.Value, changes: list[Any], c: ir.Value, bias: bool = False) -> Any:
-    """Return the same normalisation with scale and bias changed by a constant."""
     node, graph = norm.producer(), norm.graph
     assert node is not None
     assert graph is not None

@@ -67,7 +67,6 @@ class _Fusion:
         self._tables: dict[tuple[ir.Value, tuple[Size, ...], int], ir.Value | None] = {}
 
     def fuse(self, node: ir.Node) -> bool:
-        """Fuse the rotation that a node completes, if there is one."""
         rotation = read_rotation(node, self._known) if node.graph is not None else None
         if rotation is None or rotation.source.dtype is None or rotation.source.dtype.name not in _TYPES:
             return False

@@ -80,7 +80,6 @@ def _precedes(norm: ir.Node, add: ir.Node) -> bool:
 
 
 def _unbiased(add: ir.Node) -> tuple[ir.Value | None, ir.Value | None, ir.Value | None]:
-    """Return what is added, and a bias that only one of the two has."""
     for value, skip in (add.inputs, add.inputs[::-1]):
         found = bias_of(value)
         if found is not None and value is not None and only_reader(value) is add:

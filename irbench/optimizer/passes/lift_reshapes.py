@@ -165,7 +165,6 @@ def _leading(value: ir.Value | None) -> Sequence[Size] | None:
 
 
 def _next(node: ir.Node) -> ir.Value | None:
-    """Return what the Reshape that alone follows a node gives."""
     reader = only_reader(node.outputs[0])
     return reader.outputs[0] if reader is not None and reader.inputs[0] is node.outputs[0] else None
 

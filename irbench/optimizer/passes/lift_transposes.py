@@ -77,7 +77,6 @@ def _lift(node: ir.Node) -> bool:
 
 
 def _repeated(node: ir.Node, source: ir.Value, moved: ir.Value, before: ir.Node) -> ir.Value:
-    """Compute an activation of what was moved instead of the source."""
     made = insert(before, node.op_type, [moved if value is source else value for value in node.inputs], node.attributes)
     made.type = node.outputs[0].type
     set_sizes(made, sizes_of(moved) or ())

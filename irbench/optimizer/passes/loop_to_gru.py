@@ -247,7 +247,6 @@ def _fit_together(pair: list[ir.Node | None]) -> bool:
 
 
 def _joined(before: ir.Node, pair: list[ir.Node]) -> ir.Node:
-    """Return a bidirectional GRU in front of a node."""
     import onnx_ir as ir
 
     first, graph = pair[0], before.graph

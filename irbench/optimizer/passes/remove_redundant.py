@@ -138,12 +138,10 @@ def _merge_chain(last: ir.Node) -> bool:
 
 
 def _may_be_output(value: ir.Value) -> bool:
-    """Whether a value can take the place of an output of the graph, name and all."""
     return value.producer() is not None and not value.is_graph_output()
 
 
 def _chain(last: ir.Node) -> list[ir.Node]:
-    """Return the chain from its last operation up to its first."""
     chain = [last]
     while _is_layout(node := _producer(chain[-1])):
         assert node is not None
@@ -156,7 +154,6 @@ def _producer(node: ir.Node) -> ir.Node | None:
 
 
 def _steps(chain: Sequence[ir.Node]) -> list[layouts.Step] | None:
-    """Return the fewest steps that do what a chain, in the order of computation, does."""
     sizes = sizes_of(chain[0].inputs[0])
     layout = None if sizes is None else layouts.start(sizes)
     for node in chain:

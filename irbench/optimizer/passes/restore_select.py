@@ -55,7 +55,6 @@ def _restore_sum(node: ir.Node) -> bool:
 
 
 def _factors(product: ir.Value | None) -> Iterator[tuple[ir.Value, ir.Value]]:
-    """Yield the condition and the other factor of a product of both."""
     node = product.producer() if product is not None and is_node(product, "Mul") else None
     for factor, number in () if node is None else (node.inputs, node.inputs[::-1]):
         condition = _input(factor) if is_node(factor, "Cast") else None

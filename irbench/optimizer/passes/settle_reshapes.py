@@ -69,7 +69,6 @@ def _works_on(node: ir.Node, grouping: Grouping, beside: ir.Node) -> bool:
 
 
 def _grown(start: ir.Node, grouping: Grouping, places: dict[ir.Node, int]) -> Region:
-    """Return all that exchanges rows with a node."""
     found, unseen = {start}, [start]
     while unseen:
         for node in neighbours(unseen.pop()):
@@ -109,7 +108,6 @@ def _regroup(region: Region) -> None:
 
 
 def _regrouped(value: ir.Value, region: Region) -> ir.Value:
-    """Return rows from elsewhere in the other grouping."""
     wanted, node = region.grouping.after(value), value.producer()
     source = node.inputs[0] if node is not None and is_regrouped(value) else value
     if source is None:

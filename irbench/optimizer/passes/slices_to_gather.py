@@ -67,7 +67,6 @@ def _replace(node: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
 
 
 def _taken(node: ir.Node, axis: int, known: Mapping[ir.Value, Elements]) -> Array | None:
-    """Return the indices along an axis that a Slice takes, if it takes all of every other axis."""
     source, sizes, parts = node.inputs[0], sizes_of(node.inputs[0]), axis_slices(node, known)
     if source is None or sizes is None or parts is None or product(sizes[axis + 1 :]) == ONE:
         return None

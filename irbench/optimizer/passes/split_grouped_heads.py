@@ -36,13 +36,8 @@ class _Grouped:
 
     Attributes:
         scores: The product of queries and keys.
-        split: The Reshape after it.
         weights: What the second product multiplies, as large as the scores.
         second: The second product.
-        batch: Size of the batch.
-        heads: Heads of keys.
-        groups: Heads of queries for each of them.
-        queries: Length of the queries.
     """
 
     scores: ir.Node
@@ -65,7 +60,6 @@ def _split_grouped_heads(model: ir.Model) -> bool:
 
 
 def _read(second: ir.Node) -> _Grouped | None:
-    """Read upwards from the product with the values."""
     joined = second.inputs[0]
     reshape = joined.producer() if joined is not None and is_node(joined, "Reshape") else None
     weights = reshape.inputs[0] if reshape is not None else None
@@ -88,7 +82,6 @@ def _read(second: ir.Node) -> _Grouped | None:
 
 
 def _is_alike(sizes: Sequence[Size] | None, others: Sequence[Size]) -> bool:
-    """Whether sizes are the same but for how leading axes are merged."""
     return sizes is not None and list(sizes[-2:]) == list(others[-2:]) and product(sizes) == product(others)
 
 
@@ -108,7 +101,6 @@ def _above_softmax(value: ir.Value | None, reader: ir.Node | None) -> ir.Node | 
 
 
 def _is_read_by(value: ir.Value | None, node: ir.Node) -> bool:
-    """Whether a computed value is read by this node alone."""
     return value is not None and value.producer() is not None and only_reader(value) is node
 
 

@@ -43,15 +43,7 @@ _WITH_COUNT = 18
 
 @dataclass(frozen=True)
 class _Packed:
-    """What is cut into axes and transposed.
-
-    Attributes:
-        source: What is cut.
-        count: How many parts there are.
-        part: Sizes of a part, cut.
-        perm: How a part is transposed.
-        axis: Where the axis of the parts is, transposed.
-    """
+    """What is cut into axes and transposed."""
 
     source: ir.Value
     count: int
@@ -161,7 +153,6 @@ _READ = {"Split": _of_split, "Gather": _of_gather}
 
 
 def _parts(node: ir.Node, packed: _Packed) -> Sequence[ir.Value]:
-    """Return the parts, before they are cut."""
     import onnx_ir as ir
 
     graph, source = node.graph, packed.source

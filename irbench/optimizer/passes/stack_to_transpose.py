@@ -69,7 +69,6 @@ def _unstacked(value: ir.Value | None, stack: ir.Node) -> ir.Value | None:
 
 
 def _parts(parts: Sequence[ir.Value | None], known: Known) -> tuple[ir.Value, bool] | None:
-    """Return the value that the parts are all of, and whether each takes every n-th element of it."""
     cuts = [cut(part, known) for part in parts]
     first = cuts[0]
     sizes = sizes_of(first.source) if first is not None else None

@@ -37,8 +37,6 @@ class Met:
     """A tensor that the scores meet on their way.
 
     Attributes:
-        value: The tensor.
-        scores: Sizes of the scores there.
         turned: Whether the last two axes of the scores are keys and queries there, not queries and keys.
         factor: What everything added there is multiplied with later.
     """
@@ -51,13 +49,7 @@ class Met:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which scores or weights are kept.
-
-    Attributes:
-        met: The condition.
-        keeps: Whether those are kept for which it is true, or those for which it is false.
-        low: What is put in the place of the others.
-    """
+    """Which scores or weights are kept."""
 
     met: Met
     keeps: bool
@@ -77,13 +69,8 @@ class AttentionChain:
     Attributes:
         left: First operand of the product of queries and keys: queries, or keys where the product is turned.
         right: Second operand, its last two axes exchanged: keys, or queries.
-        values: What the weights are multiplied with.
         turned: Whether keys are multiplied with queries.
-        product: The product, without its scale.
-        scale: What the product is multiplied with.
-        added: Masks and biases.
         choices: Conditions on scores, the outermost first.
-        zeroed: The condition on weights.
         guarded: Whether weights that are not a number become zero.
     """
 

@@ -26,8 +26,6 @@ class _Joined:
     """What follows an attention whose heads are joined.
 
     Attributes:
-        result: The joined heads.
-        sizes: Its sizes.
         choice: The Where that puts rows to zero before, if there is one.
     """
 
@@ -38,9 +36,6 @@ class _Joined:
 
 def join_heads(node: ir.Node) -> bool:
     """Rewrite an Attention of (batch, heads, length, width) that stands between the splitting and joining of heads.
-
-    Args:
-        node: An Attention; types and shapes were inferred.
 
     Returns:
         Whether it stood there.
@@ -63,7 +58,6 @@ def join_heads(node: ir.Node) -> bool:
 
 
 def _before_split(value: ir.Value | None) -> tuple[ir.Value, int] | None:
-    """Return what was split into heads, and how many there are."""
     if (alone := _before_heads(value)) is not None and len(sizes_of(alone) or ()) == 3:
         return alone, 1
     axes, split = [0, 1, 2, 3], value
@@ -104,7 +98,6 @@ def _after(node: ir.Node) -> _Joined | None:
 
 
 def _drops_heads(reader: ir.Node, before: Sequence[Size]) -> bool:
-    """Whether all that is done to the result of one head is to drop the axis of heads."""
     after = sizes_of(reader.outputs[0])
     dropped = is_node(reader.outputs[0], "Reshape", "Squeeze") and len(before) == 4 and before[1] == ONE
     return dropped and after is not None and list(after) == [before[0], *before[2:]]
@@ -120,7 +113,6 @@ def _covers_heads(choice: ir.Node, attended: ir.Value) -> bool:
 
 
 def _zeroed(answer: ir.Value, choice: ir.Node, before: ir.Node) -> ir.Value:
-    """Return joined heads with the rows at zero that were put to zero before."""
     rows, _, zero = choice.inputs
     assert rows is not None
     made = insert(before, "Where", [_of_every_head(rows, before), answer, zero])
@@ -150,7 +142,6 @@ def _reduced(rows: ir.Value) -> ir.Value | None:
 
 
 def _before_heads(kept: ir.Value | None) -> ir.Value | None:
-    """Return what an axis of heads was added to."""
     node = kept.producer() if kept is not None and is_node(kept, "Unsqueeze", "Reshape") else None
     before, after = sizes_of(node.inputs[0]) if node is not None else None, sizes_of(kept)
     if node is None or before is None or after is None:

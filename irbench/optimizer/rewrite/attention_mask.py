@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 
 
 def is_maskable(chain: AttentionChain, scores: Sequence[Size]) -> bool:
-    """Whether what the scores meet can become one mask that means the same.
-
-    Args:
-        chain: What was read.
-        scores: Sizes (batch, heads, queries, keys).
-    """
+    """Whether what the scores meet can become one mask that means the same."""
     met = [*chain.added, *(choice.met for choice in chain.choices)]
     if not met:
         return chain.zeroed is None
@@ -52,14 +47,7 @@ def is_maskable(chain: AttentionChain, scores: Sequence[Size]) -> bool:
 def build_mask(
     inserter: Inserter, chain: AttentionChain, scores: Sequence[Size], dtype: ir.DataType
 ) -> ir.Value | None:
-    """Return what is added to the scores, or ``None`` where nothing can be put in its place.
-
-    Args:
-        inserter: Puts operations in front of the attention.
-        chain: What was read; it is maskable.
-        scores: Sizes (batch, heads, queries, keys).
-        dtype: Type of the scores.
-    """
+    """Return what is added to the scores, or ``None`` where nothing can be put in its place."""
     is_alone = not chain.choices
     addends = [_addend(inserter, met, scores, dtype, is_alone=is_alone) for met in chain.added]
     total, kept = _together(inserter, "Add", addends), _kept(inserter, chain, scores)
@@ -94,14 +82,7 @@ def has_zero_rows(chain: AttentionChain) -> bool:
 def build_row_condition(
     inserter: Inserter, chain: AttentionChain, scores: Sequence[Size], dtype: ir.DataType
 ) -> ir.Value | None:
-    """Return which rows keep any key, with four axes, the last one long, or ``None`` where nothing can say it.
-
-    Args:
-        inserter: Puts operations in front of the attention.
-        chain: What was read; it is maskable.
-        scores: Sizes (batch, heads, queries, keys).
-        dtype: Type of the scores.
-    """
+    """Return which rows keep any key, with four axes, the last one long, or ``None`` where nothing can say it."""
     kept = _kept(inserter, chain, scores)
     if kept is None:
         addends = [_addend(inserter, met, scores, dtype, is_alone=False) for met in chain.added]
@@ -182,7 +163,6 @@ def _beside(inserter: Inserter, met: Met, scores: Sequence[Size]) -> ir.Value | 
 
 
 def _condition(inserter: Inserter, choice: Choice, scores: Sequence[Size]) -> ir.Value | None:
-    """Return where scores are kept."""
     value = _beside(inserter, choice.met, scores)
     return value if value is None or choice.keeps else inserter.elementwise("Not", value)
 
@@ -201,5 +181,4 @@ def _addend(
 
 
 def _lowest(dtype: ir.DataType) -> Array:
-    """Return the lowest number to add to a score."""
     return np.asarray(dtype.min / 2, dtype.numpy())

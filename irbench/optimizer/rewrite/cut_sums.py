@@ -28,9 +28,6 @@ def add_before_cut(node: ir.Node) -> bool:
 
     Nothing else reads what is between, one of the last two axes is cut there, and a + b .. is as large as the sum: what
     is smaller would have to be stretched.
-
-    Args:
-        node: A Reshape; types and shapes were inferred.
     """
     whole, target = sizes_of(node.inputs[0]), sizes_of(node.outputs[0])
     found = _addends(node, target)

@@ -154,13 +154,7 @@ def make_names_unique(model: ir.Model) -> None:
 
 
 def _rename_namesakes(graph: ir.Graph | ir.Function, outer: set[str], taken: set[str]) -> None:
-    """Rename the values of a graph and of its bodies that have a name of ``outer``, or one that came before.
-
-    Args:
-        graph: Its values are renamed in place.
-        outer: Names of the graphs around it.
-        taken: Names that no renamed value may get.
-    """
+    """Rename the values of a graph and of its bodies that have a name of ``outer``, or one that came before."""
     kept = [*graph.inputs, *_initializers(graph)]
     kept += [value for value in graph.outputs if value.graph is graph]
     seen, values = set(outer), dict.fromkeys([*kept, *(output for node in graph for output in node.outputs)])

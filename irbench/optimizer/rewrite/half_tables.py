@@ -33,12 +33,7 @@ class HalfTables:
         self._made: dict[ir.Value, ir.Value | None] = {}
 
     def half(self, table: ir.Value | None, before: ir.Node) -> ir.Value | None:
-        """Return the table with every number once, or ``None`` where nothing proves that all are there twice.
-
-        Args:
-            table: Its last axis has a known, even size.
-            before: Where nodes are inserted that compute the half.
-        """
+        """Return the table with every number once, or ``None`` where nothing proves that all are there twice."""
         sizes = sizes_of(table)
         if table is None or not sizes or sizes[-1].number is None or sizes[-1].number % 2:
             return None
@@ -134,7 +129,6 @@ class HalfTables:
         return None if inner is None else insert(before, "Transpose", [inner], {"perm": list(order)})
 
     def _gathered(self, node: ir.Node, _: list[Size], before: ir.Node) -> ir.Value | None:
-        """Look rows up in half a table."""
         rank, axis = len(sizes_of(node.inputs[0]) or ()), node.attributes.get_int("axis", 0)
         if rank < 2 or axis % rank == rank - 1:
             return None
@@ -142,7 +136,6 @@ class HalfTables:
         return None if inner is None else insert(before, "Gather", [inner, node.inputs[1]], {"axis": axis})
 
     def _sliced(self, node: ir.Node, sizes: list[Size], before: ir.Node) -> ir.Value | None:
-        """Take rows of half a table."""
         axes = weight(node.inputs[3]) if len(node.inputs) > 3 else None
         if axes is None or len(sizes) - 1 in axes % len(sizes):
             return None

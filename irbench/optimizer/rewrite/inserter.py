@@ -109,7 +109,6 @@ class Inserter:
         return described(made, condition.dtype, [*sizes[:-1], ONE])
 
     def _shape(self, sizes: Sequence[Size]) -> ir.Value | None:
-        """Return the shape tensor that holds these sizes."""
         parts = [self._dimension(size) for size in sizes]
         known = [part for part in parts if part is not None]
         if len(known) < len(parts):

@@ -33,9 +33,6 @@ _ATTRIBUTES = {"is_causal", "kv_num_heads", "q_num_heads", "scale"}
 def drop_key_bias(node: ir.Node) -> bool:
     """Let attention read its keys before a constant is added to all of them, if nothing else reads the sum.
 
-    Args:
-        node: An Attention; types and shapes were inferred.
-
     Returns:
         Whether there was such a constant.
     """
@@ -52,7 +49,6 @@ def drop_key_bias(node: ir.Node) -> bool:
 
 
 def _without_bias(biased: ir.Value) -> ir.Value | None:
-    """Return keys without the constant that is added to each of them, if there is one."""
     total = biased.producer()
     assert total is not None
     for keys, other in (total.inputs, total.inputs[::-1]):

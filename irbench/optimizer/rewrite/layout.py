@@ -25,10 +25,8 @@ class Layout:
     """Where the elements of a source tensor stand.
 
     Attributes:
-        source: Sizes of the source's axes.
         atoms: Size of each atom; together they cover the source.
         axes: Atoms in each axis of the result, outermost first.
-        sizes: Sizes of the result's axes.
     """
 
     source: tuple[Size, ...]
@@ -119,7 +117,6 @@ def _blocks(layout: Layout, axis: dict[Atom, int]) -> list[tuple[Atom, ...]]:
 
 
 def _moved(layout: Layout, blocks: list[tuple[Atom, ...]]) -> tuple[list[Size], list[int]]:
-    """Return the size of every block in the order of the source, and which of them the result takes one by one."""
     ordered = sorted(blocks)
     return [product(layout.atoms[atom] for atom in block) for block in ordered], [
         ordered.index(block) for block in blocks

@@ -61,7 +61,6 @@ def _scaled_first(pair: Build, op: Any, x: Any, epsilon: Any, two: Any, exponent
 
 
 def _moments(op: Any, x: Any, epsilon: Any, two: Any) -> tuple[Any, Any, Any]:
-    """Return mean, difference from it, and variance with epsilon."""
     mean = op.ReduceMean(x, _outputs=["mean"], **ANY)
     difference = op.Sub(x, mean)
     square = either(op.Mul(difference, difference), op.Pow(difference, two))

@@ -44,13 +44,7 @@ def last_axes(x: ir.Value, mean: ir.Value, order: Sequence[int]) -> list[int] | 
 
 
 def as_axes(value: ir.Value | None, axes: Sequence[int], order: Sequence[int]) -> Array | None:
-    """Return a constant, its axes in this order, as large as those that are normalised, if it is no larger.
-
-    Args:
-        value: What scales or shifts.
-        axes: Sizes of the normalised axes, the last ones in this order.
-        order: Which axis of the normalised tensor is where.
-    """
+    """Return a constant, its axes in this order, as large as those that are normalised, if it is no larger."""
     array = weight(value)
     if array is None or array.ndim > len(order):
         return None

@@ -35,8 +35,6 @@ class LoopBody:
     Attributes:
         sequence: The tensor, (steps, batch, width), from outside.
         start: The first state, from outside.
-        state: The state in the body.
-        following: The next state in the body.
         step: The step's input in the body, (batch, width).
         counters: Values of the body that count the steps, from 0 before the first, or from 1 after it.
         outside: Values of the body that never change, by what they are outside.

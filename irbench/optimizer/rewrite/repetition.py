@@ -23,10 +23,7 @@ class Repetition(NamedTuple):
     """Values of the axes (batch, heads, length, width), each head of them ``groups`` times in succession.
 
     Attributes:
-        source: Every head once.
         sizes: The sizes of the source, an axis of size one after its heads; that axis is repeated.
-        axis: The axis that is repeated.
-        groups: How often.
         layout: Of the values, starting at ``sizes`` with ``groups`` on that axis.
     """
 

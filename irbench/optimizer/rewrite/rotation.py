@@ -28,7 +28,6 @@ class Rotation:
     Attributes:
         source: What is rotated; its last axis holds the pairs.
         cosine: Factor of the pairs, of as many elements as the last axis, or of half as many.
-        sine: The same.
         neighbours: Whether a pair is two neighbours; otherwise its elements are half the axis apart.
     """
 
@@ -115,7 +114,6 @@ def _unbound(value: ir.Value | None) -> Cut | None:
 
 
 def _taken(value: ir.Value | None) -> tuple[ir.Value, int, int] | None:
-    """Return of which value, along which axis and at which index this one is all there is."""
     node = value.producer() if value is not None else None
     inner = node.inputs[0] if node is not None else None
     if node is None or inner is None:
@@ -136,7 +134,6 @@ def _taken(value: ir.Value | None) -> tuple[ir.Value, int, int] | None:
 
 
 def _of_whole(node: ir.Node, known: Known) -> Rotation | None:
-    """Read x * cos + rotated * sin."""
     for straight, turned in _orders(node):
         for rotated, sine in _product(turned, node):
             pairs = _pairs(rotated)
@@ -156,7 +153,6 @@ def _turned_source(pairs: _Pairs, known: Known) -> ir.Value | None:
 
 
 def _negated(value: ir.Value) -> ir.Value | None:
-    """Return what a value is the negative of."""
     value = _in_order(value)
     node = value.producer() if is_node(value, "Neg", "Mul") else None
     if node is None:
@@ -184,7 +180,6 @@ def _of_parts(node: ir.Node, known: Known) -> Rotation | None:
 
 
 def _own(a: ir.Value, b: ir.Value, neighbours: bool, known: Known) -> ir.Value | None:
-    """Return the value of which a and b are the elements of the pairs."""
     first, second = cut(a, known), cut(b, known)
     sizes = sizes_of(first.source) if first is not None else None
     length = sizes[-1].number if sizes else None

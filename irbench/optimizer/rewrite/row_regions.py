@@ -29,12 +29,7 @@ _ACTIVATIONS = (
 
 @dataclass(frozen=True)
 class Grouping:
-    """What the axes before the last one become.
-
-    Attributes:
-        old: Their sizes now.
-        new: Their sizes then.
-    """
+    """What the axes before the last one become."""
 
     old: tuple[Size, ...]
     new: tuple[Size, ...]
@@ -51,12 +46,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Region:
-    """Operations on rows that are to work on another grouping.
-
-    Attributes:
-        nodes: In the order of the graph.
-        grouping: The other one.
-    """
+    """Operations on rows that are to work on another grouping."""
 
     nodes: tuple[ir.Node, ...]
     grouping: Grouping
@@ -133,7 +123,6 @@ def is_regrouped(value: ir.Value | None) -> bool:
 
 
 def _can_be(sizes: Sequence[Size], value: ir.Value) -> bool:
-    """Whether a value can be had from one of these sizes."""
     wanted = sizes_of(value)
     return wanted is not None and (list(sizes) == list(wanted) or reshape_operation(sizes, wanted) is not None)
 

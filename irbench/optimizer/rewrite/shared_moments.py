@@ -68,7 +68,6 @@ def _moments(inverse: ir.Node) -> list[ir.Node]:
 
 
 def _producer(node: ir.Node, operation: str) -> ir.Node | None:
-    """Return the node of an operation that computes an operand."""
     return next((value.producer() for value in node.inputs if value is not None and is_node(value, operation)), None)
 
 

@@ -21,7 +21,8 @@ from irbench.across_runs.receipt import (
 )
 from irbench.api.display import as_text
 from irbench.errors import IrbenchError
-from irbench.notices import Mark, Warn
+from irbench.notices import Warn
+from irbench.notices.marks import OtherPrecision
 from irbench.render.receipt import receipt_view
 
 
@@ -74,7 +75,7 @@ def test_verdicts_come_from_the_samples_and_not_from_the_document(tmp_path: Path
 
 
 def test_marks_of_a_claims_rows_are_kept_and_shown(tmp_path: Path):
-    lower = Mark("other-precision", {"precision": "bf16", "baseline_precision": "fp32"})
+    lower = OtherPrecision(precision="bf16", baseline_precision="fp32")
     table = group(cell("openvino", marks=(lower,)), cell("ort"), cell("tf"))
     fast, other = (
         reservations_of(table, named, 6) for named in (("openvino/fp32", "ort/fp32"), ("tf/fp32", "ort/fp32"))

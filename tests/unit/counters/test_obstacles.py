@@ -5,7 +5,7 @@ from __future__ import annotations
 import fake_perf
 import pytest
 
-from irbench.counters import ObstacleCode, obstacle_from_messages
+from irbench.counters import Level, NotPermitted, PerfFailed, Said, obstacle_from_messages
 
 FORBIDDEN = (
     "Error:\nAccess to performance monitoring and observability operations is limited.\n"
@@ -24,10 +24,10 @@ FORBIDDEN = (
         ("Segmentation fault", "perf-failed"),
     ],
 )
-def test_each_message_has_its_code(said: str, code: ObstacleCode):
+def test_each_message_has_its_code(said: str, code: str):
     assert obstacle_from_messages(said, paranoid=3).code == code
 
 
 def test_the_level_of_the_kernel_and_what_perf_said_are_kept():
-    assert obstacle_from_messages(FORBIDDEN, paranoid=3).facts == {"level": 3}
-    assert obstacle_from_messages("\n  Segmentation fault\n", None).facts == {"said": "Segmentation fault"}
+    assert obstacle_from_messages(FORBIDDEN, paranoid=3) == NotPermitted(Level(3))
+    assert obstacle_from_messages("\n  Segmentation fault\n", None) == PerfFailed(Said("Segmentation fault"))

@@ -8,7 +8,7 @@ import random
 import pytest
 from documents import speedup
 
-from irbench.diagnostics.resolution import FOUND, chance_of_faster, smallest_difference
+from irbench.diagnostics.self_comparison import FOUND, chance_of_faster, smallest_difference
 from irbench.spec import Timing
 from irbench.stats.compare import verdict
 from irbench.stats.intervals import interval_at, looks_of

@@ -9,10 +9,10 @@ from counter_runs import counted, counter_row, phase, timeline
 from golden_files import check_golden
 
 from irbench.counter_row import TimelineStop
-from irbench.counters import GROUPS, Obstacle
+from irbench.counters import GROUPS, NoPmu, NotSupported, Said, ToplevFailed, not_counted
 from irbench.record import Failure
 from irbench.render import render_document
-from irbench.render.counter_texts import figure_value, not_counted
+from irbench.render.counter_texts import figure_value
 from irbench.render.counters import counter_views
 from irbench.render.timelines import sparkline
 from irbench.result import RunDocument
@@ -113,7 +113,7 @@ def test_what_has_no_count_is_a_dash_and_never_zero():
 
 def test_a_toplev_that_failed_in_some_launches_is_told_with_its_reason():
     row = counter_row("ort", 0.5)
-    failed = Obstacle("toplev-failed", {"said": "no ocperf"})
+    failed = ToplevFailed(Said("no ocperf"))
     first, *others = row.launches
     found = counted(replace(row, launches=(replace(first, nodes_missing=failed), *others)))
     found = replace(found, counters=(replace(found.counters[0], level=2),))
@@ -127,15 +127,15 @@ def test_markdown_has_both_tables_and_speeds_come_first():
 
 
 def test_a_group_that_is_missing_is_told_once_and_not_for_each_of_its_events():
-    missing = dict.fromkeys(("cache", *GROUPS["cache"]), Obstacle("no-pmu"))
-    assert list(not_counted(("cache",), missing)) == [("cache", Obstacle("no-pmu"))]
-    some = {"cache-misses": Obstacle("not-supported")}
-    assert list(not_counted(("cache",), some)) == [("cache-misses", Obstacle("not-supported"))]
+    missing = dict.fromkeys(("cache", *GROUPS["cache"]), NoPmu())
+    assert list(not_counted(("cache",), missing)) == [("cache", NoPmu())]
+    some = {"cache-misses": NotSupported()}
+    assert list(not_counted(("cache",), some)) == [("cache-misses", NotSupported())]
 
 
 def test_groups_with_the_same_reason_are_told_together():
-    missing = dict.fromkeys(("cache", "branch", "ipc"), Obstacle("no-pmu"))
-    assert list(not_counted(("cache", "branch", "ipc"), missing)) == [("cache, branch and ipc", Obstacle("no-pmu"))]
+    missing = dict.fromkeys(("cache", "branch", "ipc"), NoPmu())
+    assert list(not_counted(("cache", "branch", "ipc"), missing)) == [("cache, branch and ipc", NoPmu())]
 
 
 @pytest.mark.parametrize(

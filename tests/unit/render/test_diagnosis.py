@@ -15,21 +15,19 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from irbench.counters import Obstacle
+from irbench.counters import NoPerf, NoPmu
 from irbench.diagnostics import (
     CoreToCore,
     Facts,
-    Finding,
     Report,
     SelfComparison,
     find,
     judge_self_comparison,
 )
 from irbench.diagnostics.facts import CounterFacts, Program
+from irbench.diagnostics.findings import Turbo, findings_summary
 from irbench.render.diagnosis import ReportView
 from irbench.render.diagnosis_document import diagnosis_document
-from irbench.render.diagnosis_summary import diagnosis_summary
-from irbench.render.finding_texts import finding_words
 from irbench.spec import Timing
 from irbench.system.confinement import ConfinementSupport
 
@@ -73,7 +71,7 @@ def test_the_report_of_a_quiet_machine_is_the_one_that_was_looked_at() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_every_line_but_a_command_fits(width: int) -> None:
-    commands = {finding_words(finding.code, finding.facts).command for finding in report().findings}
+    commands = {finding.words().command for finding in report().findings}
     for line in shown(report(), width).splitlines():
         assert cell_len(line) <= width or line.strip() in commands
 
@@ -119,18 +117,18 @@ def test_core_to_core_latency_says_how_often_it_was_looked_at_and_no_more_than_t
     ],
 )
 def test_the_verdict_counts_the_findings(count: int, verdict: str) -> None:
-    finding = Finding("turbo", {"file": "/sys/x/boost"})
-    assert diagnosis_summary((finding,) * count) == verdict
+    finding = Turbo("/sys/x/boost")
+    assert findings_summary((finding,) * count) == verdict
 
 
 def test_what_cannot_be_fixed_is_shown_and_counted_apart() -> None:
     virtual = facts(hypervisor="KVM")
     lasting = "1 finding: nothing that can be fixed here disturbs measurement."
-    assert diagnosis_summary(report(virtual).findings) == lasting
+    assert findings_summary(report(virtual).findings) == lasting
     assert "This is a virtual machine (KVM)" in shown(report(virtual), 120)
     both = report(facts(hypervisor="KVM", turbo=True)).findings
     said = "2 findings, in the order of what they usually cost; 1 of them cannot be fixed here."
-    assert diagnosis_summary(both) == said
+    assert findings_summary(both) == said
 
 
 def test_the_self_comparison_is_not_advised_where_it_was_made() -> None:
@@ -167,7 +165,7 @@ def test_what_was_not_asked_for_or_not_measured_is_null() -> None:
 
 
 def test_counters_have_a_line_of_the_machine_and_a_place_in_the_document() -> None:
-    missing = {"cache": Obstacle("no-pmu")}
+    missing = {"cache": NoPmu()}
     seen = replace(facts(), counters=CounterFacts("6.8.12", ("software",), missing))
     text = " ".join(shown(report(seen, None), 100).split())
     said = "cache not available: the kernel offers no counters of the processor, as in most virtual machines"
@@ -178,6 +176,6 @@ def test_counters_have_a_line_of_the_machine_and_a_place_in_the_document() -> No
         "available": ("software",),
         "unavailable": {"cache": {"code": "no-pmu", "facts": {}}},
     }
-    without = replace(facts(), counters=CounterFacts(None, (), {"software": Obstacle("no-perf")}))
+    without = replace(facts(), counters=CounterFacts(None, (), {"software": NoPerf()}))
     assert "no perf: none available" in shown(report(without, None), 100)
     assert diagnosis_document(report(facts(), None), [])["counters"] is None

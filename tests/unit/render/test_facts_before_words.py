@@ -17,8 +17,6 @@ from irbench.diagnostics import find
 from irbench.diagnostics.facts import Program
 from irbench.notices import Mark, Note, Warn
 from irbench.render.context import Context
-from irbench.render.finding_texts import finding_words
-from irbench.render.mark_texts import MARKS, mark_text
 from irbench.render.note_texts import NOTES, note_text
 from irbench.render.texts import WARNINGS, warning_words
 from irbench.spec import Artifact, Disagreement, Timing
@@ -32,8 +30,8 @@ EXAMPLES: Mapping[str, tuple[Any, str]] = {
        for code, text in WARNINGS.items() if code != STORED_WORDS},
     **{f"note {code}": (text.example, note_text(Note(code, text.example), Context()))
        for code, text in NOTES.items() if code != STORED_WORDS},
-    **{f"mark {code}": (text.example, mark_text(Mark(code, text.example)))
-       for code, text in MARKS.items() if code != STORED_WORDS},
+     **{f"mark {mark.code}": (json.loads(msgspec.json.encode(mark.example().facts)), mark.example().text())
+        for mark in Mark.known},
 }  # fmt: skip
 BUSY = facts(
     hypervisor="KVM", quota=1.0, turbo=True, foreign_share=0.9, programs=(Program("stress", 4711, 0.9, "stress"),)
@@ -63,10 +61,8 @@ def test_the_facts_of_a_code_are_json_and_hold_no_words_that_are_made_of_them(na
 
 def test_the_facts_of_a_finding_are_json_and_hold_no_words_that_are_made_of_them():
     for finding in find(BUSY):
-        plain = json.loads(json.dumps(dict(finding.facts)))
-        words = finding_words(finding.code, finding.facts)
-        assert finding_words(finding.code, plain) == words
-        assert not [text for text in texts_in(plain) if is_sentence(text) and text in words.found]
+        plain = json.loads(json.dumps(finding.facts))
+        assert not [text for text in texts_in(plain) if is_sentence(text) and text in finding.words().found]
 
 
 def test_a_table_that_is_stored_holds_no_sentence():

@@ -11,7 +11,8 @@ from documents import speedup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.render.figures import error_size, gigabytes, percent, range_note, ratio, seconds, significant, speedup_cell
+from irbench.quantities import error_size, gigabytes, ratio, significant
+from irbench.render.figures import percent, range_note, seconds, speedup_cell
 from irbench.row_figures import Speedup
 
 

@@ -8,7 +8,8 @@ import pytest
 from documents import BUSY, ENVIRONMENT, cell, document, example, failed, group, speedup
 from golden_files import check_golden
 
-from irbench.notices import Mark, Warn
+from irbench.notices import Warn
+from irbench.notices.marks import LateCalls, OtherPrecision, Oversubscribed
 from irbench.record import Failure, OutputError
 from irbench.render import GroupView, render_document
 from irbench.result import GroupResult, Lead, NoWinner, Winner
@@ -35,7 +36,7 @@ def failure_rows() -> GroupResult:
 
 
 def streams() -> GroupResult:
-    marks = (Mark("oversubscribed", {"streams": 4, "threads": 2}),)
+    marks = (Oversubscribed(streams=4, threads=2, requested_threads=None),)
     rows = (
         cell("openvino", 64.0, streams=2, fps=31.3, speedup=speedup(1.18, 1.16, 1.20)),
         cell("ort", 142.0, streams=4, fps=28.1, speedup=speedup(1.06, 1.03, 1.09), marks=marks),
@@ -62,7 +63,7 @@ def instances() -> GroupResult:
 
 
 def paced() -> GroupResult:
-    late = Mark("late-calls", {"late": 231, "calls": 300, "pace_ms": 40.0})
+    late = LateCalls(late=231, calls=300, pace_ms=40.0)
     rows = (
         cell(
             "openvino",
@@ -137,7 +138,7 @@ def mismatch() -> GroupResult:
 
 
 def mixed() -> GroupResult:
-    reason = Mark("other-precision", {"precision": "bf16", "baseline_precision": "fp32"})
+    reason = OtherPrecision(precision="bf16", baseline_precision="fp32")
     rows = (
         cell("openvino", 17.4, precision="bf16", speedup=speedup(1.87, 1.83, 1.92, reason=reason), marks=(reason,)),
         cell("openvino", 32.5),

@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from irbench.graph_record import Agreement, AgreementElsewhere, GraphStep
+from irbench.notices.conversions import agreement_lines
 from irbench.optimizer import Conversion, Lineage, build_recipe, calibration_note
 from irbench.record import OutputError
 from irbench.render.context import Context
-from irbench.render.conversion_texts import agreement_lines
 from irbench.render.lineages import kept_view, settings_text
 from irbench.render.note_texts import note_text
 

@@ -12,7 +12,7 @@ import pytest
 from golden_files import check_golden
 
 import irbench as public
-from irbench.counters import EventCount, Obstacle
+from irbench.counters import EventCount, Said, ToplevFailed
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.summary import derive_report
 from irbench.record import Failure
@@ -82,7 +82,7 @@ def test_launches_without_nodes_of_toplev_are_told_for_each_backend() -> None:
     document = profile_counters.example()
     assert document.counters is not None
     first, *others = document.counters.parts
-    silent = replace(first.launches[2], nodes_missing=Obstacle("toplev-failed", {"said": "ImportError"}))
+    silent = replace(first.launches[2], nodes_missing=ToplevFailed(Said("ImportError")))
     parts = (replace(first, launches=(*first.launches[:2], silent)), *others)
     shown = in_one_line(replace(document, counters=replace(document.counters, parts=parts, level=3)))
     assert "ort: topdown-l3: in 1 of 27 launches toplev failed: ImportError." in shown

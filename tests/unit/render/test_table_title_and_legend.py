@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from documents import cell, document, example, failed, group
 
-from irbench.notices import Mark, Reference
+from irbench.notices import Reference
+from irbench.notices.marks import AboveMaxLatency
 from irbench.record import Failure
 from irbench.render import GroupView, render_document
 from irbench.result import Winner
@@ -135,7 +136,7 @@ def test_the_title_and_the_headline_say_what_rows_are_compared_by() -> None:
 
 
 def test_where_no_row_answers_in_time_the_headline_says_so() -> None:
-    late = Mark("above-max-latency", {"p90_ms": 61.2})
+    late = AboveMaxLatency(p90_ms=61.2)
     text = shown(group(cell("ort", marks=(late,)), cell("tf", marks=(late,)), goal=Goal("fps", 50.0)))
     assert "no row has a p90 latency of at most 50 ms" in text
     assert "compared by FPS with p90 of at most 50 ms" in text

@@ -20,13 +20,11 @@ from irbench.cold_row import ColdStop
 from irbench.cost_model import UncountedReason
 from irbench.counter_row import CounterStop
 from irbench.counters import CountedPhase, TopdownMethod
-from irbench.counters import ObstacleCode as CounterObstacle
 from irbench.diagnostics import NotKept, self_comparison
-from irbench.diagnostics.finding import FindingCode
 from irbench.graph_record import InputKind, LeftOut, UncheckedReason
-from irbench.notices import ExportNoticeCode, MarkCode, NoteCode, WarningCode
+from irbench.notices import ExportNoticeCode, NoteCode, WarningCode
 from irbench.reduction import report as reduction
-from irbench.render import finding_texts, progress, tuning_recommendation
+from irbench.render import progress, tuning_recommendation
 from irbench.render import reduction as reduction_texts
 from irbench.render.across_runs_texts import (
     CONDITION_TEXTS,
@@ -39,13 +37,11 @@ from irbench.render.bisection import CONCLUSION_TEXTS, CRITERION_TEXTS, SIDE_TEX
 from irbench.render.cold_start import COLD_STOP_TEXTS
 from irbench.render.cost import UNCOUNTED_TEXTS
 from irbench.render.counter_texts import COUNTER_STOP_TEXTS, PHASE_TEXTS, TOPDOWN_TEXTS
-from irbench.render.counter_texts import OBSTACLE_TEXTS as COUNTER_OBSTACLES
 from irbench.render.export_texts import EXPORT_NOTICES
 from irbench.render.flip_map import NOT_MEASURED_TEXTS
 from irbench.render.flip_map import OUTCOME_TEXTS as FLIP_TEXTS
 from irbench.render.footer import STOPPED_TEXTS
 from irbench.render.graph_check import KIND_TEXTS, LEFT_OUT_TEXTS, UNCHECKED_TEXTS
-from irbench.render.mark_texts import MARKS
 from irbench.render.note_texts import NOTES
 from irbench.render.outcomes import OUTCOME_TEXTS
 from irbench.render.peaks import NOT_KEPT_TEXTS
@@ -100,7 +96,6 @@ TABLES = {
     "what was not searched for runs": (UNSEARCHED_TEXTS, UnsearchedReason),
     "counted phases": (PHASE_TEXTS, CountedPhase),
     "formulas of Top-Down": (TOPDOWN_TEXTS, TopdownMethod),
-    "obstacles to counting": (COUNTER_OBSTACLES, CounterObstacle),
     "stops of counting": (COUNTER_STOP_TEXTS, CounterStop),
     "activities": (progress._ACTIVITIES, ActivityCode),
     "export notices": (EXPORT_NOTICES, ExportNoticeCode),
@@ -112,11 +107,9 @@ TABLES = {
     "notes of tune": (tuning_recommendation.TUNING_NOTE_TEXTS, TuningNoteCode),
     "references of tune": (tuning_recommendation.KIND_TEXTS, ReferenceKind),
     "reservations of tune": (tuning_recommendation.RESERVATION_TEXTS, ReservationReason),
-    "findings": (finding_texts.FINDINGS, FindingCode),
     "inputs of checks": (KIND_TEXTS, InputKind),
     "inputs that are left out of checks": (LEFT_OUT_TEXTS, LeftOut),
     "io": (IO_TEXTS, Io),
-    "marks": (MARKS, MarkCode),
     "notes": (NOTES, NoteCode),
     "outcomes": (OUTCOME_TEXTS, OutcomeKind),
     "stopping reasons of cold starts": (COLD_STOP_TEXTS, ColdStop),

@@ -9,11 +9,11 @@ import pytest
 from documents import BUSY, cell, document, example, failed, group, speedup
 from rich.cells import cell_len
 
-from irbench.notices import Mark, MarkCode, Note, NoteCode, Reference, Warn, WarningCode, named_rows
+from irbench.notices import Mark, Note, NoteCode, Reference, Warn, WarningCode, named_rows
+from irbench.notices.marks import ChangesOverLaunches, LateCalls, Oversubscribed
 from irbench.record import Failure
 from irbench.render import DocumentView, GroupView, render_document
 from irbench.render.context import Context, context_of
-from irbench.render.mark_texts import MARKS, mark_text
 from irbench.render.note_texts import NOTES, note_text, reference_text
 from irbench.render.texts import WARNINGS, by_cost, warning_words
 from irbench.result import GroupResult, Lead, RunDocument
@@ -182,9 +182,9 @@ def test_a_note_is_one_line(code: NoteCode):
     assert "{" not in text
 
 
-@pytest.mark.parametrize("code", [*MARKS])
-def test_a_mark_is_one_line(code: MarkCode):
-    text = mark_text(Mark(code, MARKS[code].example))
+@pytest.mark.parametrize("mark", Mark.known)
+def test_a_mark_is_one_line(mark: type[Mark]):
+    text = mark.example().text()
     assert text
     assert "{" not in text
 
@@ -192,10 +192,10 @@ def test_a_mark_is_one_line(code: MarkCode):
 @pytest.mark.parametrize(
     ("facts", "shown"),
     [({"threads": 2, "requested_threads": 2}, "2 threads"), ({"threads": 2, "requested_threads": None}, "2 threads"),
-     ({"threads": 2}, "2 threads"), ({"threads": 4, "requested_threads": 2}, "4 threads, 2 requested")],
+     ({"threads": 4, "requested_threads": 2}, "4 threads, 2 requested")],
 )  # fmt: skip
 def test_streams_are_counted_against_the_threads_in_use_and_those_requested(facts: dict[str, Any], shown: str):
-    assert mark_text(Mark("oversubscribed", {"streams": 4, **facts})) == f"oversubscribed: 4 streams on {shown}"
+    assert Oversubscribed(streams=4, **facts).text() == f"oversubscribed: 4 streams on {shown}"
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_streams_are_counted_against_the_threads_in_use_and_those_requested(fact
     [(7, "7 of 300 calls at the pace of 2.5 ms were late"), (299, "cannot keep the pace of 2.5 ms")],
 )
 def test_a_row_that_cannot_keep_the_pace_is_told_from_one_that_was_late_now_and_then(late: int, shown: str):
-    assert mark_text(Mark("late-calls", {"late": late, "calls": 300, "pace_ms": 2.5})) == shown
+    assert LateCalls(late=late, calls=300, pace_ms=2.5).text() == shown
 
 
 def test_a_pace_at_which_no_row_changes_places_is_told_by_its_speedups():
@@ -219,8 +219,8 @@ def test_another_irbench_is_named_by_its_process_and_what_it_measures():
 
 
 def test_a_property_that_a_launch_did_not_read_back_is_unknown():
-    mark = Mark("changes-over-launches", {"property": "threads", "values": [2, None]})
-    assert mark_text(mark) == "threads changed between launches: 2, unknown"
+    mark = ChangesOverLaunches(property="threads", values=(2, None))
+    assert mark.text() == "threads changed between launches: 2, unknown"
 
 
 def test_a_reference_is_named_by_where_it_came_from():

@@ -8,7 +8,7 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench.counters import CounterPlan, Counting, Obstacle
+from irbench.counters import CounterPlan, Counting, NoPmu
 from irbench.render.run_plan import outline
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
@@ -127,7 +127,7 @@ def test_the_stored_plan_holds_everything_that_was_asked_for(bundle: Bundle) -> 
 
 
 def test_the_outline_says_what_is_counted_besides_and_what_cannot_be(bundle: Bundle, tmp_path: Path) -> None:
-    missing = {"cache": Obstacle("no-pmu")}
+    missing = {"cache": NoPmu()}
     counting = Counting(CounterPlan(("software", "cache")), "perf", "6.8", ("cs",), unavailable=missing)
     tables = groups(bundle, tmp_path, (1,))
     *_, counted, left_out = outline(tables, RunRequest((), (), counting=counting)).splitlines()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdRow, ColdTable
-from irbench.notices import Mark
+from irbench.notices.marks import OtherPrecision
 from irbench.row import Requested
 from irbench.row_figures import Ends
 from irbench.spec import Timing
@@ -87,7 +87,7 @@ def test_rows_of_other_precision_are_compared_only_where_that_is_allowed():
     assert [row.speedup for row in table(*rows).rows] == [None, None]
     marked = table(*rows, allow_mixed=True).rows[1].speedup
     assert marked is not None
-    assert marked.reason == Mark("other-precision", {"precision": "bf16", "baseline_precision": "fp32"})
+    assert marked.reason == OtherPrecision(precision="bf16", baseline_precision="fp32")
 
 
 def test_the_baseline_is_replaced_where_it_has_no_figures():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from launches import even, group
 
-from irbench.notices import Mark
+from irbench.notices.marks import AnswersDiffer, VendorOperators
 from irbench.spec import Artifact, Disagreement, Timing
 from irbench.stats import Admission, summarise
 
@@ -36,7 +36,7 @@ def test_a_conversion_that_no_longer_answers_like_the_model_is_marked_and_never_
     result = converted("int8")
     row = rows(result)["int8"]
     assert row.disagreement == DISAGREEMENT
-    assert row.marks == (Mark("answers-differ", {**asdict(DISAGREEMENT), "is_candidate": False}),)
+    assert row.marks == (AnswersDiffer(**asdict(DISAGREEMENT), is_candidate=False),)
     assert row.speedup.value == pytest.approx(2.5)
     assert result.winner is None
 
@@ -44,7 +44,7 @@ def test_a_conversion_that_no_longer_answers_like_the_model_is_marked_and_never_
 def test_among_conversions_that_all_answer_otherwise_one_may_be_the_fastest():
     result = converted("base", "int8")
     assert result.winner.cell == "int8"
-    assert [mark.facts["is_candidate"] for row in result.cells for mark in row.marks] == [True, True]
+    assert [mark.is_candidate for row in result.cells for mark in row.marks] == [True, True]
 
 
 def test_a_conversion_that_answers_like_the_model_is_a_row_like_others():
@@ -63,6 +63,6 @@ def test_a_graph_that_not_every_runtime_reads_is_marked_and_wins_like_others():
     result = summarise(
         replace(asked, cells=cells), records, Timing(), Admission(), stopped_by="target", seconds=60.0, remarks=()
     )
-    assert rows(result)["all"].marks == (Mark("vendor-operators", {"domains": ["com.microsoft"]}),)
+    assert rows(result)["all"].marks == (VendorOperators(domains=("com.microsoft",)),)
     assert rows(result)["all"].vendors == ("com.microsoft",)
     assert result.winner.cell == "all"

@@ -10,6 +10,7 @@ import pytest
 from launches import MS
 
 from irbench.notices import Mark
+from irbench.notices.marks import NoOutputs
 from irbench.record import LaunchRecord, Round
 from irbench.spec import Group, Program, Timing
 from irbench.stats import summarise
@@ -52,11 +53,11 @@ def test_a_function_that_returns_outputs_has_no_mark() -> None:
 
 
 def test_a_function_that_returns_none_is_not_verified() -> None:
-    assert marks(Program("callable", "loop:infer"), returns_outputs=False) == (Mark("no-outputs"),)
+    assert marks(Program("callable", "loop:infer"), returns_outputs=False) == (NoOutputs(),)
 
 
 @pytest.mark.parametrize(("wall_ms", "share"), [(10.0, 0.9), (900.0, 0.01)])
 def test_a_command_times_itself_and_its_calls_have_a_share_of_its_time(wall_ms: float, share: float) -> None:
     (mark,) = marks(Program("command", "./loop"), wall_ms, returns_outputs=True)
     assert mark.code == "self-timed"
-    assert mark.facts["share"] == pytest.approx(share)
+    assert mark.share == pytest.approx(share)

@@ -11,7 +11,8 @@ from documents import document
 from launches import block, even, group
 
 from irbench.errors import IrbenchError
-from irbench.notices import Mark, Note, Reference, Warn
+from irbench.notices import Note, Reference, Warn
+from irbench.notices.marks import BeyondTolerance
 from irbench.record import Failure, LaunchRecord, OutputError
 from irbench.result import RunDocument
 from irbench.row import GivenInputs
@@ -82,7 +83,7 @@ def test_accuracy_and_what_it_excluded_stay():
     rows = {row.id: row for row in run.groups[0].cells}
     assert {row.id: row.accuracy for row in rows.values() if row.accuracy is not None} == values
     assert rows["low"].state == "mismatch"
-    assert rows["off"].marks == (Mark("beyond-tolerance", {"max_rel": 0.4, "precision": "fp32"}),)
+    assert rows["off"].marks == (BeyondTolerance(max_rel=0.4, precision="fp32"),)
     assert rows["base"].marks == ()
     assert rederive(run, records) == run
 

@@ -8,7 +8,8 @@ import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
 from summaries import EVERYONE, TIMING, alone, rows, table
 
-from irbench.notices import Mark, Reference, Warn
+from irbench.notices import Reference, Warn
+from irbench.notices.marks import NodesElsewhere, Oversubscribed
 from irbench.record import Failure, OutputError, Sustained
 from irbench.result import GroupResult
 from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec
@@ -223,7 +224,7 @@ def test_shapes_are_bound_and_labels_name_the_artifact():
 def test_more_streams_than_threads_were_asked_for_are_marked_also_where_callers_compute(effective):
     rounds = [streamed(0, [0, 0, 0, 0], [MS, 2 * MS, 3 * MS, 4 * MS])]
     row = alone(rounds, streams=4, effective={"precision": "fp32", "threads": effective})
-    assert row.marks == (Mark("oversubscribed", {"streams": 4, "threads": effective, "requested_threads": 2}),)
+    assert row.marks == (Oversubscribed(streams=4, threads=effective, requested_threads=2),)
 
 
 def test_the_error_of_outputs_is_shown_where_a_launch_verified():
@@ -264,7 +265,7 @@ def test_nodes_that_run_elsewhere_are_marked_with_what_they_are():
     facts = {"nodes": 120, "nodes_elsewhere": 3, "operators_elsewhere": "NonZero,Unique"}
     rounds = [synchronous(0, [MS] * 3)]
     marked = alone(rounds, effective={"precision": "fp32", "threads": 2, **facts}).marks
-    assert marked == (Mark("nodes-elsewhere", {"device": "cpu", **facts}),)
+    assert marked == (NodesElsewhere(device="cpu", **facts),)
     assert alone(rounds, effective={"precision": "fp32", "threads": 2, "nodes": 120, "nodes_elsewhere": 0}).marks == ()
 
 

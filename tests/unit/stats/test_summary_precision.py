@@ -7,7 +7,7 @@ import pytest
 from launches import even, group
 from summaries import rows, table
 
-from irbench.notices import Mark
+from irbench.notices.marks import ChangesOverLaunches, NotRanked, OtherPeaks, OtherPrecision, OtherThanGraph
 from irbench.render.context import Context
 from irbench.render.headline import headline
 from irbench.spec import Artifact, InferenceWork, Roof
@@ -18,7 +18,7 @@ MIXED = {"precision": "bf16", "baseline_precision": "fp32"}
 
 
 def changing(name, *values):
-    return Mark("changes-over-launches", {"property": name, "values": list(values)})
+    return ChangesOverLaunches(property=name, values=tuple(values))
 
 
 def mixed(allow):
@@ -35,7 +35,7 @@ def mixed(allow):
 def test_precisions_are_not_compared_and_the_table_says_why():
     result = mixed(allow=False)
     row = rows(result)["low"]
-    assert (row.speedup, row.state, row.marks) == (None, "ok", (Mark("not-ranked", MIXED),))
+    assert (row.speedup, row.state, row.marks) == (None, "ok", (NotRanked(**MIXED),))
     assert result.winner is None
 
 
@@ -43,7 +43,7 @@ def test_precisions_that_may_be_compared_are_marked():
     result = mixed(allow=True)
     row = rows(result)["low"]
     assert row.speedup.value == pytest.approx(2.5)
-    assert row.speedup.reason == Mark("other-precision", MIXED)
+    assert row.speedup.reason == OtherPrecision(**MIXED)
     assert result.winner.cell == "low"
 
 
@@ -76,7 +76,7 @@ def test_files_of_different_precisions_are_compared_where_each_computes_in_its_o
     result = of_files(*files, computed=files)
     row = rows(result)[files[1]]
     assert row.speedup.value == pytest.approx(2.5)
-    assert row.speedup.reason == Mark("other-precision", {"precision": files[1], "baseline_precision": files[0]})
+    assert row.speedup.reason == OtherPrecision(precision=files[1], baseline_precision=files[0])
     assert result.winner.cell == files[1]
 
 
@@ -136,7 +136,7 @@ def test_warnings_tell_two_precisions_of_one_backend_apart():
 @pytest.mark.parametrize(
     ("held", "computed", "marks"),
     [
-        ("fp16", "fp32", (Mark("other-than-graph", {"graph": "fp16", "precision": "fp32"}),)),
+        ("fp16", "fp32", (OtherThanGraph(graph="fp16", precision="fp32"),)),
         ("int8", "int8", ()),
         ("fp32", "bf16", ()),
         ("", "bf16", ()),
@@ -157,8 +157,8 @@ def test_a_narrow_graph_that_is_computed_in_something_else_is_marked(held, compu
 @pytest.mark.parametrize(
     ("measured_with", "marks"),
     [
-        ("1.23.0", (Mark("other-peaks", {"version": "1.24.1", "measured_with": "1.23.0"}),)),
-        ("", (Mark("other-peaks", {"version": "1.24.1", "measured_with": ""}),)),
+        ("1.23.0", (OtherPeaks(version="1.24.1", measured_with="1.23.0"),)),
+        ("", (OtherPeaks(version="1.24.1", measured_with=""),)),
         ("1.24.1", ()),
         (None, ()),
     ],

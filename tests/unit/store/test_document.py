@@ -16,7 +16,7 @@ from documents import BUSY, cell, document, example, failed, group, speedup
 from front_door import irbench
 
 from irbench.errors import IrbenchError
-from irbench.notices import Mark
+from irbench.notices.marks import OtherPrecision
 from irbench.record import OutputError
 from irbench.result import SCHEMA_VERSION, RunDocument
 from irbench.store import Store, decode_document, encode_document
@@ -29,7 +29,7 @@ def shipped_schema() -> bytes:
     return resources.files("irbench.store").joinpath("run.schema.json").read_bytes()
 
 
-MIXED = Mark("other-precision", {"precision": "bf16", "baseline_precision": "fp32"})
+MIXED = OtherPrecision(precision="bf16", baseline_precision="fp32")
 
 
 def mixture() -> RunDocument:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from documents import cell, failed, group, speedup
 
-from irbench.notices import Mark
+from irbench.notices.marks import AboveMaxLatency
 from irbench.result import GroupResult, Lead
 from irbench.row import CellResult
 from irbench.tuning.flip_map import (
@@ -180,7 +180,7 @@ def test_where_the_setting_cannot_run_its_rival_wins_and_the_other_way_round():
 
 
 def test_a_setting_above_the_latency_limit_loses_however_fast_it_is():
-    slow = cell("ort", speedup=speedup(2.0, 1.9, 2.1), marks=(Mark("above-max-latency", {"p90_ms": 61.2}),))
+    slow = cell("ort", speedup=speedup(2.0, 1.9, 2.1), marks=(AboveMaxLatency(p90_ms=61.2),))
     found = flip(table(slow, cell("openvino")))
     assert (found.outcome, found.unable[0].reason) == ("flipped", "too-slow")
 

@@ -5,7 +5,7 @@ from irbench.errors import IrbenchError
 from irbench.feeds import generate
 from irbench_tf.activations import check_activations, inspect_activations
 from irbench_tf.weights import randomise
-from irbench_zoo.cifar_cnn import cnn_cifar10
+from irbench_zoo.plain_cnns import cnn_cifar10
 
 SAMPLES = generate(cnn_cifar10.inputs, {"batch": 8}, 0)
 

@@ -2,17 +2,16 @@ import json
 import subprocess
 import sys
 import warnings
-from importlib.metadata import entry_points
 
 import pytest
 from click.testing import CliRunner
 
+import irbench_zoo
 from irbench import registry
 from irbench.cli.commands.models import command
 from irbench.errors import IrbenchError
 from irbench.feeds import generate
 from irbench.spec import BATCH, is_named_as_mask
-from irbench.spi import ModelSource
 
 ASKED_FOR = {
     "alexnet",
@@ -29,21 +28,19 @@ ASKED_FOR = {
     "transformer_base",
     "vgg16",
 }
-POINTS = [point for point in entry_points(group="irbench.models") if point.value.startswith("irbench_zoo.")]
+SOURCES = tuple(irbench_zoo.models())
 
 
 def test_the_first_part_of_the_zoo_is_complete_and_each_name_stands_once():
-    names = [point.name for point in POINTS]
+    names = [source.name for source in SOURCES]
     assert len(names) == len(set(names))
     assert set(names) >= ASKED_FOR
 
 
-def test_an_entry_point_leads_to_a_source_of_its_own_name(subtests):
-    for point in POINTS:
-        with subtests.test(point=point):
-            source = point.load()
-            assert isinstance(source, ModelSource)
-            assert source.name == point.name
+def test_a_source_is_found_by_its_name_and_says_what_it_is(subtests):
+    for source in SOURCES:
+        with subtests.test(source=source.name):
+            assert registry.model(source.name) is source
             assert source.family
             assert source.summary
             assert source.parameters
@@ -51,9 +48,8 @@ def test_an_entry_point_leads_to_a_source_of_its_own_name(subtests):
 
 
 def test_the_inputs_of_a_source_can_be_generated_from_its_defaults(subtests):
-    for point in POINTS:
-        with subtests.test(point=point):
-            source = point.load()
+    for source in SOURCES:
+        with subtests.test(source=source.name):
             arrays = generate(source.inputs, {BATCH: 2, **source.defaults}, seed=0)
             for spec, array in zip(source.inputs, arrays, strict=True):
                 assert spec.tensor.shape[0] == BATCH
@@ -111,7 +107,7 @@ def listing(monkeypatch, *arguments, columns=None):
 
 def test_the_table_keeps_each_model_on_one_line_in_a_pipe(monkeypatch):
     lines = listing(monkeypatch)
-    assert len(lines) == 1 + len(POINTS)
+    assert len(lines) == 1 + len(SOURCES)
     (line,) = [line for line in lines if line.startswith("cnn_cifar10")]
     assert line.split()[:6] == ["cnn_cifar10", "plain", "CNN", "0.123", "0.0045", "image"]
     assert "3 convolutions, 2 poolings and 2 dense layers" in line

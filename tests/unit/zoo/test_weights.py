@@ -9,7 +9,7 @@ from irbench.feeds import generate
 from irbench.spec import BATCH
 from irbench_tf.layers import every_layer, intercept, run
 from irbench_tf.weights import randomise
-from irbench_zoo.cifar_cnn import cnn_cifar10
+from irbench_zoo.plain_cnns import cnn_cifar10
 
 
 def samples(source=cnn_cifar10, batch=4):
@@ -54,7 +54,7 @@ def test_equal_seeds_give_equal_weights_in_another_process():
         "import hashlib\n"
         "from irbench.feeds import generate\n"
         "from irbench_tf.weights import randomise\n"
-        "from irbench_zoo.cifar_cnn import cnn_cifar10 as source\n"
+        "from irbench_zoo.plain_cnns import cnn_cifar10 as source\n"
         "model = source.build()\n"
         "randomise(model, 3, generate(source.inputs, {'batch': 4}, 0))\n"
         "print(hashlib.sha256(b''.join(one.numpy().tobytes() for one in model.weights)).hexdigest())\n"

@@ -15,7 +15,7 @@ from documents import cell, document, example, failed, group
 
 from irbench.api.rows import RunRow
 from irbench.errors import IrbenchError
-from irbench.notices import Mark
+from irbench.notices import AnyMark
 from irbench.record import OutputError
 from irbench.render.formats.column_names import column_name
 from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, Kind
@@ -41,7 +41,7 @@ class MadeUp:
     struct: PhasesMs | None
     several: tuple[Spans, ...]
     by_name: Mapping[str, Spans] | None
-    mark: Mark | None
+    mark: AnyMark | None
 
 
 def test_a_field_that_is_one_dataclass_or_struct_has_a_column_for_each_part():

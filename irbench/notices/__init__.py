@@ -11,6 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from irbench.notices.base import Context, RowId
+from irbench.notices.marks import AnyMark, Mark
+
+__all__ = ["AnyMark", "Context", "Mark", "RowId"]
+
 Facts: TypeAlias = Mapping[str, Any]
 
 WarningCode = Literal[
@@ -102,25 +107,6 @@ NoteCode = Literal[
     "tail-range",
 ]
 
-MarkCode = Literal[
-    "above-max-latency",
-    "answers-differ",
-    "beyond-tolerance",
-    "changes-over-launches",
-    "late-calls",
-    "no-outputs",
-    "nodes-elsewhere",
-    "not-ranked",
-    "other-peaks",
-    "other-precision",
-    "other-than-graph",
-    "oversubscribed",
-    "self-timed",
-    "starved-streams",
-    "stored-words",
-    "vendor-operators",
-]
-
 ExportNoticeCode = Literal[
     "bundle-outdated",
     "bundle-used",
@@ -165,14 +151,6 @@ class Note:
     """Something else that belongs below a table."""
 
     code: NoteCode
-    facts: Facts = field(default_factory=dict[str, Any])
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What must be said of one row beside its figures."""
-
-    code: MarkCode
     facts: Facts = field(default_factory=dict[str, Any])
 
 

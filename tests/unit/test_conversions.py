@@ -1,10 +1,8 @@
 """What a converted graph falls short in, in words."""
 
-from dataclasses import asdict
-
 import pytest
 
-from irbench.render.disagreement import disagreement_text, missed_limit_text
+from irbench.notices.conversions import disagreement_text, missed_limit_text
 from irbench.spec import Disagreement
 
 
@@ -32,4 +30,4 @@ from irbench.spec import Disagreement
     ],
 )
 def test_what_was_measured_is_said_alone_and_with_the_limit_it_misses(found: Disagreement, brief: str, with_limit: str):
-    assert (disagreement_text(asdict(found)), missed_limit_text(asdict(found))) == (brief, with_limit)
+    assert (disagreement_text(found), missed_limit_text(found)) == (brief, with_limit)

@@ -1,14 +1,14 @@
-"""The words of what a conversion to another precision costs, and on which inputs that was measured."""
+"""What a conversion to another precision costs and on which inputs that was measured, in words."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from irbench.graph_record import Agreement, AgreementElsewhere
+from irbench.quantities import apart, error_size, plural
 from irbench.record import OutputError
-from irbench.render.figures import error_size
-from irbench.render.quantities import plural
-from irbench.spec import Distribution
+from irbench.spec import Disagreement, Distribution
 from irbench.spec.feeding import RANGES
 
 NOT_FINITE = "answers are not finite in one precision"
@@ -82,3 +82,37 @@ def _elsewhere(worst: AgreementElsewhere, count: int) -> str:
 def _error_text(error: OutputError) -> str:
     top1 = f", top-1 agreement {error.top1_agreement * 100:.3g} %" if error.top1_agreement is not None else ""
     return f"max err {error_size(error.max_rel)}, cosine {error.cosine:.5f}{top1}"
+
+
+def disagreement_text(found: Disagreement) -> str:
+    """Return what a converted graph falls short in: ``top-1 agreement 63 % on 64 generated inputs``."""
+    value = _known(found.value)
+    if found.measure == "top1-agreement":
+        return f"top-1 agreement {_percent(value, 3)}{_measured_on(found)}"
+    return f"max err {value:.2g} against fp32{_measured_on(found)}"
+
+
+def missed_limit_text(found: Disagreement) -> str:
+    """Return what was measured and the limit that it misses: ``top-1 agreement 63 % on 64 inputs, below 90 %``."""
+    value, limit = _known(found.value), _known(found.limit)
+    if found.measure == "top1-agreement":
+        share, least = apart(value, limit, _percent, 3)
+        return f"top-1 agreement {share}{_measured_on(found)}, below {least}"
+    error, most = apart(value, limit, _significant, 2)
+    return f"max err {error}{_measured_on(found)}, above {most}"
+
+
+def _measured_on(found: Disagreement) -> str:
+    return "" if found.samples is None else f" on {inputs_text(found.samples, found.source)}"
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value  # JSON has no NaN, and null in its place
+
+
+def _percent(share: float, digits: int) -> str:
+    return f"{share * 100:.{digits}g} %"
+
+
+def _significant(value: float, digits: int) -> str:
+    return f"{value:.{digits}g}"
