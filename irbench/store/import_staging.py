@@ -30,7 +30,7 @@ from irbench.system.file_states import is_folder
 from irbench.system.files import sync_folder, write_synced
 from irbench.system.memory import limit_memory
 
-_MEMORY_BYTES = 1 << 31
+MEMORY_BYTES = 1 << 31
 """A launch of the largest size is held several times over while it is unpacked."""
 
 
@@ -70,7 +70,7 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
         IrbenchError: A source is no archive or holds no run, one of them is damaged, of a newer format or larger than
             any can be, or it is here already, or in another source, with other content.
     """
-    limit_memory(psutil.Process().memory_info().data + _MEMORY_BYTES)
+    limit_memory(psutil.Process().memory_info().data + MEMORY_BYTES)
     copies: dict[Path, Path] = {}
     present: dict[Path, None] = {}
     unsearched: list[Unsearched] = []
@@ -81,7 +81,7 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
                     _take(_checked(folder), root, scratch, copies, present)
     except MemoryError as error:
         raise IrbenchError(
-            f"A run in {', '.join(map(str, sources))} takes more than {_MEMORY_BYTES / 1e9:.0f} GB of memory to read.",
+            f"A run in {', '.join(map(str, sources))} takes more than {MEMORY_BYTES / 1e9:.0f} GB of memory to read.",
             hint="irbench does not write such runs: do not trust it.",
         ) from error
     return Staged(copies, tuple(present), tuple(unsearched))

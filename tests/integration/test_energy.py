@@ -32,7 +32,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "powercap"
     root.mkdir()
     monkeypatch.setattr(powercap, "POWERCAP", root)
-    monkeypatch.setattr(access, "_NVIDIA_DRIVER", tmp_path / "none")
+    monkeypatch.setattr(access, "NVIDIA_DRIVER", tmp_path / "none")
     monkeypatch.setattr(launch_energy, "sleep", lambda _: threading.Event().wait(0.05))
     monkeypatch.setitem(sys.modules, "pynvml", None)
     return root

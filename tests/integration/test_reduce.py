@@ -135,7 +135,7 @@ def test_a_crash_is_reduced_to_the_operator_that_crashes(tmp_path: Path) -> None
 def test_a_backend_that_never_closes_is_waited_for_as_long_as_the_budget_allows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timing, "_LEAST_WAIT_S", 8.0)
+    monkeypatch.setattr(timing, "LEAST_WAIT_S", 8.0)
     asked = ("--expect-failure", "fake-a", "-o", tmp_path / "found", "--budget", "9s", "--format", "json")
     called = irbench("reduce", saved(tmp_path, GRAPHS[2]), *asked, *at("Neg", fault="hang:deaf", at="close"))
     assert called.code == 0, called.err

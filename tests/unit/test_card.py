@@ -21,7 +21,7 @@ def card_of(files: int) -> Card:
 
 
 def test_a_card_that_is_too_long_to_be_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(card, "_MOST_BYTES", 10_000)
+    monkeypatch.setattr(card, "MOST_BYTES", 10_000)
     write_card(card_of(10), tmp_path)
     assert len(load_card(tmp_path).checksums) == 0
     (tmp_path / CARD).unlink()
@@ -33,7 +33,7 @@ def test_a_card_that_is_too_long_to_be_read_is_not_written(tmp_path: Path, monke
 
 def test_a_card_that_is_too_long_says_so_instead_of_being_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write_card(card_of(10), tmp_path)
-    monkeypatch.setattr(card, "_MOST_BYTES", 100)
+    monkeypatch.setattr(card, "MOST_BYTES", 100)
     with pytest.raises(IrbenchError, match="cannot be read: it has more than"):
         load_card(tmp_path)
 

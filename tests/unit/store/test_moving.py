@@ -198,7 +198,7 @@ def test_a_run_is_found_from_inside_its_folder(there: Path, monkeypatch: pytest.
 def test_many_series_may_not_take_more_than_one_launch_can(monkeypatch: pytest.MonkeyPatch):
     data = encode_launch(launch())
     decode_launch(data, "x.bin")
-    monkeypatch.setattr("irbench.store.launches._LARGEST_BYTES", 200)  # of which each series takes 40
+    monkeypatch.setattr("irbench.store.launches.LARGEST_BYTES", 200)  # of which each series takes 40
     with pytest.raises(IrbenchError, match="longer than any"):
         decode_launch(data, "x.bin")
 

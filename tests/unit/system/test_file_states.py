@@ -32,7 +32,7 @@ def test_a_file_with_another_content_of_the_same_size_and_time_is_changed(file: 
 
 def test_a_large_file_is_not_read_where_its_size_and_times_are_the_same(file: Path, monkeypatch: pytest.MonkeyPatch):
     state = file_state(file)
-    monkeypatch.setattr(file_states, "_ALWAYS_READ_BYTES", 1)
+    monkeypatch.setattr(file_states, "ALWAYS_READ_BYTES", 1)
     monkeypatch.setattr(file_states, "digest", lambda _: pytest.fail("it was read"))
     assert is_unchanged(file, state)
     monkeypatch.setattr(file_states, "digest", lambda _: "another")

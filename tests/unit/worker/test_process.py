@@ -127,7 +127,7 @@ def test_a_worker_can_be_frozen_many_times(tmp_path: Path) -> None:
 
 @pytest.mark.ci
 def test_a_worker_that_cannot_be_stopped_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freeze, "_ATTEMPT_NS", 200_000_000)
+    monkeypatch.setattr(freeze, "ATTEMPT_NS", 200_000_000)
     os.mkfifo(tmp_path / "fifo")
     with Worker(tmp_path / "log") as worker:
         worker.ask("tests_support:hang_in_spawn", str(tmp_path / "fifo"), deadline_s=PATIENCE_S)
@@ -149,7 +149,7 @@ def test_a_worker_that_cannot_be_stopped_at_once_is_stopped_later(
             opened.append(os.open(fifo, os.O_RDWR))
         clock.sleep(seconds)
 
-    monkeypatch.setattr(freeze, "_ATTEMPT_NS", 200_000_000)
+    monkeypatch.setattr(freeze, "ATTEMPT_NS", 200_000_000)
     monkeypatch.setattr(freeze, "sleep", let_it_begin)
     with Worker(tmp_path / "log") as worker:
         worker.ask("tests_support:hang_in_spawn", str(fifo), deadline_s=PATIENCE_S)
@@ -218,7 +218,7 @@ def test_the_number_of_a_dead_worker_is_not_free_while_what_it_started_is_killed
 
 
 def test_a_worker_that_hangs_up_but_lives_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_EXIT_GRACE_S", 0.1)
+    monkeypatch.setattr(process, "EXIT_GRACE_S", 0.1)
     with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="hung up") as caught:
         worker.ask("tests_support:hang_up", deadline_s=PATIENCE_S)
     assert caught.value.hint == "", "that irbench killed it does not say that memory ran out"
