@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
-from irbench.onnx.reading.weight_files import size_of_file
+from irbench.onnx.reading.external_data import size_of_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, TensorSpec
-from irbench.worker.file_reader import read_file
+from irbench.worker.file_reader import other_answer, read_file
 
 if TYPE_CHECKING:
     from irbench.cost_model import ModelCost
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from irbench.onnx.reading.precision import GraphPrecision
     from irbench.onnx.reading.signature import Signature
     from irbench.onnx.reading.value_shapes import ValueShape
-    from irbench.onnx.rewriting.bound_copy import BoundCopy
+    from irbench.onnx.rewriting.bind import BoundCopy
 
 _CHECK_DEADLINE_S = 300.0
 _COUNT_DEADLINE_S = 300.0
@@ -79,7 +79,7 @@ def read_external_files(path: Path) -> tuple[str, ...]:
     """Return where a file keeps weights, relative to its folder, sorted: regular files below it, without links.
 
     Raises:
-        IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.weight_files.size_of_file`.
+        IrbenchError: As :func:`read_file`, or as :func:`irbench.onnx.reading.external_data.size_of_file`.
     """
     target = "irbench.onnx.reading.external_data:files_of_model"
     found: tuple[str, ...] = read_file(target, path, returns=tuple[str, ...])
@@ -126,11 +126,14 @@ def read_formulas(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas | N
     """Return the cost as formulas in the dimensions that have no size; raises as :func:`read_file` does."""
     from irbench.cost_model.formulas import ModelFormulas, NoFormulas
 
-    target, returns = "irbench.cost_model.formulas:formulas_of_file", ModelFormulas | NoFormulas
-    found: ModelFormulas | NoFormulas = read_file(
+    target, returns = "irbench.cost_model.formulas:formulas_of_file", tuple[ModelFormulas | None, NoFormulas | None]
+    found: tuple[ModelFormulas | None, NoFormulas | None] = read_file(
         target, path, tuple(inputs), returns=returns, imports=_SHAPES, deadline_s=_COUNT_DEADLINE_S
     )
-    return found
+    formulas = found[0] or found[1]
+    if formulas is None:
+        raise other_answer(path)
+    return formulas
 
 
 def read_value_shapes(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueShape, ...]:
@@ -143,8 +146,8 @@ def read_value_shapes(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueSh
 
 
 def _plan(path: Path, bound: Artifact) -> BoundCopy:
-    from irbench.onnx.rewriting.bound_copy import BoundCopy
+    from irbench.onnx.rewriting.bind import BoundCopy
 
-    target = "irbench.onnx.rewriting.bound_copy:plan_copy"
+    target = "irbench.onnx.rewriting.bind:plan_copy"
     found: BoundCopy = read_file(target, path, bound, returns=BoundCopy)
     return found
