@@ -65,7 +65,7 @@ class TensorFlowExporter:
         from irbench_tf.tracing import trace
 
         loaded = with_sizes(sources.load(request.source, request.imports, request.signature), request)
-        notes = _prepare_weights(loaded, request, say)
+        notes = prepare_weights(loaded, request, say)
         traced = trace(loaded, request.batch)
         say(f"running {loaded.name} in TensorFlow for its reference outputs")
         run = run_reference(traced, loaded, request.seed)
@@ -110,7 +110,8 @@ def _import_tensorflow() -> None:
     gc.enable()
 
 
-def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mapping[str, Scalar]:
+def prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mapping[str, Scalar]:
+    """Draw or load weights where that was asked for, and look at the activations they give."""
     from irbench.feeds import POOL
     from irbench_tf.model_errors import blaming_model
 

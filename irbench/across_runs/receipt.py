@@ -159,7 +159,7 @@ def receipt_of(run: CheckedRun) -> Receipt:
             if is_busy
             else "Measure longer: without --quick, with --thorough or with a larger --budget.",
         )
-    return _sealed(
+    return sealed(
         Receipt(
             format=_FORMAT,
             run_id=document.run_id,
@@ -210,7 +210,8 @@ def decode_receipt(data: bytes, name: str) -> Receipt:
     return receipt
 
 
-def _sealed(receipt: Receipt) -> Receipt:
+def sealed(receipt: Receipt) -> Receipt:
+    """Return a receipt with the digest of its own content."""
     return replace(receipt, sha256=_digest(msgspec.to_builtins(receipt)))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from irbench.measure.clock import now_ns, process_cpu_ns
 from irbench.record import Evidence
 
-_PROC_SELF = Path("/proc/self")
+PROC_SELF = Path("/proc/self")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def evidence_between(before: Counters, after: Counters) -> Evidence:
 
 def _run_queue_wait_ns() -> int | None:
     try:
-        cpu_ns, wait_ns = schedstat_ns(_PROC_SELF)
+        cpu_ns, wait_ns = schedstat_ns(PROC_SELF)
     except (OSError, IndexError, ValueError):
         return None
     return wait_ns if cpu_ns else None  # whoever asks has run: a kernel that keeps no account writes zeros
@@ -94,10 +94,10 @@ def _growth(before: int | None, after: int | None) -> int | None:
 
 
 def _own_folder() -> tuple[Path, ...]:
-    return (_PROC_SELF,)
+    return (PROC_SELF,)
 
 
-def private_memory_bytes(folders: Iterable[Path] = (_PROC_SELF,)) -> int | None:
+def private_memory_bytes(folders: Iterable[Path] = (PROC_SELF,)) -> int | None:
     """Return the memory that no other process shares (USS), of several processes together; ``None`` where unknown.
 
     The kernel walks through all pages of a process for it, which takes about a millisecond for 100 MB: not to be

@@ -72,20 +72,20 @@ def _is_of(name: str, workers: AbstractSet[str]) -> bool:
     return found is not None and name.isprintable() and bool({found["worker"], name.removesuffix(".log")} & workers)
 
 
-_MOST_FILES = 1 << 18
+MOST_FILES = 1 << 18
 """Ten thousand runs of 26 files each; a run has a file for each launch, one for each row, and its document."""
 
-_MOST_RUNS = 1 << 14
+MOST_RUNS = 1 << 14
 """Their documents are written to files before the rest of an archive is looked at, and each file takes a while."""
 
-_MOST_BYTES = 1 << 32
+MOST_BYTES = 1 << 32
 """Of everything that is unpacked: ten thousand runs of the usual 200 kB take half of that."""
 
-_MOST_RATIO = 100
+MOST_RATIO = 100
 """How many times larger than the archive what is unpacked may be. Launches, most of a run, are compressed already and
 shrink no further; documents shrink to a tenth, and logs that repeat one line to a hundred-and-fiftieth."""
 
-_FREE_BYTES = 1 << 27
+FREE_BYTES = 1 << 27
 """So much may be unpacked at any ratio: the logs of a hundred rows that all repeat one line."""
 
 
@@ -98,14 +98,14 @@ def excess(files: int, runs: int, unpacked_bytes: int, packed_bytes: int) -> str
         unpacked_bytes: Size of all of them with their headers.
         packed_bytes: Size of the archive itself.
     """
-    if files > _MOST_FILES:
-        return f"holds more than {_MOST_FILES:,} files"
-    if runs > _MOST_RUNS:
-        return f"holds more than {_MOST_RUNS:,} runs"
-    if unpacked_bytes > _MOST_BYTES:
-        return f"unpacks to more than {_MOST_BYTES >> 30} GiB"
-    if unpacked_bytes > max(_FREE_BYTES, _MOST_RATIO * packed_bytes):
-        return f"unpacks to more than {_MOST_RATIO} times its own size"
+    if files > MOST_FILES:
+        return f"holds more than {MOST_FILES:,} files"
+    if runs > MOST_RUNS:
+        return f"holds more than {MOST_RUNS:,} runs"
+    if unpacked_bytes > MOST_BYTES:
+        return f"unpacks to more than {MOST_BYTES >> 30} GiB"
+    if unpacked_bytes > max(FREE_BYTES, MOST_RATIO * packed_bytes):
+        return f"unpacks to more than {MOST_RATIO} times its own size"
     return ""
 
 

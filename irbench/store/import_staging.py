@@ -29,7 +29,7 @@ from irbench.system.document_damage import damage_text, named_by_archive
 from irbench.system.file_states import is_folder
 from irbench.system.files import sync_folder, write_synced
 
-_MEMORY_BYTES = 1 << 31
+MEMORY_BYTES = 1 << 31
 """A launch of the largest size is held several times over while it is unpacked."""
 
 
@@ -65,7 +65,7 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
         root: The store's folder.
         scratch: An empty folder beside the runs.
     """
-    limit_memory(psutil.Process().memory_info().data + _MEMORY_BYTES)
+    limit_memory(psutil.Process().memory_info().data + MEMORY_BYTES)
     copies: dict[Path, Path] = {}
     present: dict[Path, None] = {}
     unsearched: list[Unsearched] = []
@@ -76,7 +76,7 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
                     _take(_checked(folder), root, scratch, copies, present)
     except MemoryError as error:
         raise IrbenchError(
-            f"A run in {', '.join(map(str, sources))} takes more than {_MEMORY_BYTES / 1e9:.0f} GB of memory to read.",
+            f"A run in {', '.join(map(str, sources))} takes more than {MEMORY_BYTES / 1e9:.0f} GB of memory to read.",
             hint="irbench does not write such runs: do not trust it.",
         ) from error
     return Staged(copies, tuple(present), tuple(unsearched))

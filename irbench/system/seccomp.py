@@ -218,8 +218,8 @@ _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0
 _NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET, _ARGUMENT_BYTES = 0, 4, 16, 8
 _RULE_LINES = 4
 _ALLOW, _REFUSE, _NOT_KNOWN = 0x7FFF0000, 0x00050000 | errno.EACCES, 0x00050000 | errno.ENOSYS
-_INSTRUCTION = struct.Struct("=HBBI")
-_POINTER_BYTES = struct.calcsize("P")
+INSTRUCTION = struct.Struct("=HBBI")
+POINTER_BYTES = struct.calcsize("P")
 _PR_GET_SECCOMP, _PR_SET_SECCOMP, _MODE_FILTER = 21, 22, 2
 
 
@@ -240,7 +240,7 @@ def can_filter() -> bool:
 
 def _architecture() -> Architecture | None:
     """Return that of this process, if its numbers are known: a kernel of 64 bits also runs programs of 32 bits."""
-    return ARCHITECTURES.get(platform.machine()) if _POINTER_BYTES == 8 else None
+    return ARCHITECTURES.get(platform.machine()) if POINTER_BYTES == 8 else None
 
 
 def refuse_calls(names: Iterable[str], rules: Iterable[ArgumentRule] = ()) -> None:
@@ -265,7 +265,7 @@ def refuse_calls(names: Iterable[str], rules: Iterable[ArgumentRule] = ()) -> No
         [(numbers[rule.call], rule) for rule in rules if rule.call in numbers],
         [numbers[name] for name in _UNKNOWN],
     )
-    program = _Program(len(code) // _INSTRUCTION.size, code)
+    program = _Program(len(code) // INSTRUCTION.size, code)
     give_up_privileges()
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(program), 0, 0):
         raise last_error()
@@ -306,4 +306,4 @@ def filter_program(
             (_LOAD, 0, 0, _NUMBER_OFFSET),
         ]
     lines += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _NOT_KNOWN), (_RETURN, 0, 0, _REFUSE)]
-    return b"".join(_INSTRUCTION.pack(*line) for line in lines)
+    return b"".join(INSTRUCTION.pack(*line) for line in lines)

@@ -37,7 +37,7 @@ from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say, unpickled
 
 _LOG_TAIL_BYTES = 4000
-_EXIT_GRACE_S = 5.0
+EXIT_GRACE_S = 5.0
 """How long a worker may take to end once it has hung up; a runtime that closes all descriptors hangs up too."""
 _OUT_OF_MEMORY = "The machine or its cgroup may be out of memory: use a smaller batch or fewer streams."
 
@@ -267,7 +267,7 @@ class Worker:
         return WorkerTimedOut(message, log_tail=self.log_tail())
 
     def _death(self) -> WorkerDied:
-        ended = bool(wait([self._exit], _EXIT_GRACE_S))
+        ended = bool(wait([self._exit], EXIT_GRACE_S))
         tail = self.log_tail()
         self.kill()  # before its exit code is collected, which frees its number for others
         code = self._process.returncode

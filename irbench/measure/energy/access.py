@@ -81,7 +81,7 @@ AbsenceReason: TypeAlias = Literal["not-permitted", "not-counting", "no-package"
 """``not-counting`` is a counter that stands still, as in some virtual machines; ``no-package`` is a missing Python
 package beside GPUs that are here."""
 
-_NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 _LONG_ENOUGH_S = 0.05
 """Counters of processors are brought up to date about every millisecond."""
 
@@ -132,6 +132,6 @@ def _of_gpus() -> tuple[tuple[EnergyCounter, ...], AbsenceReason | None]:
     try:
         return nvml.gpu_counters(nvml.load_nvml())
     except ModuleNotFoundError:
-        return (), "no-package" if _NVIDIA_DRIVER.exists() else "no-driver"
+        return (), "no-package" if NVIDIA_DRIVER.exists() else "no-driver"
     except nvml.NvmlUnavailable:
         return (), "no-driver"

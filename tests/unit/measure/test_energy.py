@@ -62,7 +62,7 @@ class Scripted:
 @pytest.fixture
 def without_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    monkeypatch.setattr(access, "_NVIDIA_DRIVER", tmp_path / "nothing")
+    monkeypatch.setattr(access, "NVIDIA_DRIVER", tmp_path / "nothing")
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_a_gpu_without_the_python_package_is_told_apart_from_no_gpu(
 ) -> None:
     assert find_energy_counters().absent["gpus"] == "no-driver"
     (tmp_path / "version").touch()
-    monkeypatch.setattr(access, "_NVIDIA_DRIVER", tmp_path / "version")
+    monkeypatch.setattr(access, "NVIDIA_DRIVER", tmp_path / "version")
     assert find_energy_counters().absent["gpus"] == "no-package"
 
 
@@ -232,7 +232,7 @@ def test_a_counter_that_cannot_be_read_to_the_end_is_left_out() -> None:
 def test_counters_are_read_meanwhile_so_that_none_wraps_around_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     import threading
 
-    monkeypatch.setattr("irbench.measure.energy.meter._EVERY_S", 0.001)
+    monkeypatch.setattr("irbench.measure.energy.meter.EVERY_S", 0.001)
     read_often = threading.Event()
 
     class Ticking(Scripted):

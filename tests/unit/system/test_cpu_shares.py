@@ -12,7 +12,7 @@ from irbench.system import host
 @pytest.fixture(autouse=True)
 def _hyperthreads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two hardware threads a core, numbered as Linux does: 0 and 8 are one core of eight."""
-    monkeypatch.setattr(host, "_core_of", lambda cpu: str(cpu % 8))
+    monkeypatch.setattr(host, "core_of", lambda cpu: str(cpu % 8))
     monkeypatch.setattr(instances, "with_siblings", lambda cpus: frozenset({*cpus, *(cpu + 8 for cpu in cpus)}))
 
 

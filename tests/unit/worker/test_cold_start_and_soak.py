@@ -15,7 +15,7 @@ MEGABYTES_50 = 50_000_000
 
 
 def test_a_process_knows_the_files_that_it_mapped_and_imported():
-    found = {*cold_start._mapped_files(), *cold_start._module_files()}
+    found = {*cold_start.mapped_files(), *cold_start.module_files()}
     assert np.__file__ in found
     assert any("libc" in path for path in found)
     assert all(Path(path).is_absolute() for path in found)
