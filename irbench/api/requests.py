@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from irbench import backend_checks, registry
+from irbench import registry
 from irbench.address import BackendAddress
 from irbench.api.accuracy_limits import accuracy_limit
 from irbench.api.counters import counting_of
@@ -30,12 +30,11 @@ from irbench.options.values import Settings, alternatives
 from irbench.render.context import Context
 from irbench.render.note_texts import note_text
 from irbench.render.optimize import in_words
+from irbench.runner.cells import environment_notes
 from irbench.runner.cold import refuse_several_samples
-from irbench.runner.environment_cells import environment_notes
-from irbench.runner.graph_files import with_files_of_graphs
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
-from irbench.runner.prepare import prepare
+from irbench.runner.prepare import prepare, with_files_of_graphs
 from irbench.runner.request import RunRequest, as_asked
 from irbench.spec import Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
@@ -72,7 +71,7 @@ def refuse_contradictions(options: RunOptions) -> None:
 def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
     """Return the backends; those of other environments need not be installed in ours."""
     if options.environments:
-        return tuple(map(backend_checks.parse_backend, options.backends or ()))
+        return tuple(map(registry.parse_backend, options.backends or ()))
     if options.backends != _NO_BACKENDS:
         return resolve_backends(options.backends or ())
     if not options.cells:
@@ -245,7 +244,7 @@ def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress
                 hint=f"Backends of the run: {', '.join(taking_part)}.",
             )
     for backend, given in settings.items():
-        backend_checks.require_options(backend, given)
+        registry.require_options(backend, given)
 
 
 def _refuse_name(name: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.class_counters import class_counters
 from irbench.profiling.estimates import Estimate, estimate, looks_at
 from irbench.profiling.gpu import gpu_parts
@@ -24,7 +23,7 @@ from irbench.profiling.parts import (
     parts_of,
 )
 from irbench.profiling.record import LaunchLatencies, ProfileDocument
-from irbench.profiling.report import Change, Comparison, Excess, HeadlineFacts, PartRow, ProfileReport
+from irbench.profiling.report import CellSummary, Change, Comparison, Excess, HeadlineFacts, PartRow, ProfileReport
 from irbench.stats.intervals import Looks
 
 _TOTAL = "total"

@@ -11,8 +11,7 @@ from irbench.errors import IrbenchError
 from irbench.feeds import generate, write_sample
 from irbench.notices import Note
 from irbench.record import Failure
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
 from irbench.worker.accuracy import AccuracyTask

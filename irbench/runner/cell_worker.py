@@ -10,11 +10,9 @@ from typing import Any, Self
 from irbench.measure.clock import Stopwatch, now_ns
 from irbench.output_check import judge
 from irbench.record import Failure, OutputError, Stage
-from irbench.runner.answers import fallback, require_answers, worse, worst_error
 from irbench.runner.instances import InstanceWorkers
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup
-from irbench.runner.reference import Expected, expected_outputs
+from irbench.runner.plan import PlannedGroup, other_form
+from irbench.runner.reference import Expected, expected_outputs, fallback, require_answers, worse, worst_error
 from irbench.spec import Cell, Deadline, Timing
 from irbench.system import host
 from irbench.worker.cell import CellTask, Prepared

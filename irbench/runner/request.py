@@ -14,7 +14,7 @@ from irbench.options.asked_inputs import AskedInputs
 from irbench.options.run import RunOptions
 from irbench.options.stored import stored_form
 from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
-from irbench.stats.row_precision import compares_all
+from irbench.stats.standing import compares_all
 
 Preset: TypeAlias = Literal["default", "quick", "thorough"]
 Sweep: TypeAlias = tuple[str, tuple[tuple[int, ...], ...]]

@@ -11,7 +11,6 @@ from irbench.activity import Activity
 from irbench.measure.clock import Stopwatch
 from irbench.record import Failure
 from irbench.result import RunDocument
-from irbench.runner.answers import CHANGING, worse
 from irbench.runner.cell_outcome import CellOutcome
 from irbench.runner.cell_worker import (
     CellFailed,
@@ -22,9 +21,9 @@ from irbench.runner.cell_worker import (
     runnable_form,
     setting_of,
 )
-from irbench.runner.other_graph import refusal_note
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, refusal_note
 from irbench.runner.progress import Listener, Progress
+from irbench.runner.reference import CHANGING, worse
 from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
 from irbench.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable

@@ -31,9 +31,7 @@ from irbench.options.keywords import ProfileKeywords
 from irbench.options.run import RunOptions
 from irbench.plain_text import plain
 from irbench.profiling.class_counters import ClassCounters
-from irbench.profiling.counter_record import ProfileCounters
-from irbench.profiling.document import decode_profile, encode_profile
-from irbench.profiling.record import ProfileDocument
+from irbench.profiling.record import ProfileCounters, ProfileDocument, decode_profile, encode_profile
 from irbench.profiling.report import By, ProfileReport
 from irbench.profiling.summary import derive_report
 from irbench.runner import profiling
