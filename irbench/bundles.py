@@ -95,7 +95,7 @@ def _names_of_bundle(directory: Path) -> set[str]:
 
 
 _INTACT_FOLDER, _MOST_INTACT_BYTES = "intact", 1 << 24
-_COARSEST_CLOCK_NS = 2_000_000_000
+COARSEST_CLOCK_NS = 2_000_000_000
 """Of file systems in use, FAT keeps times most coarsely: two changes within 2 s may have the same time."""
 
 
@@ -122,7 +122,7 @@ def first_damaged(directory: Path, checksums: Mapping[str, str]) -> Path | None:
             return directory / name
         states[name] = state
     if now_ns is not None:
-        settled_ns = now_ns - _COARSEST_CLOCK_NS
+        settled_ns = now_ns - COARSEST_CLOCK_NS
         settled = {name: state for name, state in states.items() if state.inode_changed_ns < settled_ns}
         with contextlib.suppress(OSError):  # without a memory the next use compares again
             write_atomically(home() / memory, msgspec.json.encode(settled))

@@ -333,12 +333,10 @@ def _changes(series: _Series) -> Iterator[tuple[int, LevelChange]]:
 
 
 def _exact_steps(values: Sequence[float]) -> dict[int, float | None]:
-    """Return every place where a figure changed that is counted."""
     return {place: None for place in range(1, len(values)) if values[place] != values[place - 1]}
 
 
 def _level_change(series: _Series, places: tuple[int, int, int], p_value: float | None) -> LevelChange:
-    """Return the change from the runs of one level to those of the next, which is not confirmed yet."""
     start, place, end = places
     figure = series.figure
     change = change_of_values(figure, series.values[start:place], series.values[place:end], "runs", _CONFIDENCE)

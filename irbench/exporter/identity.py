@@ -23,7 +23,7 @@ _FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
 
 _TOOLS = ("irbench", "onnx")
-_OWN_CODE = ("irbench.onnx", "irbench.feeds")
+OWN_CODE = ("irbench.onnx", "irbench.feeds")
 """What exporters use of irbench: its version alone does not tell two checkouts apart."""
 
 
@@ -38,7 +38,7 @@ def identity(source: Source, exporter: str, options: ExportOptions) -> str:
         "format": _FORMAT,
         "source": _described(source),
         "exporter": _digests(package_files(exporting)),
-        "irbench": [_digests(_own_files(module)) for module in _OWN_CODE],
+        "irbench": [_digests(_own_files(module)) for module in OWN_CODE],
         "options": stored_options(options, source.folder),
         "versions": tool_versions(exporter),
     }

@@ -201,12 +201,12 @@ def _packages(modules: Mapping[str, Path], hashed: Container[str]) -> dict[str, 
         {
             distribution.metadata["Name"]
             for distribution in metadata.distributions()
-            if not installed.isdisjoint(_top_level(distribution))
+            if not installed.isdisjoint(top_level(distribution))
         }
     )
 
 
-def _top_level(distribution: metadata.Distribution) -> Iterator[str]:
+def top_level(distribution: metadata.Distribution) -> Iterator[str]:
     """Yield the names of top-level modules that a distribution installed; a name may come more than once.
 
     As ``importlib.metadata.packages_distributions`` finds them, which makes an object of each of TensorFlow's files.

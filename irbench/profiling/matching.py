@@ -77,7 +77,7 @@ _Find: TypeAlias = Callable[[str], tuple[int, ...]]
 _MADE_BY_CONVERTER = "__"
 """What tf2onnx puts behind the name of an operator of TensorFlow, before a number, where one becomes several nodes."""
 
-_MOST_PAIRS = 2_000_000
+MOST_PAIRS = 2_000_000
 """Equal pairs of elements, beyond which the search would take seconds: sequences of so much sameness prove nothing."""
 
 
@@ -225,7 +225,7 @@ def aligned(left: Sequence[Hashable | None], right: Sequence[Hashable | None]) -
     for place, element in enumerate(right):
         if element is not None:
             places[element].append(place)
-    if sum(len(places[element]) for element in left if element in places) > _MOST_PAIRS:
+    if sum(len(places[element]) for element in left if element in places) > MOST_PAIRS:
         return ()
     ends: list[int] = []
     links: list[_Link] = []

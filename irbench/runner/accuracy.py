@@ -10,14 +10,15 @@ from typing import TypeAlias
 from irbench.errors import IrbenchError
 from irbench.feeds import generate, write_sample
 from irbench.notices import Note
+from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.record import Failure
-from irbench.runner.confined_cells import confinement_of, refuse_own_code_beside_models
 from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
 from irbench.worker.accuracy import AccuracyTask
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
-from irbench.worker.single_call import call_in_worker
+from irbench.worker.process import call_in_worker
+from irbench.worker.requested_confinement import confinement_of, refuse_own_code_beside_models
 
 GENERATED = 32
 """How many random samples are answered where none are given."""
@@ -88,7 +89,7 @@ def checked_group(
         found[key] = _measured(cell, planned, limit, answered[cell.workload], deadline_s)
         hear(cell, found[key])
     random = max((own.random_samples for own in answered.values()), default=0)
-    notes = (Note("accuracy-of-random-inputs", {"samples": random}),) if random else ()
+    notes = (AccuracyOfRandomInputs(samples=random),) if random else ()
     return _with_results(planned, found, notes)
 
 

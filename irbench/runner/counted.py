@@ -49,7 +49,7 @@ from irbench.stats.counters import derive_counter_table
 from irbench.stats.workload_facts import bound_shapes
 from irbench.store import RunWriter
 from irbench.worker.cell import Prepared, Warmed
-from irbench.worker.soak import SoakBlock
+from irbench.worker.run import SoakBlock
 
 _COUNTED_NS = 5e8
 """What the counted inferences of a launch take together."""
@@ -115,7 +115,7 @@ class _Launch:
 
     def run(self) -> CountedPhases:
         with self._setting.worker(self._cell) as worker:
-            worker.hold("irbench.worker.soak:SoakHost")
+            worker.hold("irbench.worker.run:SoakHost")
             self._count(worker, "import", lambda: worker.ask("import", "import_runtime"))
             prepared: Prepared = self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
             timing = self._setting.timing

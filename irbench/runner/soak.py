@@ -32,7 +32,7 @@ from irbench.stats.soak import derive_soak_table
 from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store import RunWriter
 from irbench.worker.cell import Prepared, Warmed
-from irbench.worker.soak import SoakBlock
+from irbench.worker.run import SoakBlock
 
 
 def run(
@@ -151,7 +151,7 @@ class _Soak:
         return None
 
     def _warmed(self, row: _Soaked, worker: CellWorker, setting: Setting) -> Warmed:
-        worker.hold("irbench.worker.soak:SoakHost")
+        worker.hold("irbench.worker.run:SoakHost")
         worker.ask("import", "import_runtime")
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         row.effective = prepared.effective

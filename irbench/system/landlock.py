@@ -68,7 +68,7 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
     version = _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
     handled = (1 << _FILE_RIGHTS_BITS.get(version, 16)) - 1
     ruleset = _Ruleset(handled, _TCP if version >= _TCP_SINCE else 0, _SCOPES if version >= SCOPES_SINCE else 0)
-    descriptor = _call(_CREATE_RULESET, ctypes.byref(ruleset), _size_of_ruleset(version), 0)
+    descriptor = _call(_CREATE_RULESET, ctypes.byref(ruleset), size_of_ruleset(version), 0)
     try:
         for path in readable:
             _allow(descriptor, path, handled & _READING)
@@ -80,7 +80,7 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
         os.close(descriptor)
 
 
-def _size_of_ruleset(version: int) -> int:
+def size_of_ruleset(version: int) -> int:
     """Return how much of the structure a version knows: a kernel refuses more."""
     fields = 3 if version >= SCOPES_SINCE else 2 if version >= _TCP_SINCE else 1
     return fields * ctypes.sizeof(ctypes.c_uint64)

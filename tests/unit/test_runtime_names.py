@@ -17,11 +17,10 @@ NAMES = {
     "onnx runtime",
 }  # fmt: skip
 EXAMPLES = (
-    "render/comparison_texts.py",
-    "render/throughput_texts.py",
-    "render/machine_texts.py",
-    "render/mark_texts.py",
-    "render/note_texts.py",
+    "notices/doubts.py",
+    "notices/warnings.py",
+    "notices/marks.py",
+    "notices/notes.py",
 )
 """Where texts are shown with examples of rows, for the documentation."""
 

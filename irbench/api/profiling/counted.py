@@ -38,7 +38,7 @@ from irbench.runner.profiling import ProfileTask
 from irbench.runner.progress import Listener
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Workload
 from irbench.worker.failures import unreadable_answer
-from irbench.worker.file_reader import read_file
+from irbench.worker.model_files import read_file
 
 
 def counted_profile(

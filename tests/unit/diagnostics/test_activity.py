@@ -45,7 +45,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshots = iter((before, after))
     monkeypatch.setattr(activity, "snapshot", lambda _cpus: next(snapshots))
     monkeypatch.setattr(activity, "CoreLink", Link(iter((90.0, None, 92.0))))
-    monkeypatch.setattr(activity, "_LOOK_S", 0.2)
+    monkeypatch.setattr(activity, "LOOK_S", 0.2)
 
 
 @pytest.mark.usefixtures("scripted")
@@ -87,9 +87,9 @@ def test_a_thread_counts_for_its_process() -> None:
         assert child.stdout is not None
         thread = int(child.stdout.readline())
         assert thread != child.pid
-        assert activity._process_of(thread) == child.pid
+        assert activity.process_of(thread) == child.pid
         child.communicate(b"\n")
-    assert activity._process_of(GONE) == GONE
+    assert activity.process_of(GONE) == GONE
 
 
 def waiting(*arguments: str, new_session: bool = False) -> subprocess.Popen[bytes]:
@@ -161,4 +161,4 @@ def test_an_interpreter_is_named_with_its_script(name: str, words: tuple[str, ..
     ],
 )
 def test_a_process_of_another_call_of_irbench_is_never_offered_for_a_pause(words: list[str], ours: bool) -> None:
-    assert activity._is_of_irbench(words) is ours
+    assert activity.is_of_irbench(words) is ours

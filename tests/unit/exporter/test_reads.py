@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest, _counts, _top_level, reads_request
+from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest, _counts, reads_request, top_level
 from irbench.exporter.source import Source
 from irbench_tf import reference_run
 
@@ -163,7 +163,7 @@ def test_a_file_that_was_not_there_and_then_made_does_not_count():
 def test_modules_belong_to_the_distributions_that_python_finds():
     found: dict[str, set[str]] = {}
     for distribution in metadata.distributions():
-        for module in set(_top_level(distribution)):
+        for module in set(top_level(distribution)):
             found.setdefault(module, set()).add(distribution.metadata["Name"])
     expected = metadata.packages_distributions()
     assert len(expected) > 20

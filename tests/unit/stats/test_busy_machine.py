@@ -32,12 +32,13 @@ PLAINEST = {
 """By what is done instead: a neighbour beside which it is wrong."""
 
 
-@pytest.mark.parametrize("name", NEIGHBOURS)
-def test_the_truth_from_constants_is_what_very_many_calls_take_on_average(name: str) -> None:
-    neighbour = replace(NEIGHBOURS[name], shares=None)
-    calls_s = draw(neighbour, (400, 10, 9), EFFECT, seed=5).calls_s[:, :, 1:]
-    own_s, other_s = calls_s.sum(axis=(0, 1, 2, 4))
-    assert math.log(own_s / other_s) == pytest.approx(truth_of(neighbour, 9, EFFECT), abs=0.012)
+def test_the_truth_from_constants_is_what_very_many_calls_take_on_average(subtests: pytest.Subtests) -> None:
+    for name in NEIGHBOURS:
+        with subtests.test(name=name):
+            neighbour = replace(NEIGHBOURS[name], shares=None)
+            calls_s = draw(neighbour, (400, 10, 9), EFFECT, seed=5).calls_s[:, :, 1:]
+            own_s, other_s = calls_s.sum(axis=(0, 1, 2, 4))
+            assert math.log(own_s / other_s) == pytest.approx(truth_of(neighbour, 9, EFFECT), abs=0.012)
 
 
 @pytest.mark.ci
