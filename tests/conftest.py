@@ -17,7 +17,7 @@ from irbench.measure import clock, drive, evidence, machine, phases
 from irbench.runner import block, launch
 
 # Fast tests try the same few examples everywhere, so that a failure is one of the change.
-settings.register_profile("repeatable", derandomize=True, max_examples=30)
+settings.register_profile("repeatable", derandomize=True, max_examples=30, deadline=None)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")
 

@@ -11,7 +11,7 @@ import pytest
 from documents import cell, failed, group, speedup
 
 from irbench.errors import ExitCode
-from irbench.notices import Mark, Note, NoteCode, Reference, Warn, WarningCode
+from irbench.notices import Mark, Note, Reference, Warn
 from irbench.record import Stage
 from irbench.render.columns import COLUMNS
 from irbench.render.context import Context
@@ -69,20 +69,23 @@ def test_every_warning_has_its_heading_and_no_heading_is_stale():
     assert list(DOCUMENTED) == CODES
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_a_warning_is_quoted_in_the_words_that_are_printed(code: WarningCode):
-    (quoted,) = re.findall(r"^> (.*)$", DOCUMENTED[code], re.MULTILINE)
-    assert quoted == warning_words(Warn(code, WARNINGS[code].example), Context()).whole
+def test_a_warning_is_quoted_in_the_words_that_are_printed(subtests: pytest.Subtests):
+    for code in CODES:
+        with subtests.test(code=code):
+            (quoted,) = re.findall(r"^> (.*)$", DOCUMENTED[code], re.MULTILINE)
+            assert quoted == warning_words(Warn(code, WARNINGS[code].example), Context()).whole
 
 
-@pytest.mark.parametrize("code", sorted(set(NOTES) - {"stored-words"}))
-def test_a_note_is_explained_in_the_words_that_are_printed(code: NoteCode):
-    assert f"| `{note_text(Note(code, NOTES[code].example), Context())}` | {NOTES[code].says} |" in TEXT
+def test_a_note_is_explained_in_the_words_that_are_printed(subtests: pytest.Subtests):
+    for code in sorted(set(NOTES) - {"stored-words"}):
+        with subtests.test(code=code):
+            assert f"| `{note_text(Note(code, NOTES[code].example), Context())}` | {NOTES[code].says} |" in TEXT
 
 
-@pytest.mark.parametrize("mark", Mark.known)
-def test_a_mark_is_explained_in_the_words_that_are_printed(mark: type[Mark]):
-    assert f"| `{mark.example().text()}` | {mark.says}" in TEXT
+def test_a_mark_is_explained_in_the_words_that_are_printed(subtests: pytest.Subtests):
+    for mark in Mark.known:
+        with subtests.test(mark=mark):
+            assert f"| `{mark.example().text()}` | {mark.says}" in TEXT
 
 
 def test_every_verdict_and_every_state_is_explained():
@@ -103,12 +106,13 @@ def test_every_reason_to_stop_is_explained_in_the_words_that_are_printed():
     assert {row[1].strip("`") for row in stopped} == set(get_args(StoppedBy))
 
 
-@pytest.mark.parametrize("lead", LEADS, ids=lambda lead: str(lead.reason))
-def test_every_headline_is_explained_in_the_words_that_are_printed(lead: Lead):
-    rows = [cell("A", speedup=speedup(1.2, 1.1, 1.3)), cell("B", speedup=speedup(1.1, 1.05, 1.2)), cell("C")]
-    table = group(*(rows[:1] + rows[2:] if lead.reason == "same" else rows), lead=lead, blocks_disturbed=31)
-    table = replace(table, cells=(*table.cells, cell("B"))) if lead.reason == "same" else table
-    assert f"| `{headline(table, Context())}` |" in TEXT
+def test_every_headline_is_explained_in_the_words_that_are_printed(subtests: pytest.Subtests):
+    for lead in LEADS:
+        with subtests.test(lead=lead):
+            rows = [cell("A", speedup=speedup(1.2, 1.1, 1.3)), cell("B", speedup=speedup(1.1, 1.05, 1.2)), cell("C")]
+            table = group(*(rows[:1] + rows[2:] if lead.reason == "same" else rows), lead=lead, blocks_disturbed=31)
+            table = replace(table, cells=(*table.cells, cell("B"))) if lead.reason == "same" else table
+            assert f"| `{headline(table, Context())}` |" in TEXT
 
 
 UNEVEN = UnevenLoad("A/fp32", "B/fp32", 0.95, 0.1)

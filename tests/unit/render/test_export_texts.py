@@ -78,11 +78,12 @@ EXAMPLES: dict[ExportNoticeCode, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("code", get_args(ExportNoticeCode))
-def test_every_notice_has_words(code: ExportNoticeCode):
-    facts, words = EXAMPLES[code]
-    assert export_notice_text(ExportNotice(code, {**NET, **facts}), NOW) == words
-    assert code in EXPORT_NOTICES
+def test_every_notice_has_words(subtests: pytest.Subtests):
+    for code in get_args(ExportNoticeCode):
+        with subtests.test(code=code):
+            facts, words = EXAMPLES[code]
+            assert export_notice_text(ExportNotice(code, {**NET, **facts}), NOW) == words
+            assert code in EXPORT_NOTICES
 
 
 def test_paths_are_shown_as_they_are_typed_here_and_many_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

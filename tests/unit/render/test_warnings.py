@@ -9,7 +9,7 @@ import pytest
 from documents import BUSY, cell, document, example, failed, group, speedup
 from rich.cells import cell_len
 
-from irbench.notices import Mark, Note, NoteCode, Reference, Warn, WarningCode, named_rows
+from irbench.notices import Mark, Note, Reference, Warn, named_rows
 from irbench.notices.marks import ChangesOverLaunches, LateCalls, Oversubscribed
 from irbench.record import Failure
 from irbench.render import DocumentView, GroupView, render_document
@@ -27,13 +27,14 @@ def below(run: RunDocument, width: int = 100, *, whole: bool = False) -> list[st
     return [line for line in lines if line.startswith("warning: ")]
 
 
-@pytest.mark.parametrize("code", WARNINGS)
-def test_a_warning_says_what_is_wrong_in_a_short_sentence_and_has_a_remedy(code: WarningCode):
-    words = warning_words(Warn(code, WARNINGS[code].example), Context())
-    assert words.brief.endswith(".")
-    assert len(words.brief) < 100
-    assert words.more.endswith(".")
-    assert "{" not in words.whole
+def test_a_warning_says_what_is_wrong_in_a_short_sentence_and_has_a_remedy(subtests: pytest.Subtests):
+    for code in WARNINGS:
+        with subtests.test(code=code):
+            words = warning_words(Warn(code, WARNINGS[code].example), Context())
+            assert words.brief.endswith(".")
+            assert len(words.brief) < 100
+            assert words.more.endswith(".")
+            assert "{" not in words.whole
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -175,18 +176,20 @@ def test_facts_of_a_document_from_elsewhere_that_lack_something_are_shown_as_the
     assert any('tail-range: {"cell": 3}' in line.plain for line in GroupView(table).as_lines(200))
 
 
-@pytest.mark.parametrize("code", [*NOTES])
-def test_a_note_is_one_line(code: NoteCode):
-    text = note_text(Note(code, NOTES[code].example), Context())
-    assert text
-    assert "{" not in text
+def test_a_note_is_one_line(subtests: pytest.Subtests):
+    for code in [*NOTES]:
+        with subtests.test(code=code):
+            text = note_text(Note(code, NOTES[code].example), Context())
+            assert text
+            assert "{" not in text
 
 
-@pytest.mark.parametrize("mark", Mark.known)
-def test_a_mark_is_one_line(mark: type[Mark]):
-    text = mark.example().text()
-    assert text
-    assert "{" not in text
+def test_a_mark_is_one_line(subtests: pytest.Subtests):
+    for mark in Mark.known:
+        with subtests.test(mark=mark):
+            text = mark.example().text()
+            assert text
+            assert "{" not in text
 
 
 @pytest.mark.parametrize(
@@ -237,12 +240,13 @@ class Asked(dict[str, str]):
         return default
 
 
-@pytest.mark.parametrize("code", WARNINGS)
-def test_the_rows_that_a_warning_calls_by_name_are_those_that_its_code_names(code: WarningCode):
-    """Declare where a warning names rows in ``ROWS_NAMED`` of irbench/notices.py."""
-    warning, asked = Warn(code, WARNINGS[code].example), Asked()
-    warning_words(warning, Context(asked))
-    assert set(asked) == named_rows(warning)
+def test_the_rows_that_a_warning_calls_by_name_are_those_that_its_code_names(subtests: pytest.Subtests):
+    for code in WARNINGS:
+        with subtests.test(code=code):
+            """Declare where a warning names rows in ``ROWS_NAMED`` of irbench/notices.py."""
+            warning, asked = Warn(code, WARNINGS[code].example), Asked()
+            warning_words(warning, Context(asked))
+            assert set(asked) == named_rows(warning)
 
 
 def test_facts_from_elsewhere_that_are_of_another_form_name_no_rows():
