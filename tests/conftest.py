@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from irbench.measure import clock, drive, evidence, machine, phases
-from irbench.runner import block, launch
+from irbench.runner import launch
 
 # Fast tests try the same few examples everywhere, so that a failure is one of the change.
 settings.register_profile("repeatable", derandomize=True, max_examples=30, deadline=None)
@@ -44,7 +44,7 @@ def quiet_machine() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launch, "snapshot", undisturbed)
         patch.setattr(launch, "foreign_cpu_of_turn_ns", lambda *_: 0)
-        patch.setattr(block, "foreign_cpu_ns", lambda *_: 0)
+        patch.setattr(launch, "foreign_cpu_ns", lambda *_: 0)
         yield
 
 

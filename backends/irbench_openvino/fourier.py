@@ -115,7 +115,6 @@ def _is_transform(node: onnx.NodeProto) -> bool:
 
 
 def _is_along_wrong_axis(node: onnx.NodeProto, constants: Mapping[str, int], ranks: Mapping[str, int]) -> bool:
-    """Whether a transform is along the axis that is taken where the one that is asked for is ignored."""
     data, _, given = (*node.input, "", "")[:3]
     axis = constants.get(given) if given else _DEFAULT_AXIS
     if axis is None:

@@ -22,8 +22,7 @@ from irbench_tf.session import GraphSession, callable_options, import_graph
 _FUNCTION = "irbench_model"
 
 
-def bind_shapes(graph_def: Any, artifact: Artifact) -> None:
-    """Give the placeholders, in place, the concrete shapes of the artifact's inputs."""
+def _bind_shapes(graph_def: Any, artifact: Artifact) -> None:
     shapes = {spec.name: spec.shape for spec in artifact.inputs}
     for node in graph_def.node:
         if node.op == "Placeholder" and node.name in shapes:
@@ -34,7 +33,7 @@ def bind_shapes(graph_def: Any, artifact: Artifact) -> None:
                 shape.dim.add(size=size)
 
 
-def as_one_computation(graph_def: Any, artifact: Artifact) -> Any:
+def _as_one_computation(graph_def: Any, artifact: Artifact) -> Any:
     """Return a graph with the same placeholders and outputs that calls the rest as a function compiled by XLA.
 
     This is what ``tf.function(jit_compile=True)`` makes of a graph, without tracing it again.
@@ -214,9 +213,9 @@ def load_graph(job: Job) -> LoadedGraph:
     wanted = job.load.precision
     if exported != "fp32" and wanted not in ("native", exported):
         raise Refusal(f"The graph was exported in {exported}, not {wanted}.", hint="Use --precision native.")
-    bind_shapes(graph_def, job.artifact)
+    _bind_shapes(graph_def, job.artifact)
     if job.jit:
-        graph_def = as_one_computation(graph_def, job.artifact)
+        graph_def = _as_one_computation(graph_def, job.artifact)
     elif job.options.loops == "lowered":
         lower(graph_def)
     serialised = graph_def.SerializeToString()
@@ -232,7 +231,7 @@ def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
     plan = plan_threads(job.load, job.options)
     if job.device == "gpu" and job.load.precision != "native":
         pin_tensor_float_32()
-    session = tf_session.Session(graph=loaded.graph, config=session_config(job, plan))
+    session = tf_session.Session(graph=loaded.graph, config=_session_config(job, plan))
     try:
         if job.device == "gpu":
             require_gpu(session)
@@ -248,7 +247,7 @@ def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
     return GraphSession(session, call, {**_settings(job, plan), **found})
 
 
-def session_config(job: Job, plan: ThreadPlan) -> Any:
+def _session_config(job: Job, plan: ThreadPlan) -> Any:
     """Return the session's settings: pools, rewriting, and GPU memory that grows instead of being taken whole."""
     from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 
@@ -307,7 +306,6 @@ def _zeros(job: Job) -> Feed:
 
 
 def _unpinned(job: Job, loaded: LoadedGraph) -> str:
-    """Return what the graph's own types become on the device."""
     native = job.load.precision == "native" and loaded.precision == "fp32"
     return native_gpu_precision() if native and job.device == "gpu" else loaded.precision
 

@@ -187,7 +187,6 @@ def _drawing(run: ReferenceRun) -> Mapping[str, Scalar]:
 
 
 def _only_inferring(loaded: Loaded) -> Mapping[str, Scalar]:
-    """Return the layers that are to be in training always, and are not in what is exported."""
     found = () if loaded.keras_model is None else called_in_training(loaded.keras_model)
     return {"training_layers": ", ".join(found[:_NAMED_LAYERS])} if found else {}
 

@@ -317,7 +317,6 @@ class _Run:
 
 
 def _modules(space: Any) -> Iterator[tuple[str, Mapping[str, Instruction]]]:
-    """Give the modules that XLA compiled, by the names that events call them."""
     for plane in space.planes:
         for described in plane.event_metadata.values() if plane.name == _METADATA else ():
             for stat in described.stats:
@@ -396,7 +395,6 @@ class ProfiledGraphSession(GraphSession):
 
     @cached_property
     def _graph(self) -> ContainedNodes:
-        """The graph of the file, with those of its nodes kept that TensorFlow executes."""
         from tensorflow.core.framework import graph_pb2
 
         graph = graph_pb2.GraphDef.FromString(self._job.artifact.path.read_bytes())

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
-from irbench import backend_checks, bundles, registry
+from irbench import bundles, registry
 from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import (
@@ -140,9 +140,9 @@ def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
         if not installed:
             raise IrbenchError("No runtime is installed.", hint=_ways_to_install(), exit_code=ExitCode.NOT_INSTALLED)
         return tuple(map(BackendAddress, installed))
-    pairs = tuple(dict.fromkeys(backend_checks.parse_backend(name) for name in asked))
+    pairs = tuple(dict.fromkeys(registry.parse_backend(name) for name in asked))
     for name, _ in pairs:
-        backend_checks.require_installed(name)
+        registry.require_installed(name)
     return pairs
 
 

@@ -18,19 +18,17 @@ from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
 from irbench.row import CellResult, State, row_of
-from irbench.runner.answers import fallback
-from irbench.runner.confined_cells import confinement_of
 from irbench.runner.inputs import memory_for_data_bytes
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup, plan
+from irbench.runner.plan import PlannedGroup, other_form, plan
 from irbench.runner.prepare import prepare
-from irbench.runner.reference import expected_outputs
+from irbench.runner.reference import expected_outputs, fallback
 from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Cell, TensorSpec, shape_text
 from irbench.spi import Array, Outputs
 from irbench.system import host
 from irbench.worker.failures import CallFailed, WorkerDied
-from irbench.worker.single_call import call_in_worker
+from irbench.worker.process import call_in_worker
+from irbench.worker.requested_confinement import confinement_of
 
 _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "failed")
 

@@ -62,7 +62,6 @@ def require_operators(asked: Recipe, reference: str) -> None:
 
 
 def _quantizer() -> str:
-    """Return the first quantizer whose tool is installed."""
     described: dict[str, Description] = registry.describe_all(registry.QUANTIZERS)
     for name, description in described.items():
         if description.version is not None:

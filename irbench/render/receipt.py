@@ -33,7 +33,7 @@ from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.texts import by_cost, warning_words
 from irbench.result import Condition
-from irbench.row_figures import Ends
+from irbench.row import Ends
 
 _STYLES: Mapping[ReplayOutcome, str] = {"refuted": "red", "confirmed": "green"}
 

@@ -9,8 +9,7 @@ from irbench.measure.lock import Holder
 from irbench.notices import Note, NoteCode, Warn
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, other_form
 from irbench.spec import Timing
 from irbench.stats import fewest_calls
 

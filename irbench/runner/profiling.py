@@ -11,12 +11,10 @@ from typing import TypeAlias
 from irbench.activity import Activity
 from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
 from irbench.notices import Note
-from irbench.profiling.disturbances import disturbance_warnings
-from irbench.profiling.launches import Launch, with_launch
+from irbench.profiling.launches import Launch, disturbance_warnings, with_launch
 from irbench.profiling.record import Disturbance, ProfiledCell, ProfileDocument
 from irbench.record import OutputError
 from irbench.row import LaunchesStop
-from irbench.runner.answers import worse
 from irbench.runner.cell_worker import (
     CellFailed,
     CellWorker,
@@ -26,9 +24,9 @@ from irbench.runner.cell_worker import (
     runnable_form,
     setting_of,
 )
-from irbench.runner.other_graph import refusal_note
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, refusal_note
 from irbench.runner.progress import Listener
+from irbench.runner.reference import worse
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import Rounds
 from irbench.runner.signals import signals_deferred

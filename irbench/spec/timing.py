@@ -146,3 +146,20 @@ class Timing:
         if self.deadline_by != "budget" or most_s >= self.deadline:
             return Deadline(self.deadline)
         return Deadline(most_s, by_budget=True)
+
+
+@dataclass(frozen=True)
+class SoakPlan:
+    """How long each row is called, and how its memory is judged.
+
+    Attributes:
+        seconds: For how long each row is called; without meaning where ``calls`` is given.
+        calls: How many calls of each row there are at least; ``None`` calls for ``seconds``.
+        growth_limit: Bytes per call from which on growth matters.
+        blocks: Into how many blocks the calls of a row are divided; at the end of each its memory is read.
+    """
+
+    seconds: float = 60.0
+    calls: int | None = None
+    growth_limit: float = 1000.0
+    blocks: int = 120

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from irbench.notices import Warn, WarningCode
-from irbench.stats.estimators import hodges_lehmann
 from irbench.stats.figures import launch_levels
+from irbench.stats.intervals import hodges_lehmann
 from irbench.stats.scene import Scene
 
 _SLOW_GAP = math.log(1.03)

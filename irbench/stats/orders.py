@@ -14,8 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from irbench.result import NoWinner
-from irbench.row import CellResult
-from irbench.row_figures import Spans
+from irbench.row import CellResult, Spans
 from irbench.stats.compare import excludes_zero, launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.observed import is_as_loaded

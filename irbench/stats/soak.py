@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 
 from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakSeries, SoakTable
-from irbench.stats.estimators import median
+from irbench.stats.intervals import median
 from irbench.stats.trend import Trend, trend_of
 
 _LEFT_OUT = 6

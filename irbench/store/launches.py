@@ -60,9 +60,6 @@ def decode_launch(data: bytes, name: str) -> LaunchRecord:
     Args:
         data: The file's bytes.
         name: What to call the file in an error.
-
-    Raises:
-        IrbenchError: The bytes are no launch, of a newer format, cut short or damaged.
     """
     body = _checked_body(data, name)
     try:

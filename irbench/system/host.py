@@ -110,11 +110,7 @@ def throttled_ns() -> int:
 
 
 def require_linux() -> None:
-    """Refuse to measure where the kernel does not report what the protocol needs.
-
-    Raises:
-        IrbenchError: This is not Linux.
-    """
+    """Refuse to measure where the kernel does not report what the protocol needs."""
     system = platform.system()
     if system != "Linux":
         raise IrbenchError(

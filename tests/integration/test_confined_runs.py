@@ -18,12 +18,12 @@ from front_door import irbench_here
 
 import irbench as api
 from irbench.errors import ExitCode, IrbenchError
-from irbench.runner import confined_cells
 from irbench.spec import Artifact, Cell, Load, Program
 from irbench.system.confinement import Confinement, ConfinementSupport, confinement_support
 from irbench.worker import requested_confinement
 from irbench.worker.failures import CallFailed
 from irbench.worker.process import Worker
+from irbench.worker.requested_confinement import confinement_of
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 _WITHOUT_MODEL = (
@@ -324,10 +324,10 @@ def test_only_backends_are_confined_and_only_where_that_is_asked_for(
     row = Cell("a", artifact, "openvino", "cpu", Load(options={"CACHE_DIR": str(cache), "LOG_FILE": "/var"}))
     own = Cell("b", artifact, "own", "cpu", Load(), program=Program("callable", "nets:build"))
     monkeypatch.delenv("IRBENCH_CONFINE", raising=False)
-    assert confined_cells.confinement_of(row) is None
+    assert confinement_of(row) is None
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
-    assert confined_cells.confinement_of(own) is None
-    found = confined_cells.confinement_of(row, [tmp_path / "x.npz"])
+    assert confinement_of(own) is None
+    found = confinement_of(row, [tmp_path / "x.npz"])
     assert found == Confinement((tmp_path / "graph.pb", tmp_path / "x.npz"), (cache,), for_runtime=True)
 
 
@@ -344,8 +344,8 @@ def test_no_folder_that_holds_more_than_a_cache_is_given_away(
     artifact = Artifact("tf-graph", tmp_path / "model" / "graph.pb", (), ())
     given = str(tmp_path / Path(folder).expanduser())
     with pytest.raises(IrbenchError, match="compiled code"):
-        confined_cells.confinement_of(Cell("a", artifact, "openvino", "cpu", Load(options={"CACHE_DIR": given})))
+        confinement_of(Cell("a", artifact, "openvino", "cpu", Load(options={"CACHE_DIR": given})))
     given = str(tmp_path / "cache")
-    found = confined_cells.confinement_of(Cell("a", artifact, "openvino", "cpu", Load(options={"CACHE_DIR": given})))
+    found = confinement_of(Cell("a", artifact, "openvino", "cpu", Load(options={"CACHE_DIR": given})))
     assert found is not None
     assert found.writable == (tmp_path / "cache",)

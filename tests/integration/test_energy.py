@@ -13,8 +13,8 @@ from fake_runs import cell, run
 from front_door import Called, irbench
 from powercap_trees import add_zone, set_energy
 
-from irbench.measure.energy import access, powercap
-from irbench.runner import launch_energy
+from irbench.measure.energy import access
+from irbench.runner import launch
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -31,9 +31,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without counters of energy."""
     root = tmp_path / "powercap"
     root.mkdir()
-    monkeypatch.setattr(powercap, "POWERCAP", root)
+    monkeypatch.setattr(access, "POWERCAP", root)
     monkeypatch.setattr(access, "NVIDIA_DRIVER", tmp_path / "none")
-    monkeypatch.setattr(launch_energy, "sleep", lambda _: threading.Event().wait(0.05))
+    monkeypatch.setattr(launch, "sleep", lambda _: threading.Event().wait(0.05))
     monkeypatch.setitem(sys.modules, "pynvml", None)
     return root
 

@@ -21,8 +21,7 @@ import irbench as public
 from irbench import bundles
 from irbench.across_runs.environments import fingerprint
 from irbench.errors import IrbenchError
-from irbench.profiling.document import encode_profile
-from irbench.profiling.record import Disturbance, ProfileDocument
+from irbench.profiling.record import Disturbance, ProfileDocument, encode_profile
 from irbench.roofline import BandwidthSamples
 from irbench.runner import profiling
 from irbench.runner.progress import Progress

@@ -158,7 +158,7 @@ def test_what_has_changed_since_is_named_and_nothing_is_measured(model: Path, st
         store,
         run,
         environment=before.environment,
-        plan={**before.plan, "cpus": [4096], "asked": {**before.plan["asked"], "cpus": [4096]}},
+        plan={**before.plan, "cpus": [4096]},
     )
     assert "processor" in irbench("run", "--resume", run).err  # there is no processor of this number
     altered(store, run, plan=before.plan)

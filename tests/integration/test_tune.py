@@ -12,7 +12,7 @@ from fake_runs import ENOUGH
 from front_door import Called, irbench
 
 import irbench as api
-from irbench.runner import block
+from irbench.runner import launch
 from irbench.store import Store
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
@@ -98,7 +98,7 @@ def test_every_launch_of_a_search_and_its_confirmation_warms_up_as_was_asked(mod
 @pytest.fixture
 def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let other programs use a processor during every block."""
-    monkeypatch.setattr(block, "foreign_cpu_ns", lambda before, after: after.at_ns - before.at_ns)
+    monkeypatch.setattr(launch, "foreign_cpu_ns", lambda before, after: after.at_ns - before.at_ns)
 
 
 NINE_TIMES = (

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from small_bundles import put
 
-from irbench import bundle_integrity, bundles
+from irbench import bundles
 from irbench.errors import IrbenchError
 from irbench.system import file_states
 from irbench.system.file_states import FileState
@@ -20,7 +20,7 @@ from irbench.system.file_states import FileState
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every file for a large one, which was written some time ago."""
     monkeypatch.setattr(file_states, "ALWAYS_READ_BYTES", -1)
-    monkeypatch.setattr(bundle_integrity, "COARSEST_CLOCK_NS", -(10**12))
+    monkeypatch.setattr(bundles, "COARSEST_CLOCK_NS", -(10**12))
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     with monkeypatch.context() as patch:
         patch.setattr(file_states, "digest", count)
-        patch.setattr(bundle_integrity, "digest", count)
+        patch.setattr(bundles, "digest", count)
         yield read
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_bundles import IMAGE, make_bundle, put
 
-from irbench import bundle_integrity, bundle_replacement, bundles
+from irbench import bundles
 from irbench.errors import ExitCode, IrbenchError
 from irbench.system.home_warning import HomeWarning
 
@@ -152,7 +152,7 @@ def test_a_bundle_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path, monke
     def busy(_new: Path, _place: Path) -> None:
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
-    monkeypatch.setattr(bundle_replacement, "replace_folder", busy)
+    monkeypatch.setattr(bundles, "replace_folder", busy)
     with pytest.raises(IrbenchError, match="resource busy"):
         put(target=place)
     assert (place / "model.onnx").read_bytes() == b"old"
@@ -183,7 +183,7 @@ def test_a_bundle_is_compared_where_nothing_can_be_remembered(monkeypatch):
     def full(path: Path, content: bytes) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(bundle_integrity, "write_atomically", full)
+    monkeypatch.setattr(bundles, "write_atomically", full)
     assert bundles.load_intact(place).name == "net"
     assert bundles.load_intact(place).name == "net"
 

@@ -21,8 +21,7 @@ from irbench.render.note_texts import NOTES, note_text
 from irbench.render.table_title import title
 from irbench.render.texts import WARNINGS, warning_words
 from irbench.result import STOPPED_TEXTS, GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
-from irbench.row import CellResult, State
-from irbench.row_figures import Verdict
+from irbench.row import CellResult, State, Verdict
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reading-results.md").read_text()

@@ -60,8 +60,7 @@ def suitable_method(source: Path) -> QuantizationMethod | None:
     return "static" if convolutions >= others else "dynamic"
 
 
-def name_excluded(model: onnx.ModelProto, operators: Collection[str]) -> list[str]:
-    """Return the names of nodes that the tool would quantise and must not."""
+def _name_excluded(model: onnx.ModelProto, operators: Collection[str]) -> list[str]:
     axes, taken = _axes_of_constants(model.graph), {node.name for node in model.graph.node}
     excluded = [node for node in model.graph.node if node.op_type in operators and _is_excluded(node, axes)]
     for node in excluded:
@@ -194,7 +193,7 @@ _WEIGHT, _BIAS = 1, 2
 _WITH_BIAS = frozenset({"Conv", "ConvTranspose", "Gemm"})
 
 
-def separate_biases(model: onnx.ModelProto) -> None:
+def _separate_biases(model: onnx.ModelProto) -> None:
     """Write a copy of each bias for every further layer that reads it, and of one that is no vector, in place."""
     from onnx import numpy_helper
 
@@ -229,7 +228,7 @@ def _as_vector(bias: Array, node: onnx.NodeProto, constants: dict[str, onnx.Tens
 _WEIGHTS = (1, 2)
 
 
-def separate_recurrent_weights(model: onnx.ModelProto) -> None:
+def _separate_recurrent_weights(model: onnx.ModelProto) -> None:
     """Write a copy of weights for each LSTM of the main graph that shares them with another reader, in place."""
     constants = {initializer.name: initializer for initializer in model.graph.initializer}
     taken, readers = names_in(DetachedModel(model, {})), Counter(used_names(model.graph))
@@ -278,10 +277,10 @@ def quantize_static(
     prepared = _prepared(source)
     model = onnx.load(prepared)
     simplify_gemms(model)
-    separate_biases(model)
+    _separate_biases(model)
     if names := corrected_inputs(model):
         correct_biases(model, channel_means(prepared, names, feeds()))
-    excluded = name_excluded(model, STATIC)
+    excluded = _name_excluded(model, STATIC)
     _save(model, prepared)
     reader: Any = CalibrationReader(feeds())  # theirs is a class to inherit from, of which one method is called
     with _ranges_are_numbers():
@@ -311,8 +310,8 @@ def quantize_dynamic(source: Path, target: Path, weight_bits: int = 8) -> None:
     prepared = _prepared(source)
     model = onnx.load(prepared)
     gemms_to_matmuls(model)
-    separate_recurrent_weights(model)
-    excluded = name_excluded(model, DYNAMIC)
+    _separate_recurrent_weights(model)
+    excluded = _name_excluded(model, DYNAMIC)
     _save(model, prepared)
     quantization.quantize_dynamic(
         prepared,

@@ -18,23 +18,27 @@ from irbench.measure.clock import Stopwatch
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.probe_graph import identity
 from irbench.onnx.reading.element_types import numpy_dtype
-from irbench.profiling.counted_operators import MOST_KINDS, SHARE, NodeSet, OperatorKind, chosen_kinds, node_sets
-from irbench.profiling.counter_record import CountedPart, ProfileCounters
-from irbench.profiling.equal_nodes import PlacedNodes
+from irbench.profiling.counted_operators import (
+    MOST_KINDS,
+    SHARE,
+    NodeSet,
+    OperatorKind,
+    PlacedNodes,
+    chosen_kinds,
+    node_sets,
+)
 from irbench.profiling.joining import JoinedCell, joined_cells
-from irbench.profiling.record import ProfiledCell, ProfileDocument
+from irbench.profiling.record import CountedPart, ProfileCounters, ProfiledCell, ProfileDocument
 from irbench.record import Failure
 from irbench.reduction.activations import GraphSource
-from irbench.reduction.cut_parts import cut_parts
-from irbench.reduction.cutting import Cut, CutRequest, Part
+from irbench.reduction.cutting import Cut, CutRequest, Part, cut_parts
 from irbench.runner.counted_parts import CountingTask, Keep, PartModel, count_parts
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup, with_rows
+from irbench.runner.plan import PlannedGroup, other_form, with_rows
 from irbench.runner.profiling import ProfileTask
 from irbench.runner.progress import Listener
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Workload
 from irbench.worker.failures import unreadable_answer
-from irbench.worker.file_reader import read_file
+from irbench.worker.model_files import read_file
 
 
 def counted_profile(
@@ -180,7 +184,7 @@ def _operator_models(cell: _CellToCount, folder: Path) -> Iterator[tuple[float, 
 def _placed(source: GraphSource, sets: Sequence[NodeSet]) -> Mapping[NodeSet, PlacedNodes]:
     """Return those sets of nodes that can be cut out of a graph, and where they are in it."""
     inputs = tuple(spec.bind(source.sizes) for spec in source.artifact.inputs)
-    target = "irbench.profiling.equal_nodes:placed_nodes"
+    target = "irbench.profiling.counted_operators:placed_nodes"
     names = [found.nodes for found in sets]
     placed: tuple[PlacedNodes | None, ...] = read_file(
         target, source.artifact.path, inputs, names, returns=tuple[PlacedNodes | None, ...], imports=("onnx",)

@@ -20,7 +20,6 @@ from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
 from irbench.options.values import Settings
 from irbench.quantities import plural
-from irbench.runner.confined_cells import confinement_of
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import fixed_batch
@@ -29,6 +28,7 @@ from irbench.system import host
 from irbench.tuning.report import ReferenceKind
 from irbench.tuning.space import SearchSpace
 from irbench.worker import call_in_worker
+from irbench.worker.requested_confinement import confinement_of
 
 _NARROW = ("bf16", "fp16")
 _LEVELS = (UNOPTIMIZED, "extended", "int8")

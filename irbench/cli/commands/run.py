@@ -18,8 +18,7 @@ from irbench.cli.output.measured import measured, refuse_overwriting_models, res
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
-from irbench.options.run import RUN, RunOptions
-from irbench.options.stored_run_commands import RESUME, ResumeOptions
+from irbench.options.run import RESUME, RUN, ResumeOptions, RunOptions
 
 _EXAMPLES = """\b
 Examples:

@@ -14,7 +14,7 @@ from documents import cell, document, group
 
 from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.history import FigureHistory, ModelHistory
-from irbench.across_runs.problems import Files
+from irbench.across_runs.reading import Files
 from irbench.errors import IrbenchError
 from irbench.options.conditions import read_condition
 from irbench.render.history import history_view

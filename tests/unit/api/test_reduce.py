@@ -17,7 +17,7 @@ from irbench.api.reduction.reduce import Reduction
 from irbench.api.reduction.reducer import Reducer
 from irbench.errors import IrbenchError
 from irbench.options.run import RunOptions
-from irbench.reduction import cut_parts
+from irbench.reduction import cutting
 from irbench.reduction.cutting import Cut, CutRequest, Part
 from irbench.reduction.report import (
     ExpectedDifference,
@@ -44,7 +44,7 @@ def cut_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         data.write_text("")
         return Part(model, data, (TensorFacts("v0", "float32", (2,)),), (TensorFacts("v8", "float32", (2,)),), 10)
 
-    monkeypatch.setattr(cut_parts, "call_in_worker", call)
+    monkeypatch.setattr(cutting, "call_in_worker", call)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from benchmarks.truth_figures import (
     throughput_table,
 )
 from irbench.errors import IrbenchError
-from irbench.row_figures import Verdict
+from irbench.row import Verdict
 
 
 def run(value, low, high, verdict: Verdict = "faster", **changes):

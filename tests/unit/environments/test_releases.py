@@ -8,7 +8,7 @@ import fake_uv
 import pytest
 from fake_environments import RUNTIME
 
-from irbench.environments.releases import releases_between
+from irbench.environments.sources import releases_between
 from irbench.errors import IrbenchError
 
 RELEASES = {"1.8.0": {}, "1.9.0": {}, "1.10.0": {}, "1.10.1": {}, "2.0.0": {}}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from powercap_trees import RANGE_UJ, add_zone, set_energy
 
-from irbench.measure.energy import EnergyMeter, access, find_energy_counters, nvml, powercap
-from irbench.measure.energy.powercap import powercap_counters
+from irbench.measure.energy import EnergyMeter, access, find_energy_counters, nvml
+from irbench.measure.energy.access import powercap_counters
 
 
 class NVMLError(Exception): ...
@@ -69,7 +69,7 @@ def without_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, without_gpus: None) -> Path:
     folder = tmp_path / "powercap"
     folder.mkdir()
-    monkeypatch.setattr(powercap, "POWERCAP", folder)
+    monkeypatch.setattr(access, "POWERCAP", folder)
     return folder
 
 
@@ -105,8 +105,8 @@ def test_counters_that_only_root_may_read_are_told_as_such(root: Path, monkeypat
         raise PermissionError(13, "Permission denied", str(path))
 
     counters = powercap_counters()
-    monkeypatch.setattr(powercap, "powercap_counters", lambda: counters)
-    monkeypatch.setattr(powercap, "_number", denied)
+    monkeypatch.setattr(access, "powercap_counters", lambda: counters)
+    monkeypatch.setattr(access, "_number", denied)
     assert find_energy_counters().absent["processors"] == "not-permitted"
 
 

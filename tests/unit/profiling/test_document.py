@@ -12,7 +12,7 @@ import profiles
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.profiling.document import decode_profile, encode_profile, profile_schema
+from irbench.profiling.record import decode_profile, encode_profile, profile_schema
 from irbench.stats.intervals import MOST_LAUNCHES
 
 

@@ -13,8 +13,7 @@ from irbench.notices.marks import LateCalls, OtherPrecision, Oversubscribed
 from irbench.record import Failure, OutputError
 from irbench.render import GroupView, render_document
 from irbench.result import GroupResult, Lead, NoWinner, Winner
-from irbench.row import Requested
-from irbench.row_figures import PacedLatency
+from irbench.row import PacedLatency, Requested
 
 CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in runs/2026-11/01J/logs/ort.log")
 NO_GRAPH = Failure(

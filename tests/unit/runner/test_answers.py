@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from irbench.record import CellLaunch, OutputError
-from irbench.runner.answers import fallback, mismatch, worst_error
+from irbench.runner.reference import fallback, mismatch, worst_error
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Load
 
 RIGHT = OutputError(1e-7, 1e-7, 1.0, None)

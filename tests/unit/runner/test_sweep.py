@@ -10,7 +10,7 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.options.asked_inputs import AskedInputs
 from irbench.runner.inputs import read_data
-from irbench.runner.sweep import sizes_of_sweep, swept_sizes
+from irbench.runner.tables import sizes_of_sweep, swept_sizes
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 INPUTS = (TensorSpec("scale", "float32", (4,)), TensorSpec("tokens", "int64", ("batch", "length")))

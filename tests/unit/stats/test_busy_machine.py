@@ -19,7 +19,7 @@ from irbench.record import CellLaunch, LaunchRecord
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.observed import observe
-from irbench.stats.uneven_load import most_uneven
+from irbench.stats.starvation import most_uneven
 
 FAST, MANY = 150, 2000
 TELLING = ("0.3 s, 70 %, slows one row", "bursts of 0.3 s, 43 %")

@@ -14,7 +14,7 @@ from simulation.regimes import DEPENDENT, REGIMES, Regime, launches_of, truth_of
 from simulation.shipped import BASELINE, CELL, decided_by, hodges_lehmann, run_until_stopped
 
 from irbench.spec import Timing
-from irbench.stats import Admission, Pace, estimators, next_launch
+from irbench.stats import Admission, Pace, intervals, next_launch
 from irbench.stats.compare import holm_intervals, launch_ratios
 from irbench.stats.observed import observe
 
@@ -108,7 +108,7 @@ def test_dependent_launches_break_the_promise_and_the_warning_of_them_grows_with
 
 def test_the_simulation_uses_the_estimator_that_is_shipped():
     values = np.random.default_rng(0).normal(size=(5, 8))
-    assert hodges_lehmann(values).tolist() == pytest.approx([estimators.hodges_lehmann(row) for row in values])
+    assert hodges_lehmann(values).tolist() == pytest.approx([intervals.hodges_lehmann(row) for row in values])
 
 
 def records_of(cell, baseline):

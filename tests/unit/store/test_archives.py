@@ -98,8 +98,8 @@ def test_what_would_not_be_unpacked_is_not_packed_either(tmp_path: Path, monkeyp
     most, said = LIMITS[limit]
     run = measured(tmp_path / "stored", launches=3)
     pack([run.folder], tmp_path / "whole.tar.gz")
-    monkeypatch.setattr("irbench.store.archive_limits.MOST_RATIO", 1)
-    monkeypatch.setattr(f"irbench.store.archive_limits.{limit}", most)
+    monkeypatch.setattr("irbench.store.archives.MOST_RATIO", 1)
+    monkeypatch.setattr(f"irbench.store.archives.{limit}", most)
     with pytest.raises(IrbenchError, match=said) as caught:
         unpack(tmp_path / "whole.tar.gz", tmp_path / "unpacked")
     assert "do not trust" in caught.value.hint
@@ -110,7 +110,7 @@ def test_what_would_not_be_unpacked_is_not_packed_either(tmp_path: Path, monkeyp
 
 
 def test_runs_are_counted_before_so_many_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("irbench.store.archive_limits.MOST_RUNS", 3)
+    monkeypatch.setattr("irbench.store.archives.MOST_RUNS", 3)
     runs = [member(f"runs/2026-01/{number:026d}/run.json") for number in range(9)]
     with pytest.raises(IrbenchError, match="3 runs"):
         unpack(archive(tmp_path / "x.tar.gz", *runs), tmp_path / "unpacked")
@@ -121,7 +121,7 @@ def test_folders_and_extended_headers_count_as_files(tmp_path: Path, monkeypatch
     folders = [tarfile.TarInfo(f"{number}") for number in range(9)]
     for folder in folders:
         folder.type = tarfile.DIRTYPE
-    monkeypatch.setattr("irbench.store.archive_limits.MOST_FILES", 8)
+    monkeypatch.setattr("irbench.store.archives.MOST_FILES", 8)
     for members in (folders, [member(f"{number}.txt", comment="x") for number in range(5)]):
         with pytest.raises(IrbenchError, match="8 files"):
             unpack(archive(tmp_path / "x.tar.gz", *members), tmp_path / "unpacked")

@@ -21,7 +21,7 @@ import pytest
 
 from irbench.system import confinement, landlock, seccomp
 from irbench.system.confinement import Confinement, ConfinementSupport, confine, confinement_support
-from irbench.system.system_calls import ARCHITECTURES
+from irbench.system.seccomp import ARCHITECTURES
 
 needs_landlock = pytest.mark.skipif(not confinement_support().landlock, reason="this kernel offers no Landlock")
 needs_seccomp = pytest.mark.skipif(not confinement_support().seccomp, reason="no filters of system calls here")

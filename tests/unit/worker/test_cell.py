@@ -19,10 +19,9 @@ from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
 from irbench.worker.cell import CellTask
-from irbench.worker.completions import median_completion_ns
 from irbench.worker.inputs import turns_of_streams
-from irbench.worker.run import RunHost
-from irbench.worker.soak import SoakHost
+from irbench.worker.run import RunHost, SoakHost
+from irbench.worker.warming import median_completion_ns
 
 
 def window(completion_ns: Sequence[int]) -> Window:

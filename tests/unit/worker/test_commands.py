@@ -18,7 +18,7 @@ import pytest
 from processes import has_stopped, none_left
 
 from irbench.errors import IrbenchError
-from irbench.measure.descendants import descendant_folders
+from irbench.measure.evidence import descendant_folders
 from irbench.spec import Artifact, Load, Program, TensorSpec, Timing
 from irbench.worker import Worker
 from irbench.worker.cell import CellTask

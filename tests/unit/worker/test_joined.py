@@ -9,10 +9,10 @@ import pytest
 
 from irbench.measure.ledger import CommonWindow
 from irbench.record import Evidence
+from irbench.runner.instances import JOINED, as_round, joined_shares
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.failures import CallFailed
-from irbench.worker.instance import Share
-from irbench.worker.joined import JOINED, as_round, joined_shares
+from irbench.worker.run import Share
 
 WINDOW = CommonWindow(reference=0, settle_calls=2, calls=4)
 
