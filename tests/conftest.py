@@ -27,7 +27,7 @@ def real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take back, after each test, what a scripted backend put in the place of the clock of this process."""
     for module in (clock, drive, evidence, phases):
         monkeypatch.setattr(module, "now_ns", module.now_ns)  # type: ignore[attr-defined]
-    monkeypatch.setattr(evidence, "_run_queue_wait_ns", evidence._run_queue_wait_ns)
+    monkeypatch.setattr(evidence, "wait_in_run_queue_ns", evidence.wait_in_run_queue_ns)
 
 
 @pytest.fixture(autouse=True, scope="session")
