@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.notices.warnings import Degeneracy
 from irbench.record import Failure, OutputError
 from irbench.spec import Accuracy, shape_text
 from irbench.spi import Array
@@ -224,17 +225,13 @@ def _round_up(value: float) -> float:
     return float(f"{math.ceil(value / unit) * unit:.2g}")
 
 
-Degeneracy = Literal["zero", "constant", "tiny", "not-finite"]
-
-
 @dataclass(frozen=True)
 class DegenerateOutput:
     """One output of the reference that cannot tell a right answer from a wrong one.
 
     Attributes:
         output: Its place among the outputs, from 0.
-        values: ``zero``: all are; ``constant``: all are the same number; ``tiny``: the largest is no more than the
-            rounding errors of larger values may be; ``not-finite``: none is a finite number.
+        values: What all of them are.
         largest: The largest absolute value; ``None`` where none is finite.
     """
 

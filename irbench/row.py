@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from irbench.notices import AnyMark, Note, Reference, Warn
+from irbench.notices import AnyMark, AnyNote, AnyWarn, Reference
 from irbench.notices.marks import AboveMaxLatency
 from irbench.record import Failure, OutputError
 from irbench.spec import (
@@ -435,7 +435,7 @@ class TableHead:
     model: str
     batch: int
     shapes: Mapping[str, tuple[int, ...]]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnyNote, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -448,6 +448,6 @@ class MeasuredTable(TableHead):
         given_inputs: Data, constants and feedback; null where every input was generated.
     """
 
-    warnings: tuple[Warn, ...] = ()
+    warnings: tuple[AnyWarn, ...] = ()
     verified_against: Reference | None = None
     given_inputs: GivenInputs | None = None

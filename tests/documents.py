@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from irbench.notices import Note, Warn
+from irbench.notices.notes import NativePrecision
+from irbench.notices.warnings import BusyMachine
 from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, OutputError, Round, Sustained
 from irbench.result import SCHEMA_VERSION, GroupResult, Lead, RunDocument, Winner
 from irbench.row import CellResult, LatencyMs, PhasesMs, Requested, Speedup, Verdict
@@ -119,7 +120,7 @@ def example() -> GroupResult:
         winner=Winner(openvino.id, ort.id, 1.14, 1.12, 1.16),
         lead=Lead(openvino.id, ort.id, 1.14, low=1.12, high=1.16, launches=6),
         blocks_disturbed=3,
-        notes=(Note("native-precision", {"backend": "openvino", "precision": "bf16"}),),
+        notes=(NativePrecision(backend="openvino", precision="bf16", measured=("fp32",)),),
     )
 
 
@@ -161,7 +162,7 @@ def document(*groups: GroupResult, **changes: Any) -> RunDocument:
     return replace(whole, **changes)
 
 
-BUSY = Warn("busy-machine", {"foreign_share": 0.3, "processors": 2})
+BUSY = BusyMachine(foreign_share=0.3, processors=2)
 
 
 def launch(

@@ -14,6 +14,7 @@ from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
+from irbench.notices.exports import BundleUsed
 from irbench.options.asked_inputs import AskedInputs
 from irbench.options.keywords import ExportKeywords
 from irbench.options.model_commands import EXPORT, ExportOptions
@@ -164,7 +165,7 @@ def export_with(
             check_on_inputs(bundle, inputs, options.deadline)
 
     folder = exporter.export(model, options, listener.say, notify, check=check)
-    used = any(notice.code == "bundle-used" for notice in heard)
+    used = any(isinstance(notice, BundleUsed) for notice in heard)
     return ExportedModel(bundles.load(folder), folder, None if used else watch.elapsed_s)
 
 

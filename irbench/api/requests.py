@@ -23,12 +23,11 @@ from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, named_apart, resolve_backends, resolve_bundles
 from irbench.api.unchecked_graphs import graph_notes
 from irbench.errors import IrbenchError
+from irbench.notices import Context
 from irbench.optimizer import variant
 from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import Settings, alternatives
-from irbench.render.context import Context
-from irbench.render.note_texts import note_text
 from irbench.render.optimize import in_words
 from irbench.runner.cells import environment_notes
 from irbench.runner.cold import refuse_several_samples
@@ -157,10 +156,10 @@ def planned(
         refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
     for note in (*request.notes, *levels):
-        say(note_text(note, Context()))
+        say(note.text(Context()))
     unchecked = graph_notes(groups)
     for note in (*layouts, *unchecked):
-        say(f"warning: {note_text(note, Context())}")
+        say(f"warning: {note.text(Context())}")
     passes = 1 if request.counting is None else 2  # rows are launched once more to be counted
     return replace(request, notes=(*request.notes, *levels, *layouts, *unchecked)).with_budget_for(
         1, passes * sum(group.weight for group in groups)

@@ -26,7 +26,7 @@ from irbench.exporter import (
     require_possible,
     validate,
 )
-from irbench.notices import ExportNotice
+from irbench.notices.exports import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.options.model_commands import ExportOptions
 from irbench.render.confinement_texts import unconfined_root_text
@@ -203,8 +203,8 @@ def _made_from(source: Source, say: Callable[[str], None]) -> Path | None:
         return None
     places = made_from(source)
     if len(places) > 1:
-        names = [place.parent.name for place in places]
-        _notifier(say)(ExportNotice("exported-often", {"source": source.text, "names": names}))
+        names = tuple(place.parent.name for place in places)
+        _notifier(say)(ExportedOften(source=source.text, names=names))
     return places[0] if places else None
 
 
@@ -245,8 +245,8 @@ def _means_path(name: str, found: Path, say: Callable[[str], None]) -> bool:
     source = Source(name)
     if source.is_zoo or not is_exportable(source) or is_made_from(found, source):
         return False
-    facts = {**bundle_facts(bundles.load_card(found)), "path": str(source.path), "folder": str(found)}
-    _notifier(say)(ExportNotice("path-preferred", facts))
+    facts = bundle_facts(bundles.load_card(found))
+    _notifier(say)(PathPreferred(**facts, path=str(source.path), folder=str(found)))
     return True
 
 

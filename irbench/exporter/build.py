@@ -18,7 +18,7 @@ from irbench.exporter.identity import identity, require_distributions, stored_op
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.source import Source, require_code, require_possible
 from irbench.measure.clock import utc_now
-from irbench.notices import ExportNotice
+from irbench.notices.exports import NameTaken
 from irbench.options.model_commands import DEFAULT_OPSET, ExportOptions
 from irbench.record import OutputError
 from irbench.spec import Bundle
@@ -253,7 +253,7 @@ def _name(wanted: str, source: Source, options: ExportOptions, notify: Notify) -
     name = _free_name(wanted, source)
     owner = _owner_of(wanted, source)
     if owner:
-        notify(ExportNotice("name-taken", {"name": name, "wanted": wanted, "owner": owner}))
+        notify(NameTaken(name=name, wanted=wanted, owner=owner))
     return name
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from irbench.errors import IrbenchError, one_line
 from irbench.measure.clock import utc_now
+from irbench.notices.notes import holder_text
 from irbench.system.locks import NO_LOCKS, hold_name
 
 _LOCKS = Path("/proc/locks")
@@ -81,11 +82,6 @@ class Holder:
     process: int | None = None
     since: str | None = None
     what: str | None = None
-
-
-def holder_text(process: int | None, since: str | None, what: str | None) -> str:
-    """Return who measures, as the beginning of a sentence."""
-    return "another irbench" if process is None else f"irbench (process {process}, since {since}: {what})"
 
 
 class MeasurementLock:

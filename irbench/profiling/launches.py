@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.notices import Warn
+from irbench.notices.warnings import BusyMachine
 from irbench.profiling.gpu import gpu_times
 from irbench.profiling.record import (
     Disturbance,
@@ -184,4 +185,4 @@ def disturbance_warnings(cells: Iterable[ProfiledCell]) -> Iterator[Warn]:
     share = sum(each.foreign_cpu_ns for each in found) / sum(each.wall_ns for each in found)
     processors = max(each.processors for each in found)
     if share > _MOST_SHARE * processors:
-        yield Warn("busy-machine", {"foreign_share": share, "processors": processors})
+        yield BusyMachine(foreign_share=share, processors=processors)

@@ -15,7 +15,7 @@ import msgspec
 
 from irbench.counter_row import CountedLaunch, CountedWith
 from irbench.errors import IrbenchError
-from irbench.notices import Reference, Warn
+from irbench.notices import AnyWarn, Reference
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.record import Failure, OutputError
 from irbench.roofline import MachinePeaks
@@ -290,7 +290,7 @@ class ProfileDocument(TableHead):
     stopped_by: LaunchesStop = "unfinished"
     seconds: float = 0.0
     kinds: Mapping[str, Mapping[str, OperatorClass]] = field(default_factory=dict[str, Mapping[str, OperatorClass]])
-    warnings: tuple[Warn, ...] = ()
+    warnings: tuple[AnyWarn, ...] = ()
     verified_against: Reference | None = None
     peaks: MachinePeaks | None = None
     counters: ProfileCounters | None = None

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from irbench.errors import IrbenchError
 from irbench.feeds import generate, write_sample
 from irbench.notices import Note
+from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.record import Failure
 from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import Expected, expected_outputs
@@ -88,7 +89,7 @@ def checked_group(
         found[key] = _measured(cell, planned, limit, answered[cell.workload], deadline_s)
         hear(cell, found[key])
     random = max((own.random_samples for own in answered.values()), default=0)
-    notes = (Note("accuracy-of-random-inputs", {"samples": random}),) if random else ()
+    notes = (AccuracyOfRandomInputs(samples=random),) if random else ()
     return _with_results(planned, found, notes)
 
 

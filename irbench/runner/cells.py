@@ -11,6 +11,7 @@ from pathlib import Path
 
 from irbench.errors import IrbenchError
 from irbench.notices import Note
+from irbench.notices.notes import EnvironmentMeasured
 from irbench.onnx.rewriting.bind import is_rewritten
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.request import RunRequest
@@ -280,14 +281,13 @@ def environment_notes(environments: Sequence[PythonEnvironment]) -> Iterator[Not
         if len({environment.distributions.get(name) for environment in environments}) > 1
     )
     for environment in environments:
-        facts = {
-            "label": environment.label,
-            "runtime": environment.runtime,
-            "version": environment.version,
-            "python_version": environment.python_version,
-            "python": environment.python,
-            "requirement": environment.requirement,
-            "indexes": list(environment.indexes),
-            "others": {name: environment.distributions.get(name) for name in differing},
-        }
-        yield Note("python-environment", facts)
+        yield EnvironmentMeasured(
+            label=environment.label,
+            runtime=environment.runtime,
+            version=environment.version,
+            python_version=environment.python_version,
+            python=environment.python,
+            requirement=environment.requirement,
+            indexes=tuple(environment.indexes),
+            others={name: environment.distributions.get(name) for name in differing},
+        )

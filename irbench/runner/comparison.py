@@ -11,6 +11,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
+from irbench.notices.notes import AnotherIrbench, SamplesNotTimed
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult, RunDocument, StoppedBy
 from irbench.runner.continuation import GroupSoFar, without_unfinished
@@ -311,7 +312,7 @@ class Comparison:
             references=references(self._group, self._expected),
         )
         self._others.update(dict.fromkeys(self._others_now()))
-        disturbed = (Note("another-irbench", asdict(other)) for other in self._others)
+        disturbed = (AnotherIrbench(**asdict(other)) for other in self._others)
         notes = (
             *result.notes,
             *self._untimed_samples(),
@@ -325,7 +326,7 @@ class Comparison:
 
     def _untimed_samples(self) -> Iterator[Note]:
         if 0 < self._calls < self._group.feeds:
-            yield Note("samples-not-timed", {"timed": self._calls, "samples": self._group.feeds})
+            yield SamplesNotTimed(timed=self._calls, samples=self._group.feeds)
 
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
         main = self._group.main

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from irbench.errors import IrbenchError
 from irbench.notices import Note
+from irbench.notices.notes import GraphFormRefused, GraphUnbound
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, at_level, named_baseline
@@ -44,7 +45,7 @@ def alike(forms: Forms, unbound: Mapping[str, str]) -> Forms:
         return forms
     cells = tuple(_dynamic(cell, forms.others) for cell in forms.cells)
     bound = {cell.id: cell.artifact for cell in forms.cells if cell.id in forms.others and cell.artifact is not None}
-    notes = (Note("graph-unbound", {"variant": level, "reason": reason}) for level, reason in unbound.items())
+    notes = (GraphUnbound(variant=level, reason=reason) for level, reason in unbound.items())
     return Forms(cells, bound, tuple(notes))
 
 
@@ -317,5 +318,4 @@ def refusal_note(cell: Cell, reason: str) -> Note:
     """
     path = cell.artifact.path if cell.artifact is not None else None
     reason = reason if path is None else reason.replace(str(path), path.name)  # the copy with bound shapes is gone then
-    refused = "dynamic" if cell.dynamic else "bound"
-    return Note("graph-refused", {"backend": str(cell.address), "refused": refused, "reason": reason})
+    return GraphFormRefused(backend=str(cell.address), refused="dynamic" if cell.dynamic else "bound", reason=reason)

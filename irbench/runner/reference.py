@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,6 +12,7 @@ from irbench import bundles, registry
 from irbench.errors import IrbenchError
 from irbench.feeds import POOL, holds_pool, logical_inputs, repeat_pool
 from irbench.notices import Reference, Warn
+from irbench.notices.warnings import DegenerateOutputs, DegenerateRow, Refused, Unverified
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.output_check import compare, degenerate_outputs, input_scale, is_excused, judge
 from irbench.record import CellLaunch, Failure, OutputError
@@ -57,13 +58,13 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
     """
     draws = workload.bundle.details.get(RANDOM_DRAWS)
     if draws:
-        facts = {"model": workload.bundle.name, "refusals": [], "draws": str(draws)}
-        return Expected(None, None, (Warn("unverified", facts),))
+        unverified = Unverified(model=workload.bundle.name, refusals=(), draws=str(draws))
+        return Expected(None, None, (unverified,))
     stored = _stored(workload)
     if stored is not None:
         origin = Reference("export", str(workload.bundle.details.get("framework") or "the original model"))
         return _expected((stored,), origin, workload)
-    refusals: list[dict[str, str]] = []
+    refusals: list[Refused] = []
     for kind, name, label in references_for(workload):
         try:
             outputs = computed_outputs((kind, name), workload, cells, scratch, deadline_s)
@@ -71,8 +72,8 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
         except BrokenLoop:
             raise
         except IrbenchError as error:
-            refusals.append({"reference": name, "message": error.message})
-    return Expected(None, None, (Warn("unverified", {"model": workload.bundle.name, "refusals": refusals}),))
+            refusals.append(Refused(name, error.message))
+    return Expected(None, None, (Unverified(model=workload.bundle.name, refusals=tuple(refusals)),))
 
 
 def references(group: Group, expected: Sequence[Expected]) -> dict[str, Reference]:
@@ -103,8 +104,8 @@ def _doubts(outputs: tuple[Outputs, ...], workload: Workload, scale: float) -> I
     found = [row for row in first if all(row.output in {other.output for other in call} for call in others)]
     if found:
         names = [spec.name for spec in workload.bundle.artifacts[0].outputs]
-        rows = [{**asdict(row), "output": names[row.output]} for row in found]
-        yield Warn("degenerate-outputs", {"model": workload.bundle.name, "of": len(outputs[0]), "outputs": rows})
+        rows = tuple(DegenerateRow(names[row.output], row.values, row.largest) for row in found)
+        yield DegenerateOutputs(model=workload.bundle.name, of=len(outputs[0]), outputs=rows)
 
 
 def references_for(workload: Workload) -> Iterator[tuple[str, str, str]]:

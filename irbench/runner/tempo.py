@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from irbench.notices import Warn
+from irbench.notices.warnings import TailOmitted
 from irbench.runner.turn import Turn
 from irbench.spec import Cell, Group, Timing
 from irbench.stats import (
@@ -178,14 +179,14 @@ def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> 
     if not tempo.timing.tail or not turn.new or late_s <= 0:
         return tempo
     timing = forecast.timing
-    facts = {
-        "calls": timing.tail_calls,
-        "seconds": forecast.tails_s,
-        "launches": turn.room.needed,
-        "needed_s": timing.budget + late_s,
-    }
+    omitted = TailOmitted(
+        calls=timing.tail_calls,
+        seconds=forecast.tails_s,
+        launches=turn.room.needed,
+        needed_s=timing.budget + late_s,
+    )
     without, _ = _sized(turn, replace(forecast, timing=replace(timing, tail=False)), starts, feeds)
-    return replace(without, warnings=(Warn("tail-omitted", facts),))
+    return replace(without, warnings=(omitted,))
 
 
 def _sized(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> tuple[Tempo, LaunchCost]:

@@ -11,8 +11,8 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
+from irbench.notices.warnings import OrderRow
 from irbench.result import NoWinner
 from irbench.row import CellResult, Spans
 from irbench.stats.compare import excludes_zero, launch_ratios
@@ -118,16 +118,16 @@ def pair_order_doubt(scene: Scene, ahead: str, behind: str) -> NoWinner | None:
     return "p50-disagrees" if found is not None and found.p50 is not None and found.p50.is_sure else None
 
 
-def as_facts(conflict: OrderConflict) -> dict[str, Any]:
-    """Return a conflict as facts of a warning."""
-    return {
-        "cell": conflict.cell,
-        "other": conflict.other,
-        "lead": conflict.lead,
-        "p50_ms": None if conflict.p50 is None else [conflict.p50.own, conflict.p50.other],
-        "fps": None if conflict.fps is None else [conflict.fps.own, conflict.fps.other],
-        "believed": "speedup" if conflict.believes_speedup else None,
-    }
+def as_row(conflict: OrderConflict) -> OrderRow:
+    """Return a conflict as a row of a warning."""
+    return OrderRow(
+        conflict.cell,
+        conflict.other,
+        lead=conflict.lead,
+        p50_ms=None if conflict.p50 is None else (conflict.p50.own, conflict.p50.other),
+        fps=None if conflict.fps is None else (conflict.fps.own, conflict.fps.other),
+        believed="speedup" if conflict.believes_speedup else None,
+    )
 
 
 def _columns(scene: Scene) -> Mapping[str, _Column]:

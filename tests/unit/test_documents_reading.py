@@ -11,15 +11,12 @@ import pytest
 from documents import cell, failed, group, speedup
 
 from irbench.errors import ExitCode
-from irbench.notices import Mark, Note, Reference, Warn
+from irbench.notices import Context, Mark, Note, Reference, Warn
 from irbench.record import Stage
 from irbench.render.columns import COLUMNS
-from irbench.render.context import Context
 from irbench.render.footer import footer
 from irbench.render.headline import headline
-from irbench.render.note_texts import NOTES, note_text
 from irbench.render.table_title import title
-from irbench.render.texts import WARNINGS, warning_words
 from irbench.result import STOPPED_TEXTS, GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
 from irbench.row import CellResult, State, Verdict
 
@@ -47,7 +44,7 @@ def first_cells(table: list[list[str]]) -> list[str]:
 
 
 DOCUMENTED = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##|\Z)", section("Warnings"), re.MULTILINE | re.DOTALL))
-CODES = sorted(set(WARNINGS) - {"stored-words"})
+CODES = sorted(warning.code for warning in Warn.known)
 LEADS = [
     Lead("A/fp32", "B/fp32", 1.14, low=1.12, high=1.16, launches=6),
     Lead("A/fp32", "B/fp32", 1.01, low=1.0, high=1.01, launches=6, reason="same"),
@@ -69,16 +66,16 @@ def test_every_warning_has_its_heading_and_no_heading_is_stale():
 
 
 def test_a_warning_is_quoted_in_the_words_that_are_printed(subtests: pytest.Subtests):
-    for code in CODES:
-        with subtests.test(code=code):
-            (quoted,) = re.findall(r"^> (.*)$", DOCUMENTED[code], re.MULTILINE)
-            assert quoted == warning_words(Warn(code, WARNINGS[code].example), Context()).whole
+    for warning in Warn.known:
+        with subtests.test(warning=warning):
+            (quoted,) = re.findall(r"^> (.*)$", DOCUMENTED[warning.code], re.MULTILINE)
+            assert quoted == warning.example().whole(Context())
 
 
 def test_a_note_is_explained_in_the_words_that_are_printed(subtests: pytest.Subtests):
-    for code in sorted(set(NOTES) - {"stored-words"}):
-        with subtests.test(code=code):
-            assert f"| `{note_text(Note(code, NOTES[code].example), Context())}` | {NOTES[code].says} |" in TEXT
+    for note in Note.known:
+        with subtests.test(note=note):
+            assert f"| `{note.example().text(Context())}` | {note.says} |" in TEXT
 
 
 def test_a_mark_is_explained_in_the_words_that_are_printed(subtests: pytest.Subtests):

@@ -19,11 +19,10 @@ NAMES = {
 MENTIONED = re.compile(rf"[\"',:@+](?:{'|'.join(sorted(NAMES))})[\"',:@+]", re.IGNORECASE)
 """In every source that may have one: parsing the others takes seconds."""
 EXAMPLES = (
-    "render/comparison_texts.py",
-    "render/throughput_texts.py",
-    "render/machine_texts.py",
-    "render/mark_texts.py",
-    "render/note_texts.py",
+    "notices/doubts.py",
+    "notices/warnings.py",
+    "notices/marks.py",
+    "notices/notes.py",
 )
 """Where texts are shown with examples of rows, for the documentation."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from irbench.measure.clock import sleep
 from irbench.measure.energy import nvml
 from irbench.measure.energy.meter import EnergyCounter
+from irbench.notices.notes import AbsenceReason, EnergySource
 
 POWERCAP = Path("/sys/class/powercap")
 _PACKAGE, _DRAM = "package", "dram"
@@ -75,11 +75,6 @@ def read_number(path: Path) -> int:
     except ValueError as error:
         raise OSError(f"{path} holds no number") from error
 
-
-EnergySource: TypeAlias = Literal["processors", "gpus"]
-AbsenceReason: TypeAlias = Literal["not-permitted", "not-counting", "no-package", "no-driver"] | nvml.GpuAbsence
-"""``not-counting`` is a counter that stands still, as in some virtual machines; ``no-package`` is a missing Python
-package beside GPUs that are here."""
 
 NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 _LONG_ENOUGH_S = 0.05

@@ -21,8 +21,9 @@ from irbench.across_runs.receipt import (
 )
 from irbench.api.display import as_text
 from irbench.errors import IrbenchError
-from irbench.notices import Warn
+from irbench.notices.doubts import NotSteady, UnsteadyRow
 from irbench.notices.marks import OtherPrecision
+from irbench.notices.warnings import Refused, Unverified
 from irbench.render.receipt import receipt_view
 
 
@@ -90,8 +91,8 @@ def test_marks_of_a_claims_rows_are_kept_and_shown(tmp_path: Path):
 
 
 def test_a_warning_bears_on_the_rows_that_its_code_says_it_names_and_on_no_text_that_looks_like_one():
-    refused = Warn("unverified", {"model": "ort/fp32", "refusals": [{"reference": "tf/fp32", "message": "no"}]})
-    steady = Warn("not-steady", {"rows": [{"cell": "openvino/fp32", "slower": 0.1}]})
+    refused = Unverified(model="ort/fp32", refusals=(Refused("tf/fp32", "no"),))
+    steady = NotSteady(rows=(UnsteadyRow("openvino/fp32", 0.1),))
     table = group(cell("openvino"), cell("ort"), cell("tf"), warnings=(refused, steady))
     of_openvino, of_others = (
         reservations_of(table, named, 6) for named in (("openvino/fp32", "ort/fp32"), ("tf/fp32", "ort/fp32"))

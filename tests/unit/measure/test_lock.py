@@ -13,7 +13,8 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.measure import lock as locking
-from irbench.measure.lock import Holder, MeasurementLock, holder_text, measuring
+from irbench.measure.lock import Holder, MeasurementLock, measuring
+from irbench.notices.notes import holder_text
 
 HOLDER = """
 import subprocess, sys

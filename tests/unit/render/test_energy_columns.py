@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from documents import cell, group
 
-from irbench.render.context import Context
+from irbench.notices import Context
 from irbench.render.footer import footer
 from irbench.render.group import GroupView
 from irbench.row import CellResult, EnergyUse

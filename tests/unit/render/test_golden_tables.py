@@ -8,8 +8,9 @@ import pytest
 from documents import BUSY, ENVIRONMENT, cell, document, example, failed, group, speedup
 from golden_files import check_golden
 
-from irbench.notices import Warn
+from irbench.notices.doubts import PacedDiffers, RatioRow, ReversedPair, SlowRow, TwoModes
 from irbench.notices.marks import LateCalls, OtherPrecision, Oversubscribed
+from irbench.notices.warnings import ManyDirtyBlocks, Unverified
 from irbench.record import Failure, OutputError
 from irbench.render import GroupView, render_document
 from irbench.result import GroupResult, Lead, NoWinner, Winner
@@ -77,9 +78,9 @@ def paced() -> GroupResult:
         ),
         cell("tf", 42.7, paced_ms=PacedLatency(40.0, 43.0, 47.1, None, None, 231, 300), marks=(late,)),
     )
-    pair = {"cell": "openvino/fp32", "other": "ort/fp32", "back_to_back": 1.14, "at_pace": 0.976}
-    facts = {"pace_ms": 40.0, "rows": [{"cell": "openvino/fp32", "ratio": 1.13, "speedup": 1.31}], "reversed": [pair]}
-    return group(*rows, warnings=(Warn("paced-differs", facts),))
+    pair = ReversedPair("openvino/fp32", "ort/fp32", back_to_back=1.14, at_pace=0.976)
+    ratios = (RatioRow("openvino/fp32", ratio=1.13, speedup=1.31),)
+    return group(*rows, warnings=(PacedDiffers(pace_ms=40.0, rows=ratios, reversed=(pair,)),))
 
 
 def preview() -> GroupResult:
@@ -122,7 +123,7 @@ def as_loaded() -> GroupResult:
     lead = Lead(rows[0].id, rows[1].id, 3.38, low=2.42, high=4.70, launches=10, condition="busy")
     blocks = {"launches": 10, "blocks_measured": 93, "blocks_disturbed": 93, "blocks_excluded": 0}
     table = group(*rows, baseline=rows[1].id, winner=winner, lead=lead, condition="busy", **blocks)
-    return replace(table, warnings=(Warn("many-dirty-blocks", {"blocks_disturbed": 93, "blocks": 93}),))
+    return replace(table, warnings=(ManyDirtyBlocks(blocks_disturbed=93, blocks=93),))
 
 
 def mismatch() -> GroupResult:
@@ -154,7 +155,7 @@ def unverified() -> GroupResult:
         cell("openvino", 32.5, speedup=speedup(1.14, 1.09, 1.21, verified=False), output_error=None),
         cell("ort", 37.0, output_error=None),
     )
-    remark = Warn("unverified", {"model": "net", "refusals": []})
+    remark = Unverified(model="net", refusals=())
     winner = Winner(rows[0].id, rows[1].id, 1.14, 1.09, 1.21)
     return group(*rows, winner=winner, verified_against=None, warnings=(remark,))
 
@@ -164,7 +165,7 @@ def one_cell() -> GroupResult:
 
 
 def warned() -> GroupResult:
-    modes = Warn("two-modes", {"rows": [{"cell": "ort/fp32", "slow_launches": 3, "launches": 6, "slower": 0.082}]})
+    modes = TwoModes(rows=(SlowRow("ort/fp32", slow_launches=3, launches=6, slower=0.082),))
     rows = (
         cell("openvino", 32.5, sustained_fps=26.1, speedup=speedup(1.003, 1.0004, 1.006, "same")),
         cell("ort", 32.6, launch_spread=0.123),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from derived_runs import stored
 from front_door import irbench
@@ -51,7 +53,7 @@ CONTRADICTING: Mapping[str, Script] = {"ort": slow_at_first, "openvino": few_fas
 
 def orders(found: GroupResult) -> dict[str, Any]:
     (facts,) = (warning.facts for warning in found.warnings if warning.code == "orders-differ")
-    return dict(facts)
+    return json.loads(msgspec.json.encode(facts))
 
 
 @pytest.mark.parametrize("launches", [1, 3])
@@ -123,8 +125,8 @@ def test_latencies_of_concurrent_requests_are_not_compared_with_throughputs():
         row
         for warning in found.warnings
         if warning.code == "orders-differ"
-        for row in warning.facts["rows"]
-        if row["p50_ms"] is not None
+        for row in warning.rows
+        if row.p50_ms is not None
     ]
 
 

@@ -11,8 +11,10 @@ from documents import document
 from launches import block, even, group
 
 from irbench.errors import IrbenchError
-from irbench.notices import Note, Reference, Warn
+from irbench.notices import Reference
 from irbench.notices.marks import BeyondTolerance
+from irbench.notices.notes import NativePrecision
+from irbench.notices.warnings import Unverified
 from irbench.record import Failure, LaunchRecord, OutputError
 from irbench.result import RunDocument
 from irbench.row import GivenInputs
@@ -23,9 +25,9 @@ from irbench.stats.rederive import observed_launches, planned_timing, rederive
 from irbench.store import decode_document, encode_document
 
 TIMING = Timing()
-REMARK = Warn("unverified", {"model": "net", "refusals": []})
+REMARK = Unverified(model="net", refusals=())
 REFERENCE = Reference("export", "TensorFlow")
-OWN_NOTE = Note("native-precision", {"backend": "ort", "precision": "bf16"})
+OWN_NOTE = NativePrecision(backend="ort", precision="bf16", measured=("fp32",))
 
 
 def launches() -> list[LaunchRecord]:
