@@ -209,6 +209,12 @@ def advised_streams(name: str, artifact: Artifact, load: Load, device: str) -> i
     return found.advised_streams(artifact, load, device)
 
 
+def forget() -> None:
+    """Forget what was found and loaded, so that plugins that were installed since are found too."""
+    for remembered in (_points, _models, _load):
+        remembered.cache_clear()
+
+
 @cache
 def _points(group: str) -> dict[str, EntryPoint]:
     points: dict[str, EntryPoint] = {}

@@ -16,7 +16,7 @@ _PAUSE_S = 0.05
 def workers() -> list[psutil.Process]:
     """Return the workers of this process, but for the one that reads model files, which waits for the next call."""
     children = psutil.Process().children(recursive=True)
-    reader = model_files._READER.process_id
+    reader = model_files.READER.process_id
     return [child for child in children if "irbench.worker" in child.cmdline() and child.pid != reader]
 
 

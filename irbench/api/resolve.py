@@ -38,7 +38,7 @@ from irbench.worker.requested_confinement import VARIABLE
 
 FIRST_MODEL = "resnet50"
 """What is exported and run when nothing is named and nothing was exported yet."""
-_warned: set[str] = set()
+warned_of: set[str] = set()
 """What this process has warned of: a sweep resolves models for each of its tables."""
 
 
@@ -189,8 +189,8 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
 
 def _warn_of_root(say: Callable[[str], None]) -> None:
     """Say once that a model which came as a file runs with the rights of root, unless the user has decided on that."""
-    if os.geteuid() == 0 and VARIABLE not in os.environ and not _warned:
-        _warned.add(VARIABLE)
+    if os.geteuid() == 0 and VARIABLE not in os.environ and not warned_of:
+        warned_of.add(VARIABLE)
         say(unconfined_root_text(VARIABLE))
 
 

@@ -75,7 +75,7 @@ def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program,
     wall_ns = after.at_ns - before.at_ns
     above = {parent.pid for parent in psutil.Process().parents()}
     return tuple(
-        _program(process, cpu_ns / wall_ns, above)
+        program_of(process, cpu_ns / wall_ns, above)
         for process, cpu_ns in used_ns.most_common(_NAMED)
         if cpu_ns >= _WORTH_NAMING * wall_ns
     )
@@ -89,7 +89,7 @@ def process_of(thread: int) -> int:
     return thread
 
 
-def _program(number: int, share: float, above: Container[int]) -> Program:
+def program_of(number: int, share: float, above: Container[int]) -> Program:
     """Return what can be told of a process.
 
     Args:
@@ -100,7 +100,7 @@ def _program(number: int, share: float, above: Container[int]) -> Program:
     try:
         process = psutil.Process(number)
         words = process.cmdline()
-        name, command = _name(process.name(), words), _command(words)
+        name, command = name_of(process.name(), words), _command(words)
         lives = bool(command) and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
         ours = process.uids().effective == os.geteuid()
         leads = os.getsid(number) == number
@@ -117,7 +117,7 @@ def is_of_irbench(words: Sequence[str]) -> bool:
     )
 
 
-def _name(name: str, words: Sequence[str]) -> str:
+def name_of(name: str, words: Sequence[str]) -> str:
     """Return what tells a program from others: of an interpreter also its script or module, not its thread's name."""
     if not words:
         return name

@@ -59,7 +59,7 @@ def read_counters() -> Counters:
     return Counters(
         at_ns=now_ns(),
         cpu_ns=round((usage.ru_utime + usage.ru_stime) * 1e9),
-        run_queue_wait_ns=_run_queue_wait_ns(),
+        run_queue_wait_ns=wait_in_run_queue_ns(),
         voluntary_switches=usage.ru_nvcsw,
         involuntary_switches=usage.ru_nivcsw,
         minor_faults=usage.ru_minflt,
@@ -80,7 +80,8 @@ def evidence_between(before: Counters, after: Counters) -> Evidence:
     )
 
 
-def _run_queue_wait_ns() -> int | None:
+def wait_in_run_queue_ns() -> int | None:
+    """Return how long threads of this process were runnable and not run; ``None`` where the kernel keeps no account."""
     try:
         cpu_ns, wait_ns = schedstat_ns(PROC_SELF)
     except (OSError, IndexError, ValueError):

@@ -263,7 +263,7 @@ class InstanceWorkers:
     @cached_property
     def _driven(self) -> Mapping[str, Callable[..., Any]]:
         """Methods in which the processes time calls together."""
-        return {"take_round": self._round, "tail": self._tail, "alone": self._alone, "paced": self._paced}
+        return {"take_round": self._round, "tail": self._tail, "alone": self._alone, "paced": self.call_at_pace}
 
     def _round(self, deadline_s: float, block: int, samples: int, settle_calls: int, first: int = 0) -> Round:
         window, shares = self._drive(deadline_s, samples, settle_calls, first)
@@ -284,7 +284,8 @@ class InstanceWorkers:
         window, _ = self._drive(deadline_s, samples, 1, first)
         return as_sustained(self._cell.id, window)
 
-    def _paced(self, deadline_s: float, pace_ns: int, calls: int, first: int = 0) -> PacedRun:
+    def call_at_pace(self, deadline_s: float, pace_ns: int, calls: int, first: int = 0) -> PacedRun:
+        """Have all instances make their share of the calls of a pace, and return them as one run."""
         schedule = Schedule(start_soon(), pace_ns, calls, self._load.instances, self._load.streams)
         run = join_paced(self._share_work("take_paced_share", schedule, first, deadline_s=deadline_s), schedule)
         if run.issue_ns.size != calls:

@@ -213,11 +213,11 @@ class _Profiling:
         cell, plain_ns, before = candidate.cell, list[int](), snapshot(self._cpus)
         with setting.worker(cell) as plain:
             calls = self._prepare(plain, candidate, setting)
-            plain_ns += _timed(plain, calls)
+            plain_ns += timed_plainly(plain, calls)
             plain.freeze()
             run, error = self._instrumented(cell, setting)
             plain.thaw()
-            plain_ns += _timed(plain, calls)
+            plain_ns += timed_plainly(plain, calls)
         processors = processors_in_use([cell], len(self._cpus))
         disturbance = disturbance_between(before, snapshot(self._cpus), processors)
         launch = Launch(
@@ -269,7 +269,8 @@ class _Calls:
     call_ns: float
 
 
-def _timed(plain: CellWorker, calls: _Calls) -> list[int]:
+def timed_plainly(plain: CellWorker, calls: _Calls) -> list[int]:
+    """Return how long calls of a session take that is not profiled, in nanoseconds."""
     expected_s = calls.count * calls.call_ns / 1e9
     latency_ns = plain.ask("measure", "tail", calls.count, 1, extra_s=3 * expected_s)
     return [int(latency) for latency in latency_ns]

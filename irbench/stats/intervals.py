@@ -84,7 +84,7 @@ FEWEST_LAUNCHES = 6
 """Of launches that are looked at once: the range of fewer misses their median in more than 5 % of cases."""
 MOST_LAUNCHES = 200
 """The latest look: the bounds of all looks take seconds to compute then, and eight times as long with twice as many."""
-_FOR_RANKS = (0.9, 0.7, 0.5)
+FOR_RANKS = (0.9, 0.7, 0.5)
 """Shares of the allowed misses that order statistics may use where earlier looks need some too."""
 _WIDEST_STRETCH = 2.0
 """The largest of these shares is taken that leaves the first look no wider; with the last, whatever it leaves."""
@@ -218,7 +218,7 @@ def bounds(looks: Looks, miss: float) -> Mapping[int, Bound]:
     if looks.first in plain:
         return {count: Bound(rank) for count, rank in plain.items()}
     found: dict[int, Bound] = {}
-    for share in _FOR_RANKS:
+    for share in FOR_RANKS:
         found = _with_early_looks(_ranks(looks, miss * share), looks, miss)
         if max((bound.stretch for bound in found.values()), default=0.0) <= _WIDEST_STRETCH:
             break

@@ -65,7 +65,7 @@ def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
     found: set[int] = set()
     for cpu in cpus:
         try:
-            found.update((cpu, *parse_cpu_list(read_text(_topology(cpu) / "thread_siblings_list"))))
+            found.update((cpu, *parse_cpu_list(read_text(topology_of(cpu) / "thread_siblings_list"))))
         except ValueError:
             found.add(cpu)  # the kernel does not list its siblings
     return frozenset(found)
@@ -219,11 +219,12 @@ def _versions(distributions: Iterable[str]) -> Mapping[str, str]:
 
 def core_of(cpu: int) -> str:
     """Return what names the core of a processor: the list of the processors that share it."""
-    siblings = read_text(_topology(cpu) / "thread_siblings_list")
+    siblings = read_text(topology_of(cpu) / "thread_siblings_list")
     return siblings or f"cpu{cpu}"
 
 
-def _topology(cpu: int) -> Path:
+def topology_of(cpu: int) -> Path:
+    """Return where the kernel tells which cores and packages a processor belongs to."""
     return Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
 
 

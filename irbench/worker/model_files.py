@@ -124,7 +124,7 @@ def _read(
     memory_bytes = most_memory_bytes(version.size_bytes)
     try:
         asked = IsolatedCall(target, args, memory_bytes, Confinement(readable), imports)
-        answer = _answer(_READER.call(asked, deadline_s), expected, path, memory_bytes)
+        answer = _answer(READER.call(asked, deadline_s), expected, path, memory_bytes)
     except (IrbenchError, NotPlain) as error:
         _refuse_changed(path, version)  # which explains whatever else is wrong
         explained = _explained(error, path, deadline_s)
@@ -213,7 +213,7 @@ class _FileReader:
         return self._worker
 
 
-_READER = _FileReader()
+READER = _FileReader()
 
 
 def _answer(ended: Ended, expected: Expected, path: Path, memory_bytes: int) -> Any:

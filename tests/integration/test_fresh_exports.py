@@ -130,7 +130,7 @@ def test_bundles_are_made_again_where_the_tools_have_changed(monkeypatch: pytest
     exported("fake_scaled")
     before = bundles.find("fake_scaled")
     versions = {"irbench": "99.0"}
-    monkeypatch.setattr("irbench.exporter.identity._version", lambda name: versions.get(name, "1.0"))
+    monkeypatch.setattr("irbench.exporter.identity.installed_version", lambda name: versions.get(name, "1.0"))
     said = ran("fake_scaled")[1]
     assert "with other tools" in said
     assert "exporting again" in said
@@ -140,7 +140,7 @@ def test_bundles_are_made_again_where_the_tools_have_changed(monkeypatch: pytest
 @pytest.mark.ci
 def test_a_bundle_is_used_where_only_tools_have_changed_and_one_is_missing(monkeypatch: pytest.MonkeyPatch):
     place = exported("fake_scaled")[0].folder
-    monkeypatch.setattr("irbench.exporter.identity._version", lambda name: None if name == "numpy" else "1.0")
+    monkeypatch.setattr("irbench.exporter.identity.installed_version", lambda name: None if name == "numpy" else "1.0")
     scale, said = ran("fake_scaled")
     assert scale == 2
     assert "without numpy it cannot be exported again" in said
@@ -153,7 +153,7 @@ def test_a_bundle_from_another_machine_is_used_where_no_exporter_is_installed(
 ):
     place = exported("fake_scaled")[0].folder
     scales = project / "../plugin/fake_plugin/scales.py"
-    monkeypatch.setattr("irbench.exporter.identity._version", lambda name: None if name == "numpy" else "1.0")
+    monkeypatch.setattr("irbench.exporter.identity.installed_version", lambda name: None if name == "numpy" else "1.0")
     write(scales, "SCALE = 3\n")
     assert ran("fake_scaled")[0] == 3, "what is here is exported all the same"
     card = json.loads((place / "card.json").read_text())

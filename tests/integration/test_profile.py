@@ -310,7 +310,7 @@ def test_the_budget_ends_a_profile_after_its_first_launch(model: Path) -> None:
 
 @pytest.mark.ci
 def test_ctrl_c_leaves_what_was_measured(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original, taken = profiling._timed, list[object]()
+    original, taken = profiling.timed_plainly, list[object]()
 
     def interrupt_the_second(*given: Any) -> list[int]:
         taken.append(given)
@@ -318,7 +318,7 @@ def test_ctrl_c_leaves_what_was_measured(model: Path, monkeypatch: pytest.Monkey
             raise KeyboardInterrupt
         return original(*given)
 
-    monkeypatch.setattr(profiling, "_timed", interrupt_the_second)
+    monkeypatch.setattr(profiling, "timed_plainly", interrupt_the_second)
     with pytest.raises(public.Interrupted) as caught:
         public.profile(model, backends="fake-a", launches=1)
     assert isinstance(caught.value.result, public.Profile)

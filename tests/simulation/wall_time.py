@@ -177,7 +177,7 @@ def _decided_by(design: Design) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(decided_by(rule))
         if design.ranks_first:
-            stack.enter_context(patch.object(intervals, "_FOR_RANKS", intervals._FOR_RANKS[:1]))
+            stack.enter_context(patch.object(intervals, "FOR_RANKS", intervals.FOR_RANKS[:1]))
         stack.callback(intervals.bounds.cache_clear)
         intervals.bounds.cache_clear()
         yield

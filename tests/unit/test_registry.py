@@ -33,11 +33,9 @@ abacus = Abacus()
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
     """Forget what was found, before and after, because each test plants plugins of its own."""
-    for remembered in (registry._points, registry._models, registry._load):
-        remembered.cache_clear()
+    registry.forget()
     yield
-    for remembered in (registry._points, registry._models, registry._load):
-        remembered.cache_clear()
+    registry.forget()
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ class PowercapCounter:
 
     def advance(self) -> int:
         """Return the microjoules since this was last called; see :class:`irbench.measure.energy.EnergyCounter`."""
-        present_uj = _number(self.folder / "energy_uj")
+        present_uj = read_number(self.folder / "energy_uj")
         last_uj, self._last_uj = self._last_uj, present_uj
         if last_uj is None:
             return 0
@@ -55,7 +55,7 @@ def _counters_of(zone: Path) -> Iterator[PowercapCounter]:
     package = zone.name.split(":")[1]
     try:
         name = (zone / "name").read_text().strip()
-        range_uj = _number(zone / "max_energy_range_uj")
+        range_uj = read_number(zone / "max_energy_range_uj")
     except OSError:
         return
     if name.startswith(_PACKAGE):
@@ -64,7 +64,7 @@ def _counters_of(zone: Path) -> Iterator[PowercapCounter]:
         yield PowercapCounter(f"{_DRAM}-{package}", zone, range_uj)
 
 
-def _number(path: Path) -> int:
+def read_number(path: Path) -> int:
     """Return the number that a file holds.
 
     Raises:

@@ -34,11 +34,10 @@ def cut_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the places of kept nodes in place of a graph."""
 
     def call(target: str, argument: Any, **_: Any) -> Any:
-        return CHAIN if target.endswith(":outline") else tuple(map(answered, argument))
-
-    def answered(argument: CutRequest) -> tuple[Part | None, Uncuttable | None]:
-        found = cut(argument)
-        return (found, None) if isinstance(found, Part) else (None, found)
+        if target.endswith(":outline"):
+            return CHAIN
+        cuts = map(cut, argument)
+        return tuple((made, None) if isinstance(made, Part) else (None, made) for made in cuts)
 
     def cut(argument: CutRequest) -> Cut:
         if argument.kept == (0, 1, 2, 3):

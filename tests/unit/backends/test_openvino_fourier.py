@@ -108,6 +108,6 @@ def test_a_form_is_not_refused_by_an_openvino_that_reads_it(tmp_path: Path, monk
     source = artifact(MISREAD["half of the frequencies"][0], 17, tmp_path)
     with pytest.raises(Refusal):
         OpenSession(backend, source, Load())
-    monkeypatch.setattr(fourier, "_reads", reads)
+    monkeypatch.setattr(fourier, "reads_as_defined", reads)
     with OpenSession(backend, source, Load()) as session:
         assert session.effective["precision"] == "fp32"

@@ -10,9 +10,9 @@ from benchmarks.real.subjects import SUBJECTS
 
 
 def test_each_letter_has_a_shape_of_its_own():
-    shapes = {inputs._letter(letter).tobytes() for letter in inputs.LETTERS}
+    shapes = {inputs.letter_pixels(letter).tobytes() for letter in inputs.LETTERS}
     assert len(shapes) == len(inputs.LETTERS) == 36
-    assert not inputs._letter(" ").any()
+    assert not inputs.letter_pixels(" ").any()
 
 
 def test_text_is_dark_on_light_and_has_a_margin():

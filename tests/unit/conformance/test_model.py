@@ -36,7 +36,7 @@ def test_what_does_not_fit_is_refused_with_what_would(given: np.ndarray):
 
 def test_a_trial_knows_the_other_graphs_of_its_group() -> None:
     graph = Artifact("onnx", Path("model.onnx"), (NCHW,), ())
-    trial = conformance._trial("", (), (), PlannedGroup(launches.group("a", "b"), others={"b": graph}), 6.0)
+    trial = conformance.trial_of("", (), (), PlannedGroup(launches.group("a", "b"), others={"b": graph}), 6.0)
     assert trial.deadline_s == 6.0
     assert {cell.id for cell in trial.cells} == {"a", "b"}
     assert set(trial.others) == {"b"}

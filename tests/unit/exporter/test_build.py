@@ -57,7 +57,5 @@ def test_no_failure_of_an_export_is_one_of_a_cell(
 
     monkeypatch.setattr(build, "call_in_worker", fail)
     with pytest.raises(IrbenchError) as caught:
-        build._ExportWorker("tensorflow")._call(
-            "module:work", deadline_s=1, what="The work failed.", say=lambda _: None
-        )
+        build.ExportWorker("tensorflow").call("module:work", deadline_s=1, what="The work failed.", say=lambda _: None)
     assert (caught.value.message, caught.value.exit_code) == (message, code)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest, _counts, reads_request, top_level
+from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest, is_counted, reads_request, top_level
 from irbench.exporter.source import Source
 from irbench_tf import reference_run
 
@@ -101,7 +101,7 @@ def test_the_users_files_count_in_the_folder_of_irbench_and_bundles_do_not(monke
 
 
 def test_a_drive_below_run_is_the_users():
-    assert _counts(Path("/run/media/user/disk/weights.bin"), (), ())
+    assert is_counted(Path("/run/media/user/disk/weights.bin"), (), ())
 
 
 def test_a_folder_that_code_of_any_name_lists_counts():

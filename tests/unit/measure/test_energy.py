@@ -106,7 +106,7 @@ def test_counters_that_only_root_may_read_are_told_as_such(root: Path, monkeypat
 
     counters = powercap_counters()
     monkeypatch.setattr(access, "powercap_counters", lambda: counters)
-    monkeypatch.setattr(access, "_number", denied)
+    monkeypatch.setattr(access, "read_number", denied)
     assert find_energy_counters().absent["processors"] == "not-permitted"
 
 

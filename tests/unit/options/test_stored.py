@@ -108,10 +108,11 @@ WRITTEN: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_what_a_plan_has_is_written_as_it_is_read(name: str):
-    held = getattr(RUN.asked({name: WRITTEN[name]}), name)
-    assert RUN.options[name].kind.written(held) == WRITTEN[name]
+def test_what_a_plan_has_is_written_as_it_is_read(subtests: pytest.Subtests):
+    for name, written in WRITTEN.items():
+        with subtests.test(name=name):
+            held = getattr(RUN.asked({name: written}), name)
+            assert RUN.options[name].kind.written(held) == written
 
 
 @pytest.mark.parametrize(

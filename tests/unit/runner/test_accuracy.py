@@ -85,8 +85,8 @@ def test_the_worker_that_runs_a_model_for_its_accuracy_is_confined_too(
     monkeypatch.setattr(accuracy, "call_in_worker", lambda *_, confinement=None, **__: asked.append(confinement))
     row = replace(ROW, artifact=Artifact("tf-graph", tmp_path / "graph.pb", (), ()), program=None)
     workload = replace(model(SCORES), feeding=replace(model(SCORES).feeding, samples=(tmp_path / "x.npz",)))
-    answered = accuracy._Answered(workload, Expected(None, None), 0)
-    accuracy._asked(row, AccuracyLimit(0.9), answered, 1.0)
+    answered = accuracy.Answered(workload, Expected(None, None), 0)
+    accuracy.accuracy_of(row, AccuracyLimit(0.9), answered, 1.0)
     assert asked == [Confinement((tmp_path / "graph.pb", tmp_path / "x.npz"), for_runtime=True)]
 
 

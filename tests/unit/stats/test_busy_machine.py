@@ -190,6 +190,6 @@ def test_the_simulation_reduces_launches_as_irbench_does() -> None:
         records.append(launch(number, cells, blocks=blocks))
     launches = observe(group("base", "cell"), records, Timing())
     assert launches[0].reduction == "as-loaded"
-    assert [len(own.dirty) for own in launches] == busy_machine._disturbed(drawn)[0].sum(axis=1).tolist()
+    assert [len(own.dirty) for own in launches] == busy_machine.disturbed_blocks(drawn)[0].sum(axis=1).tolist()
     assert launch_ratios(launches, "cell", "base") == pytest.approx(SHIPPED(calls_s[:, 1:]).tolist(), abs=1e-6)
     assert np.isfinite(launch_ratios(launches, "base", "cell")).all()

@@ -342,7 +342,7 @@ def test_a_kernel_without_landlock_is_told_as_such(monkeypatch: pytest.MonkeyPat
     def refuse(*_: object) -> int:
         raise OSError(errno.ENOSYS, "no Landlock")
 
-    monkeypatch.setattr(landlock, "_call", refuse)
+    monkeypatch.setattr(landlock, "call_kernel", refuse)
     assert landlock.abi_version() == 0
     with pytest.raises(OSError, match="no Landlock"):
         landlock.restrict_files((), ())

@@ -185,7 +185,7 @@ def test_two_names_of_one_older_hierarchy_are_counted_once(cgroups: Path) -> Non
 
 
 def test_the_hardware_threads_of_a_core_go_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "_topology", lambda cpu: tmp_path / str(cpu))
+    monkeypatch.setattr(host, "topology_of", lambda cpu: tmp_path / str(cpu))
     for cpu in (0, 1, 8, 9):
         (tmp_path / str(cpu)).mkdir()
         (tmp_path / str(cpu) / "thread_siblings_list").write_text(f"{cpu % 8},{cpu % 8 + 8}\n")

@@ -46,7 +46,7 @@ def test_all_reads_of_a_process_share_a_worker_and_each_has_a_fork_of_its_own(mo
 def test_who_reads_a_file_sees_no_secret_among_the_environment_variables(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model_files._READER.close()  # it has the variables that there were when it started
+    model_files.READER.close()  # it has the variables that there were when it started
     monkeypatch.setenv("HF_TOKEN", "a secret")
     seen = read_with("variables", model)
     assert isinstance(seen, list)
@@ -64,13 +64,13 @@ def test_the_contents_are_those_that_reading_here_finds(model: Path) -> None:
 
 def test_nodes_and_weights_are_walked_over_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    call = model_files._READER.call
+    call = model_files.READER.call
 
     def noted(what: IsolatedCall, deadline_s: float) -> object:
         asked.append(what.target)
         return call(what, deadline_s)
 
-    monkeypatch.setattr(model_files._READER, "call", noted)
+    monkeypatch.setattr(model_files.READER, "call", noted)
     read_inventory(model)
     read_graph_precision(model)
     assert asked == ["irbench.onnx.reading.inventory:take_inventory", "irbench.onnx.reading.precision:read_precision"]
@@ -134,14 +134,14 @@ def test_a_file_that_shrinks_while_it_is_mapped_is_one_error(model: Path) -> Non
 
 
 def test_a_file_that_is_replaced_meanwhile_is_one_error(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask = model_files._READER.call
+    ask = model_files.READER.call
 
     def replace_and_call(*arguments: object) -> object:
         answer = ask(*arguments)  # type: ignore[arg-type]
         model.write_bytes(model.read_bytes() + b"\0")
         return answer
 
-    monkeypatch.setattr(model_files._READER, "call", replace_and_call)
+    monkeypatch.setattr(model_files.READER, "call", replace_and_call)
     with pytest.raises(IrbenchError, match="was read"):
         read_inventory(model)
 
@@ -191,7 +191,7 @@ def test_a_worker_that_was_ended_is_started_again(model: Path) -> None:
 
 
 def test_a_thread_that_has_ended_takes_no_later_read_with_it(model: Path) -> None:
-    model_files._READER.close()
+    model_files.READER.close()
     thread = threading.Thread(target=read_inventory, args=(model,))
     thread.start()
     thread.join()
