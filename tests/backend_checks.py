@@ -63,7 +63,7 @@ def openvino_slot_errors() -> list[Any]:
     A model with free dimensions is used because only it can fail after it was started.
     """
     from irbench_openvino import runtime
-    from irbench_openvino.slots import CopySlot, FailureWatch
+    from irbench_openvino.session import CopySlot, FailureWatch
 
     openvino = runtime.load()
     from openvino import opset13

@@ -147,7 +147,7 @@ def _joined_reshapes(second: tuple[int, ...]) -> tuple[int, bool]:
     from tf2onnx.graph import GraphUtil
     from tf2onnx.optimizer import back_to_back_optimizer
 
-    from irbench_tf.handlers import optimizers
+    from irbench_tf.convert import optimizers
 
     shapes = {"first": (2, 2, 6), "second": second}
     graph = helper.make_graph(

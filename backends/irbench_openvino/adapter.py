@@ -24,8 +24,7 @@ from irbench.spi import (
     install_command,
 )
 from irbench_openvino import fourier, precision, runtime
-from irbench_openvino.placement import placement_facts
-from irbench_openvino.probing import probe
+from irbench_openvino.precision import placement_facts
 from irbench_openvino.properties import (
     CACHE_FOLDERS,
     FILES,
@@ -38,6 +37,7 @@ from irbench_openvino.properties import (
     read_back,
     without_streams,
 )
+from irbench_openvino.runtime import probe
 
 
 def usage(model: UsedModel, load: Load, target: str) -> Usage:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from irbench.onnx.reading.node_labels import node_label
-from irbench.onnx.reading.weightless import read_outline
+from irbench.onnx.reading.external_data import read_outline
+from irbench.onnx.reading.inventory import node_label
 from irbench.spec import Artifact
 from irbench.spi import Refusal
 

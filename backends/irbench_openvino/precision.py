@@ -1,7 +1,13 @@
-"""The precision a compiled model computes in, read from the graph it executes.
+"""The precision a compiled model computes in, and the devices it runs on, read from what it executes.
+
+The precision a compiled model computes in, read from the graph it executes.
 
 The hint can be read back, but it says what was granted, not what was done: quantised layers stay
 integers under any hint, and a layer without a narrow kernel runs in fp32. So the executed graph is asked.
+
+On which devices OpenVINO runs a compiled model.
+
+A device takes a model whole or refuses it, unless devices are combined (HETERO, AUTO), which irbench never asks for.
 """
 
 from __future__ import annotations
@@ -9,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, get_args
 
-from irbench.spec import Precision
+from irbench.spec import Precision, Scalar
 from irbench.spi import Refusal
 
 _NAMES = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "bf16": "bf16", "i8": "int8", "u8": "int8", "i4": "int8"}
@@ -60,13 +66,7 @@ def refuse_integers(held: str, asked: Precision) -> None:
 
 
 def require(computed: str, granted: str, asked: Precision) -> None:
-    """Refuse a precision other than the one asked for.
-
-    Args:
-        computed: What the graph computes in.
-        granted: The element type of the hint as it was read back.
-        asked: What the user asked for.
-    """
+    """Refuse a precision other than the one asked for."""
     if asked == "native":
         return
     granted = _NAMES.get(granted, granted)
@@ -87,3 +87,15 @@ def require(computed: str, granted: str, asked: Precision) -> None:
 
 def _text(value: Any) -> str:
     return str(value.astype(str)) if hasattr(value, "astype") else str(value)
+
+
+def placement_facts(compiled: Any, target: str) -> dict[str, Scalar]:
+    """Return how many operations run, and that none of them runs on another device than was asked for."""
+    devices = [str(device) for device in compiled.get_property("EXECUTION_DEVICES")]
+    others = [device for device in devices if device.split(".")[0] != target]
+    if others:
+        raise Refusal(
+            f"OpenVINO runs this model on {', '.join(devices)}, not on {target} alone.",
+            hint="Measure it on the CPU: --backends openvino",
+        )
+    return {"nodes": len(compiled.get_runtime_model().get_ops()), "nodes_elsewhere": 0}

@@ -1,15 +1,19 @@
-"""Import OpenVINO without its telemetry, and explain its errors."""
+"""Import OpenVINO without its telemetry, explain its errors, and find its devices and precisions."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from irbench.spi import Refusal
+from irbench.onnx.probe_graph import computed_precision, matmul
+from irbench.spec import Precision
+from irbench.spi import Availability, Backend, Refusal
 
 _WHERE = re.compile(r"Exception from |Check '.*' failed at |FrontEnd API failed|Model wasn't fully converted|Summary:")
 _MOST_REASONS = 3
@@ -55,4 +59,27 @@ def refusal(error: RuntimeError) -> Refusal:
     return Refusal(
         f"OpenVINO cannot run this model: {'; '.join(reasons[:_MOST_REASONS])}",
         hint="Another backend may: irbench backends lists them.",
+    )
+
+
+_PINNED: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
+
+
+def probe(backend: Backend, devices: Mapping[str, str]) -> Availability:
+    """Return the devices that are here, with the precisions in which a tiny graph really computes."""
+    runtime = core()
+    here = {available_device.split(".")[0] for available_device in runtime.available_devices}
+    found = tuple(device for device, target in devices.items() if target in here)
+    precisions: dict[str, tuple[str, ...]] = {}
+    native: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="irbench-openvino-") as folder:
+        artifact = matmul(Path(folder), "fp32")
+        for device in found:
+            precisions[device] = tuple(item for item in _PINNED if computed_precision(backend, artifact, device, item))
+            native[device] = computed_precision(backend, artifact, device, "native") or "unknown"
+    return Availability(
+        found,
+        precisions,
+        native,
+        {device: str(runtime.get_property(devices[device], "FULL_DEVICE_NAME")) for device in found},
     )

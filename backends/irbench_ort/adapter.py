@@ -1,16 +1,24 @@
-"""The ONNX Runtime backend: description, probe and sessions."""
+"""The ONNX Runtime backend: description, probe and sessions.
+
+The precision a session computes in.
+
+ONNX Runtime computes in what the graph holds, and where it has no kernel for that, in fp32 between
+inserted casts, without a word. A graph that is all fp32 leaves no such choice; of any other the
+optimised graph is written out and read, because only it shows what the weights became, and
+whether operations between quantisers became integer operations.
+"""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from irbench.onnx.reading.precision import read_precision
-from irbench.spec import Artifact, Load, Scalar
+from irbench.onnx.reading.precision import GraphPrecision, read_precision
+from irbench.spec import Artifact, Load, Precision, Scalar
 from irbench.spi import (
     Array,
     Availability,
@@ -23,14 +31,74 @@ from irbench.spi import (
     UsedModel,
     install_command,
 )
-from irbench_ort import devices, openvino_provider, precision
-from irbench_ort.creation import create_session
-from irbench_ort.devices import providers
+from irbench_ort import devices, openvino_provider
+from irbench_ort.devices import computes, probe, providers
 from irbench_ort.options import KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
-from irbench_ort.probing import computes, probe
+from irbench_ort.session import create_session
 
 if TYPE_CHECKING:
     from irbench_ort.profiling import Recording
+
+_CHOSEN_BY_RUNTIME = ("fp8", "bf16", "fp16", "int8")
+
+
+def require_convertible(graph: GraphPrecision, asked: Precision, computes: Callable[[Precision], bool]) -> None:
+    """Refuse to compute a graph of fp32 in something else."""
+    if _is_conversion(graph.narrowest, asked) and asked != "int8" and not computes(asked):
+        raise Refusal(f"ONNX Runtime has no {asked} kernels on this device.", hint="Use --precision fp32.")
+    refuse_conversion(graph.narrowest, asked)
+
+
+def refuse_conversion(held: str, asked: Precision) -> None:
+    """Refuse a precision that the runtime would have to convert a graph of fp32 to."""
+    if not _is_conversion(held, asked):
+        return
+    raise Refusal(
+        f"ONNX Runtime computes in {asked} only if the graph was converted to {asked}; this one is fp32.",
+        hint=f"Measure a file that irbench optimize --precision {asked} wrote, or let irbench run convert the graph:"
+        f" --optimize {asked}",
+    )
+
+
+def _is_conversion(held: str, asked: Precision) -> bool:
+    return held == "fp32" and asked not in ("native", "fp32")
+
+
+def require_computed(computed: str, artifact: Artifact, load: Load, device: str) -> None:
+    """Refuse a precision that the session does not compute in; what it computes in can be asked for."""
+    if not load.precision_required or load.precision in ("native", computed):
+        return
+    possible = computed if computed in get_args(Precision) else "native"
+    converted = artifact.variant.endswith(load.precision) and bool(artifact.variant)
+    raise Refusal(
+        f"ONNX Runtime computes this graph in {computed} on {device}, not in {load.precision}.",
+        hint=f"Leave {artifact.variant} out of --optimize." if converted else f"Use --precision {possible}.",
+    )
+
+
+def must_be_read_back(graph: GraphPrecision) -> bool:
+    """Whether the runtime may choose to compute this graph in something else."""
+    return graph.narrowest in _CHOSEN_BY_RUNTIME
+
+
+def write_optimised_graph(settings: Any, path: Path) -> None:
+    """Have the session write the graph it will run to ``path``, its weights beside it."""
+    settings.optimized_model_filepath = str(path)
+    for key, value in (("file_name", f"{path.name}.weights"), ("min_size_in_bytes", "1024")):
+        settings.add_session_config_entry(f"session.optimized_model_external_initializers_{key}", value)
+
+
+def read_back(graph: GraphPrecision, written: Path | None) -> str:
+    """Return what the session computes in, from the graph it wrote where it wrote one.
+
+    A graph that is quantised around floating-point operations computes in fp32 unless the runtime made integer
+    operations of them.
+    """
+    if written is None:
+        return graph.narrowest
+    computed = read_precision(written)
+    return "fp32" if graph.quantised and not computed.multiplies_integers else computed.dominant
+
 
 _LEVELS = {
     "disabled": "ORT_DISABLE_ALL",
@@ -125,7 +193,7 @@ class OrtBackend:
         """Refuse options with impossible values, and precisions that the graph would have to be converted to."""
         parse_options(load.options, device, load.precision)
         if load.precision_required and device not in devices.CONVERTING:
-            precision.refuse_conversion(graph_precision, load.precision)
+            refuse_conversion(graph_precision, load.precision)
 
     def import_runtime(self, load: Load, device: str) -> None:
         """Import onnxruntime, and refuse options and devices it does not know."""
@@ -166,10 +234,10 @@ class OrtBackend:
         with phases("load"):
             graph = read_precision(artifact.path)
             if load.precision_required and device not in devices.CONVERTING:
-                precision.require_convertible(graph, load.precision, lambda other: computes(self, device, other))
+                require_convertible(graph, load.precision, lambda other: computes(self, device, other))
         with phases("compile"), tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
             # a graph of which OpenVINO compiled parts cannot be written
-            is_read_back = precision.must_be_read_back(graph) and device not in devices.CONVERTING
+            is_read_back = must_be_read_back(graph) and device not in devices.CONVERTING
             written = Path(folder) / "optimised.onnx" if is_read_back else None
             written = written if recording is None else recording.graph
             settings = self._settings(load, options, device, written)
@@ -179,13 +247,13 @@ class OrtBackend:
             providers = devices.providers(device, load, options.provider)
             session, lowered = create_session(artifact.path, settings, providers, Path(folder))
             pool_threads = _thread_count() - before
-            computed = precision.read_back(graph, written if is_read_back else None)
+            computed = read_back(graph, written if is_read_back else None)
         assigned = devices.read_back(session, device)
         if computed == "fp32" and device == "cuda" and devices.uses_tf32(session):
             computed = "tf32"
         if device in devices.CONVERTING:
             computed = openvino_provider.computed_precision(graph, partial(_product, settings, providers))
-        precision.require_computed(computed, artifact, load, device)
+        require_computed(computed, artifact, load, device)
         effective: dict[str, Scalar] = {
             "precision": computed,
             "threads": pool_threads + load.streams if device == "cpu" else load.threads,
@@ -243,7 +311,7 @@ class OrtBackend:
         for key, text in _entries_of(device, options).items():
             settings.add_session_config_entry(key, text)
         if written is not None:
-            precision.write_optimised_graph(settings, written)
+            write_optimised_graph(settings, written)
         return settings
 
 

@@ -1,4 +1,4 @@
-"""Devices, execution providers, and what really went where.
+"""Devices, execution providers and precisions of this machine, and what really went where.
 
 ONNX Runtime falls back from a device to the CPU without an error: the whole session where the provider
 cannot start, and single nodes that it has no kernel for. Both are read back. On CUDA such nodes are refused; the
@@ -7,12 +7,15 @@ OpenVINO provider shares the CPU with them, so that they are counted.
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from irbench.onnx.probe_graph import computed_precision, matmul
 from irbench.spec import Load, Precision, Scalar
-from irbench.spi import Refusal, install_command
+from irbench.spi import Availability, Backend, Refusal, install_command
 from irbench_ort import openvino_provider
 from irbench_ort.placement import CPU_PROVIDER, assigned_nodes, placement_facts
 
@@ -117,3 +120,39 @@ def refuse_fallback(active: tuple[str, ...], op_types_on_cpu: Iterable[str]) -> 
 def uses_tf32(session: Any) -> bool:
     """Whether the CUDA provider may round fp32 products to TF32, as the session itself reports."""
     return str(session.get_provider_options().get(_CUDA, {}).get("use_tf32", "1")) != "0"
+
+
+_PINNED: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
+
+
+def probe(backend: Backend) -> Availability:
+    """Return the devices and precisions in which a tiny graph compiles."""
+    import onnxruntime
+
+    precisions: dict[str, tuple[str, ...]] = {}
+    native: dict[str, str] = {}
+    for device in DEVICES:
+        found = tuple(asked for asked in _PINNED if _computes_in(backend, device, asked))
+        default = _computed_in(backend, device, "fp32", "native")
+        if default is not None:
+            precisions[device] = found
+            native[device] = default
+    providers = ", ".join(onnxruntime.get_available_providers())
+    return Availability(tuple(precisions), precisions, native, {"providers": providers})
+
+
+def _computes_in(backend: Backend, device: str, asked: Precision) -> bool:
+    """Whether a device computes in a precision; one that converts is given a graph of fp32."""
+    graph: Precision = "fp32" if device in CONVERTING else asked
+    return _computed_in(backend, device, graph, asked) == asked
+
+
+def computes(backend: Backend, device: str, precision: Precision) -> bool:
+    """Return whether a tiny graph of a precision is computed in it."""
+    return _computed_in(backend, device, precision, precision) is not None
+
+
+def _computed_in(backend: Backend, device: str, graph: str, asked: Precision) -> str | None:
+    """Return the precision in which a tiny graph of precision ``graph`` is computed; ``None`` where it is refused."""
+    with tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
+        return computed_precision(backend, matmul(Path(folder), graph), device, asked)

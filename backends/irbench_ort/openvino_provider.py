@@ -83,12 +83,7 @@ def refusal_of(error: Exception) -> Refusal | None:
 
 
 def refuse_fallback(active: Sequence[str], nodes: Sequence[AssignedNode] | None) -> None:
-    """Refuse a session in which OpenVINO computes nothing.
-
-    Args:
-        active: The session's providers.
-        nodes: Where its nodes run; ``None`` where that is unknown.
-    """
+    """Refuse a session in which OpenVINO computes nothing."""
     if PROVIDER not in active:
         raise Refusal(
             "ONNX Runtime could not start its OpenVINO provider and fell back to the CPU.",

@@ -79,7 +79,6 @@ class OrtOptions:
 
     Attributes:
         level: Graph optimisation level by name; ``None`` for the backend's own.
-        config_entries: Session configuration entries, with their full keys.
         provider: Options of the execution provider of CUDA or OpenVINO.
     """
 

@@ -1,18 +1,23 @@
-"""Sessions and their slots."""
+"""Sessions and their slots, and how sessions are made: what cannot be loaded is refused with a way out."""
 
 from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from irbench.errors import first_line
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
+from irbench.onnx.rewriting.bind import least_ir_version, lower_ir_version
 from irbench.spec import Artifact, Io, Scalar, TensorSpec
 from irbench.spi import Array, Feed, Outputs, Refusal, Slot
+from irbench_ort import openvino_provider
 
 # TensorProto.DataType of each
 _ELEMENTS = {"float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20, "bfloat16": 16}
@@ -180,3 +185,59 @@ def _allocate(spec: TensorSpec, memory: str) -> Any:
 
     shape = [size for size in spec.shape if isinstance(size, int)]
     return onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, numpy_dtype(spec.dtype), memory, 0)
+
+
+_NEW_IR_VERSION = re.compile(r"Unsupported model IR version: (\d+), max supported IR version: (\d+)")
+_NEW_OPSET = re.compile(r"Opset (\d+) .*domain ai\.onnx is till opset (\d+)", re.DOTALL)
+
+
+def create_session(path: Path, settings: Any, providers: list[Any], folder: Path) -> tuple[Any, Mapping[str, int]]:
+    """Return a session, and the IR version of the file with that of the graph it was given where it could not read it.
+
+    Args:
+        path: The model.
+        settings: SessionOptions.
+        providers: Execution providers with their options.
+        folder: Where a copy of the model may be written; it may go once the session is there.
+    """
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as errors
+
+    try:
+        return onnxruntime.InferenceSession(str(path), settings, providers=providers), {}
+    except errors.NotImplemented as error:
+        device = "the CPU" if len(providers) == 1 else str(providers[0][0]).removesuffix("ExecutionProvider")
+        raise Refusal(
+            f"ONNX Runtime has no kernel for some part of this graph on {device}: {first_line(error)}",
+            hint="Export the model with another opset or precision.",
+        ) from error
+    except errors.Fail as error:
+        newer = _NEW_IR_VERSION.search(str(error))
+        if newer is None:
+            raise _too_new_an_opset(error) or openvino_provider.refusal_of(error) or error from error
+    held, readable = (int(version) for version in newer.groups())
+    lowered = _lowered(path, held, readable, folder)
+    session, _ = create_session(lowered, settings, providers, folder)
+    return session, {"ir_version": held, "lowered_ir_version": readable}
+
+
+def _lowered(path: Path, held: int, readable: int, folder: Path) -> Path:
+    needed = least_ir_version(path)
+    if needed > readable:
+        raise Refusal(
+            f"ONNX Runtime reads IR version {readable} at most, and the types of this graph need {needed}.",
+            hint="Upgrade onnxruntime, or export the model without types of such few bits.",
+        )
+    target = folder / f"ir-{held}"
+    target.mkdir()
+    return lower_ir_version(path, readable, target)
+
+
+def _too_new_an_opset(error: Exception) -> Refusal | None:
+    found = _NEW_OPSET.search(str(error))
+    if found is None:
+        return None
+    return Refusal(
+        f"ONNX Runtime reads opset {found[2]} at most, and this graph has {found[1]}.",
+        hint=f"Lower it: onnx.version_converter.convert_version(model, {found[2]}). Or upgrade onnxruntime.",
+    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -12,13 +14,150 @@ import numpy as np
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Feed, Refusal
 from irbench_tf import precision
-from irbench_tf.computation import as_one_computation, bind_shapes
-from irbench_tf.devices import native_gpu_precision, pin_tensor_float_32, require_gpu
 from irbench_tf.options import TensorFlowOptions, parse_options
-from irbench_tf.placement import placement_facts
+from irbench_tf.probe import native_gpu_precision, pin_tensor_float_32, require_gpu
 from irbench_tf.pure_operators import require_pure_graph
 from irbench_tf.session import GraphSession, callable_options, import_graph
-from irbench_tf.threads import ThreadPlan, plan_threads
+
+_FUNCTION = "irbench_model"
+
+
+def bind_shapes(graph_def: Any, artifact: Artifact) -> None:
+    """Give the placeholders, in place, the concrete shapes of the artifact's inputs."""
+    shapes = {spec.name: spec.shape for spec in artifact.inputs}
+    for node in graph_def.node:
+        if node.op == "Placeholder" and node.name in shapes:
+            shape = node.attr["shape"].shape
+            shape.Clear()
+            shape.SetInParent()
+            for size in shapes[node.name]:
+                shape.dim.add(size=size)
+
+
+def as_one_computation(graph_def: Any, artifact: Artifact) -> Any:
+    """Return a graph with the same placeholders and outputs that calls the rest as a function compiled by XLA.
+
+    This is what ``tf.function(jit_compile=True)`` makes of a graph, without tracing it again.
+    """
+    from tensorflow.core.framework import graph_pb2
+
+    inputs = {spec.name for spec in artifact.inputs}
+    placeholders = {node.name: node for node in graph_def.node if node.name in inputs}
+    results = {node.name: node for node in graph_def.node if node.name in {spec.name for spec in artifact.outputs}}
+    outer = graph_pb2.GraphDef(versions=graph_def.versions, library=graph_def.library)
+    function = outer.library.function.add()
+    function.signature.name = _FUNCTION
+    call = graph_pb2.GraphDef().node.add(name=f"{_FUNCTION}_call", op="StatefulPartitionedCall")
+    for index, spec in enumerate(artifact.inputs):
+        placeholder = placeholders[spec.name]
+        outer.node.add().CopyFrom(placeholder)
+        function.signature.input_arg.add(name=f"argument_{index}", type=placeholder.attr["dtype"].type)
+        call.input.append(spec.name)
+        call.attr["Tin"].list.type.append(placeholder.attr["dtype"].type)
+    _fill_body(function, graph_def, {spec.name: f"argument_{index}" for index, spec in enumerate(artifact.inputs)})
+    for index, spec in enumerate(artifact.outputs):
+        element = results[spec.name].attr["T"].type
+        function.signature.output_arg.add(name=f"result_{index}", type=element)
+        function.ret[f"result_{index}"] = f"{spec.name}:output:0"
+        call.attr["Tout"].list.type.append(element)
+        outer.node.add(name=spec.name, op="Identity", input=[f"{call.name}:{index}"]).attr["T"].type = element
+    call.attr["f"].func.name = _FUNCTION
+    call.attr["_XlaMustCompile"].b = True
+    outer.node.append(call)
+    return outer
+
+
+def _fill_body(function: Any, graph_def: Any, arguments: dict[str, str]) -> None:
+    """Add every node but the placeholders, with references as function bodies write them: ``node:port:index``."""
+    ports = {node.name: _output_ports(node) for node in graph_def.node}
+    for node in graph_def.node:
+        if node.name in arguments:
+            continue
+        inner = function.node_def.add()
+        inner.CopyFrom(node)
+        for index, reference in enumerate(node.input):
+            name, _, position = reference.partition(":")
+            if reference.startswith("^"):
+                if name.removeprefix("^") in arguments:
+                    inner.input[index] = f"^{arguments[name.removeprefix('^')]}"
+            elif name in arguments:
+                inner.input[index] = arguments[name]
+            else:
+                inner.input[index] = f"{name}:{ports[name][int(position or 0)]}"
+
+
+def _output_ports(node: Any) -> list[str]:
+    """Return ``port:index`` of each of a node's outputs, in order."""
+    from tensorflow.python.framework import op_def_registry
+
+    ports: list[str] = []
+    definition: Any = op_def_registry.get(node.op)
+    for argument in definition.output_arg:
+        if argument.number_attr:
+            count = node.attr[argument.number_attr].i
+        elif argument.type_list_attr:
+            count = len(node.attr[argument.type_list_attr].list.type)
+        else:
+            count = 1
+        ports.extend(f"{argument.name}:{index}" for index in range(count))
+    return ports
+
+
+_MOST_OPERATORS = 5
+# fmt: off
+_BOOKKEEPING = frozenset({
+    "Const", "Identity", "NoOp", "Placeholder", "_Arg", "_HostRecv", "_HostSend", "_Recv", "_Retval", "_Send",
+})
+# fmt: on
+"""Operations that compute nothing: they hold values, and hand them from one device to another."""
+
+
+def placement_facts(partitions: Iterable[Any], device: str) -> dict[str, Scalar]:
+    """Return how many operations compute, how many of them on another device, and the commonest types of those."""
+    computing = [node for graph in partitions for node in graph.node if node.op not in _BOOKKEEPING]
+    elsewhere = Counter(node.op for node in computing if f"DEVICE:{device.upper()}:" not in node.device.upper())
+    facts: dict[str, Scalar] = {"nodes": len(computing), "nodes_elsewhere": elsewhere.total()}
+    if elsewhere:
+        facts["operators_elsewhere"] = ",".join(operator for operator, _ in elsewhere.most_common(_MOST_OPERATORS))
+    return facts
+
+
+_pool_of_process: dict[str, int] = {}
+"""TensorFlow makes the intra-op pool once in a process; later sessions get the same."""
+
+
+@dataclass(frozen=True)
+class ThreadPlan:
+    """Sizes of TensorFlow's pools; 0 is TensorFlow's own choice.
+
+    Attributes:
+        on_caller: Whether each inference runs on its caller's thread instead of the inter-op pool.
+    """
+
+    intra_op: int
+    inter_op: int
+    on_caller: bool
+    total: int
+
+
+def plan_threads(load: Load, options: TensorFlowOptions) -> ThreadPlan:
+    """Return the pools for a load.
+
+    The thread that runs an operation takes one share of its work and the intra-op pool
+    the others. One stream therefore keeps ``threads`` busy with a pool of as many; with
+    several streams the callers come on top of the pool, which shrinks by their number.
+    A pool of one is never used: each caller does its work alone.
+    """
+    if load.threads is None:
+        inter_op = options.inter_op_threads or 0
+        intra_op = _pool_of_process.setdefault("intra_op", 0)
+        return ThreadPlan(intra_op, inter_op, on_caller=False, total=intra_op or len(os.sched_getaffinity(0)))
+    runners = load.streams if options.inter_op_threads is None else options.inter_op_threads
+    wanted = load.threads if runners == 1 else max(1, load.threads - runners)
+    intra_op = _pool_of_process.setdefault("intra_op", wanted)
+    total = intra_op if runners == 1 else runners if intra_op == 1 else runners + intra_op
+    return ThreadPlan(intra_op, runners, on_caller=options.inter_op_threads is None, total=total)
+
 
 _FUNCTIONAL = frozenset({"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"})
 
@@ -40,7 +179,6 @@ class Job:
 
     Attributes:
         device: ``cpu`` or ``gpu``.
-        jit: Whether XLA compiles the graph.
     """
 
     artifact: Artifact

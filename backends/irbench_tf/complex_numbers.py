@@ -10,7 +10,7 @@ from typing import Any
 
 from irbench.spi import Array
 from irbench_tf import fourier
-from irbench_tf.complex_parts import COMPLEX, Emitter, Parts, unsupported
+from irbench_tf.fourier import COMPLEX, Emitter, Parts, unsupported
 
 _LINEAR = frozenset(
     {

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Scalar, TensorSpec
 from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, install_command
-from irbench_tf import keras_files, opened_files, sources
-from irbench_tf.layers import called_in_training
+from irbench_tf import keras_files, reference_run, sources
+from irbench_tf.activations import called_in_training
 from irbench_tf.random_draws import blaming_draws
 
 if TYPE_CHECKING:
@@ -59,10 +59,9 @@ class TensorFlowExporter:
             keras_files.require_registered(Path(request.source), request.imports)
         say(f"building {request.source}")
         _import_tensorflow()
-        opened_files.announce()
-        from irbench_tf.default_sizes import with_sizes
+        reference_run.announce()
         from irbench_tf.frozen import freeze
-        from irbench_tf.reference_run import run_reference
+        from irbench_tf.reference_run import run_reference, with_sizes
         from irbench_tf.tracing import trace
 
         loaded = with_sizes(sources.load(request.source, request.imports, request.signature), request)
@@ -214,9 +213,7 @@ def _write_onnx(traced: Traced, run: ReferenceRun, request: ExportRequest) -> tu
 
 
 def _fold(detached: Any) -> None:
-    from irbench.onnx.rewriting.drop_unused import drop_unused
-    from irbench.onnx.rewriting.fold_affine import fold_affine
-    from irbench.onnx.rewriting.fold_constants import fold_constants
+    from irbench.onnx.rewriting.fold_constants import drop_unused, fold_affine, fold_constants
 
     for _ in range(_FOLDING_ROUNDS):
         folded = fold_constants(detached)

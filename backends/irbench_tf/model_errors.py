@@ -73,13 +73,7 @@ class NamedModel(Protocol):
 
 @contextmanager
 def blaming_model(model: NamedModel, sizes: Mapping[str, int], *, traces: bool = False) -> Iterator[None]:
-    """Say that a model cannot be run, and why, where the body fails; what irbench raises itself is left alone.
-
-    Args:
-        model: It.
-        sizes: Of the dynamic dimensions of its inputs, the batch among them.
-        traces: Whether it is traced for any size, not run.
-    """
+    """Say that a model cannot be run, and why, where the body fails; what irbench raises itself is left alone."""
     try:
         yield
     except IrbenchError:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.errors import IrbenchError
-from irbench_tf.constant_sizes import MOST_BYTES, claimed_bytes
-from irbench_tf.pure_operators import RESTORING, is_known, is_pure
+from irbench_tf.pure_operators import MOST_BYTES, RESTORING, claimed_bytes, is_known, is_pure
 
 _READ = "/Read/ReadVariableOp"
 """What TensorFlow appends to a variable's name (``convert_to_constants``)."""

@@ -32,9 +32,7 @@ class Loaded:
         fixed_batch: The batch that the model itself insists on; ``None`` where it is free.
         output_names: One per output; empty where the model names none.
         defaults: Sizes of free dimensions other than the batch.
-        classifier: Whether the first output holds class scores.
         keras_model: The Keras model; ``None`` for a SavedModel.
-        zoo: Whether it came from the zoo and so has no weights of its own.
         keeps_alive: Whatever must outlive ``call``: a function holds its variables by weak references only.
         imports_graph: Whether ``call`` imports a saved graph of TensorFlow 1 instead of calling a function.
     """

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.across_runs.figures import ComparedFigure, Unit
-from irbench.across_runs.measured_cells import MeasuredCell
+from irbench.across_runs.measured_cells import ComparedFigure, MeasuredCell
+from irbench.options.conditions import Unit
 from irbench.row_figures import Verdict
 from irbench.stats.compare import within_band
 from irbench.stats.two_samples import Shift, shift_between
@@ -28,11 +28,9 @@ class Change:
 
     Attributes:
         unit: Of ``base``, ``new`` and ``difference``.
-        base: Median of the older side.
         relative: The change as a fraction of the older side, 0.05 for 5 % more: that of ``new`` over ``base``, or the
             median over pairs where those are counted; ``None`` where a value is not above 0.
         difference: The change in the figure's unit; of pairs ``relative`` times ``base``.
-        base_count: How many of these the older side has.
         exact: Whether the figure is counted and not measured, so that it needs no interval.
     """
 
@@ -85,12 +83,7 @@ def change_of_values(
 
 
 def verdict_of(change: Change, within: float) -> Verdict:
-    """Return what the interval of a time says of the newer side.
-
-    Args:
-        change: Of a figure of which more is worse.
-        within: Changes up to this fraction count as the same.
-    """
+    """Return what the interval of a time says of the newer side."""
     shift = change.relative
     if shift is None or shift.confidence is None:
         return "preview"

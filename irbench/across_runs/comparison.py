@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irbench.across_runs.cell_keys import CellKey, key_names, without_model
 from irbench.across_runs.changes import Change, change_between, verdict_of
-from irbench.across_runs.conditions import CheckedCondition, Condition, Unjudged, checked_condition
+from irbench.across_runs.conditions import CheckedCondition, Unjudged, checked_condition
 from irbench.across_runs.environments import Difference, differences_between, fingerprint, graph_difference
-from irbench.across_runs.figures import FIGURES
-from irbench.across_runs.measured_cells import MeasuredCell
+from irbench.across_runs.measured_cells import FIGURES, CellKey, MeasuredCell, key_names, without_model
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.sides import Side, cells_of
+from irbench.options.conditions import Condition
 from irbench.row_figures import Verdict
 
 
@@ -38,7 +37,6 @@ class ComparedRow:
 
     Attributes:
         name: What it is called; no other row of the comparison is called the same.
-        key: What was asked of it, in the newer side.
         base_key: The same in the older side; another only where models of different names are compared.
         verdict: What the interval of its time says of the newer side.
         base_runs: Ids of the older side's runs that count for it.
@@ -167,15 +165,7 @@ class _Match:
 def compare_sides(
     base: Side, new: Side, conditions: Sequence[Condition], within: float, confidence: float = 0.95
 ) -> RunComparison:
-    """Return how every cell that both sides have changed.
-
-    Args:
-        base: The older side, at least one run.
-        new: The newer side, at least one run.
-        conditions: What is checked of each row.
-        within: Changes up to this fraction count as the same.
-        confidence: Of each row's interval.
-    """
+    """Return how every cell that both sides have changed."""
     before, after = cells_of(base), cells_of(new)
     matches = _matches(before, after)
     names = _names(before, after, matches)

@@ -1,19 +1,25 @@
-"""Conditions on changes, such as ``p50>5%``: what is asked, and whether it is met."""
+"""Whether changes meet conditions."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.across_runs.changes import Change
-from irbench.across_runs.figures import FIGURES, Unit
+from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
+from irbench.across_runs.measured_cells import FIGURES
+from irbench.options.conditions import Condition
+from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
-from irbench.suggestions import did_you_mean
 
 ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
 """``undecided``: the change is beyond the limit, and its interval includes no change."""
+CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
+    "met": "met",
+    "not-met": "not met",
+    "undecided": "undecided: beyond the limit, but the interval includes no change",
+    "not-measured": "not measured on both sides",
+}
 
 UnjudgedReason = Literal[
     "too-few", "no-figure", "base-busy", "new-busy", "base-load", "new-load", "row-missing", "not-repeated"
@@ -24,31 +30,27 @@ have it; ``base-busy``, ``new-busy``: other programs disturbed most blocks of th
 ``row-missing``: the older side has the row, and the newer one has no figures of it; ``not-repeated``: it is met, and a
 second measurement neither confirmed nor refuted it."""
 
-_FORM = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*([<>])\s*([+-]?\d+(?:\.\d+)?)\s*([%a-zA-Z]*)\s*", re.ASCII)
-_UNITS: Mapping[Unit, Mapping[str, float]] = {
-    "ms": {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3},
-    "bytes": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
-    "fps": {"": 1.0},
-    "J": {"mJ": 1e-3, "J": 1.0},
-    "": {"": 1.0},
+_FEWEST_LAUNCHES = Timing().min_launches
+_WITHOUT_INTERVAL: Mapping[Counted, str] = {
+    "launches": f"an interval takes {_FEWEST_LAUNCHES} launches on both sides",
+    "pairs": f"an interval takes {_FEWEST_LAUNCHES} launches of both side by side",
+    "runs": f"it takes {2 * FEWEST_RUNS} runs, of which the oldest and the newest {FEWEST_RUNS} are compared",
+    "values": f"there is one value a run, and an interval takes {FEWEST_RUNS} runs on both sides",
 }
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What must not happen.
-
-    Attributes:
-        increase: Whether an increase beyond the limit meets it, or a decrease.
-        limit: The change, a fraction where ``relative``, otherwise in the figure's unit; below 0 for a decrease.
-        relative: Whether the limit is a percentage of the older side.
-    """
-
-    text: str
-    figure: str
-    increase: bool
-    limit: float
-    relative: bool
+"""What it takes to decide, by what an interval is over."""
+_BUSY = f"the machine was busy on {{side}}, which may hide the change; {FEWEST_RUNS} runs on both sides decide"
+_LOAD = f"met, but the machine was busy on {{side}}, which may be the reason; {FEWEST_RUNS} runs on both sides decide"
+UNJUDGED_TEXTS: Mapping[UnjudgedReason, Callable[[Change | None], str]] = {
+    "too-few": lambda change: "" if change is None else _WITHOUT_INTERVAL[change.counted],
+    "no-figure": lambda _change: "not measured on both sides",
+    "base-busy": lambda _change: _BUSY.format(side="the older side"),
+    "new-busy": lambda _change: _BUSY.format(side="the newer side"),
+    "base-load": lambda _change: _LOAD.format(side="the older side"),
+    "new-load": lambda _change: _LOAD.format(side="the newer side"),
+    "row-missing": lambda _change: "no figures on the newer side",
+    "not-repeated": lambda _change: "met, but undecided when measured again",
+}
+"""Why a condition could not be judged."""
 
 
 @dataclass(frozen=True)
@@ -89,41 +91,10 @@ class Unjudged:
     change: Change | None = None
 
 
-def read_condition(text: str) -> Condition:
-    """Return the condition that a text such as ``p50>5%``, ``fps<-3%`` or ``peak_memory>50MB`` spells.
-
-    Raises:
-        ValueError: It is no condition, names no figure or a wrong unit, or is met where nothing changed.
-    """
-    found = _FORM.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is not a condition on a change")
-    name, sign, number, unit = found.groups()
-    if name not in FIGURES:
-        near = did_you_mean(name, FIGURES)
-        raise ValueError(f"there is no figure {name!r} in {text!r}. {near}Figures: {', '.join(FIGURES)}")
-    limit = float(number) * _factor(name, unit, text)
-    if limit < 0 if sign == ">" else limit > 0:
-        raise ValueError(f"{text!r} holds where nothing changed: limits of > are above 0, and those of < below 0")
-    return Condition(text.strip(), name, sign == ">", limit, unit == "%")
-
-
-def slower_than(within: float) -> Condition:
-    """Return the condition that a time is longer by more than a fraction."""
-    return Condition(f"time>{100 * within:g}%", "time", increase=True, limit=within, relative=True)
-
-
 def checked_condition(
     condition: Condition, change: Change | None, *, busy_base: bool = False, busy_new: bool = False
 ) -> CheckedCondition:
-    """Return a condition with what a change of its figure says of it.
-
-    Args:
-        condition: Which.
-        change: Of its figure; ``None`` where a side does not have it.
-        busy_base: Whether the older side was measured on a busy machine.
-        busy_new: Whether the newer side was.
-    """
+    """Return a condition with what a change of its figure says of it."""
     outcome = outcome_of(condition, change)
     return CheckedCondition(
         condition=condition.text,
@@ -195,14 +166,3 @@ def _shift(condition: Condition, change: Change | None) -> Shift | None:
 def _excludes_nothing_changed(shift: Shift, direction: int) -> bool:
     nearest = shift.low if direction > 0 else shift.high
     return shift.confidence is not None and direction * nearest > 0
-
-
-def _factor(name: str, unit: str, text: str) -> float:
-    if unit == "%":
-        return 0.01
-    known = _UNITS[FIGURES[name].unit]
-    if unit not in known:
-        units = ", ".join(["%", *filter(None, known)])
-        plain = " or none" if "" in known else ""
-        raise ValueError(f"{text!r} has no unit of {name}: {units}{plain}")
-    return known[unit]

@@ -8,22 +8,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irbench.across_runs.cell_keys import CellKey, key_names
 from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values
-from irbench.across_runs.conditions import (
-    CheckedCondition,
-    Condition,
-    ConditionOutcome,
-    Unjudged,
-    checked_condition,
-    outcome_of,
-)
+from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome, Unjudged, checked_condition, outcome_of
 from irbench.across_runs.environments import Difference, differences_between, graph_difference
-from irbench.across_runs.figures import FIGURES, ComparedFigure, Unit
+from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, key_names
 from irbench.across_runs.model_names import name_problems
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.summaries import RowSummary, SummarisedRun
 from irbench.errors import IrbenchError
+from irbench.options.conditions import Condition, Unit
 from irbench.stats.change_points import change_points
 from irbench.stats.two_samples import Shift
 
@@ -59,12 +52,9 @@ class LevelChange:
     """One change of a figure's level.
 
     Attributes:
-        run: Id of the first run on the new level.
-        after: Median of the runs on the new level.
         relative: The change as a fraction of the level before; ``None`` where a value is not above 0.
         p_value: How rare such a split is among random orders of the runs; ``None`` for a single run that stands out.
         confirmed: Whether enough runs lie on the new level. Nobody should be alarmed before.
-        is_loss: Whether the figure got worse.
     """
 
     run: str
@@ -120,8 +110,6 @@ class ModelHistory:
 
     Attributes:
         runs: Ids of its runs there, oldest first.
-        other_machines: How many runs of the model each other machine has, by fingerprint.
-        problems: What is wrong with runs that were left out.
         since_run: Id of the run since which total changes are taken.
     """
 
@@ -188,7 +176,6 @@ class _Asked:
     Attributes:
         since: Id of the run since which total changes are taken.
         newest: Id of the newest run.
-        expected: The rows that this run was to measure.
     """
 
     conditions: Sequence[Condition]

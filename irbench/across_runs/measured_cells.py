@@ -1,19 +1,270 @@
-"""The cells of a run, each with its values by launch."""
+"""The cells of a run: which rows of different runs are the same one, and the figures that are compared, by launch."""
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from irbench.across_runs.cell_keys import CellKey, key_of
-from irbench.across_runs.figures import FIGURES, CellSamples, ComparedFigure
 from irbench.across_runs.reading import CheckedRun
+from irbench.options.conditions import UNITS, Unit
+from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult, RunDocument
 from irbench.row import CellResult
+from irbench.spec import AGAIN, GraphFiles, Io, Timing
+from irbench.stats.energy import energy_by_launch
+from irbench.stats.figures import (
+    Rounds,
+    by_launch,
+    frames_per_second,
+    launch_levels,
+    new_shape_by_launch,
+    percentile_ms,
+    rounds_that_count,
+    supports_p90,
+    sustained_by_launch,
+    tail_percentiles_ms,
+)
+from irbench.stats.observed import Observed
 from irbench.stats.rederive import observed_launches, planned_timing
+
+
+@dataclass(frozen=True)
+class CellSamples:
+    """What one run measured of a cell."""
+
+    row: CellResult
+    records: Sequence[LaunchRecord]
+    launches: Sequence[Observed]
+    timing: Timing
+
+    @property
+    def rounds(self) -> Rounds:
+        """Its rounds that count, each with its launch."""
+        return rounds_that_count(self.records, self.launches, self.row.id)
+
+    @property
+    def measured(self) -> tuple[CellLaunch, ...]:
+        """What it measured in each launch."""
+        return tuple(cell for record in self.records for cell in record.cells if cell.cell == self.row.id)
+
+
+def _no_launches(_samples: CellSamples) -> tuple[float, ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class ComparedFigure:
+    """One figure.
+
+    Attributes:
+        by_launch: Its value in each launch; nothing where a run has one value only.
+        exact: Whether it is counted and not measured, so that every difference is real.
+        depends_on_load: Whether other programs change it: times do, memory and errors do not.
+    """
+
+    name: str
+    of_row: Callable[[CellResult], float | None]
+    more_is_worse: bool = True
+    by_launch: Callable[[CellSamples], Sequence[float]] = _no_launches
+    exact: bool = False
+    depends_on_load: bool = True
+
+    @property
+    def unit(self) -> Unit:
+        """Of its values."""
+        return UNITS[self.name]
+
+
+def _time_ms(row: CellResult) -> float | None:
+    return row.p50_over_launches.value if row.p50_over_launches is not None else None
+
+
+def _levels_ms(samples: CellSamples) -> Sequence[float]:
+    return [math.exp(level) / 1e6 for level in launch_levels(samples.launches, samples.row.id)]
+
+
+def _each_launch(figure: Callable[[Rounds], float]) -> Callable[[CellSamples], Sequence[float]]:
+    return lambda samples: [figure(rounds) for rounds in by_launch(samples.rounds)]
+
+
+def _p90_ms(samples: CellSamples) -> Sequence[float]:
+    launches = by_launch(samples.rounds)
+    return [percentile_ms(90)(rounds) for rounds in launches] if all(map(supports_p90, launches)) else []
+
+
+def _p99_ms(samples: CellSamples) -> Sequence[float]:
+    return tail_percentiles_ms([launch.tail_ns for launch in samples.measured], 99, samples.timing)
+
+
+def _fps(samples: CellSamples) -> Sequence[float]:
+    return [frames_per_second(rounds, samples.row.batch) for rounds in by_launch(samples.rounds)]
+
+
+def _sustained(samples: CellSamples) -> Sequence[float]:
+    return list(sustained_by_launch(samples.records, samples.row.id, samples.row.batch).values())
+
+
+def _energy_joules(samples: CellSamples) -> Sequence[float]:
+    return [use.joules for use in energy_by_launch(samples.records, samples.row.id).values()]
+
+
+def _new_shape_ms(samples: CellSamples) -> Sequence[float]:
+    return list(new_shape_by_launch(samples.records, samples.row.id).values())
+
+
+def _peak_memory_bytes(samples: CellSamples) -> Sequence[float]:
+    peaks = (launch.peak_memory_bytes.get("process") for launch in samples.measured)
+    return [float(peak) for peak in peaks if peak is not None]
+
+
+def _latency(name: str) -> Callable[[CellResult], float | None]:
+    return lambda row: getattr(row.latency_ms, name, None)
+
+
+def _phase(name: str) -> Callable[[CellResult], float | None]:
+    return lambda row: getattr(row.phases_ms, name, None)
+
+
+_ALL = (
+    ComparedFigure("time", _time_ms, by_launch=_levels_ms),
+    ComparedFigure("p50", _latency("p50"), by_launch=_each_launch(percentile_ms(50))),
+    ComparedFigure("p90", _latency("p90"), by_launch=_p90_ms),
+    ComparedFigure("p99", _latency("p99"), by_launch=_p99_ms),
+    ComparedFigure("p99.9", _latency("p99_9")),
+    ComparedFigure("new_shape", lambda row: row.new_shape_ms, by_launch=_new_shape_ms),
+    ComparedFigure("fps", lambda row: row.fps, more_is_worse=False, by_launch=_fps),
+    ComparedFigure("sustained", lambda row: row.sustained_fps, more_is_worse=False, by_launch=_sustained),
+    ComparedFigure(
+        "energy", lambda row: row.energy.joules if row.energy is not None else None, by_launch=_energy_joules
+    ),
+    ComparedFigure("spread", lambda row: row.launch_spread),
+    ComparedFigure(
+        "max_err",
+        lambda row: row.output_error.max_rel if row.output_error else None,
+        depends_on_load=False,
+    ),
+    ComparedFigure("ready", _phase("ready")),
+    ComparedFigure("import", _phase("import_")),
+    ComparedFigure("load", _phase("load")),
+    ComparedFigure("compile", _phase("compile")),
+    ComparedFigure("first_inference", _phase("first_inference")),
+    ComparedFigure(
+        "peak_memory",
+        lambda row: (row.peak_memory_bytes or {}).get("process"),
+        by_launch=_peak_memory_bytes,
+        depends_on_load=False,
+    ),
+    ComparedFigure(
+        "size",
+        lambda row: row.graph_files.size_bytes if row.graph_files else None,
+        exact=True,
+        depends_on_load=False,
+    ),
+)
+
+FIGURES: Mapping[str, ComparedFigure] = {figure.name: figure for figure in _ALL}
+"""By name, in the order in which they are listed. ``time`` is what verdicts are made from: of one batch, or of one
+sample of a row with several streams or instances. The phases are those of a run's first launch."""
+
+
+@dataclass(frozen=True)
+class CellKey:
+    """What was asked of a row.
+
+    Attributes:
+        threads: Total for each process; ``None`` where the runtime chose.
+        variant: Level of optimisation; empty for the exported graph.
+        kind: Of the artifact, ``onnx`` for example.
+        again: Whether it is the second row of a backend that is compared with itself.
+        instances: Processes that ran it side by side.
+        environment: What tables call the Python whose runtime was measured; empty for the one that irbench ran in.
+        options: Properties of the backend that were varied between rows.
+        has_neighbour: Whether a process kept a processor busy meanwhile.
+    """
+
+    model: str
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    backend: str
+    device: str
+    precision: str
+    streams: int
+    threads: int | None
+    batch: int
+    io: Io
+    variant: str = ""
+    kind: str = "onnx"
+    dynamic: bool = False
+    again: bool = False
+    instances: int = 1
+    environment: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    has_neighbour: bool = False
+
+
+def key_of(table: GroupResult, row: CellResult) -> CellKey:
+    """Return what was asked of a table's row."""
+    kind, _, variant = row.artifact.partition("+")
+    return CellKey(
+        model=row.model or table.model,
+        shapes=tuple((name, tuple(shape)) for name, shape in (row.shapes or table.shapes).items()),
+        backend=row.backend,
+        device=row.device,
+        precision=row.requested.precision,
+        streams=row.requested.streams,
+        threads=row.requested.threads,
+        batch=row.batch,
+        io=row.io,
+        variant=variant,
+        kind=kind,
+        dynamic=row.dynamic,
+        again=row.id.endswith(AGAIN),
+        instances=row.requested.instances,
+        environment="" if row.environment is None else row.environment.label,
+        options=tuple(sorted(row.requested.options.items())),
+        has_neighbour=any(note.code == "busy-neighbour" for note in table.notes),
+    )
+
+
+def without_model(key: CellKey) -> CellKey:
+    """Return a key that matches the same cell of any model: names of inputs are the model's own, too."""
+    shapes = tuple((str(place), shape) for place, (_, shape) in enumerate(key.shapes))
+    return replace(key, model="", shapes=shapes)
+
+
+def key_names(keys: Collection[CellKey]) -> Mapping[CellKey, str]:
+    """Return what each cell is called: as little as tells them apart.
+
+    ``ort``; ``ort+int8 x4 batch 8`` where variants, streams or batches differ.
+    """
+    differs = {name: len({getattr(key, name) for key in keys}) > 1 for name in ("model", "batch", "threads", "io")}
+    shapes_matter = len({(key.model, key.batch) for key in keys}) < len({(key.model, key.shapes) for key in keys})
+    precise = {key: _name(key, differs, shapes=shapes_matter) for key in keys}
+    names = list(precise.values())
+    return {key: name if names.count(name) == 1 else f"{name} {key.precision}" for key, name in precise.items()}
+
+
+def _name(key: CellKey, differs: Mapping[str, bool], *, shapes: bool) -> str:
+    device = "" if key.device == "cpu" else f":{key.device}"
+    parts = [
+        f"{key.model}:" if differs["model"] else "",
+        f"{key.backend}{device}{f'+{key.variant}' if key.variant else ''}",
+        "dynamic" if key.dynamic else "",
+        f"{key.instances}x{key.threads or 'native'}" if key.instances > 1 else "",
+        key.environment,
+        *(f"{option}={value}" for option, value in key.options),
+        f"x{key.streams}" if key.streams > 1 else "",
+        f"batch {key.batch}" if differs["batch"] else "",
+        ", ".join("x".join(map(str, shape)) for _, shape in key.shapes) if shapes else "",
+        f"threads {key.threads or 'native'}" if differs["threads"] else "",
+        f"io {key.io}" if differs["io"] else "",
+        "again" if key.again else "",
+        "beside a busy neighbour" if key.has_neighbour else "",
+    ]
+    return " ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -108,3 +359,35 @@ def _cell(key: CellKey, run: CheckedRun, parts: Sequence[tuple[CellSamples, Grou
 def _inputs(table: GroupResult, row: CellResult) -> str:
     given = row.given_inputs or table.given_inputs
     return "" if given is None else msgspec.json.encode(given.sha256, order="sorted").decode()
+
+
+@dataclass(frozen=True)
+class MeasuredGraph:
+    """A graph that was measured.
+
+    Attributes:
+        artifact: What documents call the graph: ``onnx``, ``onnx+basic-int8``.
+        batch: Samples per inference: an optimised graph is another one at each.
+    """
+
+    model: str
+    artifact: str
+    batch: int
+    files: GraphFiles
+
+
+def measured_graphs(document: RunDocument) -> tuple[MeasuredGraph, ...]:
+    """Return the graphs that a run measured, as far as its document says it, each once."""
+    rows = ((row.model or table.model, row) for table in document.groups for row in table.cells)
+    found = (
+        MeasuredGraph(model, row.artifact, row.batch, row.graph_files)
+        for model, row in rows
+        if row.graph_files is not None
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def is_another_graph(known: Collection[MeasuredGraph], artifact: str, batch: int, files: GraphFiles | None) -> bool:
+    """Return whether none of these graphs is the one that would be measured; a kind none of them is of may be new."""
+    alike = [graph for graph in known if graph.artifact == artifact]
+    return bool(alike) and all((graph.batch, graph.files) != (batch, files) for graph in alike)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from irbench.across_runs.measured_cells import ambiguous_models
-from irbench.across_runs.problems import Problem
+from irbench.across_runs.problems import Files, Models, Problem, SameNames, SeveralFiles
 from irbench.across_runs.reading import CheckedRun
 from irbench.across_runs.summaries import RunSummary
 
@@ -15,7 +15,7 @@ def shared_names(run: CheckedRun) -> Iterator[Problem]:
     """Yield the names that several models of a run have, in one problem."""
     models = ambiguous_models(run.document)
     if models:
-        yield Problem("same-names", run.run_id, {"models": list(models)})
+        yield SameNames(run.run_id, Models(tuple(models)))
 
 
 def name_problems(model: str, runs: Iterable[RunSummary], used: Iterable[RunSummary]) -> Iterator[Problem]:
@@ -29,7 +29,7 @@ def name_problems(model: str, runs: Iterable[RunSummary], used: Iterable[RunSumm
     for run in runs:
         models = dict.fromkeys(row.key.model for row in run.rows if row.is_ambiguous)
         if model in models:
-            yield Problem("same-names", run.run_id, {"models": list(models)})
+            yield SameNames(run.run_id, Models(tuple(models)))
     yield from _several_files(model, used)
 
 
@@ -46,7 +46,7 @@ def _several_files(model: str, runs: Iterable[RunSummary]) -> Iterator[Problem]:
             graphs.setdefault(source, set()).update(found)
             counts[source] = counts.get(source, 0) + 1
     if any(graphs[first].isdisjoint(graphs[second]) for first, second in combinations(graphs, 2)):
-        yield Problem("several-files", "", {"model": model, "runs": counts})
+        yield SeveralFiles("", Files(model, counts))
 
 
 def _graphs(run: RunSummary, model: str) -> set[str]:

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench import __version__
-from irbench.across_runs.problems import Problem
+from irbench.across_runs.problems import (
+    Altered,
+    Error,
+    FiguresAltered,
+    Finished,
+    Incomplete,
+    NoSpeeds,
+    NotMeasured,
+    Problem,
+    Unreadable,
+    WithoutSamples,
+)
 from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
@@ -46,18 +57,18 @@ def read_run(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]:
     if document is None:
         return None, unreadable
     if document.cold_starts or document.soaks:
-        return None, (Problem("no-speeds", document.run_id),)
+        return None, (NoSpeeds(document.run_id),)
     if document.launches and not any(os.path.lexists(folder / name) for name in document.launches):
-        return None, (Problem("without-samples", document.run_id),)
+        return None, (WithoutSamples(document.run_id),)
     records, damaged = _records(folder, document)
     if damaged:
         return None, damaged
     altered = _altered_rows(document, records)
     if altered:
-        return None, (Problem("figures-altered", document.run_id, {"rows": list(altered)}),)
+        return None, (FiguresAltered(document.run_id, Altered(tuple(altered))),)
     if not records:
-        return None, (Problem("not-measured", document.run_id),)
-    incomplete = () if document.complete else (Problem("incomplete", document.run_id, {"launches": len(records)}),)
+        return None, (NotMeasured(document.run_id),)
+    incomplete = () if document.complete else (Incomplete(document.run_id, Finished(len(records))),)
     return CheckedRun(folder, document, records), incomplete
 
 
@@ -97,7 +108,7 @@ def _changed(folder: Path, name: str, document: RunDocument) -> tuple[Problem, .
 
 
 def _unreadable(run: str, error: IrbenchError) -> Problem:
-    return Problem("unreadable", run, {"message": error.message, "hint": error.hint})
+    return Unreadable(run, Error(error.message, error.hint))
 
 
 def _altered_rows(document: RunDocument, records: tuple[LaunchRecord, ...]) -> tuple[str, ...]:

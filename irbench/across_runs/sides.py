@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from irbench.across_runs.cell_keys import CellKey
+import msgspec
+
 from irbench.across_runs.environments import fingerprint, software_facts
-from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
+from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells
 from irbench.across_runs.model_names import shared_names
-from irbench.across_runs.problems import Problem
+from irbench.across_runs.problems import Error, NotSearched, Problem, Unreadable, Why
 from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.summaries import SummarisedRun, read_summaries
 from irbench.errors import IrbenchError
@@ -52,17 +53,17 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
     unsearched: list[Unsearched] = []
     read = [read_run(folder) for folder in _folders(name, root, scratch, unpack, unsearched)]
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
-    problems = [Problem("unsearched", str(found.path), {"reason": found.reason}) for found in unsearched]
+    problems: list[Problem] = [NotSearched(str(found.path), Why(found.reason)) for found in unsearched]
     problems += [_named_as_given(problem, name, scratch) for _, found in read for problem in found]
     return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in shared_names(run))))
 
 
 def _named_as_given(problem: Problem, name: str, unpacked: Path) -> Problem:
-    facts = {
-        key: named_by_archive(fact, unpacked, name) if isinstance(fact, str) else fact
-        for key, fact in problem.facts.items()
-    }
-    return replace(problem, run=named_by_archive(problem.run, unpacked, name), facts=facts)
+    run = named_by_archive(problem.run, unpacked, name)
+    if isinstance(problem, Unreadable):
+        said = (named_by_archive(text, unpacked, name) for text in (problem.facts.message, problem.facts.hint))
+        return Unreadable(run, Error(*said))
+    return msgspec.structs.replace(problem, run=run)
 
 
 def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from irbench.across_runs.cell_keys import CellKey, key_of
 from irbench.across_runs.environments import facts_digest, fingerprint
-from irbench.across_runs.figures import FIGURES
-from irbench.across_runs.measured_cells import ambiguous_cells
+from irbench.across_runs.measured_cells import FIGURES, CellKey, ambiguous_cells, key_of
 from irbench.across_runs.problems import Problem
 from irbench.across_runs.reading import read_document
 from irbench.result import SEARCH_RUN, GroupResult, RunDocument

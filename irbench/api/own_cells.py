@@ -37,7 +37,7 @@ def program_files(program: Program) -> tuple[Path, ...]:
 
     These are the file of a function's module, or a command's program and those of its arguments that are files.
     """
-    from irbench.exporter.modules import find_users_module
+    from irbench.exporter.source import find_users_module
 
     if program.kind == "callable":
         module = program.target.rpartition(":")[0]
@@ -54,8 +54,7 @@ def require_function(target: str) -> None:
     Raises:
         IrbenchError: Its file or module cannot be found.
     """
-    from irbench.exporter.code import require_code
-    from irbench.exporter.source import Source
+    from irbench.exporter.source import Source, require_code
 
     module = target.rpartition(":")[0]
     if module.endswith(".py") and not is_file(Path(module)):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from irbench.across_runs.cell_keys import CellKey, key_of
+from irbench.across_runs.measured_cells import CellKey, key_of
 from irbench.address import BackendAddress
 from irbench.api.processors import total_threads
 from irbench.api.requests import budget_s

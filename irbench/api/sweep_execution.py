@@ -20,8 +20,7 @@ from irbench.options.run import RunOptions
 from irbench.runner.signals import signals_deferred
 from irbench.sweeps.cells import SweepTable
 from irbench.sweeps.curve import CurvePoint, curve_end
-from irbench.sweeps.events import CurveEnded, TableBegun, TableFailed
-from irbench.sweeps.state import StateFile
+from irbench.sweeps.state import CurveEnded, StateFile, TableBegun, TableFailed
 from irbench.system import host
 
 _NOT_LOOKED_UP = ("batch", "shape", "data", "seed", "note")

@@ -10,9 +10,8 @@ from pathlib import Path
 from irbench.api.sweep_execution import curve_points, is_left_out
 from irbench.store.entries import RunEntry
 from irbench.store.listing import list_runs
-from irbench.sweeps.best import best_of_sweep
 from irbench.sweeps.cells import AXES, SweepTable
-from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview
+from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview, best_of_sweep
 from irbench.sweeps.state import StateFile
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from irbench import __version__, registry
 from irbench.address import BackendAddress
 from irbench.api.progress import Say
-from irbench.conformance import score
-from irbench.conformance.case import CaseResult, Runtime, SuiteReport
-from irbench.conformance.changes import operator_changes
+from irbench.conformance.case import CaseResult, Runtime, SuiteReport, operator_changes
+from irbench.conformance.case import counts as outcome_counts
 from irbench.conformance.suite import collect_cases, participant, run_cases
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
@@ -102,7 +101,7 @@ def _results(running: Iterable[tuple[CaseResult, ...]], report: Callable[[int], 
 
 def _runtime(address: BackendAddress, environment: PythonEnvironment | None, results: Sequence[CaseResult]) -> Runtime:
     label = participant(address, environment)
-    counts = score.counts(result for result in results if result.backend == label)
+    counts = outcome_counts(result for result in results if result.backend == label)
     if environment is not None:
         return Runtime(label, environment.runtime, environment.version, counts)
     description = registry.describe(registry.BACKENDS, address.name)

@@ -1,12 +1,14 @@
-"""Cases of the test suite and their outcomes, as immutable values."""
+"""Cases of the test suite and their outcomes, counted and compared, as immutable values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from irbench.errors import ExitCode
 from irbench.record import OutputError
 
 Outcome = Literal["passed", "wrong", "unsupported", "crashed", "skipped"]
@@ -118,7 +120,6 @@ class SuiteReport:
         suite: ``onnx``.
         suite_version: Of the distribution ``onnx`` that carries the cases.
         pattern: What ``--only`` chose the cases by; null where all were run.
-        seconds: Wall time of the cases.
         complete: False where the run was interrupted; the cases are those that were done.
         between: The two versions that were compared, as ``backends`` names them; empty where no versions were.
     """
@@ -133,3 +134,79 @@ class SuiteReport:
     cases: tuple[CaseResult, ...]
     between: tuple[str, ...] = ()
     changes: tuple[OperatorChange, ...] = ()
+
+
+@dataclass(frozen=True)
+class OperatorScore:
+    """How one backend did on one operator.
+
+    Attributes:
+        operator: Its name, after that of its domain where it is not ONNX's own.
+        reason: The most frequent reason of the worst outcome; empty where all passed or were skipped.
+    """
+
+    operator: str
+    backend: str
+    counts: Mapping[Outcome, int]
+    reason: str
+
+    @property
+    def perfect(self) -> bool:
+        """Whether every case that was run passed."""
+        return not any(self.counts[outcome] for outcome in ("wrong", "unsupported", "crashed"))
+
+
+def counts(results: Iterable[CaseResult]) -> dict[Outcome, int]:
+    """Return how many results have each outcome, every outcome included."""
+    found = Counter(result.outcome for result in results)
+    return {outcome: found[outcome] for outcome in OUTCOMES}
+
+
+def operator_scores(results: Sequence[CaseResult]) -> tuple[OperatorScore, ...]:
+    """Return a score for each operator and backend, by the operator's name, backends in the order of the results."""
+    groups: dict[tuple[str, str], list[CaseResult]] = {}
+    for result in results:
+        groups.setdefault((result.operator, result.backend), []).append(result)
+    order = {backend: place for place, backend in enumerate(dict.fromkeys(result.backend for result in results))}
+    keys = sorted(groups, key=lambda key: (key[0].lower(), order[key[1]]))
+    return tuple(OperatorScore(*key, counts(groups[key]), _reason(groups[key])) for key in keys)
+
+
+def exit_code(results: Iterable[CaseResult]) -> ExitCode:
+    """Return what the results come to: a wrong answer first, then a crash; what is unsupported is no failure."""
+    outcomes = {result.outcome for result in results}
+    if "wrong" in outcomes:
+        return ExitCode.DIFFERENT
+    return ExitCode.FAILED_CELL if "crashed" in outcomes else ExitCode.OK
+
+
+def _reason(results: Sequence[CaseResult]) -> str:
+    for outcome in ("crashed", "wrong", "unsupported"):
+        reasons = Counter(result.reason for result in results if result.outcome == outcome)
+        if reasons:
+            return f"{outcome}: {reasons.most_common(1)[0][0]}"
+    return ""
+
+
+def operator_changes(results: Sequence[CaseResult], first: str, second: str) -> tuple[OperatorChange, ...]:
+    """Return what changed from one version to another, by operator; changed outcomes come first."""
+    before = {result.name: result for result in results if result.backend == first}
+    groups: dict[tuple[str, Outcome, Outcome], list[tuple[CaseResult, CaseResult]]] = {}
+    for after in (result for result in results if result.backend == second):
+        pair = (before[after.name], after)
+        if _differ(*pair):
+            groups.setdefault((after.operator, pair[0].outcome, after.outcome), []).append(pair)
+    changes = [
+        OperatorChange(*key, cases=tuple(after.name for _, after in pairs), reason=_reason_of_change(pairs))
+        for key, pairs in groups.items()
+    ]
+    return tuple(sorted(changes, key=lambda change: (not change.is_of_outcome, change.operator.lower())))
+
+
+def _differ(before: CaseResult, after: CaseResult) -> bool:
+    return (before.outcome, before.outputs_sha256) != (after.outcome, after.outputs_sha256)
+
+
+def _reason_of_change(pairs: Sequence[tuple[CaseResult, CaseResult]]) -> str:
+    reasons = Counter(after.reason or before.reason for before, after in pairs)
+    return reasons.most_common(1)[0][0]

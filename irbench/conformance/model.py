@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irbench.conformance.data import DataSet
+from irbench.conformance.collect import DataSet
 from irbench.conformance.trial import Answered
 from irbench.conformance.verification import DataSets, NoReference, PlannedTrials, Trial, VerificationRequest
 from irbench.errors import IrbenchError
@@ -17,7 +17,7 @@ from irbench.feeds import lay_out
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
-from irbench.row import CellResult, Requested, State
+from irbench.row import CellResult, State, row_of
 from irbench.runner.answers import fallback
 from irbench.runner.inputs import memory_for_data_bytes
 from irbench.runner.other_graph import other_form
@@ -38,10 +38,6 @@ _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "fai
 def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     """Return what each backend must answer, and where that comes from.
 
-    Args:
-        asked: What is verified.
-        scratch: Where copies of the model with bound shapes are written.
-
     Raises:
         IrbenchError: A shape is missing, or the data do not fit the model.
         NoReference: No reference could answer.
@@ -57,7 +53,7 @@ def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     counts = (len(artifact.inputs), len(artifact.outputs))
     try:
         sets: tuple[DataSet, ...] = call_in_worker(
-            "irbench.conformance.data:read_for_model",
+            "irbench.conformance.collect:read_for_model",
             *(asked.data, *counts, memory_for_data_bytes()),
             deadline_s=asked.deadline_s,
         )
@@ -162,16 +158,10 @@ def as_logical(array: Array, spec: TensorSpec) -> Array:
 
 
 def _row(trial: Trial, cell: Cell, *, named: bool) -> CellResult:
-    row = CellResult(
-        id=cell.id,
-        label=cell.label,
-        artifact=cell.artifact.label if cell.artifact is not None else "",
-        backend=cell.backend,
-        device=cell.device,
+    row = row_of(
+        CellResult,
+        cell,
         mode="sync",
-        batch=cell.load.batch,
-        io=cell.io,
-        requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision),
         effective={},
         state="not-applicable",
         failure=trial.absent.get(cell.id),

@@ -12,7 +12,7 @@ import numpy as np
 
 from irbench import registry
 from irbench.conformance.case import Case, Tried
-from irbench.conformance.data import DataSet, kind_of, read_sets
+from irbench.conformance.collect import DataSet, kind_of, read_sets
 from irbench.errors import one_line
 from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.rewriting.bind import bind
@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answered:
-    """What a session said.
-
-    Attributes:
-        effective: What the runtime read back.
-        outputs: For each feed, in the order of the artifact's outputs: arrays, or lists of them.
-    """
+    """What a session said."""
 
     effective: Mapping[str, Scalar]
     outputs: tuple[Sequence[Any], ...]
@@ -68,14 +63,7 @@ def answer_calls(cell: Cell, bundle: Bundle, sizes: Mapping[str, int], feeding: 
 
 
 def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:
-    """Run one case on one backend and compare what comes out as ONNX's own runner does.
-
-    Args:
-        case: One that is not to be skipped.
-        backend: Its name.
-        device: One of its devices.
-        scratch: Where a copy of the model with bound shapes may be written.
-    """
+    """Run one case on one backend and compare what comes out as ONNX's own runner does."""
     import onnx
 
     graph = onnx.load(case.model).graph

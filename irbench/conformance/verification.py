@@ -44,7 +44,6 @@ class ModelReport:
     Attributes:
         verified_against: Where the expected outputs come from; ``None`` where nobody kept that.
         complete: False where the run was interrupted; the cells are those that were done.
-        warnings: What speaks against the comparison.
         shapes: Of the inputs by name, in the model's order; empty where data sets have several.
         given_inputs: Data, constants and feedback; ``None`` where all inputs were generated, or came from data sets.
     """
@@ -65,12 +64,10 @@ class Trial:
     Attributes:
         name: Of the data set; empty where there is one only.
         inputs: Logical inputs of the only call; empty where a feeding has them.
-        sizes: Every dynamic dimension bound.
         absent: Why some of them cannot run it, by cell id.
         others: The graph with dynamic shapes, by cell id, for a runtime that refuses the one with bound shapes.
         feeding: Where the inputs of the calls come from; ``None`` for a data set with expected outputs.
         scale: Size of the inputs, which small outputs are compared with.
-        deadline_s: How long each backend is waited for.
     """
 
     name: str
@@ -98,8 +95,6 @@ class PlannedTrials:
 
     Attributes:
         trials: One for each data set; a single one for seeded inputs.
-        source: Where the expected outputs come from.
-        warnings: What speaks against comparing with them.
     """
 
     trials: tuple[Trial, ...]
@@ -132,7 +127,6 @@ class VerificationRequest:
         inputs: Data and constants for inputs, without ``data``.
         environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
         precisions: What backends compute in, a row for each; ``None`` for what the graph holds.
-        settings: Properties by backend, then by key.
         deadline_s: How long each backend, and the reference, is waited for.
     """
 

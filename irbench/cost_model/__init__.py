@@ -3,7 +3,7 @@
 Weights are not read. ``docs/cost.md`` states the conventions.
 
 - :mod:`irbench.cost_model.counting` counts at one size of the inputs.
-- :mod:`irbench.cost_model.rules` says what each operator computes, and :mod:`irbench.cost_model.moved_bytes` what it
+- :mod:`irbench.cost_model.rules` says what each operator computes, and :mod:`irbench.cost_model.counting` what it
   reads and writes.
 - :mod:`irbench.cost_model.formulas` finds the polynomials in dynamic dimensions that counts follow.
 - :mod:`irbench.cost_model.rows` makes flat rows of either.

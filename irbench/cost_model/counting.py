@@ -3,28 +3,130 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from irbench.cost_model.costs import ModelCost, NodeCost, UncountedNode, UncountedReason
-from irbench.cost_model.moved_bytes import MovedBytes, moved_bytes
 from irbench.cost_model.rules import rule_for
-from irbench.cost_model.tensors import KnownTensor, NodeView, Scope, UnknownShape, scope_of
-from irbench.cost_model.work import Work
+from irbench.cost_model.tensors import KnownTensor, NodeView, Scope, UnknownShape, Work, scope_of
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
-from irbench.onnx.packed_weights import packs, unpacked_elements
 from irbench.onnx.reading.element_types import is_parameter_type
-from irbench.onnx.reading.node_labels import decoded, node_label
+from irbench.onnx.reading.external_data import read_outline
+from irbench.onnx.reading.inventory import decoded, node_label, packs, unpacked_elements
 from irbench.onnx.reading.value_shapes import inferred_with_values
-from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import TensorSpec
 
 if TYPE_CHECKING:
     import onnx
+
+_VIEWS = frozenset(
+    {
+        *(
+            "Constant",
+            "Dropout",
+            "ExpandDims",
+            "Flatten",
+            "Identity",
+            "Optional",
+            "OptionalGetElement",
+            "OptionalHasElement",
+        ),
+        *("Reshape", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceLength", "Shape"),
+        *("Size", "Squeeze", "Unsqueeze"),
+    }
+)
+"""What only describes or renames a tensor, or does nothing in inference; runtimes move nothing for it."""
+_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+"""What their bodies move is told by the nodes in them."""
+
+
+@dataclass(frozen=True)
+class MovedBytes:
+    """What one execution of a node moves.
+
+    Attributes:
+        by_type: Bytes of activations that are read and written, by element type.
+    """
+
+    weights_read: int = 0
+    activations_read: int = 0
+    written: int = 0
+    by_type: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def read(self) -> int:
+        """All bytes that are read."""
+        return self.weights_read + self.activations_read
+
+
+_Reads: TypeAlias = Iterator[tuple[KnownTensor, int]]
+"""Tensors, and how many elements of them are read."""
+
+
+def moved_bytes(node: NodeView) -> MovedBytes:
+    """Return what a node reads and writes.
+
+    An operator that picks elements reads those that it picks, and its indices, not the whole table.
+
+    Raises:
+        UnknownShape: A shape or an element type is unknown.
+    """
+    name = node.node.op_type
+    if name in _BODIES or (name in _VIEWS and node.node.domain in CLASSIFIED_DOMAINS):
+        return MovedBytes()
+    weights, activations, written = 0, 0, 0
+    by_type: Counter[str] = Counter()
+    for tensor, elements in _READS.get(name, _all_inputs)(node):
+        size = tensor.bytes_of(elements)
+        if tensor.is_weight:
+            weights += size
+        else:
+            activations += size
+            by_type[tensor.dtype] += size
+    for tensor in node.made():
+        written += tensor.size_bytes
+        by_type[tensor.dtype] += tensor.size_bytes
+    return MovedBytes(weights, activations, written, dict(by_type))
+
+
+def _all_inputs(node: NodeView) -> _Reads:
+    seen: set[str] = set()
+    for name, tensor in zip(filter(None, node.node.input), node.given(), strict=True):
+        if name not in seen:
+            seen.add(name)
+            yield tensor, tensor.elements
+
+
+def _picked(node: NodeView) -> _Reads:
+    """Yield as many elements of the first input as the output has, and the other inputs."""
+    yield node.input(0), node.output_elements()
+    yield from ((tensor, tensor.elements) for tensor in list(node.given())[1:])
+
+
+def _embedded(node: NodeView) -> _Reads:
+    """Yield the indices, the rows of the word, position and segment tables that are summed, scale and shift."""
+    rows = node.output_elements()
+    for place, _ in enumerate(node.node.input):
+        if node.has_input(place):
+            tensor = node.input(place)
+            yield tensor, rows if place in (2, 3, 4) else tensor.elements
+
+
+_READS: Mapping[str, Callable[[NodeView], _Reads]] = {
+    "ArrayFeatureExtractor": _picked,
+    "EmbedLayerNormalization": _embedded,
+    "Gather": _picked,
+    "GatherBlockQuantized": _picked,
+    "GatherElements": _picked,
+    "GatherND": _picked,
+    "Slice": _picked,
+    "TorchEmbedding": _picked,
+}
+
 
 _MAX_TRIPS = 2**31
 """A loop that is left by its condition alone has the largest integer for a trip count."""
@@ -94,10 +196,6 @@ def model_cost(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelCos
 
     The body of a loop counts as often as its trip count says, of the branches of an ``If`` the dearer one; functions
     count where they are called. What cannot be counted is listed in the result, and not counted as zero.
-
-    Args:
-        model: Left as it is; large weights may lack their content.
-        inputs: Its inputs with the sizes to count for.
     """
     inferred, values = inferred_with_values(model, inputs)
     scope = scope_of(inferred.graph, values=values)

@@ -7,23 +7,238 @@ was compared in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
 from itertools import product
+from math import lcm, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from irbench.cost_model.costs import ModelCost
+import numpy as np
+
+from irbench.cost_model.costs import ModelCost, NodeCost
 from irbench.cost_model.counting import model_cost, refusals, refusals_of_onnx
-from irbench.cost_model.formula_sums import QUANTITIES, CostFormula, FormulaSums, costs_of_nodes, pattern_of
-from irbench.cost_model.polynomials import coefficients_of, degree_of
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.onnx.reading.weightless import read_outline
+from irbench.onnx.reading.external_data import read_outline
 from irbench.spec import TensorSpec, names_in
 
 if TYPE_CHECKING:
     import onnx
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """A sum of products of sizes.
+
+    Attributes:
+        terms: For each product the exponents of the dimensions, in the order of ``names``, and its factor, which is
+            never 0; the product with the most dimensions first.
+    """
+
+    names: tuple[str, ...]
+    terms: tuple[tuple[tuple[int, ...], Fraction], ...] = ()
+
+    def __add__(self, other: Polynomial) -> Polynomial:
+        """Return the sum of two polynomials in the same dimensions."""
+        factors = dict(self.terms)
+        for powers, factor in other.terms:
+            factors[powers] = factors.get(powers, Fraction(0)) + factor
+        return Polynomial(self.names, _ordered(factors))
+
+    def at(self, sizes: Mapping[str, int]) -> Fraction:
+        """Return the value at a size of each dimension."""
+        return sum(
+            (
+                factor * prod(sizes[name] ** power for name, power in zip(self.names, powers, strict=True))
+                for powers, factor in self.terms
+            ),
+            Fraction(0),
+        )
+
+
+def polynomial(names: Sequence[str], coefficients: NDArray[Any]) -> Polynomial:
+    """Return the polynomial with these coefficients, an axis for each name and its power along it."""
+    import numpy as np
+
+    return Polynomial(tuple(names), _ordered(dict(np.ndenumerate(coefficients))))
+
+
+def _ordered(factors: Mapping[tuple[int, ...], Any]) -> tuple[tuple[tuple[int, ...], Fraction], ...]:
+    """Return the terms that are not 0, those of the most dimensions first."""
+    terms = [(powers, Fraction(factor)) for powers, factor in factors.items() if factor]
+    return tuple(sorted(terms, key=lambda term: (-sum(term[0]), *(-power for power in term[0]))))
+
+
+def degree_of(samples: Sequence[Sequence[int]]) -> int | None:
+    """Return the least degree of polynomials through samples at equally spaced sizes.
+
+    Returns:
+        The degree; ``None`` where the samples are too few to tell: a degree ``d`` shows in ``d + 2`` of them.
+    """
+    import numpy as np
+
+    differences = np.array([list(values) for values in samples], dtype=object)
+    for degree in range(len(samples) - 1):
+        differences = differences[1:] - differences[:-1]
+        if not differences.any():
+            return degree
+    return None
+
+
+def coefficients_of(grid: NDArray[Any], points: Sequence[Sequence[int]]) -> NDArray[Any]:
+    """Return the coefficients of the polynomials through values on a grid.
+
+    Args:
+        grid: Integers, with an axis for each dimension, and behind them any others, along which each polynomial has its
+            own values.
+        points: The sizes along each of the first axes.
+
+    Returns:
+        Fractions in an array of the shape of ``grid``: along each dimension's axis lie the powers 0, 1, 2, ...
+    """
+    found, divisor = grid, 1
+    for axis, sizes in enumerate(points):
+        matrix, denominator = _inverse_vandermonde(tuple(sizes))
+        found = _along(found, axis, matrix)
+        divisor *= denominator
+    return _divided(found, divisor)
+
+
+def _along(values: NDArray[Any], axis: int, matrix: NDArray[Any]) -> NDArray[Any]:
+    import numpy as np
+
+    return np.moveaxis(np.tensordot(matrix, values, axes=(1, axis)), 0, axis)
+
+
+def _divided(values: NDArray[Any], divisor: int) -> NDArray[Any]:
+    import numpy as np
+
+    flat = [Fraction(value, divisor) if value else 0 for value in values.reshape(-1)]
+    found: NDArray[Any] = np.empty(len(flat), dtype=object)
+    found[:] = flat
+    return found.reshape(values.shape)
+
+
+@cache
+def _inverse_vandermonde(sizes: tuple[int, ...]) -> tuple[NDArray[Any], int]:
+    """Return what makes coefficients of values at these sizes: integers, and what they are to be divided by."""
+    import numpy as np
+
+    columns = [_lagrange(sizes, place) for place in range(len(sizes))]
+    denominator = lcm(*(factor.denominator for column in columns for factor in column))
+    matrix: NDArray[np.object_] = np.array(
+        [[int(column[power] * denominator) for column in columns] for power in range(len(sizes))], dtype=object
+    )
+    return matrix, denominator
+
+
+def _lagrange(sizes: Sequence[int], place: int) -> list[Fraction]:
+    """Return the coefficients of the polynomial that is 1 at one size and 0 at the others."""
+    found = [Fraction(1)]
+    for other, size in enumerate(sizes):
+        if other != place:
+            found = _times_linear(found, -size)
+            found = [factor / (sizes[place] - size) for factor in found]
+    return found
+
+
+def _times_linear(coefficients: Iterable[Fraction], constant: int) -> list[Fraction]:
+    """Multiply a polynomial with ``x + constant``."""
+    old = list(coefficients)
+    raised, scaled = [Fraction(0), *old], [*(factor * constant for factor in old), Fraction(0)]
+    return [first + second for first, second in zip(raised, scaled, strict=True)]
+
+
+QUANTITIES = ("macs", "flops", "read_bytes", "written_bytes", "activation_bytes")
+
+
+@dataclass(frozen=True)
+class CostFormula:
+    """What nodes cost together, in the units of :class:`~irbench.cost_model.NodeCost`; unknown costs are left out.
+
+    Attributes:
+        activation_bytes: Bytes read and written, without those of weights.
+        without_macs: Nodes whose multiply-accumulates are unknown.
+        without_flops: Nodes whose operations are unknown.
+        without_bytes: Nodes whose bytes are unknown.
+    """
+
+    nodes: int
+    macs: Polynomial
+    flops: Polynomial
+    read_bytes: Polynomial
+    written_bytes: Polynomial
+    activation_bytes: Polynomial
+    parameters: int
+    weight_bytes: int
+    without_macs: int
+    without_flops: int
+    without_bytes: int
+
+
+@dataclass(frozen=True)
+class FormulaSums:
+    """Formulas of groups of nodes, out of the coefficients of each node."""
+
+    names: tuple[str, ...]
+    example: ModelCost
+    coefficients: NDArray[Any]
+
+    def of(self, places: Sequence[int]) -> CostFormula:
+        """Return what some nodes cost together."""
+        summed = self.coefficients[..., list(places), :].sum(axis=-2)
+        formulas = {name: polynomial(self.names, summed[..., column]) for column, name in enumerate(QUANTITIES)}
+        nodes = [self.example.nodes[place] for place in places]
+        return CostFormula(
+            nodes=len(nodes),
+            **formulas,
+            parameters=sum(node.parameters for node in nodes),
+            weight_bytes=sum(node.weight_bytes for node in nodes),
+            without_macs=sum(node.macs is None for node in nodes),
+            without_flops=sum(node.flops is None for node in nodes),
+            without_bytes=sum(node.moved_bytes is None for node in nodes),
+        )
+
+    def by(self, key: Callable[[NodeCost], Any]) -> dict[Any, CostFormula]:
+        """Return the sums of the nodes that have something in common."""
+        groups: dict[Any, list[int]] = {}
+        for place, node in enumerate(self.example.nodes):
+            groups.setdefault(key(node), []).append(place)
+        return {name: self.of(places) for name, places in groups.items()}
+
+    def hold(self, sizes: Mapping[str, int], cost: ModelCost) -> bool:
+        """Return whether every node has the cost that was counted at some sizes."""
+        if pattern_of(cost) != pattern_of(self.example):
+            return False
+        return bool(np.all(self._at(sizes) == costs_of_nodes(cost)))
+
+    def _at(self, sizes: Mapping[str, int]) -> NDArray[Any]:
+        """Return the costs of all nodes at some sizes: nodes, then quantities."""
+        found = self.coefficients
+        for name in self.names:
+            powers = np.array([sizes[name] ** power for power in range(len(found))], dtype=object)
+            found = np.tensordot(powers, found, axes=1)
+        return found
+
+
+def costs_of_nodes(cost: ModelCost) -> NDArray[Any]:
+    """Return an array of whole numbers: nodes, then quantities; an unknown cost is 0."""
+    return np.array([[value or 0 for value in _quantities(node)] for node in cost.nodes], dtype=object).reshape(
+        len(cost.nodes), len(QUANTITIES)
+    )
+
+
+def pattern_of(cost: ModelCost) -> tuple[Hashable, ...]:
+    """Return what must be the same at every size: the nodes, and which of their costs are known."""
+    return tuple((node.name, node.operator, *(value is None for value in _quantities(node))) for node in cost.nodes)
+
+
+def _quantities(node: NodeCost) -> tuple[int | None, ...]:
+    return node.macs, node.flops, node.read_bytes, node.written_bytes, node.activation_bytes
+
 
 _SMALLEST = 2
 """A size of 1 is stretched to others, and would hide how a count grows."""
@@ -48,7 +263,6 @@ class ModelFormulas:
         largest: By dimension the size that they hold up to: a window or a table of positions ends there, or they were
             not compared with counts beyond.
         example: The cost at one point, for what depends on no size: names, operators, weights and uncounted nodes.
-        by_operator: The operators with their domains, in the order of the example's.
     """
 
     names: tuple[str, ...]
@@ -93,12 +307,7 @@ def formulas_of_file(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ModelFor
 
 
 def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:
-    """Return what a model costs as polynomials in the dimensions of its inputs that have no size.
-
-    Args:
-        model: Left as it is; large weights may lack their content.
-        inputs: Its inputs; dimensions that have a size keep it.
-    """
+    """Return what a model costs as polynomials in the dimensions of its inputs that have no size."""
     dimensions = (dimension for spec in inputs for dimension in spec.dynamic_dimensions)
     names = tuple(dict.fromkeys(name for dimension in dimensions for name in names_in(dimension)))
     tried: list[tuple[_Search, FormulaSums | NoFormulas]] = []

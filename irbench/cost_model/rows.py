@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from irbench.cost_model.costs import CostSum, ModelCost, NodeCost
-from irbench.cost_model.formula_sums import CostFormula
-from irbench.cost_model.formulas import ModelFormulas
-from irbench.cost_model.polynomials import Polynomial
+from irbench.cost_model.formulas import CostFormula, ModelFormulas, Polynomial
 
 CostScope = Literal["total", "class", "op", "node"]
 Quantity: TypeAlias = int | Polynomial | None
@@ -29,7 +27,6 @@ class CostRow:
         executions: How often a node is executed in one inference; 0 where that is unknown, ``None`` for sums
             and where costs are formulas.
         flops: Arithmetic operations, 2 for each multiply-accumulate among them.
-        parameters: Elements of weights, each weight once.
         activation_bytes: Bytes read and written, without those of weights.
         flops_per_byte: Arithmetic intensity; ``None`` where it is unknown or a formula.
         without_macs: Nodes whose multiply-accumulates are unknown and not in the sum.
@@ -73,13 +70,7 @@ class CostRow:
 
 
 def cost_rows(cost: ModelCost, formulas: ModelFormulas | None, scope: CostScope) -> tuple[CostRow, ...]:
-    """Return the rows of one scope.
-
-    Args:
-        cost: What the model costs, at the example's sizes where there are formulas.
-        formulas: The formulas; ``None`` where every dimension has a size.
-        scope: Which rows.
-    """
+    """Return the rows of one scope."""
     return tuple(_of_formulas(formulas, scope) if formulas is not None else _of_cost(cost, scope))
 
 

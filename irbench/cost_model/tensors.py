@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from irbench.onnx.reading.element_types import NAMES, bits_of
 from irbench.onnx.reading.small_values import SmallValues
@@ -236,3 +236,26 @@ def _integers(tensor: onnx.TensorProto) -> tuple[int, ...] | None:
         return tuple(int(number) for number in numpy_helper.to_array(tensor).reshape(-1))
     except ValueError:  # its content was left out
         return None
+
+
+LINEAR_SAMPLE = 7
+"""Four products and three sums interpolate between four neighbours."""
+
+
+class Work(NamedTuple):
+    """What a node computes."""
+
+    macs: int = 0
+    others: int = 0
+
+    @property
+    def flops(self) -> int:
+        """All operations: two for each multiply-accumulate."""
+        return 2 * self.macs + self.others
+
+
+Rule: TypeAlias = Callable[[NodeView], Work]
+"""Counts the work of a node; raises :class:`~irbench.cost_model.tensors.UnknownShape` where it cannot."""
+
+Rules: TypeAlias = Mapping[str, Rule]
+"""Rules by operator; a name means the same in every domain that is classified."""

@@ -24,6 +24,8 @@ _KIND_OF_EVENT = re.compile(rf"({_KINDS})/")
 _KIND_OF_GROUP = re.compile(rf"\(({_KINDS})\)$")
 _USER_ONLY = re.compile(r"(?:/|:)[a-jl-zA-Z]*u[a-jl-zA-Z]*$")
 
+_NEEDED = ("Area", "Value", "Unit")
+
 
 @dataclass(frozen=True)
 class EventCount:
@@ -193,9 +195,6 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-_NEEDED = ("Area", "Value", "Unit")
-
-
 def read_toplev(text: str) -> dict[str, float]:
     """Return the share of slots of each node, from 0 to 1, by the node's name.
 
@@ -234,6 +233,12 @@ def _share(line: Mapping[str, str]) -> float | None:
 
 
 CountedPhase: TypeAlias = Literal["import", "compile", "warm_up", "inference"]
+PHASE_TEXTS: Mapping[CountedPhase, str] = {
+    "import": "import",
+    "compile": "compile",
+    "warm_up": "warm-up",
+    "inference": "per inference",
+}
 PHASES: tuple[CountedPhase, ...] = ("import", "compile", "warm_up", "inference")
 """In the order of time; ``compile`` includes loading and the first inference."""
 

@@ -37,13 +37,6 @@ def make(
 ) -> tuple[Bundle, Reads]:
     """Have the named exporter write a bundle's files.
 
-    Args:
-        exporter: Its name.
-        request: What it is to make; relative paths belong to ``folder``.
-        folder: The folder in which the model was named.
-        counted: Which files count of those that the exporter reads.
-        say: Receives progress.
-
     Returns:
         The bundle, and the files that were read.
     """

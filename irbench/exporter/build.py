@@ -12,17 +12,14 @@ from typing import Any
 from irbench import bundles, registry
 from irbench.card import Origin
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter.bundle_notices import Notify, bundle_used, source_changed
-from irbench.exporter.code import require_code
-from irbench.exporter.freshness import existing_bundle
-from irbench.exporter.identity import identity, stored_options, tool_versions
-from irbench.exporter.options import ExportOptions
+from irbench.exporter.freshness import Notify, bundle_used, existing_bundle, source_changed
+from irbench.exporter.identity import identity, require_distributions, stored_options, tool_versions
 from irbench.exporter.reads import Reads, reads_request
-from irbench.exporter.requirements import require_distributions
-from irbench.exporter.source import Source, require_possible
+from irbench.exporter.source import Source, require_code, require_possible
 from irbench.exporter.unknown_sources import similar_file, unknown_source
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice
+from irbench.options.model_commands import DEFAULT_OPSET, ExportOptions
 from irbench.record import OutputError
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
@@ -30,6 +27,7 @@ from irbench.system.file_states import is_file
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.failures import CallFailed, WorkerTimedOut
 
+_MIN_OPSET, _MAX_OPSET = 13, 23
 _LONGEST = 100
 _RESERVED = "+:/\\"
 """Signs with which names of graphs and paths are told from those of bundles."""
@@ -168,7 +166,7 @@ def validate(source: str, options: ExportOptions) -> None:
 
 
 def _checked(source: Source, options: ExportOptions) -> str:
-    options.validate()
+    refuse_impossible(options)
     require_possible(source.text)
     exporter = exporter_of(source)
     require_distributions(source)
@@ -176,6 +174,28 @@ def _checked(source: Source, options: ExportOptions) -> str:
     if options.name is not None:
         require_name(options.name, source)
     return exporter
+
+
+def refuse_impossible(options: ExportOptions) -> None:
+    """Refuse options that no export can honour.
+
+    Raises:
+        IrbenchError: A value is out of range, or a file does not exist.
+    """
+    if not _MIN_OPSET <= options.opset <= _MAX_OPSET:
+        raise IrbenchError(
+            f"Opset {options.opset} is not supported.",
+            hint=f"Use one from {_MIN_OPSET} to {_MAX_OPSET}; {DEFAULT_OPSET} is usual.",
+        )
+    if options.batch is not None and options.batch < 1:
+        raise IrbenchError(f"{options.batch} is not a valid batch size.", hint="Use 1 or more, or dynamic.")
+    if options.seed < 0:
+        raise IrbenchError(f"The seed {options.seed} is negative.", hint="Use 0 or a positive number.")
+    if options.weights not in (None, "random") and not is_file(Path(str(options.weights))):
+        raise IrbenchError(
+            f"There is no weights file {options.weights}.",
+            hint="Give --weights random, or a .weights.h5 or .keras file.",
+        )
 
 
 def exporter_of(source: Source) -> str:

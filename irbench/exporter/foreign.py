@@ -6,7 +6,7 @@ from pathlib import Path
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import STRING
-from irbench.onnx.reading.file_kind import require_model_file
+from irbench.onnx.reading.protobuf import require_model_file
 from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask
 from irbench.system import host
 from irbench.worker.model_files import examine_file

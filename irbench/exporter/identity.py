@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from irbench import registry
-from irbench.exporter.modules import find_module, package_files
-from irbench.exporter.options import ExportOptions
-from irbench.exporter.source import Source
+from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter.source import Source, find_module, package_files
+from irbench.options.model_commands import ExportOptions
+from irbench.spi import install_command
 from irbench.system.file_states import digest
 
 _FORMAT = 2
@@ -105,3 +106,19 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except (metadata.PackageNotFoundError, ValueError):  # a card may contain a name that no distribution can have
         return None
+
+
+def missing_distributions(model: str) -> tuple[str, ...]:
+    """Return the distributions that a model of the zoo is built with and that are not installed; loads no framework."""
+    return tuple(name for name, version in versions(registry.model(model).requires).items() if version is None)
+
+
+def require_distributions(source: Source) -> None:
+    """Refuse a model of the zoo that is built with something that is not installed."""
+    missing = missing_distributions(source.text) if source.is_zoo else ()
+    if missing:
+        raise IrbenchError(
+            f"{source.text} is built with {', '.join(missing)}, which is not installed.",
+            hint=f"Install it: {install_command(*missing)}",
+            exit_code=ExitCode.NOT_INSTALLED,
+        )

@@ -17,8 +17,7 @@ from typing import Any, Self
 
 from irbench import bundles, registry
 from irbench.exporter.identity import versions
-from irbench.exporter.modules import find_module
-from irbench.exporter.source import Source
+from irbench.exporter.source import Source, find_module
 from irbench.system.file_states import FileState, exists, file_state, files_below, names_digest
 
 _EVENTS = frozenset({"open", "os.listdir", "os.scandir"})

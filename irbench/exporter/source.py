@@ -1,15 +1,67 @@
-"""What a user named as a model: where it is, whatever it was called."""
+"""What a user named as a model: where it is, the files of its modules, and whether its code is there."""
 
 from __future__ import annotations
 
+import ast
+import importlib
+import importlib.machinery
+import importlib.util
 import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from irbench import registry
 from irbench.errors import IrbenchError
-from irbench.exporter.modules import find_users_module
-from irbench.system.file_states import exists
+from irbench.suggestions import did_you_mean
+from irbench.system.file_states import exists, is_file, is_folder
+
+
+def find_users_module(module: str, folders: Sequence[Path]) -> Path | None:
+    """Return the file of a module of the user's: what lies in ``folders`` comes before the environment."""
+    importlib.invalidate_caches()  # files that were written just now are there too
+    search = [*map(str, folders), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return _in_folders(module, search) or find_module(module)
+
+
+def find_module(module: str) -> Path | None:
+    """Return the file of a module of the environment."""
+    top, _, rest = module.partition(".")
+    spec = importlib.machinery.PathFinder.find_spec(top) or _from_any_finder(top)
+    return _below(spec, rest)
+
+
+def package_files(module: str) -> list[Path]:
+    """Return every Python file of the top-level package or module that a module belongs to, sorted."""
+    file = find_module(module.partition(".")[0])
+    if file is None:
+        return []
+    return sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+
+
+def _in_folders(module: str, search: list[str]) -> Path | None:
+    top, _, rest = module.partition(".")
+    return _below(importlib.machinery.PathFinder.find_spec(top, search), rest) if top else None
+
+
+def _below(spec: importlib.machinery.ModuleSpec | None, rest: str) -> Path | None:
+    """Return the file of a module below another; of the other itself where ``rest`` is empty."""
+    for part in filter(None, rest.split(".")):
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(part, list(spec.submodule_search_locations))
+    return Path(os.path.normpath(spec.origin)) if spec is not None and spec.has_location and spec.origin else None
+
+
+def _from_any_finder(top: str) -> importlib.machinery.ModuleSpec | None:
+    """Ask the finders of editable installations too."""
+    if not top or top in sys.builtin_module_names:
+        return None
+    try:
+        return importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return None
 
 
 def require_possible(text: str) -> None:
@@ -33,7 +85,6 @@ class Source:
 
     Attributes:
         text: A zoo name, a file, a folder, ``package.module:function`` or ``path/to/file.py:function``.
-        folder: Relative paths and modules are searched there.
     """
 
     text: str
@@ -102,3 +153,138 @@ class Source:
             return True
         file = self.path if self.function is None else self.code_file
         return file is not None and exists(file)
+
+
+_MAKES_NAMES = frozenset({"exec", "eval", "globals", "vars", "locals", "setattr", "__dict__", "modules"})
+"""With these a module may define names that its text does not show."""
+_MAKES_MODULES = ("__path__", "modules", "meta_path", "path_hooks")
+_MOST_BYTES = 1 << 22
+_SHOWN = 8
+
+
+def require_code(source: Source, imports: Sequence[str]) -> None:
+    """Refuse a module or function that is certainly not there; what only running it would show is let through."""
+    for module in imports:
+        _require_module(module, (source.folder,))
+    if source.function is None:
+        return
+    module, function = source.function
+    if not module.endswith(".py"):
+        _require_module(module, source.code_folders)
+    file = source.code_file
+    if file is not None and file.suffix == ".py":
+        _require_function(file, source.text.rpartition(":")[0], function)
+
+
+def makers(file: Path, module: str) -> list[str]:
+    """Return the functions of a file that may make a model: they can be called with nothing, and are not private.
+
+    Args:
+        file: It is parsed, and not run; none are known of one that is too large.
+        module: How it was named.
+    """
+    tree = _parsed(file, module)
+    functions = (node for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef))
+    return [node.name for node in functions if node.name[0] != "_" and not _needs_arguments(node.args)]
+
+
+def _needs_arguments(arguments: ast.arguments) -> bool:
+    positional = len(arguments.posonlyargs) + len(arguments.args)
+    return positional > len(arguments.defaults) or None in arguments.kw_defaults
+
+
+def _require_module(module: str, folders: Sequence[Path]) -> None:
+    if module.endswith(".py"):
+        if not is_file(folders[0] / module):
+            raise IrbenchError(f"There is no file {module}.", hint="Check the path.")
+        return
+    parent, _, name = module.rpartition(".")
+    if module in sys.builtin_module_names:  # these have no files
+        return
+    if find_users_module(module, folders) is not None or _is_namespace(module, folders):
+        return
+    if parent:
+        _require_module(parent, folders)
+        package = find_users_module(parent, folders)
+        if package is not None and _mentions(_parsed(package, parent), _MAKES_MODULES):
+            return
+        beside = [] if package is None or package.name != "__init__.py" else _modules_in(package.parent)
+    else:
+        beside = _modules_in(folders[0])
+    shown = ", ".join(str(folder) for folder in folders)
+    near = did_you_mean(name, beside)
+    near = near.replace(" mean ", f" mean {parent}.") if parent else near
+    raise IrbenchError(
+        f"There is no module {module}.",
+        hint=f"{near}Modules are searched in {shown} and in the environment of irbench.",
+    )
+
+
+def _is_namespace(module: str, folders: Sequence[Path]) -> bool:
+    """Whether a module may be a folder without ``__init__.py``."""
+    return any(is_folder(folder / Path(*module.split("."))) for folder in folders)
+
+
+def _modules_in(folder: Path) -> list[str]:
+    packages = [file.parent.name for file in folder.glob("*/__init__.py")]
+    return sorted([*packages, *(file.stem for file in folder.glob("*.py") if file.stem != "__init__")])
+
+
+def _require_function(file: Path, module: str, function: str) -> None:
+    tree = _parsed(file, module)
+    if tree is None:
+        return
+    names = set(_top_level_names(tree))
+    if function in names or "*" in names or "__getattr__" in names or _mentions(tree, _MAKES_NAMES):
+        return
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"]
+    more = ", ..." if len(functions) > _SHOWN else ""
+    there = f"It has: {', '.join(functions[:_SHOWN])}{more}." if functions else "It has none."
+    raise IrbenchError(
+        f"{module} has no function {function}.", hint=f"{did_you_mean(function, functions or names)}{there}"
+    )
+
+
+def _parsed(file: Path, module: str) -> ast.Module | None:
+    """Return the syntax tree of a file of Python; ``None`` where it is none that can be read."""
+    try:
+        if file.suffix != ".py" or file.stat().st_size > _MOST_BYTES:
+            return None
+        return ast.parse(file.read_bytes(), str(file))
+    except SyntaxError as error:
+        raise IrbenchError(
+            f"{module} cannot be imported: {error.msg} in line {error.lineno} of {file}.", hint="Correct that line."
+        ) from error
+    except (OSError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _top_level_names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that running a module defines in it; ``*`` for those of another module."""
+    for node in _outside_functions(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+    yield from (name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names)
+
+
+def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield from _outside_functions(child)
+
+
+def _mentions(tree: ast.Module | None, names: Iterable[str]) -> bool:
+    """Whether a module uses one of some names, as a variable or an attribute; one that cannot be parsed may."""
+    used = set(names)
+    nodes = ast.walk(tree) if tree is not None else ()
+    found = {
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in nodes
+        if isinstance(node, ast.Name | ast.Attribute)
+    }
+    return tree is None or not used.isdisjoint(found)

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.body_shapes import bodies_of, infer_bodies
-from irbench.onnx.broadcasting import ELEMENTWISE, broadcast, end_of_slice
 from irbench.onnx.elements import EVALUATED, Elements, elements_of
 from irbench.onnx.sizes import ONE, Size, partial_sizes, product, quotient, sizes_of, text
-from irbench.onnx.slices import axis_slices
+from irbench.onnx.slices import ELEMENTWISE, axis_slices, broadcast, end_of_slice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

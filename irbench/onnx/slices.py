@@ -1,16 +1,71 @@
-"""What a Slice takes of each axis."""
+"""Sizes of axes that ONNX's own inference leaves open: of slices, and of what is computed element by element.
+
+Sizes of axes that ONNX's own inference leaves open: of slices, and of what is computed elementwise.
+
+A slice to a dynamic end is as long as that end, but no longer than the axis: ``length<=512`` long, if the axis is 512
+long. Where such a tensor meets one that is ``length`` long, the result has that length, because the model can be run
+with no other: lengths that meet are equal, or one of them is one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from irbench.onnx.broadcasting import UNLIMITED
 from irbench.onnx.elements import Elements
-from irbench.onnx.sizes import Size, partial_sizes
+from irbench.onnx.sizes import ONE, Size, partial_sizes
 
 if TYPE_CHECKING:
     import onnx_ir as ir
+
+UNLIMITED = 10**9
+"""Ends that are as large mean the end of the axis: tf2onnx writes it, other exporters 2**31 - 1 or 2**63 - 1."""
+
+ELEMENTWISE = {
+    *("Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul"),
+    *("Or", "Pow", "Sub", "Where", "Xor"),
+}
+"""Operators whose inputs all are stretched to each other."""
+
+_UP_TO = "<="
+
+
+def end_of_slice(size: Size, end: Size | None) -> Size | None:
+    """Return how long a slice from 0 is in steps of one, or ``None`` where nothing can say it."""
+    if end is None or end.factor < 0:
+        return None
+    if end == size:
+        return size
+    limit, length = end.number, size.number
+    if limit is not None:
+        return Size(min(limit, length)) if length is not None else size if limit >= UNLIMITED else None
+    is_plain = len(end.names) == 1 and end.factor == 1 and _UP_TO not in end.names[0]
+    return Size(1, (f"{end.names[0]}{_UP_TO}{length}",)) if length is not None and length > 1 and is_plain else None
+
+
+def broadcast(*operands: Sequence[Size | None]) -> list[Size | None]:
+    """Return the sizes of what is computed from tensors of these sizes, ``None`` for those that nothing can say."""
+    columns = zip_longest(*(tuple(sizes)[::-1] for sizes in operands), fillvalue=ONE)
+    return [_together(column) for column in columns][::-1]
+
+
+def _together(column: Sequence[Size | None]) -> Size | None:
+    sizes = {size for size in column if size != ONE}
+    fixed = [size for size in sizes if size is not None and size.number is not None]
+    if fixed:
+        return fixed[0] if len(fixed) == 1 else None  # all others are one, or as long
+    if None in sizes:
+        return None
+    named = {size for size in sizes if size is not None}
+    longest = {size for size in named if not any(is_part(size, other) for other in named)}
+    return longest.pop() if len(longest) == 1 else ONE if not longest else None
+
+
+def is_part(size: Size, whole: Size) -> bool:
+    """Whether a size is another one, or a limit if that is smaller."""
+    name = size.names[0] if len(size.names) == 1 and size.factor == 1 else ""
+    return whole.factor == 1 and len(whole.names) == 1 and name.startswith(f"{whole.names[0]}{_UP_TO}")
 
 
 class AxisSlice(NamedTuple):
@@ -18,7 +73,6 @@ class AxisSlice(NamedTuple):
 
     Attributes:
         axis: From 0.
-        end: The index after the last one.
     """
 
     axis: int

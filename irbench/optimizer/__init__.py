@@ -6,14 +6,15 @@ This module is the whole of what the rest of the harness may import; import-lint
 
 from irbench.optimizer.agreement import LEAST_AGREEMENT, disagreement
 from irbench.optimizer.build import Optimized, optimize
-from irbench.optimizer.generated_calibration import calibration_note
-from irbench.optimizer.lineage import Lineage, kept_for, read_lineage
-from irbench.optimizer.model_files import copy_model
+from irbench.optimizer.job import copy_model
+from irbench.optimizer.lineage import Lineage, calibration_note, kept_for, read_lineage
 from irbench.optimizer.recipe import (
     CONVERSIONS,
     LEVELS,
     UNOPTIMIZED,
     Conversion,
+    Layout,
+    Quantize,
     Recipe,
     build_recipe,
     command_options,
@@ -29,9 +30,11 @@ __all__ = [
     "UNOPTIMIZED",
     "CheckInputs",
     "Conversion",
+    "Layout",
     "Lineage",
     "Optimized",
     "OriginalRefused",
+    "Quantize",
     "Recipe",
     "build_recipe",
     "calibration_note",

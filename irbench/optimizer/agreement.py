@@ -15,8 +15,7 @@ from irbench.errors import IrbenchError, first_line
 from irbench.feeds import lay_out
 from irbench.graph_record import Agreement, AgreementElsewhere
 from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
-from irbench.optimizer.check_inputs import arrays_of
-from irbench.optimizer.check_plan import ExpectedAnswer
+from irbench.optimizer.check_plan import ExpectedAnswer, arrays_of
 from irbench.optimizer.samples import Samples
 from irbench.output_check import are_class_scores, compare, input_scale, is_exact, judge, tolerance
 from irbench.record import OutputError

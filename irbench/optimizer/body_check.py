@@ -1,6 +1,19 @@
-"""Compare what the branches of If and the bodies of Loop and Scan answer, also where no input leads by itself.
+"""Check the branches of If and the bodies of Loop and Scan, also where no input of a check leads.
 
-The graph before the first pass and the last one run as traced copies (:mod:`irbench.optimizer.body_trace`), which tell
+The branches of If and the bodies of Loop and Scan: which there are, and which a graph still has after a pass.
+
+Passes change graphs in place, so each body is numbered once, before the first pass, in memory that no file holds.
+
+A copy of a graph that counts how often each of its bodies is executed, and whose control flow can be directed.
+
+- An output more says how often each numbered body was executed.
+- Two inputs more for each If keep its condition or replace it; one for each Loop is the most iterations that it runs.
+
+All other outputs are those of the graph.
+
+Compare what the branches of If and the bodies of Loop and Scan answer, also where no input leads by itself.
+
+The graph before the first pass and the last one run as traced copies (:mod:`irbench.optimizer.body_check`), which tell
 what was executed. A body that stays unexecuted is sent for: the conditions on the way are replaced in both graphs, if
 values of inputs decide them. What only depends on shapes is left to other sizes, because passes may rely on it. Loops
 of which data decide the length also run no and one iteration.
@@ -8,16 +21,305 @@ of which data decide the length also run no and one iteration.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
 
 from irbench.graph_record import UncheckedBody, UncheckedReason
-from irbench.optimizer.bodies import Body
-from irbench.optimizer.body_trace import UNDIRECTED, Directions
-from irbench.optimizer.check_inputs import Case
-from irbench.optimizer.check_plan import is_finite
+from irbench.onnx.body_shapes import bodies_of
+from irbench.onnx.rewriting.detached_weights import take_name
+from irbench.optimizer.check_plan import Case, is_finite
+from irbench.optimizer.rewrite.edit import is_random, names_in, weight
+from irbench.spec import TensorSpec
 from irbench.spi import Array
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+_KEY = "irbench_body"
+_TRACED = ("If", "Loop", "Scan")
+_OF_SHAPES = ("Shape", "Size")
+
+Sources = Mapping["ir.Value", Sequence["ir.Value | None"]]
+"""What the inputs of bodies are computed from."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A branch of an If, or the body of a Loop or Scan.
+
+    Attributes:
+        number: Its place in the order of the graph, from 0.
+        operator: ``If``, ``Loop`` or ``Scan``.
+        node: The node's name, or that of its first output where it has none.
+        part: The attribute that holds it, ``then_branch`` for example.
+        data_decides: Whether values of inputs, not only their shapes, decide if or how often it is executed.
+    """
+
+    number: int
+    operator: str
+    node: str
+    part: str
+    outer: tuple[int, ...] = ()
+    data_decides: bool = True
+    never: bool = False
+
+
+def number_bodies(model: ir.Model) -> tuple[Body, ...]:
+    """Number the bodies of a model's If, Loop and Scan, and return what they are; those inside functions have none."""
+    found: list[Body] = []
+    sources = _sources(model)
+
+    def visit(graph: ir.Graph, outer: tuple[int, ...]) -> None:
+        for node in graph:
+            for part, body in parts_of(node):
+                number = len(found)
+                body.meta[_KEY] = number
+                found.append(_described(node, part, number, outer, sources))
+                visit(body, (*outer, number))
+
+    visit(model.graph, ())
+    return tuple(found)
+
+
+def number_of(body: ir.Graph) -> int | None:
+    """Return the number that a body was given, ``None`` for one that a pass has written."""
+    number: int | None = body.meta.get(_KEY)
+    return number
+
+
+def bodies_in(model: ir.Model) -> Iterator[int]:
+    """Yield the number of each numbered body that a model still has; outer ones come first."""
+    for node in model.graph.all_nodes():
+        for _, body in parts_of(node):
+            number = number_of(body)
+            if number is not None:
+                yield number
+
+
+def parts_of(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
+    """Yield the bodies of an If, Loop or Scan of ONNX's own, each with the attribute that holds it."""
+    if node.domain == "" and node.op_type in _TRACED:
+        names = [name for name, attribute in node.attributes.items() if attribute.type.name == "GRAPH"]
+        yield from zip(names, bodies_of(node), strict=True)
+
+
+def _described(node: ir.Node, part: str, number: int, outer: tuple[int, ...], sources: Sources) -> Body:
+    condition = weight(node.inputs[0]) if node.op_type == "If" else None
+    never = condition is not None and bool(condition.all()) != (part == "then_branch")
+    decides = _depend_on_data(_deciding(node), sources)
+    name = node.name or str(node.outputs[0].name)
+    return Body(number, node.op_type, name, part, outer, decides, never)
+
+
+def _deciding(node: ir.Node) -> Sequence[ir.Value | None]:
+    if node.op_type == "If":
+        return node.inputs[:1]
+    return (*node.inputs[:2], node.attributes["body"].as_graph().outputs[0]) if node.op_type == "Loop" else ()
+
+
+def _sources(model: ir.Model) -> Sources:
+    """Return what each state of a Loop or Scan, and each step of a sequence, is computed from."""
+    sources: dict[ir.Value, Sequence[ir.Value | None]] = {}
+    for node in model.graph.all_nodes():
+        for _, body in parts_of(node):
+            if node.op_type == "Loop":
+                sources |= dict.fromkeys(body.inputs[:2], ())
+                states = zip(body.inputs[2:], node.inputs[2:], body.outputs[1:], strict=False)
+                sources |= {value: (start, after) for value, start, after in states}
+            elif node.op_type == "Scan":
+                sources |= dict.fromkeys(body.inputs, node.inputs)
+    return sources
+
+
+def _depend_on_data(values: Sequence[ir.Value | None], sources: Sources) -> bool:
+    """Whether values of an input of the model lead to some values, other than through shapes."""
+    waiting = list(values)
+    seen: set[ir.Value] = set()
+    while waiting:
+        value = waiting.pop()
+        if value is None or value.const_value is not None or value in seen:
+            continue
+        seen.add(value)
+        node = value.producer()
+        before = sources.get(value) if node is None else _read_by(node)
+        if before is None:
+            return True
+        waiting.extend(before)
+    return False
+
+
+def _read_by(node: ir.Node) -> Sequence[ir.Value | None] | None:
+    """Return the values that decide what a node gives; ``None`` where chance does."""
+    if is_random(node):
+        return None
+    if node.domain == "" and node.op_type in _OF_SHAPES:
+        return ()
+    return (*node.inputs, *(output for body in bodies_of(node) for output in body.outputs))
+
+
+LEAST_OPSET = 13
+"""The first operator set in which ReduceSum takes its axes as an input, and Min integers."""
+
+_ENDLESS = 2**63 - 1
+"""The most iterations of a Loop that nothing limits."""
+
+
+@dataclass(frozen=True)
+class Directions:
+    """How the control flow of a graph is directed; what is not named here decides for itself."""
+
+    branches: frozenset[int] = frozenset()
+    iterations: Mapping[int, int] = field(default_factory=dict[int, int])
+
+
+UNDIRECTED = Directions()
+
+
+@dataclass(frozen=True)
+class TracedModel:
+    """A traced copy of a model.
+
+    Attributes:
+        output: The output that it has more: for each number how often that body was executed, int64.
+    """
+
+    model: ir.Model
+    inputs: tuple[TensorSpec, ...]
+    output: TensorSpec
+    feed: Callable[[Directions], tuple[Array, ...]]
+
+
+def trace(model: ir.Model, count: int) -> TracedModel:
+    """Return a traced copy of a model; weights are shared.
+
+    Args:
+        model: Its bodies are numbered; its operator set is at least :data:`LEAST_OPSET`.
+        count: How many numbers were given.
+    """
+    copy = model.clone()
+    tracing = _Tracing(copy.graph, count)
+    executed = tracing.follow(copy.graph)
+    copy.graph.outputs.append(executed)
+    inputs, values = tracing.inputs, tracing.values
+    output = TensorSpec(str(executed.name), "int64", (count,))
+    return TracedModel(copy, tuple(inputs), output, lambda directions: tuple(value(directions) for value in values))
+
+
+class _Tracing:
+    """Writes what counts and what directs into a graph."""
+
+    def __init__(self, graph: ir.Graph, count: int) -> None:
+        self._graph = graph
+        self._count = count
+        self._names = names_in(graph)
+        self._constants: dict[bytes, ir.Value] = {}
+        self.inputs: list[TensorSpec] = []
+        self.values: list[Callable[[Directions], Array]] = []
+
+    def follow(self, graph: ir.Graph) -> ir.Value:
+        """Let a graph compute how often it and the bodies inside it were executed, and return that."""
+        own, number = np.zeros(self._count, np.int64), number_of(graph)
+        if number is not None:
+            own[number] = 1
+        total = self._constant(own)
+        for node in list(graph):
+            if list(parts_of(node)):
+                self._direct(node)
+                made = self._node("Add", [total, self._counted(node)])
+                graph.append(made)
+                total = made.outputs[0]
+        last = self._node("Identity", [total])  # a graph cannot give what it has only from outside
+        self._describe(last.outputs[0])
+        graph.append(last)
+        return last.outputs[0]
+
+    def _counted(self, node: ir.Node) -> ir.Value:
+        for _, body in parts_of(node):
+            body.outputs.append(self.follow(body))
+        node.resize_outputs(len(node.outputs) + 1)
+        output = node.outputs[-1]
+        self._describe(output)
+        if node.op_type == "If":
+            return output
+        output.shape = None
+        _extend_axes(node)
+        rows = self._node("Reshape", [output, self._constant(np.array([-1, self._count]))])
+        total = self._node("ReduceSum", [rows.outputs[0], self._constant(np.array([0]))], {"keepdims": 0})
+        node.append([rows, total])
+        return total.outputs[0]
+
+    def _direct(self, node: ir.Node) -> None:
+        numbers = {part: number_of(body) for part, body in parts_of(node)}
+        if node.op_type == "If":
+            keep = self._input("BOOL", lambda directions: not set(numbers.values()) & directions.branches)
+            taken = self._input("BOOL", lambda directions: numbers["then_branch"] in directions.branches)
+            kept = self._node("And", [node.inputs[0], keep])
+            directed = self._node("Or", [kept.outputs[0], taken])
+            node.prepend([kept, directed])
+            node.replace_input_with(0, directed.outputs[0])
+        elif node.op_type == "Loop":
+            body = numbers["body"]
+            limit = self._input("INT64", lambda directions: _most(directions, body))
+            if node.inputs[0] is not None:
+                fewest = self._node("Min", [node.inputs[0], limit])
+                node.prepend(fewest)
+                limit = fewest.outputs[0]
+            node.replace_input_with(0, limit)
+
+    def _input(self, dtype: str, value: Callable[[Directions], int]) -> ir.Value:
+        import onnx_ir as ir
+
+        name = take_name("irbench_direction", self._names)
+        added = ir.Value(name=name, type=ir.TensorType(ir.DataType[dtype]), shape=ir.Shape(()))
+        self._graph.inputs.append(added)
+        self.inputs.append(TensorSpec(name, dtype.lower(), ()))
+        self.values.append(lambda directions: np.array(value(directions), added.dtype.numpy() if added.dtype else None))
+        return added
+
+    def _constant(self, array: Array) -> ir.Value:
+        """Return an initializer of the whole graph, which bodies read too."""
+        import onnx_ir as ir
+
+        key = array.tobytes()
+        if key not in self._constants:
+            name = take_name("irbench_count", self._names)
+            value = ir.Value(name=name, const_value=ir.tensor(array.astype(np.int64), name=name))
+            value.type, value.shape = ir.TensorType(ir.DataType.INT64), ir.Shape(array.shape)
+            self._graph.register_initializer(value)
+            self._constants[key] = value
+        return self._constants[key]
+
+    def _node(
+        self, operation: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, int] | None = None
+    ) -> ir.Node:
+        import onnx_ir as ir
+
+        node = ir.node(operation, inputs, attributes or {}, name=take_name("irbench_trace", self._names))
+        node.outputs[0].name = take_name("irbench_trace", self._names)
+        return node
+
+    def _describe(self, value: ir.Value) -> None:
+        import onnx_ir as ir
+
+        value.name = take_name("irbench_trace", self._names)
+        value.type, value.shape = ir.TensorType(ir.DataType.INT64), ir.Shape((self._count,))
+
+
+def _most(directions: Directions, body: int | None) -> int:
+    return _ENDLESS if body is None else directions.iterations.get(body, _ENDLESS)
+
+
+def _extend_axes(node: ir.Node) -> None:
+    """Stack what a Scan counts along the first axis, where it says so of each of its outputs."""
+    import onnx_ir as ir
+
+    for name in ("scan_output_axes", "scan_output_directions"):
+        if node.op_type == "Scan" and name in node.attributes:
+            node.attributes[name] = ir.AttrInt64s(name, [*node.attributes.get_ints(name, []), 0])
+
 
 _LIMITS: tuple[Literal[0, 1], ...] = (0, 1)
 

@@ -13,15 +13,14 @@ from irbench import bundles
 from irbench.errors import IrbenchError
 from irbench.graph_record import OptimizerActivity
 from irbench.measure.clock import utc_now
-from irbench.optimizer.cache_key import key_of
-from irbench.optimizer.check_sizes import base_sizes
+from irbench.optimizer.cache_key import Tools, find_tools, key_of, require_operators
+from irbench.optimizer.check_plan import base_sizes
+from irbench.optimizer.inputs_to_nchw import as_nchw
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, places_for, read_intact, write_lineage
-from irbench.optimizer.nchw_signature import as_nchw
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.samples import GENERATED, CheckInputs
 from irbench.optimizer.step_check import OriginalRefused
-from irbench.optimizer.tools import Tools, find_tools, require_operators
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
 from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker

@@ -1,24 +1,100 @@
-"""The cache key of an optimisation: a digest of everything that affects its result."""
+"""The cache key of an optimisation, a digest of everything that affects its result, and the packages it needs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import irbench
 from irbench import registry
+from irbench.errors import ExitCode, IrbenchError
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.samples import GENERATED, CheckInputs
-from irbench.optimizer.tools import Tools
 from irbench.spec import Bundle
-from irbench.spi import Description
+from irbench.spi import Description, install_command
 from irbench.system.host import int8_weight_bits
+
+_DISTRIBUTIONS = ("irbench", "onnx", "onnx-ir", "onnxscript")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a recipe is carried out with.
+
+    Attributes:
+        reference: The backend that answers for the graph before and after each pass.
+        quantizer: The quantizer, where the recipe asks for int8.
+    """
+
+    versions: Mapping[str, str]
+    reference: str
+    quantizer: str | None = None
+
+
+def find_tools(asked: Recipe) -> Tools:
+    """Return what a recipe is carried out with."""
+    try:
+        versions = {name: metadata.version(name) for name in _DISTRIBUTIONS}
+    except metadata.PackageNotFoundError as error:
+        install = install_command("onnxscript", "onnx-ir")
+        raise _not_installed("Optimising", error.name or "a tool", install) from error
+    reference = registry.references_in_order()[0]
+    quantizer = _quantizer() if asked.conversion is not None and asked.conversion.precision == "int8" else None
+    described = [registry.describe(registry.REFERENCES, reference)]
+    described += [registry.describe(registry.QUANTIZERS, quantizer)] if quantizer is not None else []
+    versions |= {item.distribution: item.version for item in described if item.version is not None}
+    return Tools(versions, reference, quantizer)
+
+
+def require_operators(asked: Recipe, reference: str) -> None:
+    """Refuse passes that write a vendor's operators which the reference cannot run."""
+    readable = registry.describe(registry.REFERENCES, reference).domains
+    for graph_pass in map(registry.graph_pass, asked.passes):
+        if graph_pass.vendor is not None and graph_pass.vendor not in readable:
+            raise _unreadable(graph_pass.name, graph_pass.vendor)
+
+
+def _quantizer() -> str:
+    """Return the first quantizer whose tool is installed."""
+    described: dict[str, Description] = registry.describe_all(registry.QUANTIZERS)
+    for name, description in described.items():
+        if description.version is not None:
+            return name
+    first = next(iter(described.values()), None)
+    if first is not None:
+        raise _not_installed("Converting to int8", first.distribution, first.install)
+    raise IrbenchError(
+        "Converting to int8 needs a quantizer, and none is installed.",
+        hint="Install a package that provides one, or leave --precision out.",
+        exit_code=ExitCode.NOT_INSTALLED,
+    )
+
+
+def _unreadable(name: str, vendor: str) -> IrbenchError:
+    references: Iterable[Description] = registry.describe_all(registry.REFERENCES).values()
+    for description in references:
+        if vendor in description.domains:
+            return _not_installed(f"The pass {name}", description.distribution, description.install)
+    return IrbenchError(
+        f"The pass {name} writes operators of {vendor}, which no installed reference can run.",
+        hint="Leave it out, or choose another level.",
+    )
+
+
+def _not_installed(what: str, distribution: str, install: str) -> IrbenchError:
+    return IrbenchError(
+        f"{what} needs {distribution}, which is not installed.",
+        hint=f"Install it with: {install}",
+        exit_code=ExitCode.NOT_INSTALLED,
+    )
+
 
 _FORMAT = 6
 _CODE = (
@@ -30,16 +106,7 @@ _CODE = (
 def key_of(
     source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, tools: Tools, given: CheckInputs = GENERATED
 ) -> str:
-    """Return a digest of everything that decides what comes out of an optimisation, and what is said of it.
-
-    Args:
-        source: Digest of the graph and its weights.
-        bundle: Its inputs, their seed and its default sizes are what a graph is calibrated, checked and judged on.
-        sizes: The dynamic dimensions that are bound first.
-        asked: What is done.
-        tools: What it is done with.
-        given: Inputs for checks and calibration.
-    """
+    """Return a digest of everything that decides what comes out of an optimisation, and what is said of it."""
     described: dict[str, Any] = {
         "format": _FORMAT,
         "source": source,

@@ -11,12 +11,15 @@ them. That is why constants may still be nodes here, not initializers.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from irbench.onnx.shapes import infer
 from irbench.optimizer.rewrite.edit import add_constant, clean, insert, is_node, replace
+from irbench.spec import Artifact, TensorSpec
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -127,3 +130,17 @@ def _measure(node: ir.Node, turned: ir.Value) -> None:
     made = insert(node, "Gather", [insert(node, "Shape", [turned]), places])
     made.shape = node.outputs[0].shape
     replace(node.outputs[0], made)
+
+
+def as_nchw(artifact: Artifact, names: Collection[str]) -> Artifact:
+    """Return an artifact that takes the inputs of these names as NCHW, where it took NHWC."""
+    return dataclasses.replace(
+        artifact, inputs=tuple(_as_nchw(tensor) if tensor.name in names else tensor for tensor in artifact.inputs)
+    )
+
+
+def _as_nchw(spec: TensorSpec) -> TensorSpec:
+    before = spec.permutation or tuple(range(len(TO_NCHW)))
+    order = tuple(before[axis] for axis in TO_NCHW)
+    shape = tuple(spec.shape[axis] for axis in TO_NCHW)
+    return TensorSpec(spec.name, spec.dtype, shape, None if order == tuple(sorted(order)) else order)

@@ -11,9 +11,9 @@ import msgspec
 
 from irbench import bundles
 from irbench.graph_record import Agreement, GraphCheck, GraphStep
+from irbench.notices import Note
 from irbench.optimizer.agreement import disagreement
-from irbench.optimizer.job import MODEL_FILE
-from irbench.optimizer.model_files import weights_beside
+from irbench.optimizer.job import MODEL_FILE, weights_beside
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Disagreement
 from irbench.system.files import write_atomically
@@ -34,7 +34,6 @@ class Lineage:
         sizes: The dynamic dimensions that were bound first.
         created: ISO 8601, UTC.
         agreement: What the conversion to another precision costs; ``None`` without one.
-        nchw_inputs: Names of the inputs that are taken as NCHW since.
         weights_sha256: Of the file with the weights that lie beside the graph; empty where there is none.
         data: Where the samples come from that it was checked and calibrated on, as the user named it; empty without.
         data_sha256: Digests of the values of those samples, by input.
@@ -144,4 +143,26 @@ def _with_digests(lineage: Lineage, folder: Path) -> Lineage:
         lineage,
         model_sha256=bundles.digest(folder / MODEL_FILE),
         weights_sha256=bundles.digest(weights) if weights.is_file() else "",
+    )
+
+
+def calibration_note(model: str, lineage: Lineage) -> Note | None:
+    """Return a note where ranges of activations were found on floats that were generated, ``None`` elsewhere."""
+    agreement = lineage.agreement
+    if agreement is None or agreement.calibrated_on is None or not agreement.ranges:
+        return None
+    worst = agreement.worst_elsewhere
+    error = None if worst is None else worst.error
+    is_worse = worst is not None and (error is None or error.max_rel > agreement.error.max_rel)
+    return Note(
+        "calibrated-on-generated",
+        {
+            "model": model,
+            "variant": lineage.recipe.name,
+            "ranges": {name: list(ends) for name, ends in agreement.ranges.items()},
+            "drawn": agreement.drawn,
+            "max_rel": agreement.error.max_rel,
+            "worst": worst.drawn if worst is not None and is_worse else None,
+            "worst_max_rel": error.max_rel if error is not None and is_worse else None,
+        },
     )

@@ -17,9 +17,8 @@ from irbench.onnx.rewriting import detached_weights
 from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
 from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
-from irbench.optimizer.bodies import Body, number_bodies
+from irbench.optimizer.body_check import Body, number_bodies
 from irbench.optimizer.check_plan import ExpectedAnswer
-from irbench.optimizer.comparison import Graph, WrongAnswer
 from irbench.optimizer.conversion import (
     CannotConvert,
     NothingToConvert,
@@ -28,13 +27,20 @@ from irbench.optimizer.conversion import (
     require_fp32,
     require_opset,
 )
-from irbench.optimizer.inputs_to_nchw import inputs_to_nchw
-from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
-from irbench.optimizer.model_files import load, step_of, vendors_of, weights_beside, write
-from irbench.optimizer.nchw_signature import as_nchw
+from irbench.optimizer.inputs_to_nchw import as_nchw, inputs_to_nchw
+from irbench.optimizer.job import (
+    MODEL_FILE,
+    OptimizationJob,
+    OptimizationOutcome,
+    load,
+    step_of,
+    vendors_of,
+    weights_beside,
+    write,
+)
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves, other_distributions
-from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck
+from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, Graph, OriginalRefused, StepCheck, WrongAnswer
 from irbench.spec import Artifact
 from irbench.system.confinement import limit_memory
 from irbench.system.host import available_memory_bytes, int8_weight_bits
@@ -90,15 +96,7 @@ class Change:
 def blamed_pass(
     check: StepCheck, first: Graph, changes: Sequence[Change], wrong: WrongAnswer, bodies: Sequence[Body]
 ) -> BrokenModel:
-    """Return the error that names the first step after which an answer is wrong.
-
-    Args:
-        check: Asks a graph.
-        first: The graph before the first step; it is changed.
-        changes: The steps.
-        wrong: What the graph answers wrong after all of them.
-        bodies: The bodies of the first graph.
-    """
+    """Return the error that names the first step after which an answer is wrong."""
     name = "raise_opset"  # the one step that is done to the graph before these
     for change in changes:
         change.apply(first.model)

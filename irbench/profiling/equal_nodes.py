@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from irbench.onnx.reading.node_labels import node_label
+from irbench.onnx.reading.external_data import read_outline
+from irbench.onnx.reading.inventory import node_label
 from irbench.onnx.reading.value_shapes import inferred_at
-from irbench.onnx.reading.weightless import read_outline
 from irbench.spec import TensorSpec
 
 if TYPE_CHECKING:

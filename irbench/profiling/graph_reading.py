@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from irbench.cost_model import model_cost
 from irbench.onnx.operator_classes import operator_class
-from irbench.onnx.reading.contained_nodes import ContainedNodes
-from irbench.onnx.reading.inventory import Inventory, NodeEntry, take_inventory
-from irbench.onnx.reading.node_labels import node_label
+from irbench.onnx.reading.counterparts import ContainedNodes
+from irbench.onnx.reading.external_data import read_outline
+from irbench.onnx.reading.inventory import Inventory, NodeEntry, node_label, take_inventory
 from irbench.onnx.reading.value_shapes import dtype_of, inferred_at, shape_of
-from irbench.onnx.reading.weightless import read_outline
 from irbench.profiling.record import GraphNode
 from irbench.spec import TensorSpec
 from irbench.spi.profiling import TensorShape

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from operator import le
 
-from irbench.cost_model.polynomials import Polynomial
+from irbench.cost_model.formulas import Polynomial
 from irbench.cost_model.rows import Quantity
 from irbench.quantities import NOT_MEASURED, significant
 

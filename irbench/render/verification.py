@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from irbench.conformance.case import OUTCOMES, Outcome, SuiteReport
-from irbench.conformance.score import OperatorScore, operator_scores
+from irbench.conformance.case import OUTCOMES, OperatorScore, Outcome, SuiteReport, operator_scores
 from irbench.conformance.verification import DataSets, ModelReport
 from irbench.notices import Warn
 from irbench.quantities import NOT_MEASURED, error_size, plural

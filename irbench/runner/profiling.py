@@ -13,8 +13,9 @@ from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
 from irbench.notices import Note
 from irbench.profiling.disturbances import disturbance_warnings
 from irbench.profiling.launches import Launch, with_launch
-from irbench.profiling.record import Disturbance, ProfiledCell, ProfileDocument, ProfileStop
+from irbench.profiling.record import Disturbance, ProfiledCell, ProfileDocument
 from irbench.record import OutputError
+from irbench.row import LaunchesStop
 from irbench.runner.answers import worse
 from irbench.runner.cell_worker import (
     CellFailed,
@@ -172,7 +173,7 @@ class _Profiling:
             self._rounds.say(Activity("expected-outputs"))
             task = self._task
             self._setting = setting_of(task.planned, task.request.timing, task.logs, task.scratch)
-            stopped_by: ProfileStop = self._rounds.run(
+            stopped_by: LaunchesStop = self._rounds.run(
                 lambda: self._able, self._take, lambda: self._commit("unfinished")
             )
         except KeyboardInterrupt:
@@ -246,7 +247,7 @@ class _Profiling:
         calls = max(self._task.plan.inferences, min(MOST_CALLS, in_time))
         return _Calls(math.ceil(calls / 2), warmed.call_ns)
 
-    def _commit(self, stopped_by: ProfileStop) -> None:
+    def _commit(self, stopped_by: LaunchesStop) -> None:
         expected = None if self._setting is None else self._setting.expected
         cells = tuple(candidate.profiled for candidate in self._candidates)
         of_answers = () if expected is None else expected.warnings

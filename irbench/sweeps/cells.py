@@ -77,7 +77,6 @@ class CurveStep:
     """The place of a table in a curve over batch sizes.
 
     Attributes:
-        curve: A digest of what all tables of the curve share.
         stop_gain: The curve ends where a larger batch adds less than this share of throughput to every row.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -11,6 +11,12 @@ from irbench.row import State
 
 StopReason: TypeAlias = Literal["saturated", "memory", "failed"]
 """The last step gained too little in every row; a row would not fit into memory at the next one; no row has figures."""
+CURVE_END_TEXTS: Mapping[StopReason, str] = {
+    "saturated": "ended at batch {batch}: doubling gained less than {stop_gain} in every row that ran",
+    "memory": "ended at batch {batch}: {row} would need {needed_gb:.1f} GB at twice that, and {available_gb:.1f} GB are"
+    " free",
+    "failed": "ended at batch {batch}, which no row ran",
+}
 
 
 @dataclass(frozen=True)
@@ -37,12 +43,7 @@ class RowFacts:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One batch size of a curve.
-
-    Attributes:
-        batch: Samples per inference.
-        busy: Whether other programs disturbed most of the measurement.
-    """
+    """One batch size of a curve."""
 
     batch: int
     rows: tuple[RowFacts, ...]
@@ -75,13 +76,6 @@ def curve_end(
     """Return why a curve ends, or ``None`` where its next batch is to be measured.
 
     A step to or from a batch at which the machine was busy ends it only if the step before gained too little as well.
-
-    Args:
-        curve: Its digest.
-        points: Those that were measured, with growing batch.
-        stop_gain: The share of throughput that the last step must have added to some row.
-        next_batch: The batch that would come next.
-        available_bytes: Memory that a process could have now.
     """
     if not points:
         return None

@@ -1,4 +1,6 @@
-"""How far a sweep is: one file of JSON lines that only grows, and is on the disk after every line.
+"""What happens in a sweep: one file of JSON lines that only grows, and what its events come to.
+
+How far a sweep is: one file of JSON lines that only grows, and is on the disk after every line.
 
 Layout, beside the runs: ``sweeps/<name>/state.jsonl``. The first line says what was begun; each other line is an event.
 A line that a crash cut short is no event.
@@ -10,17 +12,116 @@ import contextlib
 import os
 import re
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import msgspec
 
 from irbench.errors import IrbenchError
-from irbench.sweeps.events import FORMAT, CurveEnded, Event, Header, SweepProgress, TableBegun, TableDone, TableFailed
+from irbench.sweeps.curve import CurveEnd, CurvePoint, RowFacts
 from irbench.system.document_damage import damage_text
 from irbench.system.files import sync_folder
 from irbench.system.locks import hold
 from irbench.system.regular_files import read_regular
+
+FORMAT = 1
+"""Of the state file."""
+
+
+class Header(msgspec.Struct, tag="sweep", frozen=True, kw_only=True):
+    """What was begun.
+
+    Attributes:
+        created: ISO 8601, UTC.
+        confined: Whether workers are confined; ``None`` in the file of an older irbench, which does not say.
+    """
+
+    format: int = FORMAT
+    name: str
+    created: str
+    irbench_version: str
+    seed: int
+    plan: Mapping[str, Any]
+    confined: bool | None = None
+
+
+class TableBegun(msgspec.Struct, tag="begun", frozen=True):
+    """A table whose launches are stored as they end."""
+
+    table: str
+    run: str
+
+
+class TableDone(msgspec.Struct, tag="done", frozen=True):
+    """A table that is never measured again.
+
+    Attributes:
+        exit_code: What ``irbench run`` would have ended with.
+    """
+
+    table: str
+    run: str
+    exit_code: int
+    batch: int
+    seconds: float
+    rows: tuple[RowFacts, ...]
+    busy: bool = False
+    undecided: bool = False
+
+
+class TableFailed(msgspec.Struct, tag="failed", frozen=True):
+    """A table that could not be measured at all; it is tried again when the sweep goes on.
+
+    Attributes:
+        exit_code: What ``irbench run`` would have ended with.
+    """
+
+    table: str
+    message: str
+    hint: str
+    exit_code: int
+
+
+class CurveEnded(msgspec.Struct, tag="curve", frozen=True):
+    """A curve that has no further table."""
+
+    end: CurveEnd
+
+
+Event: TypeAlias = TableBegun | TableDone | TableFailed | CurveEnded
+
+
+class SweepProgress:
+    """What the events of a sweep come to.
+
+    Attributes:
+        begun: The last run of each table that was begun, by the table's id.
+    """
+
+    def __init__(self) -> None:
+        self.begun: dict[str, TableBegun] = {}
+        self.done: dict[str, TableDone] = {}
+        self.failed: dict[str, TableFailed] = {}
+        self.ends: dict[str, CurveEnd] = {}
+
+    def take(self, event: Event) -> None:
+        """Take in what happened next."""
+        if isinstance(event, TableBegun):
+            self.begun[event.table] = event
+        elif isinstance(event, TableDone):
+            self.done[event.table] = event
+            self.failed.pop(event.table, None)
+        elif isinstance(event, TableFailed):
+            self.failed[event.table] = event
+        else:
+            self.ends[event.end.curve] = event.end
+
+    def point(self, table: str) -> CurvePoint | None:
+        """Return a measured table as a point of a curve."""
+        done = self.done.get(table)
+        return None if done is None else CurvePoint(done.batch, done.rows, done.busy)
+
 
 _FILE = "state.jsonl"
 _MOST_BYTES = 1 << 28

@@ -16,9 +16,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.onnx.reading.file_kind import require_model_file
-from irbench.onnx.reading.protobuf import DAMAGED
-from irbench.onnx.reading.weight_files import size_of_file
+from irbench.onnx.reading.external_data import size_of_file
+from irbench.onnx.reading.protobuf import DAMAGED, require_model_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, TensorSpec
 from irbench.system import host
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from irbench.onnx.reading.precision import GraphPrecision
     from irbench.onnx.reading.signature import Signature
     from irbench.onnx.reading.value_shapes import ValueShape
-    from irbench.onnx.rewriting.bound_copy import BoundCopy
+    from irbench.onnx.rewriting.bind import BoundCopy
 
 _TARGET = "irbench.worker.isolated_call:isolated_call"
 _DEADLINE_S = 60.0
@@ -389,8 +388,8 @@ def read_value_shapes(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueSh
 
 
 def _plan(path: Path, bound: Artifact) -> BoundCopy:
-    from irbench.onnx.rewriting.bound_copy import BoundCopy
+    from irbench.onnx.rewriting.bind import BoundCopy
 
-    target = "irbench.onnx.rewriting.bound_copy:plan_copy"
+    target = "irbench.onnx.rewriting.bind:plan_copy"
     found: BoundCopy = read_file(target, path, bound, returns=BoundCopy)
     return found

@@ -17,7 +17,6 @@ class Family:
     Attributes:
         kind: What kind of network they are, ``residual CNN`` for example.
         low: Smallest value of their inputs, as their ``preprocess_input`` leaves them.
-        high: Largest value likewise.
     """
 
     kind: str
@@ -26,16 +25,7 @@ class Family:
     high: float
 
     def model(self, name: str, constructor: str, size: int, layers: int, parameters: int, macs: int) -> ModelSource:
-        """Return one of them.
-
-        Args:
-            name: The name used on the command line.
-            constructor: Its name in ``keras.applications``.
-            size: Height and width of its three-channel input.
-            layers: Convolutions and dense layers on the longest way from the input to the classes.
-            parameters: As :class:`irbench.spi.ModelSource` counts them.
-            macs: Likewise.
-        """
+        """Return one of them."""
         return ModelSource(
             name=name,
             family=self.kind,
@@ -49,12 +39,7 @@ class Family:
 
 
 def build_application(constructor: str, size: int) -> Any:
-    """Return the classifier of 1000 classes as an uncompiled ``keras.Model``; imports Keras.
-
-    Args:
-        constructor: Its name in ``keras.applications``.
-        size: Height and width of its three-channel input.
-    """
+    """Return the classifier of 1000 classes as an uncompiled ``keras.Model``; imports Keras."""
     import keras
 
     pixels = keras.Input((size, size, 3), name=IMAGE)

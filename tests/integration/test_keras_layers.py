@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench_tf.layers import called_in_training
+from irbench_tf.activations import called_in_training
 from irbench_tf.signatures import keras_inputs
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from irbench.spi import Description, QuantizationMethod, QuantizationRequest, Quantizer
 from irbench_ort.adapter import OrtBackend
-from irbench_ort.quantization.methods import suitable_method
+from irbench_ort.quantization.tool import suitable_method
 
 __all__ = ["quantizer"]
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, used_names
-from irbench.onnx.rewriting.unique_names import take_name
+from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, take_name, used_names
 from irbench.spi import Array
 
 if TYPE_CHECKING:

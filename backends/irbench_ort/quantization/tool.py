@@ -1,5 +1,12 @@
 """Calls of ONNX Runtime's quantisation tool, with settings of ours.
 
+Correct the mean error that rounding weights to int8 brings into the outputs of convolutions.
+
+Rounding shifts each output channel by the sum of the rounding errors of its weights, times the input. The mean of that
+over typical inputs is subtracted from the bias: b' = b - (round(W) - W) * E[x]. (Nagel et al., Data-Free
+Quantization Through Weight Equalization and Bias Correction, ICCV 2019, section 4.2; here E[x] is measured. Padding is
+treated as more input of the same mean; the error of that is of second order.)
+
 Static: convolutions and dense layers between QuantizeLinear and DequantizeLinear (QDQ). Weights by channel and
 symmetric, activations by tensor and asymmetric over the least and largest value of the calibration, biases corrected
 beforehand. Outputs of dense layers, logits above all, and everything else stay fp32: scores in 256 steps cost the most
@@ -11,23 +18,177 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, used_names
-from irbench.onnx.rewriting.unique_names import take_name
-from irbench.spi import Array
-from irbench_ort.quantization.bias_correction import correct_biases, corrected_inputs
-from irbench_ort.quantization.calibration import CalibrationReader, channel_means
+from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, take_name, used_names
+from irbench.spi import Array, QuantizationMethod
 from irbench_ort.quantization.dense_layers import gemms_to_matmuls, simplify_gemms
-from irbench_ort.quantization.methods import DYNAMIC, STATIC, name_excluded
 
 if TYPE_CHECKING:
     import onnx
+
+STATIC = ("Conv", "Gemm", "MatMul", "Relu", "Clip")
+"""A Relu or Clip behind one of the others becomes a part of its quantiser."""
+
+DYNAMIC = ("Attention", "Gemm", "LSTM", "MatMul")
+"""``Attention`` is that of the runtime, which holds the weights of its projections."""
+
+_CONTRIBUTED = {"Attention": "com.microsoft"}
+"""The domain of an operator that is not ONNX's own."""
+
+
+def suitable_method(source: Path) -> QuantizationMethod | None:
+    """Return which method suits a graph: static where most operators that have weights are convolutions.
+
+    ``None`` where no operator has any, so that nothing can be quantised.
+    """
+    import onnx
+
+    graph = onnx.load(source, load_external_data=False).graph
+    axes = _axes_of_constants(graph)
+    weighted = [node.op_type for node in graph.node if axes.keys() & set(node.input) and not _is_excluded(node, axes)]
+    convolutions = weighted.count("Conv")
+    others = sum(weighted.count(op_type) for op_type in DYNAMIC)
+    if not convolutions + others:
+        return None
+    return "static" if convolutions >= others else "dynamic"
+
+
+def name_excluded(model: onnx.ModelProto, operators: Collection[str]) -> list[str]:
+    """Return the names of nodes that the tool would quantise and must not."""
+    axes, taken = _axes_of_constants(model.graph), {node.name for node in model.graph.node}
+    excluded = [node for node in model.graph.node if node.op_type in operators and _is_excluded(node, axes)]
+    for node in excluded:
+        node.name = take_name(f"{node.op_type}_in_fp32", taken)
+    return [node.name for node in excluded]
+
+
+def _is_excluded(node: onnx.NodeProto, axes: Mapping[str, int]) -> bool:
+    """Whether a node has only the name of an operator that is quantised, or weights that no kernel takes.
+
+    The tool does not look at domains. Where the weights of a MatMul are no matrix, it gives them scales along an axis
+    that the runtime's kernels refuse.
+    """
+    if (node.domain or "ai.onnx") != _CONTRIBUTED.get(node.op_type, "ai.onnx"):
+        return True
+    return node.op_type == "MatMul" and axes.get(node.input[1], 2) != 2
+
+
+def _axes_of_constants(graph: onnx.GraphProto) -> dict[str, int]:
+    axes = {initializer.name: len(initializer.dims) for initializer in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            axes[node.output[0]] = sum(len(attribute.t.dims) for attribute in node.attribute)
+    return axes
+
+
+class CalibrationReader:
+    """What ONNX Runtime's calibration asks for its inputs.
+
+    Args:
+        feeds: Arrays by the names of the graph's inputs.
+    """
+
+    def __init__(self, feeds: Iterator[Mapping[str, Array]]) -> None:
+        self._feeds = feeds
+
+    def get_next(self) -> dict[str, Array] | None:
+        """Return the next inputs, ``None`` after the last."""
+        feed = next(self._feeds, None)
+        return None if feed is None else dict(feed)
+
+
+def channel_means(path: Path, names: Sequence[str], feeds: Iterable[Mapping[str, Array]]) -> dict[str, Array]:
+    """Return the mean by channel of values of a graph over all feeds: float64 (channels,) each.
+
+    Elements that are not finite do not count, where the others of a channel say what is typical of it; of a channel
+    without any other the mean is 0.
+
+    Args:
+        path: The graph; a copy with more outputs is left beside it.
+        names: Inputs of the graph and inner values, each (batch, channels, ...).
+        feeds: Arrays by the names of the graph's inputs.
+    """
+    session, inner = _session_with_outputs(path, names)
+    sums = {name: np.zeros(1) for name in names}
+    counts = {name: np.zeros(1) for name in names}
+    for feed in feeds:
+        computed = session.run(inner, dict(feed)) if inner else []
+        values = {**feed, **dict(zip(inner, computed, strict=True))}
+        for name in names:
+            axes = (0, *range(2, values[name].ndim))
+            finite = np.isfinite(values[name])
+            sums[name] = sums[name] + values[name].sum(axis=axes, dtype=np.float64, where=finite)
+            counts[name] = counts[name] + finite.sum(axis=axes)
+    return {name: total / np.maximum(counts[name], 1) for name, total in sums.items()}
+
+
+def _session_with_outputs(path: Path, names: Sequence[str]) -> tuple[Any, list[str]]:
+    """Return a session that answers inner values of a graph, and which of ``names`` are such: not its inputs."""
+    import onnx
+    import onnxruntime
+
+    model = onnx.load(path, load_external_data=False)
+    inner = [name for name in names if name not in {tensor.name for tensor in model.graph.input}]
+    known = {tensor.name for tensor in model.graph.output}
+    model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in inner if name not in known)
+    copy = path.with_name(f"more-outputs-{path.name}")
+    onnx.save(model, copy)
+    return onnxruntime.InferenceSession(str(copy), providers=["CPUExecutionProvider"]), inner
+
+
+_LARGEST = 127
+
+
+def corrected_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Return the inputs of convolutions whose means :func:`correct_biases` needs, each once: (batch, channels, ...)."""
+    return tuple(dict.fromkeys(node.input[0] for node, _, _ in _convolutions(model)))
+
+
+def correct_biases(model: onnx.ModelProto, means: Mapping[str, Array]) -> None:
+    """Change the biases of a graph in fp32, before its weights are rounded.
+
+    Args:
+        model: Changed in place.
+        means: The mean of each value of :func:`corrected_inputs` by channel, (channels,).
+    """
+    from onnx import numpy_helper
+
+    for node, weight, bias in _convolutions(model):
+        error = _rounding_error(numpy_helper.to_array(weight))
+        groups = next((attribute.i for attribute in node.attribute if attribute.name == "group"), 1)
+        by_group = np.asarray(means[node.input[0]], np.float64).reshape(groups, -1)
+        by_output = np.repeat(by_group, len(error) // groups, axis=0)
+        corrected = numpy_helper.to_array(bias) - (error * by_output).sum(axis=1)
+        bias.CopyFrom(numpy_helper.from_array(corrected.astype(np.float32), bias.name))
+
+
+def _rounding_error(weight: Array) -> NDArray[np.float64]:
+    """Return round(W) - W of a kernel, summed over its window: float64 (outputs, inputs of a group)."""
+    kernel = weight.astype(np.float64).reshape(*weight.shape[:2], -1)
+    steps = np.abs(kernel).max(axis=(1, 2), keepdims=True) / _LARGEST
+    steps[steps == 0] = 1
+    error: NDArray[np.float64] = (np.round(kernel / steps) * steps - kernel).sum(axis=2)
+    return error
+
+
+def _convolutions(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, onnx.TensorProto, onnx.TensorProto]]:
+    """Yield every convolution with its weight and a bias that nothing else reads."""
+    constants = {initializer.name: initializer for initializer in model.graph.initializer}
+    readers = Counter(name for node in model.graph.node for name in node.input)
+    for node in model.graph.node:
+        if node.domain or node.op_type != "Conv" or len(node.input) < 3:
+            continue
+        weight, bias = (constants.get(name) for name in node.input[1:3])
+        if weight is not None and bias is not None and readers[bias.name] == 1:
+            yield node, weight, bias
+
 
 _WEIGHT, _BIAS = 1, 2
 _WITH_BIAS = frozenset({"Conv", "ConvTranspose", "Gemm"})

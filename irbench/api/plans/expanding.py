@@ -16,7 +16,7 @@ from irbench.render.sweep import cells_table, common_text, times_text
 from irbench.render.table import TextTable
 from irbench.store.folders import default_root
 from irbench.sweeps.cells import SweepTable
-from irbench.sweeps.selection import select
+from irbench.sweeps.expansion import select
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from irbench.cost_model.rules.normalisation import SOFTMAX
-from irbench.cost_model.tensors import NodeView, UnknownShape
-from irbench.cost_model.work import Rules, Work
+from irbench.cost_model.tensors import NodeView, Rules, UnknownShape, Work
 from irbench.onnx.contributed.attention import SHARED_BUFFER
 
 _TOTAL_LENGTH = 6

@@ -1,4 +1,4 @@
-"""Products of matrices and tensors."""
+"""Products of matrices and tensors, and convolutions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from irbench.cost_model.rules.elementwise import GELU_BY_TANH, activation_operations
-from irbench.cost_model.tensors import NodeView, UnknownShape
-from irbench.cost_model.work import Rules, Work
+from irbench.cost_model.tensors import LINEAR_SAMPLE, NodeView, Rule, Rules, UnknownShape, Work
 
 
 def dense_macs(node: NodeView, transposed: str = "transA") -> int:
@@ -125,4 +124,55 @@ PRODUCTS: Rules = {
     "MatMulNBits": _packed_weights,
     "MoE": _mixture_of_experts,
     "TransposeMatMul": _fused_matmul,
+}
+
+
+def convolution(weight: int = 1, bias: int | None = 2) -> Rule:
+    """Return the rule of a convolution.
+
+    Each place of an output channel meets the weights of its group: ``channels / groups`` times the kernel, which is
+    the weight's shape without its first axis. Padding counts as if it were data; dilation changes nothing.
+    """
+
+    def count(node: NodeView) -> Work:
+        outputs = node.output_elements()
+        macs = outputs * prod(node.input_shape(weight)[1:])
+        return Work(macs, outputs if bias is not None and node.has_input(bias) else 0)
+
+    return count
+
+
+def _transposed_convolution(node: NodeView) -> Work:
+    """Count the weights of a group that each element of the input meets."""
+    outputs = node.output_elements()
+    macs = node.input_elements() * prod(node.input_shape(1)[1:])
+    return Work(macs, outputs if node.has_input(2) else 0)
+
+
+def _fused_convolution(node: NodeView) -> Work:
+    macs, others = convolution()(node)
+    outputs = node.output_elements()
+    added = outputs if node.has_input(3) else 0
+    return Work(macs, others + added + outputs * activation_operations(node.attribute("activation", "")))
+
+
+def _deformable_convolution(node: NodeView) -> Work:
+    """Count the convolution, and the interpolation of every value of a window at its own place."""
+    macs = node.output_elements() * prod(node.input_shape(1)[1:])
+    batch, channels = node.input_shape(0)[:2]
+    kernel = prod(node.input_shape(1)[2:])
+    samples = batch * channels * kernel * prod(node.output_shape()[2:])
+    masked = samples if node.has_input(4) else 0
+    return Work(macs, samples * LINEAR_SAMPLE + masked + (node.output_elements() if node.has_input(3) else 0))
+
+
+CONVOLUTIONS: Rules = {
+    "Conv": _fused_convolution,
+    "ConvInteger": convolution(bias=None),
+    "ConvTranspose": _transposed_convolution,
+    "ConvTransposeWithDynamicPads": _transposed_convolution,
+    "DeformConv": _deformable_convolution,
+    "FusedConv": _fused_convolution,
+    "NhwcConv": convolution(),
+    "NhwcFusedConv": _fused_convolution,
 }

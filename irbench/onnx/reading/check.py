@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from shlex import quote
@@ -9,13 +10,51 @@ from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading import external_data, signature
-from irbench.onnx.reading.own_domain import SPELLED_OUT, shorten_own_domain
-from irbench.onnx.reading.protobuf import DAMAGED, mapped
+from irbench.onnx.reading.external_data import read_outline
+from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Model, Node, fields, mapped, text
 from irbench.onnx.reading.signature import Signature
-from irbench.onnx.reading.weightless import read_outline
 
 if TYPE_CHECKING:
     import onnx
+
+SPELLED_OUT, _SHORT = "ai.onnx", ""
+
+
+def spells_own_domain(path: Path) -> bool:
+    """Return whether a node of the graph names the domain; nodes in bodies of others follow the same exporter."""
+    with mapped(path) as data:
+        graphs = [field for field in fields(data) if field.number == Model.GRAPH]
+        nodes = (node for graph in graphs for node in _inside(data, graph) if node.number == Graph.NODE)
+        parts = (part for node in nodes for part in _inside(data, node) if part.number == Node.DOMAIN)
+        return any(text(data, part) == SPELLED_OUT for part in parts)
+
+
+def shorten_own_domain(model: onnx.ModelProto) -> None:
+    """Give nodes, functions and imports the short name, in place."""
+    _shorten(model.opset_import)
+    _shorten_nodes(model.graph.node)
+    for function in model.functions:
+        _shorten(function.opset_import)
+        _shorten_nodes(function.node)
+
+
+def _shorten_nodes(nodes: Iterable[onnx.NodeProto]) -> None:
+    for node in nodes:
+        _shorten([node])
+        for attribute in node.attribute:
+            for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
+                _shorten_nodes(graph.node)
+
+
+def _shorten(named: Iterable[onnx.NodeProto | onnx.OperatorSetIdProto]) -> None:
+    for message in named:
+        if message.domain == SPELLED_OUT:
+            message.domain = _SHORT
+
+
+def _inside(data: memoryview, outer: Field) -> Iterator[Field]:
+    return fields(data, outer.start, outer.end)
+
 
 _UPGRADE = "Upgrade it: pip install -U onnx. Or lower the model: onnx.version_converter.convert_version(model, {})"
 _LONGEST_REASON = 200

@@ -7,7 +7,140 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
-from irbench.onnx.reading.origins import Origins, find_origins, sizes_of, tensors_of
+
+_MOST_BITS = 1 << 30
+"""128 MiB for all sets of landmarks: larger graphs than of some 20,000 nodes make do with the first landmarks."""
+
+_TYPES = frozenset({"Cast", "DequantizeLinear", "Identity", "QuantizeLinear"})
+_FORMS = _TYPES | {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+"""Operators whose output holds the values of their first input, in another type, shape or order."""
+
+
+@dataclass(frozen=True)
+class Origins:
+    """What new tensors stand for, and what they follow from.
+
+    A set of landmarks, which are inputs and tensors that both graphs have, is a number with a bit for each of them.
+
+    Attributes:
+        known: The tensor of the first graph that a new one stands for, for those of which it is known.
+        held: The tensor of the first graph of which a new one holds the values in another form, a cast one for example.
+        shown: The tensor of the first graph that holds the values of a new one in another form.
+        nearest: The nearest landmarks that a tensor of the first graph follows from.
+        behind: All landmarks that a new tensor follows from, for those of which it is not known what they stand for.
+    """
+
+    known: Mapping[str, str]
+    held: Mapping[str, str]
+    shown: Mapping[str, str]
+    nearest: Mapping[str, int]
+    behind: Mapping[str, int]
+
+    def of_outputs(self, names: Iterable[str]) -> list[str]:
+        """Return the tensors of the first graph whose makers the maker of some new ones took the place of."""
+        return [*filter(None, (self.known.get(name) or self.shown.get(name) for name in names))]
+
+    def of_inputs(self, names: Iterable[str]) -> list[str]:
+        """Return the tensors of the first graph from which what reads some new ones works on."""
+        return [*filter(None, (self.known.get(name) or self.held.get(name) for name in names))]
+
+    def is_within(self, old: str, names: Iterable[str]) -> bool:
+        """Return whether one of some tensors of the second graph can stand for ``old``, though it is not known to."""
+        return any(not self.nearest[old] & ~self.behind[name] for name in names if name in self.behind)
+
+
+def find_origins(before: Inventory, after: Inventory) -> Origins:
+    """Return for which tensors of ``before`` those stand that only ``after`` has.
+
+    Tools name a tensor by adding to the name of another one, ``scores_reshape``. It stands for ``scores`` if it follows
+    from all that these followed from: a mask that is named ``scores_where`` does not. What a ``Cast`` reads or makes
+    is told by its other side, whatever its name is.
+    """
+    old, new = tensors_of(before), tensors_of(after)
+    names = dict.fromkeys(name for node in before.nodes for name in (*node.inputs, *node.outputs))
+    landmarks = [name for name in names if name in new or name not in old]
+    most = _MOST_BITS // (1 + len(before.nodes) + len(after.nodes))
+    bits = {name: 1 << place for place, name in enumerate(landmarks[:most])}
+    nearest = _followed(before, bits, through=False)
+    behind = {name: bits_of for name, bits_of in _followed(after, bits, through=True).items() if name not in names}
+    stems = {name: next((stem for stem in _stems(name) if stem in nearest), None) for name in behind}
+    known = {name: stem for name, stem in stems.items() if stem is not None and not nearest[stem] & ~behind[name]}
+    held = _held(after, names, known)
+    unknown = {name: all_behind for name, all_behind in behind.items() if name not in known and name not in held}
+    return Origins(known, held, _shown(after, names), nearest, unknown)
+
+
+def tensors_of(graph: Inventory) -> frozenset[str]:
+    """Return the tensors that nodes make."""
+    return frozenset(name for node in graph.nodes for name in node.outputs if name)
+
+
+def sizes_of(graph: Inventory) -> frozenset[str]:
+    """Return the tensors that depend on the sizes of others, and not on what these hold."""
+    return _sizes(graph, _constants(graph))
+
+
+def _constants(graph: Inventory) -> frozenset[str]:
+    made = (name for node in graph.nodes if node.operator == "Constant" for name in node.outputs)
+    return frozenset((*(weight.name for weight in graph.weights), *made))
+
+
+def _sizes(graph: Inventory, constants: Collection[str]) -> frozenset[str]:
+    found: set[str] = set()
+    for node in graph.nodes:
+        if node.operator in ("Shape", "Size") or (
+            not found.isdisjoint(node.inputs) and all(name in found or name in constants for name in node.inputs)
+        ):
+            found.update(node.outputs)
+    return frozenset(found)
+
+
+def _followed(graph: Inventory, bits: Mapping[str, int], *, through: bool) -> Mapping[str, int]:
+    """Return the landmarks that each tensor follows from; constants and sizes, which tools write anew, are left out."""
+    constants = _constants(graph)
+    left_out = constants | _sizes(graph, constants)
+    found: dict[str, int] = {}
+    for node in graph.nodes:
+        behind = 0
+        for name in node.inputs:
+            if name not in left_out:
+                behind |= found.get(name, bits.get(name, 0))
+        for name in filter(None, node.outputs):
+            found[name] = behind | bits.get(name, 0) if through else bits.get(name, behind)
+    return found
+
+
+def _held(after: Inventory, names: Collection[str], known: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the tensors whose values other tensors of ``after`` hold in another form."""
+    found: dict[str, str] = {}
+    for source, made in _forms(after.nodes):
+        origin = source if source in names else known.get(source) or found.get(source)
+        if origin and made not in names and made not in known:
+            found[made] = origin
+    return found
+
+
+def _shown(after: Inventory, names: Collection[str]) -> Mapping[str, str]:
+    """Return which of the tensors ``names`` of the first graph hold those that only ``after`` has in another form."""
+    found: dict[str, str] = {}
+    for source, made in _forms(reversed(after.nodes)):
+        shown = made if made in names else found.get(made)
+        if shown and source not in names:
+            found[source] = shown
+    return found
+
+
+def _forms(nodes: Iterable[NodeEntry]) -> Iterator[tuple[str, str]]:
+    for node in nodes:
+        if node.op_type in _FORMS and node.inputs and node.outputs:
+            yield node.inputs[0], node.outputs[0]
+
+
+def _stems(name: str) -> Iterator[str]:
+    """Yield ``a_b`` and ``a`` for ``a_b_c``."""
+    while "_" in name:
+        name = name.rpartition("_")[0]
+        yield name
 
 
 @dataclass(frozen=True)
@@ -15,7 +148,6 @@ class Fusion:
     """Several nodes that one node took the place of.
 
     Attributes:
-        into: The operator of the new node.
         of: How many nodes of each operator it replaces, sorted by operator.
     """
 
@@ -47,7 +179,7 @@ def difference(before: Inventory, after: Inventory) -> Difference:
     Nodes are the same when they have the same name, or, where tools rename nodes, the same operator and outputs. A
     fusion is found by walking, in the first graph, from the outputs of a new node back to its inputs, so it is seen
     where the tool kept the names of the tensors between which it worked, made new ones by adding to them, or cast or
-    reshaped them (:func:`irbench.onnx.reading.origins.find_origins`). What computes sizes is no part of it, nor what
+    reshaped them (:func:`irbench.onnx.reading.difference.find_origins`). What computes sizes is no part of it, nor what
     may lie behind an input of which the origin is unknown. A node that several new ones depend on is part of the first.
     """
     named = {node.name: node for node in before.nodes if node.name}

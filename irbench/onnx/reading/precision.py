@@ -37,7 +37,6 @@ class GraphPrecision:
     Attributes:
         weights: Elements of its initialisers and constants by precision, without those that a Cast widens or narrows
             before anything reads them: such weights are only stored so.
-        others: Precisions of its inputs, outputs and casts.
         multiplies_integers: Whether operations on them do its arithmetic, instead of floating-point ones between
             quantisers.
     """

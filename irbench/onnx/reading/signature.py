@@ -103,7 +103,6 @@ class Signature:
             called ``?``, is called ``<tensor>_<axis>``.
         outputs: Likewise; an axis without a name is never taken for the batch, for it may depend on the data.
         opset: Version of ONNX's own operator set; ``None`` where the model uses other sets only.
-        nodes: Number of nodes at the top level.
         batch_in_file: What the file calls the dimension ``batch``; empty where it gives no name.
     """
 
@@ -197,8 +196,8 @@ def with_inferred_shapes(path: Path, outputs: Sequence[onnx.ValueInfoProto]) -> 
         return list(outputs)
     from onnx import checker, shape_inference
 
+    from irbench.onnx.reading.external_data import read_outline
     from irbench.onnx.reading.value_shapes import inferred_at
-    from irbench.onnx.reading.weightless import read_outline
 
     try:
         inferred = inferred_at(read_outline(path), ()).graph

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from irbench.onnx.contributed import contributed_schemas
 from irbench.onnx.contributed.attention import mark_shared_buffers
-from irbench.onnx.reading.size_propagation import has_bodies, known_sizes, propagate_sizes
-from irbench.onnx.reading.small_values import SmallValues
-from irbench.onnx.reading.weightless import read_outline
+from irbench.onnx.reading.external_data import read_outline
+from irbench.onnx.reading.small_values import SmallValues, has_bodies, known_sizes, propagate_sizes
 from irbench.spec import Shape, TensorSpec
 
 if TYPE_CHECKING:

@@ -16,6 +16,17 @@ from irbench.spi import Array
 if TYPE_CHECKING:
     import onnx
 
+
+def take_name(wanted: str, taken: set[str]) -> str:
+    """Return a name that is not taken, ``wanted`` or with a number behind it, and take it."""
+    name, count = wanted, 0
+    while name in taken:
+        count += 1
+        name = f"{wanted}{count}"
+    taken.add(name)
+    return name
+
+
 _SMALL_BYTES = 1024
 _ALIGNED_BYTES = 4096
 """External data starts at a page, so that a runtime can map it."""
@@ -30,7 +41,6 @@ class DetachedModel:
 
     Attributes:
         model: The model without any initializer at its top level.
-        weights: Value of every initializer, by name.
     """
 
     model: onnx.ModelProto

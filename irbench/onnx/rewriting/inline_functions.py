@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.onnx.reading import external_data
-from irbench.onnx.reading.own_domain import shorten_own_domain, spells_own_domain
+from irbench.onnx.reading.check import shorten_own_domain, spells_own_domain
 from irbench.onnx.reading.protobuf import Model, fields, mapped
 
 if TYPE_CHECKING:

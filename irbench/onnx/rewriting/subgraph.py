@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TensorType:
-    """Element type and shape of a value.
-
-    Attributes:
-        element: Its number in TensorProto.DataType.
-    """
+    """Element type and shape of a value."""
 
     element: int
     shape: tuple[int, ...]
@@ -31,7 +27,6 @@ class SubgraphBoundary:
 
     Attributes:
         inputs: Values of the whole graph that become inputs, by name.
-        outputs: Values that become outputs, by name.
         constants: Values of the whole graph that become weights, by name.
     """
 

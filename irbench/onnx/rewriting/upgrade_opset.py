@@ -12,8 +12,8 @@ from irbench.onnx.rewriting.detached_weights import (
     nodes_of,
     opset_of,
     skeleton,
+    take_name,
 )
-from irbench.onnx.rewriting.unique_names import take_name
 
 if TYPE_CHECKING:
     import onnx
@@ -22,11 +22,7 @@ _AXIS = 1
 
 
 def transform_along_axis_1(model: onnx.ModelProto) -> None:
-    """Let every DFT of a model of opset 17 to 19 transform axis 1: the axes before that which it transforms become one.
-
-    Args:
-        model: Changed in place, bodies and functions too.
-    """
+    """Let every DFT of opset 17 to 19 transform axis 1: the axes before that which it transforms become one."""
     taken = {name for node in nodes_of(model) for name in (*node.input, *node.output)}
     for nodes in (model.graph.node, *(function.node for function in model.functions)):
         _rewrite(nodes, taken)

@@ -21,8 +21,7 @@ from irbench.onnx.elements import Elements
 from irbench.onnx.shapes import infer, reshape_target, reshaped
 from irbench.onnx.sizes import sizes_of
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import add_constant, clean, replace
-from irbench.optimizer.rewrite.randomness import is_random
+from irbench.optimizer.rewrite.edit import add_constant, clean, is_random, replace
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

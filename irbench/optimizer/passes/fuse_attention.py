@@ -16,7 +16,7 @@ another reason stay so, as those of inputs that are not.
 For rule 2 the axes are (batch, length, heads * width) before they are split and after they are joined. Others may read
 what is split, and rows may be put to zero before heads are joined, whatever the head.
 
-:mod:`irbench.optimizer.rewrite.key_bias` says beside which masks rule 3 holds.
+:mod:`irbench.optimizer.rewrite.attention_mask` says beside which masks rule 3 holds.
 
 All rules ask for known sizes, dynamic ones by name, in branches and bodies of loops too.
 """
@@ -31,17 +31,15 @@ from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
-from irbench.optimizer.rewrite.attention_chain import AttentionChain, read_attention
-from irbench.optimizer.rewrite.attention_heads import join_heads
+from irbench.optimizer.rewrite.attention_chain import AttentionChain, join_heads, read_attention
 from irbench.optimizer.rewrite.attention_mask import (
     build_mask,
     build_row_condition,
+    drop_key_bias,
     has_zero_rows,
     is_maskable,
 )
-from irbench.optimizer.rewrite.edit import clean, insert, is_node, replace, weight
-from irbench.optimizer.rewrite.inserter import Inserter
-from irbench.optimizer.rewrite.key_bias import drop_key_bias
+from irbench.optimizer.rewrite.edit import Inserter, clean, insert, is_node, replace, weight
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

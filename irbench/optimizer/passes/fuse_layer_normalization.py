@@ -25,10 +25,8 @@ import numpy as np
 from irbench.onnx.shapes import infer
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
-from irbench.optimizer.rewrite.moments import Build, are_moments, forms
-from irbench.optimizer.rewrite.normalized_axes import as_axes, last_axes
+from irbench.optimizer.rewrite.normalization import Build, are_moments, as_axes, forms, last_axes, unshare_moments
 from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, apply_rules
-from irbench.optimizer.rewrite.shared_moments import unshare_moments
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

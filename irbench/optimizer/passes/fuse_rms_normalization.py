@@ -27,9 +27,8 @@ import numpy as np
 from irbench.onnx.shapes import infer
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
-from irbench.optimizer.rewrite.normalized_axes import as_axes, last_axes
+from irbench.optimizer.rewrite.normalization import as_axes, last_axes, unshare_moments
 from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, any_order, apply_rules, either, holds, number_beside
-from irbench.optimizer.rewrite.shared_moments import unshare_moments
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

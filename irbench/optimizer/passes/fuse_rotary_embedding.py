@@ -36,8 +36,7 @@ from irbench.optimizer.rewrite.edit import (
     replace,
     weight,
 )
-from irbench.optimizer.rewrite.half_tables import HalfTables
-from irbench.optimizer.rewrite.rotation import Known, Rotation, cut, read_rotation
+from irbench.optimizer.rewrite.rotation import HalfTables, Known, Rotation, cut, read_rotation
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

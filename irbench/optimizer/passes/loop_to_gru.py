@@ -36,8 +36,16 @@ from irbench.optimizer.rewrite.edit import (
     scalar,
     weight,
 )
-from irbench.optimizer.rewrite.recurrence import GatedUnit, LoopBody, read_body, read_cell
-from irbench.optimizer.rewrite.reversal import WHOLE, reverse_first_axis, reversed_source, slice_bounds
+from irbench.optimizer.rewrite.recurrence import (
+    WHOLE,
+    GatedUnit,
+    LoopBody,
+    read_body,
+    read_cell,
+    reverse_first_axis,
+    reversed_source,
+    slice_bounds,
+)
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite import layout as layouts
-from irbench.optimizer.rewrite.edit import LAYOUT, clean, insert, is_node, only_reader, replace
-from irbench.optimizer.rewrite.layout_nodes import write_steps
-from irbench.optimizer.rewrite.randomness import is_random
+from irbench.optimizer.rewrite.edit import LAYOUT, clean, insert, is_node, is_random, only_reader, replace
+from irbench.optimizer.rewrite.layout import write_steps
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

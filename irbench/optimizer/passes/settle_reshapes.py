@@ -2,25 +2,211 @@
 
 1. Operations on rows between reshapes that only regroup rows     -> the same on the other grouping, without them
 
-:mod:`irbench.optimizer.rewrite.row_regions` says what such operations are. They change to the other grouping only
+:mod:`irbench.optimizer.passes.settle_reshapes` says what such operations are. They change to the other grouping only
 together with all that they exchange rows with, or with as much of it as saves most, and only where fewer reshapes are
 left. Convolutions and attention ask for groupings of their own, and what stands between them can be in either.
+
+Operations that treat every row of a tensor alike, joined to regions, and how many reshapes a region needs.
+
+A row is what the last axis holds. How rows are grouped by the axes before it matters to none of these operations, so a
+region of them can work on any grouping, such as (batch, height, width) instead of (batch, tokens).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.shapes import infer, set_sizes
-from irbench.onnx.sizes import product, sizes_of
+from irbench.onnx.sizes import Size, product, sizes_of
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import clean, insert, insert_reshape, replace
-from irbench.optimizer.rewrite.row_regions import Grouping, Region, is_regrouped, neighbours, row_operands
+from irbench.optimizer.rewrite.edit import (
+    clean,
+    insert,
+    insert_reshape,
+    is_node,
+    replace,
+    reshape_operation,
+    scalar,
+    weight,
+)
 from irbench.spi import Pass
 
 if TYPE_CHECKING:
     import onnx_ir as ir
+
+_REGROUPING = ("Reshape", "Unsqueeze", "Squeeze", "Flatten")
+"""Operations that may change how rows are grouped."""
+
+_ACTIVATIONS = (
+    *("Abs", "Celu", "Clip", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish"),
+    *("Neg", "Reciprocal", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh"),
+)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """What the axes before the last one become."""
+
+    old: tuple[Size, ...]
+    new: tuple[Size, ...]
+
+    def is_old(self, value: ir.Value | None) -> bool:
+        """Whether rows are grouped as they are now."""
+        sizes = sizes_of(value)
+        return sizes is not None and len(sizes) > 0 and tuple(sizes[:-1]) == self.old
+
+    def after(self, value: ir.Value) -> list[Size]:
+        """Return the sizes that a value has then."""
+        return [*self.new, *(sizes_of(value) or ())[-1:]]
+
+
+@dataclass(frozen=True)
+class Region:
+    """Operations on rows that are to work on another grouping."""
+
+    nodes: tuple[ir.Node, ...]
+    grouping: Grouping
+
+    @cached_property
+    def _inside(self) -> frozenset[ir.Node]:
+        return frozenset(self.nodes)
+
+    @property
+    def results(self) -> list[ir.Value]:
+        """What the operations compute."""
+        return [node.outputs[0] for node in self.nodes]
+
+    @property
+    def sources(self) -> list[ir.Value]:
+        """The rows that come from elsewhere."""
+        own = set(self.results)
+        found = (value for node in self.nodes for value in row_operands(node) or ())
+        return list(dict.fromkeys(value for value in found if value not in own))
+
+    def readers(self, value: ir.Value) -> list[ir.Node]:
+        """Return who reads a value outside, a node for each use."""
+        return [use.node for use in value.uses() if use.node not in self._inside]
+
+    def reshaping(self, value: ir.Value) -> list[ir.Node]:
+        """Return the readers outside that group a value's rows otherwise, those within branches and bodies left out."""
+        found = (node for node in self.readers(value) if node.graph is value.graph)
+        return [node for node in found if is_regrouped(node.outputs[0])]
+
+    def without(self, node: ir.Node) -> Region:
+        """Return the region without one operation."""
+        return Region(tuple(other for other in self.nodes if other is not node), self.grouping)
+
+    def cost(self) -> float:
+        """Return how many reshapes there are more then, fewer if negative; infinite where a constant cannot say one."""
+        return sum(map(self._cost_of, (*self.sources, *self.results)))
+
+    def cost_around(self, node: ir.Node) -> float:
+        """Return the part of the cost that depends on whether a node is in the region."""
+        return sum(map(self._cost_of, dict.fromkeys((*(row_operands(node) or ()), node.outputs[0]))))
+
+    def _cost_of(self, value: ir.Value) -> float:
+        if value.producer() in self._inside:
+            return self._leaving(value)
+        readers = (use.node for use in value.uses() if use.node in self._inside)
+        return self._entering(value) if any(value in (row_operands(node) or ()) for node in readers) else 0
+
+    def _entering(self, value: ir.Value) -> float:
+        wanted, alone = self.grouping.after(value), not self.readers(value) and not value.is_graph_output()
+        node = value.producer()
+        before = node.inputs[0] if node is not None and is_regrouped(value) else None
+        if before is None:
+            return 1 if _can_reshape(value, wanted) else math.inf
+        if sizes_of(before) == wanted:
+            return -1 if alone else 0
+        return int(not alone) if _can_reshape(before, wanted) else math.inf
+
+    def _leaving(self, value: ir.Value) -> float:
+        wanted, reshaped = self.grouping.after(value), self.reshaping(value)
+        alike = [node for node in reshaped if sizes_of(node.outputs[0]) == wanted]
+        if any(not _can_be(wanted, node.outputs[0]) for node in reshaped):
+            return math.inf
+        if sum(node.outputs[0].is_graph_output() for node in alike) > 1:
+            return math.inf  # one value would be two outputs
+        if len(reshaped) == len(self.readers(value)) and not value.is_graph_output():
+            return -len(alike)
+        return 1 - len(alike) if _can_be(wanted, value) else math.inf
+
+
+def is_regrouped(value: ir.Value | None) -> bool:
+    """Whether a value is another one reshaped, both of known sizes."""
+    node = value.producer() if value is not None and is_node(value, *_REGROUPING) else None
+    return node is not None and sizes_of(node.inputs[0]) is not None and sizes_of(value) is not None
+
+
+def _can_be(sizes: Sequence[Size], value: ir.Value) -> bool:
+    wanted = sizes_of(value)
+    return wanted is not None and (list(sizes) == list(wanted) or reshape_operation(sizes, wanted) is not None)
+
+
+def _can_reshape(value: ir.Value, wanted: Sequence[Size]) -> bool:
+    sizes = sizes_of(value)
+    return sizes is not None and reshape_operation(sizes, wanted) is not None
+
+
+def row_operands(node: ir.Node) -> list[ir.Value] | None:
+    """Return the operands whose rows a node treats alike, or ``None`` where it does not, or sizes are not known."""
+    read = _READ.get(node.op_type) if node.domain == "" and len(node.outputs) == 1 else None
+    operands = None if read is None else read(node)
+    result = sizes_of(node.outputs[0])
+    if not operands or not result or len(result) < 2:
+        return None
+    sizes = [sizes_of(operand) for operand in operands]
+    return operands if all(found is not None and found[:-1] == result[:-1] for found in sizes) else None
+
+
+def _of_product(node: ir.Node) -> list[ir.Value]:
+    rows, matrix = node.inputs[0], weight(node.inputs[1])
+    is_weighted = matrix is not None and matrix.ndim == 2
+    return [rows] if rows is not None and weight(rows) is None and is_weighted else []
+
+
+def _of_normalization(node: ir.Node) -> list[ir.Value]:
+    rows, *constants = node.inputs
+    rank = len(sizes_of(rows) or ())
+    is_last = node.attributes.get_int("axis", -1) in (-1, rank - 1)
+    alike = all(value is not None and len(sizes_of(value) or (0, 0)) <= 1 for value in constants)
+    return [rows] if rows is not None and is_last and alike else []
+
+
+def _of_activation(node: ir.Node) -> list[ir.Value]:
+    rows, *others = node.inputs
+    return (
+        [rows] if rows is not None and all(scalar(other) is not None for other in others if other is not None) else []
+    )
+
+
+def _of_arithmetic(node: ir.Node) -> list[ir.Value]:
+    """Return operands as large as the result; a constant beside one has an axis at most."""
+    whole = sizes_of(node.outputs[0])
+    rows = [value for value in node.inputs if value is not None and sizes_of(value) == whole]
+    others = [weight(value) for value in node.inputs if value not in rows]
+    return rows if all(other is not None and other.ndim <= 1 for other in others) else []
+
+
+_READ: dict[str, Callable[[ir.Node], list[ir.Value]]] = {
+    "MatMul": _of_product,
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _of_normalization),
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), _of_arithmetic),
+    **dict.fromkeys(_ACTIVATIONS, _of_activation),
+}
+
+
+def neighbours(node: ir.Node) -> Iterator[ir.Node]:
+    """Yield what computes the rows of a node, and what reads its result, in the same graph."""
+    for value in row_operands(node) or ():
+        source = value.producer()
+        if source is not None and source.graph is node.graph:
+            yield source
+    yield from (use.node for use in node.outputs[0].uses() if use.node.graph is node.graph)
 
 
 def _settle_reshapes(model: ir.Model) -> bool:

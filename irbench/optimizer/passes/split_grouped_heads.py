@@ -35,7 +35,6 @@ class _Grouped:
     """Two products of grouped heads.
 
     Attributes:
-        scores: The product of queries and keys.
         weights: What the second product multiplies, as large as the scores.
         second: The second product.
     """

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from irbench.onnx.elements import Elements
-from irbench.onnx.rewriting.unique_names import take_name
+from irbench.onnx.rewriting.detached_weights import take_name
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
 from irbench.onnx.slices import axis_slices

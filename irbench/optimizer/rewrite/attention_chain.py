@@ -1,4 +1,6 @@
-"""Read from a product of weights and values, upwards, what scaled dot-product attention is made of.
+"""Scaled dot-product attention, read upwards from a product of weights and values, and the heads it is split into.
+
+Read from a product of weights and values, upwards, what scaled dot-product attention is made of.
 
 Between the product of queries and keys and that of weights and values, in any order that means the same:
 
@@ -16,14 +18,18 @@ Nothing inside is read elsewhere, and the scores are stretched by nothing that t
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irbench.onnx.sizes import Size, sizes_of
-from irbench.optimizer.rewrite.edit import is_node, only_reader
-from irbench.optimizer.rewrite.rules import number_beside
+import numpy as np
+
+from irbench.onnx.shapes import set_sizes
+from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.optimizer.rewrite.edit import Inserter, insert, is_node, only_reader, replace, weight
+from irbench.optimizer.rewrite.rules import holds, number_beside
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -69,7 +75,6 @@ class AttentionChain:
     Attributes:
         left: First operand of the product of queries and keys: queries, or keys where the product is turned.
         right: Second operand, its last two axes exchanged: keys, or queries.
-        turned: Whether keys are multiplied with queries.
         choices: Conditions on scores, the outermost first.
         guarded: Whether weights that are not a number become zero.
     """
@@ -103,11 +108,7 @@ _Steps = Iterator[tuple["ir.Value | None", _Way]]
 
 
 def read_attention(node: ir.Node) -> AttentionChain | None:
-    """Return what a product of weights and values is computed from, or ``None`` if it is no attention.
-
-    Args:
-        node: A MatMul; types and shapes were inferred.
-    """
+    """Return what a product of weights and values is computed from, or ``None`` if it is no attention."""
     weights, values = node.inputs
     open_ways: list[tuple[ir.Value | None, ir.Node, _Way]] = [(weights, node, _Way())]
     while open_ways and values is not None:
@@ -162,14 +163,14 @@ def _factors(node: ir.Node) -> Iterator[tuple[ir.Value, float]]:
 def _transpose(node: ir.Node, way: _Way) -> _Steps:
     axes = list(range(len(node.outputs[0].shape or ())))
     if list(node.attributes.get_ints("perm", axes[::-1])) == [*axes[:-2], *axes[:-3:-1]]:
-        yield node.inputs[0], replace(way, turned=not way.turned)
+        yield node.inputs[0], dataclasses.replace(way, turned=not way.turned)
 
 
 def _softmax(node: ir.Node, way: _Way) -> _Steps:
     rank = len(node.outputs[0].shape or ())
     over = node.attributes.get_int("axis", -1) % rank if rank else None
     if not way.inside and rank > 1 and over == rank - (2 if way.turned else 1):
-        yield node.inputs[0], replace(way, inside=True)
+        yield node.inputs[0], dataclasses.replace(way, inside=True)
 
 
 def _guarded(node: ir.Node) -> ir.Value | None:
@@ -190,7 +191,7 @@ def _where(node: ir.Node, way: _Way) -> _Steps:
     weights = _guarded(node)
     if weights is not None:
         if not way.inside and way.zeroed is None:
-            yield weights, replace(way, guarded=True)
+            yield weights, dataclasses.replace(way, guarded=True)
         return
     for place, scores in enumerate(operands):
         put = number_beside(operands[1 - place], scores) if scores is not None else None
@@ -198,9 +199,9 @@ def _where(node: ir.Node, way: _Way) -> _Steps:
             continue
         choice = Choice(_met(condition, node, way), place == 0, put)
         if not way.inside and put == 0 and way.zeroed is None and not way.guarded:
-            yield scores, replace(way, zeroed=choice)
+            yield scores, dataclasses.replace(way, zeroed=choice)
         if way.inside and put <= LOW and not way.added and way.scale == 1:
-            yield scores, replace(way, choices=(*way.choices, choice))
+            yield scores, dataclasses.replace(way, choices=(*way.choices, choice))
 
 
 def _sum(node: ir.Node, way: _Way) -> _Steps:
@@ -208,13 +209,14 @@ def _sum(node: ir.Node, way: _Way) -> _Steps:
         other = node.inputs[1 - place]
         if other is not None and way.inside and _keeps_size(scores, node) and (node.op_type == "Add" or place == 0):
             sign = -1 if node.op_type == "Sub" else 1
-            yield scores, replace(way, added=(*way.added, replace(_met(other, node, way), factor=sign * way.scale)))
+            met = dataclasses.replace(_met(other, node, way), factor=sign * way.scale)
+            yield scores, dataclasses.replace(way, added=(*way.added, met))
 
 
 def _scaled(node: ir.Node, way: _Way) -> _Steps:
     for scores, number in _factors(node):
         if way.inside and _keeps_size(scores, node):
-            yield scores, replace(way, scale=way.scale * number)
+            yield scores, dataclasses.replace(way, scale=way.scale * number)
 
 
 def _layout(node: ir.Node, way: _Way) -> _Steps:
@@ -244,3 +246,135 @@ _STEPS: dict[str, Callable[[ir.Node, _Way], _Steps]] = {
     "Squeeze": _layout,
     "Unsqueeze": _layout,
 }
+
+
+_HEADS_FIRST = [0, 2, 1, 3]
+_QUERIES, _KEYS, _VALUES = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """What follows an attention whose heads are joined.
+
+    Attributes:
+        choice: The Where that puts rows to zero before, if there is one.
+    """
+
+    result: ir.Value
+    sizes: list[Size]
+    choice: ir.Node | None
+
+
+def join_heads(node: ir.Node) -> bool:
+    """Rewrite an Attention of (batch, heads, length, width) that stands between the splitting and joining of heads.
+
+    Returns:
+        Whether it stood there.
+    """
+    sources = [_before_split(value) for value in node.inputs[:3]]
+    found = [source for source in sources if source is not None]
+    joined = _after(node)
+    if len(found) < 3 or joined is None or len(node.outputs) > 1:
+        return False
+    heads = [count for _, count in found]
+    if heads[_KEYS] != heads[_VALUES] or heads[_QUERIES] % heads[_KEYS]:
+        return False
+    reader = joined.result.producer()
+    assert reader is not None
+    stated = {**node.attributes, "q_num_heads": heads[_QUERIES], "kv_num_heads": heads[_KEYS]}
+    answer = insert(reader, "Attention", [*(value for value, _ in found), *node.inputs[3:]], stated)
+    set_sizes(answer, joined.sizes)
+    replace(joined.result, answer if joined.choice is None else _zeroed(answer, joined.choice, reader))
+    return True
+
+
+def _before_split(value: ir.Value | None) -> tuple[ir.Value, int] | None:
+    if (alone := _before_heads(value)) is not None and len(sizes_of(alone) or ()) == 3:
+        return alone, 1
+    axes, split = [0, 1, 2, 3], value
+    while split is not None and is_node(split, "Transpose"):
+        node = split.producer()
+        perm = list(node.attributes.get_ints("perm", [3, 2, 1, 0])) if node is not None else []
+        if node is None or len(perm) != len(axes):
+            return None
+        axes, split = [perm[axis] for axis in axes], node.inputs[0]
+    reshape = split.producer() if split is not None and is_node(split, "Reshape") else None
+    source = reshape.inputs[0] if reshape is not None else None
+    parts, whole = sizes_of(split), sizes_of(source)
+    if axes != _HEADS_FIRST or source is None or parts is None or whole is None or len(parts) != 4:
+        return None
+    heads = parts[2].number
+    return (source, heads) if heads and list(whole) == [*parts[:2], product(parts[2:])] else None
+
+
+def _after(node: ir.Node) -> _Joined | None:
+    """Read downwards from an attention to its joined heads."""
+    attended, choice = node.outputs[0], None
+    before, reader = sizes_of(attended), only_reader(attended)
+    if reader is not None and is_node(reader.outputs[0], "Where"):
+        choice = reader
+        if reader.inputs[1] is not attended or not _covers_heads(reader, attended):
+            return None
+        reader = only_reader(reader.outputs[0])
+    if reader is not None and before is not None and _drops_heads(reader, before):
+        return _Joined(reader.outputs[0], [before[0], *before[2:]], choice)
+    turned = reader.outputs[0] if reader is not None and is_node(reader.outputs[0], "Transpose") else None
+    perm = list(reader.attributes.get_ints("perm", [3, 2, 1, 0])) if reader is not None and turned is not None else []
+    last = only_reader(turned) if turned is not None and perm == _HEADS_FIRST else None
+    if last is None or not is_node(last.outputs[0], "Reshape") or last.inputs[0] is not turned or before is None:
+        return None
+    parts, after = [before[place] for place in _HEADS_FIRST], sizes_of(last.outputs[0])
+    whole = [*parts[:2], product(parts[2:])]
+    return _Joined(last.outputs[0], whole, choice) if after is not None and list(after) == whole else None
+
+
+def _drops_heads(reader: ir.Node, before: Sequence[Size]) -> bool:
+    after = sizes_of(reader.outputs[0])
+    dropped = is_node(reader.outputs[0], "Reshape", "Squeeze") and len(before) == 4 and before[1] == ONE
+    return dropped and after is not None and list(after) == [before[0], *before[2:]]
+
+
+def _covers_heads(choice: ir.Node, attended: ir.Value) -> bool:
+    """Whether rows are put to zero whatever their head and place in it, by a number that joined heads may meet too."""
+    rows, _, zero = choice.inputs
+    sizes, axes = sizes_of(rows), sizes_of(zero)
+    if sizes is None or axes is None or not holds(zero, 0, attended):
+        return False
+    return len(sizes) == 4 and sizes[1] == sizes[3] == ONE and len(axes) < len(sizes)
+
+
+def _zeroed(answer: ir.Value, choice: ir.Node, before: ir.Node) -> ir.Value:
+    rows, _, zero = choice.inputs
+    assert rows is not None
+    made = insert(before, "Where", [_of_every_head(rows, before), answer, zero])
+    made.shape = answer.shape
+    return made
+
+
+def _of_every_head(rows: ir.Value, before: ir.Node) -> ir.Value:
+    """Return which rows keep any key, without the axis of heads; where that axis was added to a mask, from before."""
+    sizes, inserter = list(sizes_of(rows) or ()), Inserter(before)
+    mask = _before_heads(_reduced(rows))
+    if mask is not None:
+        return inserter.any_of_last(mask)
+    squeezed = insert(before, "Squeeze", [rows, inserter.constant(np.array([1], np.int64))])
+    squeezed.type = rows.type
+    set_sizes(squeezed, [sizes[0], *sizes[2:]])
+    return squeezed
+
+
+def _reduced(rows: ir.Value) -> ir.Value | None:
+    """Return that of which rows hold whether it is true anywhere along its last axis."""
+    node = rows.producer() if is_node(rows, "ReduceMax") else None
+    axes = weight(node.inputs[1]) if node is not None and len(node.inputs) > 1 else None
+    if node is None or axes is None or axes.tolist() != [-1] or node.attributes.get_int("keepdims", 1) != 1:
+        return None
+    return node.inputs[0]
+
+
+def _before_heads(kept: ir.Value | None) -> ir.Value | None:
+    node = kept.producer() if kept is not None and is_node(kept, "Unsqueeze", "Reshape") else None
+    before, after = sizes_of(node.inputs[0]) if node is not None else None, sizes_of(kept)
+    if node is None or before is None or after is None:
+        return None
+    return node.inputs[0] if list(after) == [*before[:1], ONE, *before[1:]] and len(before) > 1 else None

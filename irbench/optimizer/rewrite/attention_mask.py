@@ -1,4 +1,6 @@
-"""Make one mask that is added to the scores, of all that the scores of an attention meet.
+"""What is added to the scores of an attention: biases, which are moderate, and masks.
+
+Make one mask that is added to the scores, of all that the scores of an attention meet.
 
 What is not kept becomes the lowest number, half the lowest of its type: a sum with it is that number again, because
 half its rounding is above any score, 5e30 in float32. So all scores of a row of which nothing is kept are equal, and
@@ -7,27 +9,129 @@ scores reach 32.) ONNX Runtime answers zeros for a row whose masks are all minus
 what is added is therefore at least half that number.
 
 The last two axes of the mask are as large as those of the scores: ONNX Runtime does not stretch them.
+
+Leave out the bias of keys, which no weight of attention depends on.
+
+A query meets the same number in the bias of every key, and a Softmax is the same for scores that all are that much
+larger. A mask must not hide the number: beside one that is high it would be rounded off, and the scores of a row of
+which nothing is kept would be rounded to others. So what is added is moderate, or so low that nothing of any score is
+left beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.broadcasting import is_part
 from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.onnx.slices import is_part
 from irbench.optimizer.rewrite.attention_chain import AttentionChain, Choice, Met
-from irbench.optimizer.rewrite.edit import weight
-from irbench.optimizer.rewrite.inserter import Inserter
-from irbench.optimizer.rewrite.mask_sources import is_bias, is_finite_mask
+from irbench.optimizer.rewrite.edit import MOVING, Inserter, is_node, only_reader, weight
 from irbench.spi import Array
 
 if TYPE_CHECKING:
     import onnx_ir as ir
+
+_MODERATE = 1e6
+"""The largest bias: far below the low numbers of masks, as scores are."""
+
+_USUAL = 1.0
+"""How large results of matrix products and counts are taken to be: as large as scores."""
+
+Sources = Sequence["ir.Value | None"] | None
+"""What a value is computed from; ``None`` where nothing is known of it."""
+
+
+def is_bias(value: ir.Value | None) -> bool:
+    """Whether a tensor holds no low number of a mask.
+
+    It comes from matrix products, constants, and what was an integer: conditions and positions. What constants make of
+    these by sums and products is moderate.
+    """
+    magnitudes: dict[ir.Value | None, float] = {}
+    unknown = [value]
+    while unknown:
+        part = unknown[-1]
+        sources = _sources_of_bias(part)
+        missing = [source for source in sources or () if source not in magnitudes]
+        if not missing:
+            magnitudes[part] = _magnitude(part, None if sources is None else [magnitudes[held] for held in sources])
+            unknown.pop()
+        unknown += missing
+    return magnitudes[value] <= _MODERATE
+
+
+def _magnitude(value: ir.Value | None, sources: Sequence[float] | None) -> float:
+    """Return about how large the elements of a value are, whose sources are as large as is given."""
+    constant, node = weight(value), value.producer() if value is not None else None
+    if constant is not None:
+        held = np.abs(constant.astype(np.float64))
+        return float(held.max(initial=0.0)) if np.isfinite(held).all() else math.inf
+    if not sources:
+        return math.inf if sources is None else _USUAL
+    operation = node.op_type if node is not None else ""
+    return math.prod(sources) if operation == "Mul" else sum(sources) if operation in ("Add", "Sub") else max(sources)
+
+
+def _sources_of_bias(value: ir.Value | None) -> Sources:
+    """Return what must be moderate for a value to be; nothing for what is as large as scores are."""
+    node = value.producer() if value is not None else None
+    if weight(value) is not None or (value is not None and value.dtype is not None and value.dtype.name == "BOOL"):
+        return []
+    if node is None:
+        return [] if _is_counted(value) else None
+    if node.domain or node.op_type in ("Pow", "BitShift"):
+        return None
+    if node.op_type == "Cast":
+        return node.inputs if _is_counted(node.inputs[0]) else None
+    if node.op_type in MOVING:
+        return node.inputs[:1]
+    if node.op_type == "Where":
+        return node.inputs[1:]
+    if _is_counted(value):
+        return [source for source in node.inputs if _is_counted(source)]
+    if node.op_type in ("MatMul", "Gemm"):
+        return []
+    return node.inputs if node.op_type in ("Add", "Sub", "Mul", "Concat") else None
+
+
+def _is_counted(value: ir.Value | None) -> bool:
+    return value is not None and value.dtype is not None and (value.dtype.is_integer() or value.dtype.name == "BOOL")
+
+
+def is_finite_mask(value: ir.Value | None) -> bool:
+    """Whether every element of a tensor is one of finite constants."""
+    return is_taken_from(value, lambda constant: bool(np.isfinite(constant).all()), "Concat")
+
+
+def is_taken_from(value: ir.Value | None, accepts: Callable[[Array], bool], joining: str) -> bool:
+    """Whether every element of a tensor is one of constants that are all accepted."""
+    unseen = {value}
+    seen: set[ir.Value | None] = set()
+    while unseen:
+        part = unseen.pop()
+        constant = weight(part)
+        sources = _choices(part, joining) if constant is None else () if accepts(constant) else None
+        if sources is None:
+            return False
+        seen.add(part)
+        unseen |= set(sources) - seen
+    return True
+
+
+def _choices(value: ir.Value | None, joining: str) -> Sources:
+    """Return the tensors whose elements a tensor is made of; ``None`` where it is computed from them."""
+    node = value.producer() if value is not None else None
+    if node is None or node.domain:
+        return None
+    if node.op_type in ("Where", joining):
+        return node.inputs[node.op_type == "Where" :]
+    return node.inputs[:1] if node.op_type in MOVING else None
 
 
 def is_maskable(chain: AttentionChain, scores: Sequence[Size]) -> bool:
@@ -182,3 +286,53 @@ def _addend(
 
 def _lowest(dtype: ir.DataType) -> Array:
     return np.asarray(dtype.min / 2, dtype.numpy())
+
+
+_KEYS, _MASK = 1, 3
+_LENGTH = -2
+"""The axis of the keys, with three axes as with four."""
+
+_MODERATE_MASK, _LOW_MASK = 1e3, -1e30
+_ATTRIBUTES = {"is_causal", "kv_num_heads", "q_num_heads", "scale"}
+"""Those that only say what the scores are; a cap on them (``softcap``) is not linear."""
+
+
+def drop_key_bias(node: ir.Node) -> bool:
+    """Let attention read its keys before a constant is added to all of them, if nothing else reads the sum.
+
+    Returns:
+        Whether there was such a constant.
+    """
+    biased = node.inputs[_KEYS]
+    is_plain = set(node.attributes) <= _ATTRIBUTES and len(node.inputs) <= _MASK + 1 and len(node.outputs) == 1
+    if biased is None or not is_plain or not is_node(biased, "Add") or only_reader(biased) is not node:
+        return False
+    keys = _without_bias(biased)
+    mask = node.inputs[_MASK] if len(node.inputs) > _MASK else None
+    if keys is None or not (mask is None or _is_exact(mask)):
+        return False
+    node.replace_input_with(_KEYS, keys)
+    return True
+
+
+def _without_bias(biased: ir.Value) -> ir.Value | None:
+    total = biased.producer()
+    assert total is not None
+    for keys, other in (total.inputs, total.inputs[::-1]):
+        bias, sizes = weight(other), sizes_of(keys)
+        if keys is None or bias is None or not np.isfinite(bias).all() or sizes is None:
+            continue
+        if sizes == sizes_of(biased) and (bias.ndim < -_LENGTH or bias.shape[_LENGTH] == 1):
+            return keys
+    return None
+
+
+def _is_exact(mask: ir.Value) -> bool:
+    """Whether scores are the same beside a mask, up to their own rounding, or nothing of them is left."""
+    if mask.dtype is not None and mask.dtype.name == "BOOL":
+        return True
+    return is_taken_from(mask, _leaves_scores, "Max")
+
+
+def _leaves_scores(constant: Array) -> bool:
+    return bool(((np.abs(constant) <= _MODERATE_MASK) | (constant <= _LOW_MASK)).all())

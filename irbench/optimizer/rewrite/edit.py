@@ -1,14 +1,16 @@
-"""Small edits of a graph: constants, nodes, and who reads a value."""
+"""Small edits of a graph: constants, nodes, who reads a value, and operations in front of a node."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from irbench.onnx.body_shapes import bodies_of
-from irbench.onnx.rewriting.unique_names import take_name
+from irbench.onnx.rewriting.detached_weights import take_name
+from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.onnx.shapes import reshape_target, set_sizes
 from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.spi import Array
@@ -202,3 +204,161 @@ def scalar(value: ir.Value | None) -> float | None:
     """Return the number that a constant of one element holds, however many axes it has."""
     constant = None if value is None else value.const_value
     return float(constant.numpy().item()) if constant is not None and constant.size == 1 else None
+
+
+def is_random(node: ir.Node) -> bool:
+    """Whether a node may give another output each time; see :func:`irbench.onnx.rewriting.randomness.may_be_random`."""
+    third = node.inputs[2] if len(node.inputs) > 2 else None
+    return may_be_random(node.domain, node.op_type, False if third is None else weight(third))
+
+
+_MAX_ELEMENTS = 1 << 22
+"""A constant with more is left to the runtime: 16 MiB would be added to the file."""
+
+_COMPUTED: Mapping[str, Callable[..., Array]] = {
+    "Add": np.add,
+    "And": np.logical_and,
+    "Greater": np.greater,
+    "Max": np.maximum,
+    "Mul": np.multiply,
+    "Not": np.logical_not,
+    "Where": np.where,
+}
+
+
+def _stretched(*operands: Sequence[Size]) -> list[Size]:
+    """Return the sizes of what is computed elementwise from operands that are as large, or one along an axis."""
+    rank = max(map(len, operands))
+    columns = zip(*([ONE] * (rank - len(sizes)) + list(sizes) for sizes in operands), strict=True)
+    return [next((size for size in column if size != ONE), ONE) for column in columns]
+
+
+class Inserter:
+    """Puts operations in front of one node, each with its type and sizes.
+
+    All sizes of what goes in must be known, dynamic ones by name.
+
+    Args:
+        before: The node.
+    """
+
+    def __init__(self, before: ir.Node) -> None:
+        self.before = before
+
+    def constant(self, array: Array) -> ir.Value:
+        """Return a new constant."""
+        assert self.before.graph is not None
+        return add_constant(self.before.graph, array, self.before.outputs[0])
+
+    def elementwise(self, operation: str, *operands: ir.Value) -> ir.Value:
+        """Return an elementwise operation on operands of which each is as large as the result or stretched to it."""
+        import onnx_ir as ir
+
+        arrays = [weight(operand) for operand in operands]
+        sizes = _stretched(*(_sizes(operand) for operand in operands))
+        if self._is_small(sizes) and all(array is not None for array in arrays):
+            return self.constant(_COMPUTED[operation](*arrays))
+        dtype = ir.DataType.BOOL if operation == "Greater" else operands[-1].dtype
+        return described(insert(self.before, operation, operands), dtype, sizes)
+
+    def transpose(self, value: ir.Value) -> ir.Value:
+        """Return a value with its last two axes exchanged."""
+        array, sizes = weight(value), list(_sizes(value))
+        swapped = [*sizes[:-2], sizes[-1], sizes[-2]]
+        if array is not None:
+            return self.constant(array.swapaxes(-1, -2))
+        axes = list(range(len(sizes)))
+        perm = [*axes[:-2], axes[-1], axes[-2]]
+        return described(insert(self.before, "Transpose", [value], {"perm": perm}), value.dtype, swapped)
+
+    def reshape(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value | None:
+        """Return a value with other axes, or ``None`` where a constant cannot say which."""
+        array, before = weight(value), _sizes(value)
+        if list(before) == list(sizes):
+            return value
+        if array is not None:
+            return self.constant(array.reshape([size.factor for size in sizes]))
+        made = insert_reshape(self.before, value, sizes)
+        return None if made is None else described(made, value.dtype, sizes)
+
+    def expand(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value | None:
+        """Return a value stretched to these sizes, or ``None`` where one that it is stretched to is unknown here.
+
+        A dynamic size is read from an input of the graph that has it.
+        """
+        array, before = weight(value), _sizes(value)
+        if list(before) == list(sizes):
+            return value
+        if array is not None and self._is_small(sizes):
+            return self.constant(np.broadcast_to(array, [size.factor for size in sizes]))
+        wanted = [ONE if size == old else size for size, old in zip(sizes, before, strict=True)]
+        target = self._shape(wanted)
+        return None if target is None else described(insert(self.before, "Expand", [value, target]), value.dtype, sizes)
+
+    def any_of_last(self, condition: ir.Value) -> ir.Value:
+        """Return whether a condition holds anywhere along its last axis, which becomes one long."""
+        array, sizes = weight(condition), _sizes(condition)
+        if array is not None:
+            return self.constant(np.asarray(array.any(-1, keepdims=True)))
+        if sizes[-1] == ONE:
+            return condition
+        made = insert(self.before, "ReduceMax", [condition, self.constant(np.array([-1], np.int64))])
+        return described(made, condition.dtype, [*sizes[:-1], ONE])
+
+    def _shape(self, sizes: Sequence[Size]) -> ir.Value | None:
+        parts = [self._dimension(size) for size in sizes]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        arrays = [weight(part) for part in known]
+        if all(array is not None for array in arrays):
+            return self.constant(np.array([size.factor for size in sizes], np.int64))
+        made = insert(self.before, "Concat", known, {"axis": 0})
+        return described(made, known[0].dtype, [Size(len(parts))])
+
+    def _dimension(self, size: Size) -> ir.Value | None:
+        import onnx_ir as ir
+
+        if size.number is not None:
+            return self.constant(np.array([size.number], np.int64))
+        assert self.before.graph is not None
+        for value in self.before.graph.inputs:
+            for place, found in enumerate(sizes_of(value) or ()):
+                if found == size:
+                    made = insert(self.before, "Shape", [value], {"start": place, "end": place + 1})
+                    return described(made, ir.DataType.INT64, [ONE])
+        return None
+
+    def _is_small(self, sizes: Sequence[Size]) -> bool:
+        numbers = [size.number for size in sizes]
+        return None not in numbers and math.prod(number or 0 for number in numbers) <= _MAX_ELEMENTS
+
+
+def _sizes(value: ir.Value) -> Sequence[Size]:
+    sizes = sizes_of(value)
+    assert sizes is not None
+    return sizes
+
+
+MICROSOFT = "com.microsoft"
+"""Domain of the operators."""
+
+
+def is_read(value: ir.Value | None) -> bool:
+    """Whether a value has one of the types, float32 and float16, that there are kernels for."""
+    return value is not None and value.dtype is not None and value.dtype.name in ("FLOAT", "FLOAT16")
+
+
+def is_row(value: ir.Value | None, of: ir.Value | None) -> bool:
+    """Whether a value has one axis, the last of another; the kernels stretch no axis of size one."""
+    sizes, whole = sizes_of(value), sizes_of(of)
+    return sizes is not None and whole is not None and len(sizes) == 1 and [*sizes] == [*whole[-1:]]
+
+
+def bias_of(total: ir.Value | None) -> tuple[ir.Value, ir.Value] | None:
+    """Return the two operands of a sum, the second of them a constant with one axis, the last of the first."""
+    add = total.producer() if total is not None and is_node(total, "Add") else None
+    for value, bias in (add.inputs, add.inputs[::-1]) if add is not None else ():
+        if value is not None and bias is not None and weight(bias) is not None and is_row(bias, value):
+            return value, bias
+    return None

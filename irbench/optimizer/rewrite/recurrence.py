@@ -6,14 +6,15 @@ the state is read as one matrix and one bias, however it was split, sliced and s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from irbench.onnx.elements import Elements
 from irbench.onnx.sizes import sizes_of
-from irbench.optimizer.rewrite.edit import is_node, scalar
+from irbench.optimizer.rewrite.edit import add_constant, is_node, replace, scalar
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ class LoopBody:
 
     Attributes:
         sequence: The tensor, (steps, batch, width), from outside.
-        start: The first state, from outside.
         step: The step's input in the body, (batch, width).
         counters: Values of the body that count the steps, from 0 before the first, or from 1 after it.
         outside: Values of the body that never change, by what they are outside.
@@ -74,7 +74,6 @@ class GatedUnit:
         recurrent: (units, 3 * units).
         bias: (3 * units,), added to what comes from the input.
         recurrent_bias: (3 * units,), added to what comes from the state.
-        reset_after: Whether the reset gate multiplies the state after its matrix.
     """
 
     kernel: Array
@@ -267,3 +266,66 @@ def _is_complement(body: LoopBody, value: ir.Value, gate: ir.Value) -> bool:
         return False
     one = body.constant(node.inputs[0])
     return one is not None and one.size == 1 and one.ndim <= _STATE_AXES and one.item() == 1
+
+
+WHOLE = 2**31 - 1
+"""What exporters write for the end of an axis; anything from here on means the same."""
+
+
+def reverse_first_axis(value: ir.Value) -> None:
+    """Let every reader of a value read it reversed along its first axis."""
+    import onnx_ir as ir
+
+    node, graph = value.producer(), value.graph
+    assert node is not None
+    assert graph is not None
+    limits = [add_constant(graph, np.array([item], np.int64), value) for item in (-1, -WHOLE - 1, 0, -1)]
+    reverse = ir.node("Slice", [value, *limits])
+    reverse.outputs[0].type, reverse.outputs[0].shape = value.type, value.shape
+    node.append(reverse)
+    replace(value, reverse.outputs[0])
+    reverse.replace_input_with(0, value)
+
+
+def reversed_source(value: ir.Value | None, known: Mapping[ir.Value, Elements]) -> ir.Value | None:
+    """Return the value that this one is, reversed along the first axis; ``None`` where it is not a reversed value."""
+    value = _unswapped(value)
+    node = value.producer() if value is not None and is_node(value, "ReverseSequence", "Slice") else None
+    sizes = sizes_of(value)
+    if node is None or not sizes:
+        return None
+    if node.op_type == "Slice":
+        start, end, step = slice_bounds(node, known) or (0, 0, 0)
+        return node.inputs[0] if start == -1 and end <= -WHOLE and step == -1 else None
+    lengths = node.inputs[1]
+    if lengths is not None and is_node(lengths, "Expand"):
+        expand = lengths.producer()
+        lengths = expand.inputs[0] if expand is not None else None
+    first = node.attributes.get_int("time_axis", 0) == 0
+    return node.inputs[0] if first and lengths is not None and set(known.get(lengths, ())) == {sizes[0]} else None
+
+
+def _unswapped(value: ir.Value | None) -> ir.Value | None:
+    """Look through two transpositions that cancel."""
+    nodes: list[ir.Node] = []
+    inner = value
+    while (
+        inner is not None and len(nodes) < 2 and (node := inner.producer()) is not None and is_node(inner, "Transpose")
+    ):
+        nodes.append(node)
+        inner = node.inputs[0]
+    orders = [node.attributes.get_ints("perm", []) for node in nodes]
+    cancel = len(orders) == 2 and [orders[0][place] for place in orders[1]] == sorted(orders[0])
+    return inner if cancel else value
+
+
+def slice_bounds(node: ir.Node, known: Mapping[ir.Value, Elements]) -> tuple[int, int, int] | None:
+    """Return start, end and step of a Slice of the first axis alone."""
+    given = [known.get(tensor) if tensor is not None else None for tensor in node.inputs[1:]]
+    numbers = [
+        item[0].number if item is not None and len(item) == 1 and item[0] is not None else None for item in given
+    ]
+    if len(numbers) < 3 or None in numbers or numbers[2] != 0:
+        return None
+    start, end, step = numbers[0] or 0, numbers[1] or 0, (numbers[3] if len(numbers) > 3 else 1) or 1
+    return start, min(end, WHOLE), step

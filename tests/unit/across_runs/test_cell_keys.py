@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from documents import cell, group
 
-from irbench.across_runs.cell_keys import key_names, key_of
+from irbench.across_runs.measured_cells import key_names, key_of
 from irbench.notices import Note
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.across_runs.graphs import MeasuredGraph, is_another_graph
+from irbench.across_runs.measured_cells import MeasuredGraph, is_another_graph
 from irbench.spec import GraphFiles
 
 SMALL, LARGE, OTHER = (GraphFiles(digest, 1000) for digest in ("aa", "bb", "cc"))

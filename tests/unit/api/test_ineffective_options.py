@@ -14,7 +14,7 @@ from irbench.api.ineffective_options import ineffective_layouts, ineffective_lev
 from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.optimizer import Recipe
-from irbench.optimizer.nchw_signature import as_nchw
+from irbench.optimizer.inputs_to_nchw import as_nchw
 from irbench.runner import prepare as preparing
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare

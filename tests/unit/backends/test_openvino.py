@@ -17,7 +17,7 @@ from irbench_openvino import backend
 from irbench_openvino.precision import computed_precision, require
 from irbench_openvino.properties import KNOWN, RESERVED, compile_properties
 from irbench_openvino.runtime import plain_reasons, refusal
-from irbench_openvino.slots import CopySlot, FailureWatch
+from irbench_openvino.session import CopySlot, FailureWatch
 
 CPU_PROPERTIES = {
     "FULL_DEVICE_NAME": "RO",

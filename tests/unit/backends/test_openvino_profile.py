@@ -14,8 +14,7 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Load
 from irbench.spi import Refusal, TensorShape
 from irbench_openvino import backend
-from irbench_openvino.profiling import CountedRequest, mean_ns, uncertainty_ns
-from irbench_openvino.runtime_graph import read_graph
+from irbench_openvino.profiling import CountedRequest, mean_ns, read_graph, uncertainty_ns
 
 
 def us(count: int) -> timedelta:

@@ -16,8 +16,7 @@ from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import Artifact, Io, Load, TensorSpec
 from irbench.spi import Array
 from irbench_openvino import backend
-from irbench_openvino.session import input_indices
-from irbench_openvino.tensors import to_array, to_tensor
+from irbench_openvino.session import input_indices, to_array, to_tensor
 
 
 class Port:

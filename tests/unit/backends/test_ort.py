@@ -17,9 +17,9 @@ from irbench.spec import Artifact, Load
 from irbench.spi import Refusal
 from irbench.worker import call_in_worker
 from irbench_ort import backend, reference
-from irbench_ort.creation import create_session
+from irbench_ort.adapter import require_computed, require_convertible
 from irbench_ort.options import KNOWN, parse_options
-from irbench_ort.precision import require_computed, require_convertible
+from irbench_ort.session import create_session
 
 CPU = "CPUExecutionProvider"
 

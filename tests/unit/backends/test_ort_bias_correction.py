@@ -10,8 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from written_graphs import graph
 
-from irbench_ort.quantization.bias_correction import correct_biases, corrected_inputs
-from irbench_ort.quantization.calibration import channel_means
+from irbench_ort.quantization.tool import channel_means, correct_biases, corrected_inputs
 
 
 def convolution(weight: np.ndarray, groups: int = 1, readers: int = 1) -> onnx.ModelProto:

@@ -14,8 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from irbench.system.host import int8_weight_bits
-from irbench_ort.quantization.methods import suitable_method
-from irbench_ort.quantization.tool import quantize_dynamic, quantize_static
+from irbench_ort.quantization.tool import quantize_dynamic, quantize_static, suitable_method
 
 WIDTH, ROWS = 8, 4
 RANDOM = np.random.default_rng(3)

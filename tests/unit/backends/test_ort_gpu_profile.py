@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from irbench.spi import GpuActivity, InferenceProfile, OperatorTime
-from irbench_ort.gpu_events import gpu_inferences_of
-from irbench_ort.profile_events import inferences_of
+from irbench_ort.profile_events import gpu_inferences_of, inferences_of
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 Event = dict[str, Any]

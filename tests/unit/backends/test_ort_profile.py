@@ -17,8 +17,8 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Load
 from irbench.spi import InferenceProfile, OperatorTime, Refusal, TensorShape
 from irbench_ort import backend
-from irbench_ort.fused_nodes import contained_nodes, unnamed_node
 from irbench_ort.profile_events import inferences_of, read_events
+from irbench_ort.profiling import contained_nodes, unnamed_node
 
 CPU = "CPUExecutionProvider"
 

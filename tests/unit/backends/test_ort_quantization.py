@@ -15,8 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from written_graphs import graph
 
 from irbench.onnx.reading.precision import read_precision
-from irbench_ort.quantization.methods import suitable_method
-from irbench_ort.quantization.tool import NotANumber, quantize_dynamic, quantize_static
+from irbench_ort.quantization.tool import NotANumber, quantize_dynamic, quantize_static, suitable_method
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from irbench.spi import Refusal
-from irbench_openvino import placement as openvino_placement
-from irbench_tf import placement as tf_placement
+from irbench_openvino import precision as openvino_placement
+from irbench_tf import compiler as tf_placement
 
 GPU, CPU = (f"/job:localhost/replica:0/task:0/device:{name}:0" for name in ("GPU", "CPU"))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from irbench_tf.stateful_draws import SEED, drawing_without_seeds
+from irbench_tf.random_draws import SEED, drawing_without_seeds
 
 KINDS = ("normal", "truncated_normal", "uniform")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench_tf.operator_kinds import TENSORFLOW_KINDS, XLA_KINDS
+from irbench_tf.backend import TENSORFLOW_KINDS, XLA_KINDS
 
 pytest.importorskip("tensorflow")
 

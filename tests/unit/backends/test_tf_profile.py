@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from irbench.spi import InferenceProfile, TensorShape
-from irbench_tf.hlo import Instruction, read_instructions
-from irbench_tf.trace_runs import inferences_of
+from irbench_tf.profiling import Instruction, inferences_of, read_instructions
 
 US = 1_000_000
 """Picoseconds."""
@@ -117,7 +116,7 @@ def test_an_instruction_is_done_when_the_next_one_reads_it(monkeypatch: pytest.M
     convolution = Instruction("convolution", (), (), ())
     relu = Instruction("fusion", (), (), (), operands=("convolution.1",))
     modules = {"module": {"convolution.1": convolution, "relu": relu}}
-    monkeypatch.setattr("irbench_tf.trace_runs._modules", lambda _: modules.items())
+    monkeypatch.setattr("irbench_tf.profiling._modules", lambda _: modules.items())
     events: list[Event] = [("SessionRun", "", 0, 100), ("convolution.1", "", 10, 5, "module")]
     others: list[Event] = [("relu", "", 40, 10, "module"), ("end: convolution.1", "", 60, 1)]
     (profile,) = profiles(trace(events, others))

@@ -11,17 +11,17 @@ import pytest
 import irbench_tf
 from irbench.spec import Load
 from irbench.spi import Refusal
-from irbench_tf import environment, precision, threads
+from irbench_tf import compiler, options, precision
 from irbench_tf.options import TensorFlowOptions, parse_options
 
 
 @pytest.fixture(autouse=True)
 def fresh_pool(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(threads, "_pool_of_process", {})
+    monkeypatch.setattr(compiler, "_pool_of_process", {})
 
 
-def plan(wanted: int | None, streams: int = 1, **options: str) -> threads.ThreadPlan:
-    return threads.plan_threads(Load(threads=wanted, streams=streams), parse_options(options, "tf"))
+def plan(wanted: int | None, streams: int = 1, **options: str) -> compiler.ThreadPlan:
+    return compiler.plan_threads(Load(threads=wanted, streams=streams), parse_options(options, "tf"))
 
 
 def test_importing_the_backends_imports_no_tensorflow():
@@ -62,7 +62,7 @@ def test_both_backends_describe_the_same_distribution_and_how_to_install_it():
 
 
 def test_one_stream_gives_all_threads_to_the_pool_that_shares_an_operation():
-    assert plan(4) == threads.ThreadPlan(4, 1, on_caller=True, total=4)
+    assert plan(4) == compiler.ThreadPlan(4, 1, on_caller=True, total=4)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_options_mean_what_they_say():
 
 
 def test_the_cpu_hides_cuda_and_never_trades_precision():
-    variables = environment.environment_for(Load(), TensorFlowOptions(), "cpu")
+    variables = options.environment_for(Load(), TensorFlowOptions(), "cpu")
     assert variables["CUDA_VISIBLE_DEVICES"] == "-1"
     assert variables["ONEDNN_DEFAULT_FPMATH_MODE"] == "STRICT"
 
 
 def test_a_gpu_sees_cuda_and_loses_tf32_only_where_fp32_is_pinned():
-    pinned = environment.environment_for(Load(precision="fp32"), TensorFlowOptions(), "gpu")
-    native = environment.environment_for(Load(precision="native"), TensorFlowOptions(), "gpu")
+    pinned = options.environment_for(Load(precision="fp32"), TensorFlowOptions(), "gpu")
+    native = options.environment_for(Load(precision="native"), TensorFlowOptions(), "gpu")
     assert "CUDA_VISIBLE_DEVICES" not in pinned
     assert pinned["NVIDIA_TF32_OVERRIDE"] == "0"
     assert "NVIDIA_TF32_OVERRIDE" not in native

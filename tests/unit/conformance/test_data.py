@@ -10,7 +10,7 @@ import pytest
 from data_sets import write_set
 from onnx import TensorProto, helper, numpy_helper
 
-from irbench.conformance.data import kind_of, read_for_model, read_sets
+from irbench.conformance.collect import kind_of, read_for_model, read_sets
 from irbench.errors import IrbenchError
 
 ONE = np.ones((2, 3), np.float32)

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from irbench.conformance.case import OUTCOMES, CaseResult
-from irbench.conformance.score import counts, exit_code, operator_scores
+from irbench.conformance.case import OUTCOMES, CaseResult, counts, exit_code, operator_scores
 
 
 def result(outcome: Any, operator: str = "Add", backend: str = "ort", reason: str = "") -> CaseResult:

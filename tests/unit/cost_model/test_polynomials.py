@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.cost_model.polynomials import Polynomial, coefficients_of, degree_of, polynomial
+from irbench.cost_model.formulas import Polynomial, coefficients_of, degree_of, polynomial
 
 FACTORS = st.tuples(*[st.integers(-50, 50)] * 6)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.exporter import ExportOptions, validate
-from irbench.exporter.other_formats import refusal
+from irbench.exporter import validate
+from irbench.exporter.unknown_sources import refusal
+from irbench.options.model_commands import ExportOptions
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ import pytest
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import ExportOptions, Source, missing_distributions, requirements, validate
-from irbench.exporter.requirements import require_distributions
+from irbench.exporter import Source, identity, missing_distributions, validate
+from irbench.exporter.identity import require_distributions
+from irbench.options.model_commands import ExportOptions
 
 ABSENT = "irbench-is-built-with-no-such-thing"
 
@@ -38,6 +39,6 @@ def test_what_is_installed_is_not_missing(resnet50_requires):
 
 def test_a_file_requires_nothing(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(requirements, "missing_distributions", asked.append)
+    monkeypatch.setattr(identity, "missing_distributions", asked.append)
     require_distributions(Source(str(tmp_path / "resnet50.keras")))
     assert asked == []

@@ -1,7 +1,7 @@
 import pytest
 
-from irbench.onnx.broadcasting import broadcast, end_of_slice
 from irbench.onnx.sizes import ONE, Size, parse, product, text
+from irbench.onnx.slices import broadcast, end_of_slice
 
 N, M, FIVE = Size(1, ("n",)), Size(1, ("m",)), Size(5)
 LIMITED = Size(1, ("n<=5",))

@@ -17,9 +17,8 @@ from irbench.feeds import lay_out, write_sample
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.optimizer import agreement
 from irbench.optimizer.agreement import LEAST_AGREEMENT, FailsAtSizes, disagreement, measure_agreement
-from irbench.optimizer.check_inputs import Case, arrays_of
-from irbench.optimizer.check_plan import ExpectedAnswer
-from irbench.optimizer.narrow import narrow
+from irbench.optimizer.check_plan import Case, ExpectedAnswer, arrays_of
+from irbench.optimizer.conversion import narrow
 from irbench.optimizer.samples import EVALUATION, Samples
 from irbench.output_check import input_scale
 from irbench.record import OutputError

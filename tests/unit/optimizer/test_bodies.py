@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from graphs import graph
 
-from irbench.optimizer.bodies import bodies_in, number_bodies
+from irbench.optimizer.body_check import bodies_in, number_bodies
 from irbench.optimizer.passes.remove_redundant import remove_redundant
 
 WEIGHTS = {"n": np.array(3), "true": np.array(True), "limit": np.float32(1), "two": np.array(2)}

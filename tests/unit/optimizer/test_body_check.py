@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from irbench.optimizer.bodies import Body
-from irbench.optimizer.body_check import Run, check_bodies
-from irbench.optimizer.body_trace import UNDIRECTED
-from irbench.optimizer.check_inputs import Case
+from irbench.optimizer.body_check import UNDIRECTED, Body, Run, check_bodies
+from irbench.optimizer.check_plan import Case
 
 CASES = [Case("seeded", {"batch": 2}), Case("zeros", {"batch": 1})]
 THEN, ELSE = Body(0, "If", "y", "then_branch"), Body(1, "If", "y", "else_branch")

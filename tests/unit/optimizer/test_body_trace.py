@@ -6,8 +6,7 @@ import onnxruntime
 import pytest
 from graphs import graph
 
-from irbench.optimizer.bodies import number_bodies
-from irbench.optimizer.body_trace import UNDIRECTED, Directions, trace
+from irbench.optimizer.body_check import UNDIRECTED, Directions, number_bodies, trace
 
 WEIGHTS = {"true": np.array(True), "rows": np.ones((3, 2), np.float32)}
 X = np.float32([[1, -2]])

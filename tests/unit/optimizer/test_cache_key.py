@@ -10,9 +10,8 @@ import pytest
 from irbench import registry
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Recipe, cache_key
-from irbench.optimizer.cache_key import key_of
+from irbench.optimizer.cache_key import Tools, key_of
 from irbench.optimizer.samples import CheckInputs
-from irbench.optimizer.tools import Tools
 from irbench.spec import Bundle, Feeding, InputSpec, TensorSpec
 from irbench.spi import Description
 

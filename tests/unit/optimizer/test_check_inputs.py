@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from irbench.optimizer.check_inputs import Case, arrays_of, edge_kinds, perturbed
+from irbench.optimizer.check_plan import Case, arrays_of, edge_kinds, perturbed
 from irbench.spec import Feeding, InputSpec, TensorSpec
 
 X = InputSpec(TensorSpec("x", "float32", ("batch", 3, 4)), -1.0, 1.0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.optimizer.check_sizes import all_ones, base_sizes, one_sample, other_sizes
+from irbench.optimizer.check_plan import all_ones, base_sizes, one_sample, other_sizes
 from irbench.spec import TensorSpec
 
 BASE = {"batch": 2, "length": 128, "memory": 128, "fixed": 7}

@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irbench.optimizer.check_inputs import Case
-from irbench.optimizer.check_plan import ExpectedAnswer, Question
-from irbench.optimizer.comparison import Comparison, WrongAnswer
+from irbench.optimizer.check_plan import Case, ExpectedAnswer, Question
 from irbench.optimizer.job import OptimizationJob
 from irbench.optimizer.recipe import Recipe
+from irbench.optimizer.step_check import Comparison, WrongAnswer
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
 
 X = TensorSpec("x", "float32", ("batch", 2))

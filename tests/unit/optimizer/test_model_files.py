@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from irbench.onnx.reading import external_data
-from irbench.optimizer import model_files
+from irbench.optimizer import job as model_files
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper
 
-from irbench.onnx.value_types import infer_types
-from irbench.optimizer.narrow import narrow
+from irbench.onnx.body_shapes import infer_types
+from irbench.optimizer.conversion import narrow
 
 FEED = {"x": np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4), "yes": np.array(True)}
 WEIGHTS: Mapping[str, Any] = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from irbench.feeds import lay_out
-from irbench.optimizer.nchw_signature import as_nchw
+from irbench.optimizer.inputs_to_nchw import as_nchw
 from irbench.spec import Artifact, TensorSpec
 
 OTHER = TensorSpec("scale", "float32", ("batch",))

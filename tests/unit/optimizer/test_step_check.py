@@ -20,11 +20,11 @@ from irbench.errors import IrbenchError
 from irbench.feeds import write_sample
 from irbench.graph_record import GraphCheck, UncheckedBody
 from irbench.onnx.reading import signature
-from irbench.optimizer import Recipe, comparison, step_check
+from irbench.optimizer import Recipe, step_check
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.pipeline import run_job
-from irbench.optimizer.reference_session import ReferenceSession
+from irbench.optimizer.step_check import ReferenceSession
 from irbench.spec import Artifact, Bundle, Feeding, TensorSpec
 
 Change = Callable[[ir.Model], bool]
@@ -221,7 +221,7 @@ class CountingSession(ReferenceSession):
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    for module in (comparison, step_check):
+    for module in (step_check, step_check):
         monkeypatch.setattr(module, "ReferenceSession", CountingSession)
     CountingSession.counts.clear()
     return CountingSession.counts
@@ -255,7 +255,7 @@ def test_an_original_that_runs_with_bound_shapes_only_is_compared_at_these(tmp_p
                 raise RuntimeError("dynamic shapes are not supported")
             super().__init__(job, artifact, scratch, *rest)
 
-    for module in (comparison, step_check):
+    for module in (step_check, step_check):
         monkeypatch.setattr(module, "ReferenceSession", BoundOnly)
     checked = optimised(written(tmp_path, "y = Relu (x)"), harmless).checked
     assert len(checked.inputs) >= 3

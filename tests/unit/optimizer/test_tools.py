@@ -9,7 +9,7 @@ import pytest
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.optimizer import Conversion, Recipe
-from irbench.optimizer.tools import find_tools, require_operators
+from irbench.optimizer.cache_key import find_tools, require_operators
 from irbench.spi import Description
 
 PASSES_ONLY = Recipe("custom", ("fake-harmless",))

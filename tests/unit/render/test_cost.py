@@ -14,8 +14,7 @@ from golden_files import check_golden
 from written_graphs import graph, ones
 
 from irbench.cost_model import model_cost
-from irbench.cost_model.formulas import model_formulas
-from irbench.cost_model.polynomials import Polynomial
+from irbench.cost_model.formulas import Polynomial, model_formulas
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.cost import GraphCosts, cost_csv
 from irbench.render.cost_quantities import bytes_text, count_text, exact_text

@@ -7,8 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from irbench.conformance.case import CaseResult, OperatorChange, Runtime, SuiteReport
-from irbench.conformance.score import counts
+from irbench.conformance.case import CaseResult, OperatorChange, Runtime, SuiteReport, counts
 from irbench.conformance.verification import DataSets, ModelReport, exit_code
 from irbench.notices import Reference
 from irbench.record import Failure, OutputError

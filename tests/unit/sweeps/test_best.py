@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
-from irbench.sweeps.best import best_of_sweep
 from irbench.sweeps.cells import SweepCell, SweepTable
-from irbench.sweeps.overview import TableOverview, TableStatus
+from irbench.sweeps.overview import TableOverview, TableStatus, best_of_sweep
 
 
 def shown(

@@ -6,8 +6,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.sweeps.cells import Expansion
-from irbench.sweeps.expansion import Matrix, expand
-from irbench.sweeps.selection import select
+from irbench.sweeps.expansion import Matrix, expand, select
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.sweeps.curve import CurveEnd, RowFacts
-from irbench.sweeps.events import CurveEnded, Event, Header, TableBegun, TableDone, TableFailed
-from irbench.sweeps.state import StateFile, sweep_of_run
+from irbench.sweeps.state import CurveEnded, Event, Header, StateFile, TableBegun, TableDone, TableFailed, sweep_of_run
 
 HEADER = Header(name="night", created="2026-01-05T10:00:00+00:00", irbench_version="1", seed=7, plan={"a": [1]})
 DONE = TableDone("t1", "run1", 3, 8, 12.5, (RowFacts("ort", "ok", 100.0, 5), RowFacts("tf", "failed", reason="no")))

@@ -4,7 +4,7 @@ import weakref
 import numpy as np
 import pytest
 
-from irbench_tf.layers import every_layer, release_early, run
+from irbench_tf.activations import every_layer, release_early, run
 
 IMAGES = (np.linspace(-1, 1, 2 * 4 * 4 * 3, dtype=np.float32).reshape(2, 4, 4, 3),)
 

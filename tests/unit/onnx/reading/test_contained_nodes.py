@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.onnx.reading.contained_nodes import ContainedNodes
+from irbench.onnx.reading.counterparts import ContainedNodes
 from irbench.onnx.reading.inventory import NodeEntry
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.exporter.other_formats import refusal
-from irbench.onnx.reading.file_kind import require_model_file
-from irbench.onnx.reading.weight_files import size_of_file
+from irbench.exporter.unknown_sources import refusal
+from irbench.onnx.reading.external_data import size_of_file
+from irbench.onnx.reading.protobuf import require_model_file
 
 HOSTILE = "x$(touch pwned) y"
 

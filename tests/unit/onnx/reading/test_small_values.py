@@ -9,8 +9,7 @@ from onnx.reference import ReferenceEvaluator
 from written_graphs import graph
 
 from irbench.cost_model import model_cost
-from irbench.onnx.reading.size_propagation import propagate_sizes
-from irbench.onnx.reading.small_values import _EVALUATED
+from irbench.onnx.reading.small_values import _EVALUATED, propagate_sizes
 from irbench.onnx.reading.value_shapes import inferred_at
 from irbench.spec import TensorSpec
 

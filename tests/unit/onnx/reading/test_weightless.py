@@ -7,7 +7,7 @@ import pytest
 from onnx import numpy_helper
 
 from irbench.errors import IrbenchError
-from irbench.onnx.reading.weightless import read_outline
+from irbench.onnx.reading.external_data import read_outline
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.onnx.rewriting.bound_copy import BoundCopy, write_copy
+from irbench.onnx.rewriting.bind import BoundCopy, write_copy
 
 CONTENT = b"0123456789"
 

@@ -8,9 +8,7 @@ from onnx.reference import ReferenceEvaluator
 
 from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.detached_weights import DetachedModel, detach, opset_of, write
-from irbench.onnx.rewriting.drop_unused import drop_unused
-from irbench.onnx.rewriting.fold_affine import fold_affine
-from irbench.onnx.rewriting.fold_constants import fold_constants
+from irbench.onnx.rewriting.fold_constants import drop_unused, fold_affine, fold_constants
 from irbench.onnx.rewriting.upgrade_opset import upgrade_opset
 
 RANDOM = np.random.default_rng(5)

@@ -11,8 +11,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from irbench.errors import IrbenchError
-from irbench.onnx.reading.check import check_file
-from irbench.onnx.reading.own_domain import spells_own_domain
+from irbench.onnx.reading.check import check_file, spells_own_domain
 from irbench.onnx.rewriting.inline_functions import inline_functions
 
 X, Y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy")
