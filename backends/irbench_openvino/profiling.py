@@ -112,7 +112,6 @@ class _Nodes:
 
 
 def _nameless_before(operator: Any, reported: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Give the operators that feed one through none that names a node, and that compute."""
     for port in operator.inputs():
         source = port.get_source_output().get_node()
         name, kind = source.get_friendly_name(), _text(source, "layerType")

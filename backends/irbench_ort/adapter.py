@@ -34,7 +34,6 @@ from irbench.spi import (
 from irbench_ort import devices, openvino_provider
 from irbench_ort.devices import computes, probe, providers
 from irbench_ort.options import KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
-from irbench_ort.session import create_session
 
 if TYPE_CHECKING:
     from irbench_ort.profiling import Recording
@@ -46,10 +45,10 @@ def require_convertible(graph: GraphPrecision, asked: Precision, computes: Calla
     """Refuse to compute a graph of fp32 in something else."""
     if _is_conversion(graph.narrowest, asked) and asked != "int8" and not computes(asked):
         raise Refusal(f"ONNX Runtime has no {asked} kernels on this device.", hint="Use --precision fp32.")
-    refuse_conversion(graph.narrowest, asked)
+    _refuse_conversion(graph.narrowest, asked)
 
 
-def refuse_conversion(held: str, asked: Precision) -> None:
+def _refuse_conversion(held: str, asked: Precision) -> None:
     """Refuse a precision that the runtime would have to convert a graph of fp32 to."""
     if not _is_conversion(held, asked):
         return
@@ -76,12 +75,12 @@ def require_computed(computed: str, artifact: Artifact, load: Load, device: str)
     )
 
 
-def must_be_read_back(graph: GraphPrecision) -> bool:
+def _must_be_read_back(graph: GraphPrecision) -> bool:
     """Whether the runtime may choose to compute this graph in something else."""
     return graph.narrowest in _CHOSEN_BY_RUNTIME
 
 
-def write_optimised_graph(settings: Any, path: Path) -> None:
+def _write_optimised_graph(settings: Any, path: Path) -> None:
     """Have the session write the graph it will run to ``path``, its weights beside it."""
     settings.optimized_model_filepath = str(path)
     for key, value in (("file_name", f"{path.name}.weights"), ("min_size_in_bytes", "1024")):
@@ -193,7 +192,7 @@ class OrtBackend:
         """Refuse options with impossible values, and precisions that the graph would have to be converted to."""
         parse_options(load.options, device, load.precision)
         if load.precision_required and device not in devices.CONVERTING:
-            refuse_conversion(graph_precision, load.precision)
+            _refuse_conversion(graph_precision, load.precision)
 
     def import_runtime(self, load: Load, device: str) -> None:
         """Import onnxruntime, and refuse options and devices it does not know."""
@@ -229,7 +228,8 @@ class OrtBackend:
     def _create(
         self, artifact: Artifact, load: Load, device: str, phases: Phases, recording: Recording | None = None
     ) -> tuple[Any, Mapping[str, Scalar]]:
-        """Return an InferenceSession, and what it really uses."""
+        from irbench_ort.session import create_session
+
         options = parse_options(load.options, device, load.precision)
         with phases("load"):
             graph = read_precision(artifact.path)
@@ -237,7 +237,7 @@ class OrtBackend:
                 require_convertible(graph, load.precision, lambda other: computes(self, device, other))
         with phases("compile"), tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
             # a graph of which OpenVINO compiled parts cannot be written
-            is_read_back = must_be_read_back(graph) and device not in devices.CONVERTING
+            is_read_back = _must_be_read_back(graph) and device not in devices.CONVERTING
             written = Path(folder) / "optimised.onnx" if is_read_back else None
             written = written if recording is None else recording.graph
             settings = self._settings(load, options, device, written)
@@ -311,7 +311,7 @@ class OrtBackend:
         for key, text in _entries_of(device, options).items():
             settings.add_session_config_entry(key, text)
         if written is not None:
-            write_optimised_graph(settings, written)
+            _write_optimised_graph(settings, written)
         return settings
 
 
@@ -330,7 +330,6 @@ def _entries_of(device: str, options: OrtOptions) -> Mapping[str, str]:
 
 
 def _product(settings: Any, providers: list[Any], path: Path, x: Array) -> Array:
-    """Return what a graph of one product answers in a session of its own."""
     import onnxruntime
 
     session: Any = onnxruntime.InferenceSession(str(path), settings, providers=providers)

@@ -92,7 +92,7 @@ def runs_of(events: Sequence[Event], count: int) -> list[list[Event]] | None:
     for event in timed:
         own_run = bisect_right(starts, int(event["ts"])) - 1
         # what a GPU did stands behind the event of the host that asked for it; its clock may differ from the host's
-        run = host_run if "parent_name" in reported_of(event) else own_run
+        run = host_run if "parent_name" in _reported_of(event) else own_run
         if event.get("cat") in ("Session", "Node"):
             host_run = own_run
         if run >= 0:
@@ -100,12 +100,11 @@ def runs_of(events: Sequence[Event], count: int) -> list[list[Event]] | None:
     return runs[-count:]
 
 
-def run_event(run: Iterable[Event]) -> Event:
-    """Return the event of a run as a whole."""
+def _run_event(run: Iterable[Event]) -> Event:
     return next(event for event in run if event["name"] == _RUN)
 
 
-def intervals_of(run: Iterable[Event]) -> list[Interval]:
+def _intervals_of(run: Iterable[Event]) -> list[Interval]:
     """Return what the host did in a run, in the order of the starts, each with the time of those directly within it."""
     hosts = [event for event in run if event.get("cat") == "Session" or _is_node(event)]
     found: list[Interval] = []
@@ -125,7 +124,7 @@ def intervals_of(run: Iterable[Event]) -> list[Interval]:
 def operator_of(interval: Interval, start_us: int, thread: int, contained: Contained) -> OperatorTime:
     """Return an operator with the time that the host spent in it alone."""
     event = interval.event
-    reported = reported_of(event)
+    reported = _reported_of(event)
     name = str(event["name"]).removesuffix(_NODE_SUFFIX)
     provider = str(reported.get("provider", ""))
     return OperatorTime(
@@ -143,16 +142,15 @@ def operator_of(interval: Interval, start_us: int, thread: int, contained: Conta
 
 
 def _operators(run: Sequence[Event], contained: Contained) -> tuple[OperatorTime, ...]:
-    start_us = int(run_event(run)["ts"])
+    start_us = int(_run_event(run)["ts"])
     threads: dict[int, int] = {}
     return tuple(
         operator_of(interval, start_us, threads.setdefault(int(interval.event.get("tid", 0)), len(threads)), contained)
-        for interval in intervals_of(run)
+        for interval in _intervals_of(run)
     )
 
 
-def reported_of(event: Event) -> Mapping[str, Any]:
-    """Return what an event tells besides its name and its times."""
+def _reported_of(event: Event) -> Mapping[str, Any]:
     reported: Mapping[str, Any] = event.get("args") or {}
     return reported
 
@@ -206,9 +204,9 @@ class _Run:
 
     def __init__(self, events: Sequence[Event], contained: Contained) -> None:
         self._contained = contained
-        self._run = run_event(events)
+        self._run = _run_event(events)
         self._start_us = int(self._run["ts"])
-        self._hosts = intervals_of(events)
+        self._hosts = _intervals_of(events)
         self._on_gpu = [event for event in events if event.get("cat") == _GPU]
         self._events = events
         self._threads: dict[str, int] = {}
@@ -248,7 +246,9 @@ class _Run:
             if event.get("cat") != _GPU:
                 last = event
             elif (
-                last is not None and last.get("cat") == "Node" and reported_of(event).get("parent_name") == last["name"]
+                last is not None
+                and last.get("cat") == "Node"
+                and _reported_of(event).get("parent_name") == last["name"]
             ):
                 asked.setdefault(id(last), []).append(event)
             else:
@@ -264,7 +264,7 @@ class _Run:
         if work.node is None:
             (event,) = work.events
             name = str(event["name"])
-            operator = OperatorTime(name, str(reported_of(event).get("op_name") or name), 0, device="cuda")
+            operator = OperatorTime(name, str(_reported_of(event).get("op_name") or name), 0, device="cuda")
         else:
             operator = operator_of(work.node, self._start_us, 0, self._contained)
         longest = max(work.events, key=lambda event: int(event["dur"]), default=None)
@@ -272,7 +272,7 @@ class _Run:
             operator,
             duration_ns=_total_ns(work.events),
             start_ns=self._start_ns(work.events),
-            thread=None if longest is None else self._thread(f"stream {reported_of(longest).get('stream')}"),
+            thread=None if longest is None else self._thread(f"stream {_reported_of(longest).get('stream')}"),
             implementation="" if longest is None else str(longest["name"]),
         )
 
@@ -283,7 +283,6 @@ class _Run:
 
     @cached_property
     def _has_one_clock(self) -> bool:
-        """Whether all that the GPU did lies within the run, which waits for it."""
         end_us = self._start_us + int(self._run["dur"])
         return all(
             self._start_us <= int(event["ts"]) and int(event["ts"]) + int(event["dur"]) <= end_us
@@ -295,7 +294,7 @@ class _Run:
 
 
 def _is_on_cpu(interval: Interval) -> bool:
-    return interval.is_node and reported_of(interval.event).get("provider") == "CPUExecutionProvider"
+    return interval.is_node and _reported_of(interval.event).get("provider") == "CPUExecutionProvider"
 
 
 def _total_ns(events: Sequence[Event]) -> int:
@@ -304,7 +303,7 @@ def _total_ns(events: Sequence[Event]) -> int:
 
 def _busy_ns(events: Sequence[Event]) -> int:
     """Return the time in which a GPU did something: in one stream, one thing after the other."""
-    if len({reported_of(event).get("stream") for event in events}) == 1:
+    if len({_reported_of(event).get("stream") for event in events}) == 1:
         return _total_ns(events)
     busy_us, reached = 0, 0
     for event in sorted(events, key=lambda event: int(event["ts"])):

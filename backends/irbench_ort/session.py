@@ -31,7 +31,7 @@ def holds_extensions(artifact: Artifact) -> bool:
     return any(spec.dtype in _ELEMENTS | _PACKED for spec in (*artifact.inputs, *artifact.outputs))
 
 
-def holds_strings(artifact: Artifact) -> bool:
+def _holds_strings(artifact: Artifact) -> bool:
     """Whether an input or output holds strings, of which the runtime takes and gives arrays, and makes no values."""
     return any(spec.dtype == STRING for spec in (*artifact.inputs, *artifact.outputs))
 
@@ -85,7 +85,7 @@ class OrtSession:
 
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
         """Return slots that pass host arrays (``copy``) or keep tensors bound on the device (``bound``)."""
-        extended, strings = holds_extensions(self._artifact), holds_strings(self._artifact)
+        extended, strings = holds_extensions(self._artifact), _holds_strings(self._artifact)
         if extended and strings:
             raise Refusal(
                 "ONNX Runtime takes no strings together with bfloat16, float8 or int4 in Python.",
@@ -124,7 +124,6 @@ class _CopySlot:
         self._outputs = self._session.run(self._output_names, self._feed)
 
     def fetch(self) -> Outputs:
-        """Return the outputs, which the runtime allocated anew for this run."""
         return self._outputs
 
 

@@ -22,8 +22,7 @@ from irbench_tf.session import GraphSession, callable_options, import_graph
 _FUNCTION = "irbench_model"
 
 
-def bind_shapes(graph_def: Any, artifact: Artifact) -> None:
-    """Give the placeholders, in place, the concrete shapes of the artifact's inputs."""
+def _bind_shapes(graph_def: Any, artifact: Artifact) -> None:
     shapes = {spec.name: spec.shape for spec in artifact.inputs}
     for node in graph_def.node:
         if node.op == "Placeholder" and node.name in shapes:
@@ -34,7 +33,7 @@ def bind_shapes(graph_def: Any, artifact: Artifact) -> None:
                 shape.dim.add(size=size)
 
 
-def as_one_computation(graph_def: Any, artifact: Artifact) -> Any:
+def _as_one_computation(graph_def: Any, artifact: Artifact) -> Any:
     """Return a graph with the same placeholders and outputs that calls the rest as a function compiled by XLA.
 
     This is what ``tf.function(jit_compile=True)`` makes of a graph, without tracing it again.
@@ -122,7 +121,7 @@ def placement_facts(partitions: Iterable[Any], device: str) -> dict[str, Scalar]
     return facts
 
 
-_pool_of_process: dict[str, int] = {}
+pool_of_process: dict[str, int] = {}
 """TensorFlow makes the intra-op pool once in a process; later sessions get the same."""
 
 
@@ -150,11 +149,11 @@ def plan_threads(load: Load, options: TensorFlowOptions) -> ThreadPlan:
     """
     if load.threads is None:
         inter_op = options.inter_op_threads or 0
-        intra_op = _pool_of_process.setdefault("intra_op", 0)
+        intra_op = pool_of_process.setdefault("intra_op", 0)
         return ThreadPlan(intra_op, inter_op, on_caller=False, total=intra_op or len(os.sched_getaffinity(0)))
     runners = load.streams if options.inter_op_threads is None else options.inter_op_threads
     wanted = load.threads if runners == 1 else max(1, load.threads - runners)
-    intra_op = _pool_of_process.setdefault("intra_op", wanted)
+    intra_op = pool_of_process.setdefault("intra_op", wanted)
     total = intra_op if runners == 1 else runners if intra_op == 1 else runners + intra_op
     return ThreadPlan(intra_op, runners, on_caller=options.inter_op_threads is None, total=total)
 
@@ -214,9 +213,9 @@ def load_graph(job: Job) -> LoadedGraph:
     wanted = job.load.precision
     if exported != "fp32" and wanted not in ("native", exported):
         raise Refusal(f"The graph was exported in {exported}, not {wanted}.", hint="Use --precision native.")
-    bind_shapes(graph_def, job.artifact)
+    _bind_shapes(graph_def, job.artifact)
     if job.jit:
-        graph_def = as_one_computation(graph_def, job.artifact)
+        graph_def = _as_one_computation(graph_def, job.artifact)
     elif job.options.loops == "lowered":
         lower(graph_def)
     serialised = graph_def.SerializeToString()
@@ -232,7 +231,7 @@ def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
     plan = plan_threads(job.load, job.options)
     if job.device == "gpu" and job.load.precision != "native":
         pin_tensor_float_32()
-    session = tf_session.Session(graph=loaded.graph, config=session_config(job, plan))
+    session = tf_session.Session(graph=loaded.graph, config=_session_config(job, plan))
     try:
         if job.device == "gpu":
             require_gpu(session)
@@ -248,7 +247,7 @@ def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
     return GraphSession(session, call, {**_settings(job, plan), **found})
 
 
-def session_config(job: Job, plan: ThreadPlan) -> Any:
+def _session_config(job: Job, plan: ThreadPlan) -> Any:
     """Return the session's settings: pools, rewriting, and GPU memory that grows instead of being taken whole."""
     from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 
@@ -307,7 +306,6 @@ def _zeros(job: Job) -> Feed:
 
 
 def _unpinned(job: Job, loaded: LoadedGraph) -> str:
-    """Return what the graph's own types become on the device."""
     native = job.load.precision == "native" and loaded.precision == "fp32"
     return native_gpu_precision() if native and job.device == "gpu" else loaded.precision
 

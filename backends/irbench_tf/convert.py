@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import onnx
 
 
-def custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
+def _custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
     """Return handlers of TensorFlow operations by name, in the form tf2onnx takes them."""
     return {"Erfc": (_erfc, [])}
 
@@ -199,7 +199,7 @@ def _attempt(frozen: Any, weights: dict[str, Array], request: dict[str, Any], *,
 
     with tf.device("/cpu:0"), tf.Graph().as_default() as graph:
         tf.import_graph_def(frozen, name="")
-        additions = {"custom_op_handlers": custom_handlers(), "custom_rewriter": [rewrite_complex_numbers]}
+        additions = {"custom_op_handlers": _custom_handlers(), "custom_rewriter": [rewrite_complex_numbers]}
         mapped = process_tf_graph(graph, **additions, **request)
         found = hoist_constants(mapped)
         model = optimizer.optimize_graph(mapped, catch_errors=forgiving, optimizers=optimizers()).make_model("irbench")
@@ -225,7 +225,7 @@ def nchw_spec(spec: TensorSpec) -> TensorSpec:
     return TensorSpec(spec.name, spec.dtype, tuple(spec.shape[axis] for axis in _NHWC_TO_NCHW), _NHWC_TO_NCHW)
 
 
-def unmapped_operations(model: onnx.ModelProto) -> tuple[str, ...]:
+def _unmapped_operations(model: onnx.ModelProto) -> tuple[str, ...]:
     """Return the operations of ``model`` that ONNX does not define, sorted."""
     from onnx import defs
 
@@ -253,7 +253,7 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 
 def _require_mapped(model: onnx.ModelProto) -> None:
-    missing = unmapped_operations(model)
+    missing = _unmapped_operations(model)
     if missing:
         raise IrbenchError(
             f"tf2onnx has no ONNX counterpart for the TensorFlow operation {', '.join(missing)}.",

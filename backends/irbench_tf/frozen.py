@@ -21,7 +21,7 @@ from irbench.spec import BATCH, Artifact, Shape, TensorSpec
 from irbench.spi import Array
 
 
-def consumers_by_name(graph_def: Any) -> dict[str, list[Any]]:
+def _consumers_by_name(graph_def: Any) -> dict[str, list[Any]]:
     """Return the nodes that take a node's outputs as data, by the name of that node; control inputs do not count."""
     consumers: dict[str, list[Any]] = defaultdict(list)
     for node in graph_def.node:
@@ -65,7 +65,7 @@ def _set_weights_aside(graph_def: Any) -> dict[str, Any]:
     """Turn large constants that are only ever read as weights into placeholders, in place; return them by name."""
     from tensorflow.core.framework import node_def_pb2
 
-    users = consumers_by_name(graph_def)
+    users = _consumers_by_name(graph_def)
     aside: dict[str, Any] = {}
     for node in graph_def.node:
         if node.op != "Const" or len(node.attr["value"].tensor.tensor_content) < _LARGE_BYTES:
@@ -256,7 +256,7 @@ def hoist_weights(graph: Any) -> dict[str, Array]:
     """
     from tensorflow.python.framework import tensor_util
 
-    consumers = consumers_by_name(graph)
+    consumers = _consumers_by_name(graph)
     weights: dict[str, Array] = {}
     for node in graph.node:
         tensor = node.attr["value"].tensor if node.op == "Const" else None

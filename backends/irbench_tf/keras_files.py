@@ -36,18 +36,17 @@ _ALWAYS_BYTES, _MOST_RATIO = 1 << 27, 100
 _HINT = "If you trust it, load it in a function of your own and export path/to/file.py:function."
 
 
-def require_harmless(path: Path, config: Any) -> None:
+def _require_harmless(path: Path, config: Any) -> None:
     """Refuse a configuration that has Keras do more than build layers which compute."""
     for node in nodes(config):
-        if is_code(node):
+        if _is_code(node):
             raise IrbenchError(f"{path} contains Python code (a Lambda layer), which irbench does not run.", hint=_HINT)
         found = _harmful(node)
         if found is not None:
             raise IrbenchError(f"{path} names {found}, which does more than compute.", hint=_HINT)
 
 
-def require_small(path: Path, archive: ZipFile) -> None:
-    """Refuse an archive that unpacks to far more than it holds."""
+def _require_small(path: Path, archive: ZipFile) -> None:
     unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > max(_ALWAYS_BYTES, _MOST_RATIO * path.stat().st_size):
         raise IrbenchError(
@@ -56,7 +55,7 @@ def require_small(path: Path, archive: ZipFile) -> None:
         )
 
 
-def is_code(node: dict[str, Any]) -> bool:
+def _is_code(node: dict[str, Any]) -> bool:
     """Whether a node of a configuration is Python code, or calls a function with arguments that the file gives."""
     return node.get("class_name") in ("Lambda", "__lambda__")
 
@@ -164,8 +163,8 @@ def require_trustworthy(path: Path) -> None:
             hint="Save it again: model.save('name.keras').",
         )
     with zipfile.ZipFile(path) as archive:
-        require_small(path, archive)
-    require_harmless(path, config)
+        _require_small(path, archive)
+    _require_harmless(path, config)
 
 
 def _explained(path: Path, error: Exception, imports: Sequence[str]) -> IrbenchError:
@@ -210,7 +209,7 @@ def _custom_objects(config: Any) -> Iterator[_CustomObject]:
     for node in nodes(config):
         name, registered, module = (node.get(key) for key in ("class_name", "registered_name", "module"))
         named = registered or name
-        if not isinstance(name, str) or not isinstance(named, str) or "config" not in node or is_code(node):
+        if not isinstance(name, str) or not isinstance(named, str) or "config" not in node or _is_code(node):
             continue
         of_keras = isinstance(module, str) and module.partition(".")[0] in _OF_KERAS
         if not of_keras and ("module" in node or registered):

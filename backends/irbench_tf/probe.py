@@ -16,14 +16,13 @@ from irbench_tf.session import import_lean
 _FIRST_WITH_TENSOR_FLOAT_32 = 8
 
 
-def has_gpu(session: Any) -> bool:
-    """Whether the session found a GPU."""
+def _has_gpu(session: Any) -> bool:
     return any(device.device_type == "GPU" for device in session.list_devices())
 
 
 def require_gpu(session: Any) -> None:
     """Make sure that a GPU runs the graph; without one TensorFlow silently takes the CPU."""
-    if not has_gpu(session):
+    if not _has_gpu(session):
         raise Refusal(
             "TensorFlow finds no GPU on this machine.",
             hint="Use the CPU, or on a machine with a GPU: pip install 'tensorflow[and-cuda]'.",
@@ -41,12 +40,12 @@ def native_gpu_precision() -> str:
     """Return what fp32 operations really compute in: ``tf32`` where it is allowed and the GPU has it."""
     from tensorflow.python.framework import config
 
-    capability = compute_capability()
+    capability = _compute_capability()
     allowed = config.tensor_float_32_execution_enabled()
     return "tf32" if allowed and capability is not None and capability >= _FIRST_WITH_TENSOR_FLOAT_32 else "fp32"
 
 
-def compute_capability() -> float | None:
+def _compute_capability() -> float | None:
     """Return the CUDA compute capability of the first GPU, such as 9.0; ``None`` where it is unknown."""
     from tensorflow.core.protobuf import config_pb2
     from tensorflow.python.client import device_lib
@@ -74,7 +73,7 @@ def probe(*, jit: bool) -> Availability:
     settings = config_pb2.ConfigProto()
     settings.gpu_options.allow_growth = True
     with tf_session.Session(config=settings) as session:
-        gpu = has_gpu(session)
+        gpu = _has_gpu(session)
     narrow = () if jit or not _narrows_to_bf16() else ("bf16",)
     precisions: dict[str, tuple[str, ...]] = {"cpu": ("fp32", *narrow, "native")}
     native = {"cpu": "fp32"}
@@ -84,7 +83,7 @@ def probe(*, jit: bool) -> Availability:
     details = {
         "onednn": bool(_pywrap_util_port.IsMklEnabled()),
         "cpus": len(os.sched_getaffinity(0)),
-        "compute_capability": compute_capability() if gpu else None,
+        "compute_capability": _compute_capability() if gpu else None,
     }
     return Availability(("cpu", "gpu") if gpu else ("cpu",), precisions, native, details)
 
@@ -105,7 +104,6 @@ def _narrows_to_bf16() -> bool:
 
 
 def _product_graph() -> Any:
-    """Return the graph of a matrix times itself, bound to the CPU."""
     from tensorflow.core.framework import graph_pb2, types_pb2
 
     graph_def = graph_pb2.GraphDef()

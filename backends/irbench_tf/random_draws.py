@@ -141,5 +141,4 @@ def _draws(function: Any) -> Iterator[str]:
 
 
 def _is_draw(kind: str, name: str) -> bool:
-    """Whether an operation draws numbers for the model, and not a seed of what is drawn."""
     return bool(_DRAWS.fullmatch(kind)) and not name.rpartition("/")[2].startswith(SEED)

@@ -19,7 +19,7 @@ _MOST_BYTES = (1 << 31) - 1
 """Of one message of protobuf; TensorFlow reads these files as a whole."""
 
 
-def require_own_files(path: Path) -> None:
+def _require_own_files(path: Path) -> None:
     """Refuse a folder that holds anything but regular files and folders, or a message that is too long for protobuf."""
     pending = [path]
     while pending:
@@ -83,7 +83,7 @@ def load_signature(path: Path, name: str | None) -> SavedFunction:
         path: The folder.
         name: Of the signature; ``None`` for ``serving_default``, or the only one.
     """
-    require_own_files(path)
+    _require_own_files(path)
     content = (path / _FILE).read_bytes()
     meta_graphs = _parsed(path, content).meta_graphs
     meta_graph = _choose_meta_graph(path, meta_graphs)
@@ -192,7 +192,6 @@ def _load_objects(path: Path, meta_graph: Any, name: str) -> SavedFunction:
 
 
 def _load_graph(path: Path, meta_graph: Any, name: str) -> SavedFunction:
-    """Load the graph of a SavedModel, restore its variables, and make them constants."""
     import tensorflow as tf
 
     signature = meta_graph.signature_def[name]

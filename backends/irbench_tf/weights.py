@@ -170,7 +170,6 @@ def _size(rows: Floats) -> float:
 
 
 def _own_size(rows: Floats) -> float:
-    """Return the standard deviation over rows, pooled over columns."""
     return math.sqrt(rows.var(axis=0, dtype=np.float64, ddof=1).mean())
 
 

@@ -20,7 +20,8 @@ from benchmarks.by_hand.vendor import Vendor
 from benchmarks.by_hand.weights import Weights
 from irbench.errors import IrbenchError
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import MICROSOFT, clean, replace
+from irbench.optimizer.rewrite.edit import clean, replace
+from irbench.optimizer.rewrite.microsoft import MICROSOFT
 from irbench.spi import Pass
 
 

@@ -63,7 +63,7 @@ class Difference:
         return self.kind == "machine"
 
 
-def machine_facts(environment: Mapping[str, Any]) -> dict[str, str]:
+def _machine_facts(environment: Mapping[str, Any]) -> dict[str, str]:
     """Return what a machine is known by, as far as a document says it.
 
     Memory counts in whole GiB and the kernel by its first two numbers: both change a little without being another
@@ -93,7 +93,7 @@ def graph_difference(name: str, before: GraphFiles | None, after: GraphFiles | N
 
 def fingerprint(environment: Mapping[str, Any]) -> str:
     """Return the name of a machine: equal for runs that may be compared, without anything that identifies a person."""
-    facts = msgspec.json.encode(machine_facts(environment), order="sorted")
+    facts = msgspec.json.encode(_machine_facts(environment), order="sorted")
     return hashlib.sha256(facts).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
@@ -122,7 +122,6 @@ def facts_digest(document: RunDocument) -> str:
 
 
 def _different(kind: DifferenceKind, base: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[Difference]:
-    """Yield each fact that is known on both sides and not the same throughout."""
     for name in dict.fromkeys(name for facts in (*base, *new) for name in facts):
         before = tuple(sorted({facts[name] for facts in base if name in facts}))
         after = tuple(sorted({facts[name] for facts in new if name in facts}))
@@ -151,7 +150,7 @@ def _family(release: object) -> str | None:
 
 
 _FACTS: Mapping[DifferenceKind, Callable[[RunDocument], dict[str, str]]] = {
-    "machine": lambda document: machine_facts(document.environment),
+    "machine": lambda document: _machine_facts(document.environment),
     "software": software_facts,
     "settings": _settings,
     "inputs": _inputs,

@@ -12,9 +12,8 @@ from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values
 from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome, Unjudged, checked_condition, outcome_of
 from irbench.across_runs.environments import Difference, differences_between, graph_difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, key_names
-from irbench.across_runs.model_names import name_problems
-from irbench.across_runs.problems import Problem
-from irbench.across_runs.summaries import RowSummary, SummarisedRun
+from irbench.across_runs.reading import Problem
+from irbench.across_runs.summaries import RowSummary, SummarisedRun, name_problems
 from irbench.errors import IrbenchError
 from irbench.options.conditions import Condition, Unit
 from irbench.stats.change_points import change_points
@@ -334,12 +333,10 @@ def _changes(series: _Series) -> Iterator[tuple[int, LevelChange]]:
 
 
 def _exact_steps(values: Sequence[float]) -> dict[int, float | None]:
-    """Return every place where a figure changed that is counted."""
     return {place: None for place in range(1, len(values)) if values[place] != values[place - 1]}
 
 
 def _level_change(series: _Series, places: tuple[int, int, int], p_value: float | None) -> LevelChange:
-    """Return the change from the runs of one level to those of the next, which is not confirmed yet."""
     start, place, end = places
     figure = series.figure
     change = change_of_values(figure, series.values[start:place], series.values[place:end], "runs", _CONFIDENCE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from irbench import bundles, registry
 from irbench.errors import IrbenchError
 from irbench.exporter import Source, find_outdated, is_exportable, made_from, name_of_file, require_possible
-from irbench.exporter.unknown_sources import refusal, unknown_source
+from irbench.exporter.foreign import refusal, unknown_source
 from irbench.notices import ExportNotice
 from irbench.spec import Artifact, Bundle
 from irbench.suggestions import did_you_mean

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
-from irbench import backend_checks, bundles, registry
+from irbench import bundles, registry
 from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import (
@@ -38,7 +38,7 @@ from irbench.worker.requested_confinement import VARIABLE
 
 FIRST_MODEL = "resnet50"
 """What is exported and run when nothing is named and nothing was exported yet."""
-_warned: set[str] = set()
+warned_of: set[str] = set()
 """What this process has warned of: a sweep resolves models for each of its tables."""
 
 
@@ -140,9 +140,9 @@ def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
         if not installed:
             raise IrbenchError("No runtime is installed.", hint=_ways_to_install(), exit_code=ExitCode.NOT_INSTALLED)
         return tuple(map(BackendAddress, installed))
-    pairs = tuple(dict.fromkeys(backend_checks.parse_backend(name) for name in asked))
+    pairs = tuple(dict.fromkeys(registry.parse_backend(name) for name in asked))
     for name, _ in pairs:
-        backend_checks.require_installed(name)
+        registry.require_installed(name)
     return pairs
 
 
@@ -189,8 +189,8 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
 
 def _warn_of_root(say: Callable[[str], None]) -> None:
     """Say once that a model which came as a file runs with the rights of root, unless the user has decided on that."""
-    if os.geteuid() == 0 and VARIABLE not in os.environ and not _warned:
-        _warned.add(VARIABLE)
+    if os.geteuid() == 0 and VARIABLE not in os.environ and not warned_of:
+        warned_of.add(VARIABLE)
         say(unconfined_root_text(VARIABLE))
 
 

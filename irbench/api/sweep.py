@@ -25,7 +25,7 @@ from irbench.runner.run_changes import confinement_change, confinement_remedy
 from irbench.store import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
-from irbench.sweeps.expansion import in_order, select
+from irbench.sweeps.cells import in_order, select
 from irbench.sweeps.overview import SweepOverview
 from irbench.sweeps.state import Header, StateFile
 from irbench.system import host

@@ -132,7 +132,7 @@ _MAX_TRIPS = 2**31
 """A loop that is left by its condition alone has the largest integer for a trip count."""
 
 
-def trip_count(node: NodeView) -> int | None:
+def _trip_count(node: NodeView) -> int | None:
     """Return how often a ``Loop`` or ``Scan`` executes its body; ``None`` where the graph does not tell."""
     try:
         if node.node.op_type == "Scan":
@@ -311,7 +311,7 @@ def _of_bodies(view: NodeView, bodies: Sequence[_Part]) -> _Part:
     if view.node.op_type == "If":
         return own + _dearer(bodies)
     (body,) = bodies[:1]
-    trips = trip_count(view)
+    trips = _trip_count(view)
     if trips is not None:
         return own + _Part(tuple(node.times(trips) for node in body.nodes), body.uncounted)
     nodes = tuple(node.without_costs() for node in body.nodes)

@@ -211,9 +211,9 @@ class FormulaSums:
 
     def hold(self, sizes: Mapping[str, int], cost: ModelCost) -> bool:
         """Return whether every node has the cost that was counted at some sizes."""
-        if pattern_of(cost) != pattern_of(self.example):
+        if _pattern_of(cost) != _pattern_of(self.example):
             return False
-        return bool(np.all(self._at(sizes) == costs_of_nodes(cost)))
+        return bool(np.all(self._at(sizes) == _costs_of_nodes(cost)))
 
     def _at(self, sizes: Mapping[str, int]) -> NDArray[Any]:
         """Return the costs of all nodes at some sizes: nodes, then quantities."""
@@ -224,14 +224,14 @@ class FormulaSums:
         return found
 
 
-def costs_of_nodes(cost: ModelCost) -> NDArray[Any]:
+def _costs_of_nodes(cost: ModelCost) -> NDArray[Any]:
     """Return an array of whole numbers: nodes, then quantities; an unknown cost is 0."""
     return np.array([[value or 0 for value in _quantities(node)] for node in cost.nodes], dtype=object).reshape(
         len(cost.nodes), len(QUANTITIES)
     )
 
 
-def pattern_of(cost: ModelCost) -> tuple[Hashable, ...]:
+def _pattern_of(cost: ModelCost) -> tuple[Hashable, ...]:
     """Return what must be the same at every size: the nodes, and which of their costs are known."""
     return tuple((node.name, node.operator, *(value is None for value in _quantities(node))) for node in cost.nodes)
 
@@ -393,7 +393,7 @@ class _Search:
     def _solved(self, degrees: Sequence[int]) -> FormulaSums | NoFormulas:
         example = self._cost((0,) * len(self.names))
         grid = self._grid(degrees)
-        if any(pattern_of(cost) != pattern_of(example) for cost in grid.values()):
+        if any(_pattern_of(cost) != _pattern_of(example) for cost in grid.values()):
             return NoFormulas("no-polynomial", self.names)
         coefficients = coefficients_of(
             _values(grid, degrees), [[self._size(place) for place in range(degree + 1)] for degree in degrees]
@@ -426,7 +426,6 @@ class _Search:
         return largest
 
     def _largest(self, found: FormulaSums, name: str) -> int:
-        """Return the largest size of one dimension that the formulas hold for, while the others have their smallest."""
         others = dict.fromkeys(self.names, self._size(0))
         holds, fails = _SMALLEST, _LARGEST // self.step
         if self._hold(found, {**others, name: _LARGEST}):
@@ -460,5 +459,5 @@ def _values(grid: Mapping[_Point, ModelCost], degrees: Sequence[int]) -> NDArray
     nodes = len(next(iter(grid.values())).nodes)
     found: NDArray[Any] = np.zeros((*(degree + 1 for degree in degrees), nodes, len(QUANTITIES)), dtype=object)
     for point, cost in grid.items():
-        found[point] = costs_of_nodes(cost)
+        found[point] = _costs_of_nodes(cost)
     return found

@@ -202,7 +202,6 @@ def _described(value: onnx.ValueInfoProto) -> KnownTensor:
 
 
 def _contents(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
-    """Yield the tensors that the file holds, by the names of the values that they become."""
     for initializer in graph.initializer:
         yield initializer.name, initializer
     for name, attribute in _constants(graph):

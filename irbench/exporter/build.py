@@ -12,11 +12,11 @@ from typing import Any
 from irbench import bundles, registry
 from irbench.card import Origin
 from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter.foreign import similar_file, unknown_source
 from irbench.exporter.freshness import Notify, bundle_used, existing_bundle, source_changed
 from irbench.exporter.identity import identity, require_distributions, stored_options, tool_versions
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.source import Source, require_code, require_possible
-from irbench.exporter.unknown_sources import similar_file, unknown_source
 from irbench.measure.clock import utc_now
 from irbench.notices.exports import NameTaken
 from irbench.options.model_commands import DEFAULT_OPSET, ExportOptions
@@ -42,7 +42,7 @@ def require_name(name: str, source: Source) -> None:
             f"{name!r} is not a valid name for a bundle.",
             hint="Use letters, digits, '_', '-' and '.', and no ending of a model file.",
         )
-    owner = owner_of(name, source)
+    owner = _owner_of(name, source)
     if owner:
         removed = f", or remove that bundle: rm -r {place.parent}" if (place := _place_of(name)) else "."
         raise IrbenchError(
@@ -50,15 +50,15 @@ def require_name(name: str, source: Source) -> None:
         )
 
 
-def free_name(wanted: str, source: Source) -> str:
+def _free_name(wanted: str, source: Source) -> str:
     """Return the first of ``make``, ``make-net``, ``make-2`` and so on that no other model has.
 
     What follows the name tells the model from the one that has the name: its module, or the folder it is in.
     """
-    return next(name for name in _names(_valid(wanted), source) if not owner_of(name, source))
+    return next(name for name in _names(_valid(wanted), source) if not _owner_of(name, source))
 
 
-def owner_of(name: str, source: Source) -> str:
+def _owner_of(name: str, source: Source) -> str:
     """Return which other model a name means; empty where it is free, or means a bundle of ``source``."""
     if name in registry.names(registry.MODELS):
         return "" if source.is_zoo and source.text == name else f"{name} of irbench models"
@@ -90,7 +90,6 @@ def _source_of(name: str) -> Source | None:
 
 
 def _place_of(name: str) -> Path | None:
-    """Return the bundle of a name that is not reserved for a model of the zoo."""
     return None if name in registry.names(registry.MODELS) else bundles.find(name)
 
 
@@ -168,7 +167,7 @@ def validate(source: str, options: ExportOptions) -> None:
 def _checked(source: Source, options: ExportOptions) -> str:
     refuse_impossible(options)
     require_possible(source.text)
-    exporter = exporter_of(source)
+    exporter = _exporter_of(source)
     require_distributions(source)
     require_code(source, options.imports)
     if options.name is not None:
@@ -198,7 +197,7 @@ def refuse_impossible(options: ExportOptions) -> None:
         )
 
 
-def exporter_of(source: Source) -> str:
+def _exporter_of(source: Source) -> str:
     """Return the name of the exporter that takes a source."""
     file = source.code_file if source.function else source.path
     if file is not None and file.suffix in (".keras", ".py") and not is_file(file):
@@ -228,7 +227,7 @@ class _Callbacks:
 
 
 def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Callbacks) -> Path:
-    worker = _ExportWorker(exporter)
+    worker = ExportWorker(exporter)
     say = callbacks.say
     key = identity(source, exporter, options)
     before = bundles.versions_with_key(key)
@@ -251,8 +250,8 @@ def _name(wanted: str, source: Source, options: ExportOptions, notify: Notify) -
     """Return what a bundle is called; outside the cache no two can be confused."""
     if options.name is not None or options.output is not None:
         return options.name or wanted
-    name = free_name(wanted, source)
-    owner = owner_of(wanted, source)
+    name = _free_name(wanted, source)
+    owner = _owner_of(wanted, source)
     if owner:
         notify(NameTaken(name=name, wanted=wanted, owner=owner))
     return name
@@ -275,7 +274,7 @@ def _origin(source: Source, exporter: str, options: ExportOptions, reads: Reads)
     )
 
 
-class _ExportWorker:
+class ExportWorker:
     """Calls what makes and checks a bundle, in workers with the environment that the exporter wants."""
 
     def __init__(self, exporter: str) -> None:
@@ -283,6 +282,7 @@ class _ExportWorker:
         self._description = registry.describe_exporter(exporter)
 
     def make(self, source: Source, options: ExportOptions, folder: Path, say: Say) -> tuple[Bundle, Reads]:
+        """Have the exporter make a bundle in a folder; return it, with the files that were read for it."""
         weights = stored_options(options, source.folder)["weights"]
         request = ExportRequest(
             source=source.text,
@@ -296,7 +296,7 @@ class _ExportWorker:
             signature=options.signature,
             shapes=dict(options.shape),
         )
-        made: tuple[Bundle, Reads] = self._call(
+        made: tuple[Bundle, Reads] = self.call(
             "irbench.exporter.acceptance:make",
             self._exporter,
             request,
@@ -310,7 +310,8 @@ class _ExportWorker:
         return replace(bundle, details={**bundle.details, "framework": self._description.framework}), reads
 
     def accept(self, bundle: Bundle, say: Say, deadline_s: float | None) -> OutputError | None:
-        accepted: OutputError | None = self._call(
+        """Have a reference compare the graph with the model; return by how much they differ at most."""
+        accepted: OutputError | None = self.call(
             "irbench.exporter.acceptance:accept",
             bundle,
             registry.references_in_order()[0],
@@ -320,7 +321,8 @@ class _ExportWorker:
         )
         return accepted
 
-    def _call(self, target: str, *args: Any, deadline_s: float, what: str, say: Say) -> Any:
+    def call(self, target: str, *args: Any, deadline_s: float, what: str, say: Say) -> Any:
+        """Call a function in a worker; say what was being done where that fails."""
         environment = self._description.environment
         try:
             return call_in_worker(target, *args, deadline_s=deadline_s, say=say, environment=environment)

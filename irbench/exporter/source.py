@@ -55,7 +55,6 @@ def _below(spec: importlib.machinery.ModuleSpec | None, rest: str) -> Path | Non
 
 
 def _from_any_finder(top: str) -> importlib.machinery.ModuleSpec | None:
-    """Ask the finders of editable installations too."""
     if not top or top in sys.builtin_module_names:
         return None
     try:

@@ -44,7 +44,6 @@ def infer_types(model: ir.Model) -> None:
 
 
 def _outline(model: ir.Model) -> onnx.ModelProto:
-    """Return a model with the initializers of the main graph as inputs."""
     import onnx_ir as ir
     from onnx import helper
 
@@ -204,7 +203,6 @@ def _infer_states(body: ir.Graph, states: Sequence[_State], infer: InferBody) ->
 
 
 def _values(graph: ir.Graph) -> Iterable[ir.Value]:
-    """Yield the inputs of a body, and all that is computed in it and in the graphs inside it."""
     for part in (graph, *graph.subgraphs()):
         yield from part.inputs
         for node in part:
@@ -212,7 +210,6 @@ def _values(graph: ir.Graph) -> Iterable[ir.Value]:
 
 
 def _describe(output: ir.Value, answers: Sequence[ir.Value]) -> None:
-    """Describe what is one of several values, as far as nothing is known of it and they agree."""
     output.type = output.type or next((value.type for value in answers if value.type is not None), None)
     shapes = [dimensions for value in answers if (dimensions := _dimensions(value)) is not None]
     if output.shape is None and len(shapes) == len(answers) and len({len(shape) for shape in shapes}) == 1:

@@ -10,8 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.body_shapes import bodies_of, infer_bodies
-from irbench.onnx.elements import EVALUATED, Elements, elements_of
-from irbench.onnx.sizes import ONE, Size, partial_sizes, product, quotient, sizes_of, text
+from irbench.onnx.sizes import (
+    EVALUATED,
+    ONE,
+    Elements,
+    Size,
+    elements_of,
+    partial_sizes,
+    product,
+    quotient,
+    sizes_of,
+    text,
+)
 from irbench.onnx.slices import ELEMENTWISE, axis_slices, broadcast, end_of_slice
 
 if TYPE_CHECKING:
@@ -51,7 +61,7 @@ class UnnamedSizes:
         return self._next() if any(name in taken for taken in self._taken) else name
 
 
-def forget_names(graph: ir.Graph) -> None:
+def _forget_names(graph: ir.Graph) -> None:
     """Make sizes unknown again that were named in a graph or in bodies inside it; those of its inputs stay."""
     for part in (graph, *graph.subgraphs()):
         for value in (
@@ -98,7 +108,7 @@ def infer(model: ir.Model, *, names_unknown: bool = True) -> dict[ir.Value, Elem
     Returns:
         The elements of every small integer tensor of the main graph of which something is known, constants included.
     """
-    forget_names(model.graph)
+    _forget_names(model.graph)
     _describe_constants(model.graph)
     known = {value: elements for value in model.graph.initializers.values() if (elements := _constant(value))}
     stated = [(output, output.shape) for output in model.graph.outputs]

@@ -1,11 +1,11 @@
-"""Sizes of axes, some of them dynamic: a number times names, such as ``4*batch``."""
+"""Sizes of axes, some of them dynamic, such as ``4*batch``, and elements of small tensors that are made of sizes."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -89,3 +89,176 @@ def partial_sizes(value: ir.Value | None) -> list[Size | None] | None:
         return None
     dimensions = [size if isinstance(size, int) else size.value for size in value.shape]
     return [None if dimension is None else parse(dimension) for dimension in dimensions]
+
+
+_MOST = 64
+"""Shapes and axes are shorter; longer constants are weights, which no shape depends on."""
+_BOOL = 9
+"""ONNX's number of the type."""
+
+Elements = tuple[Size | None, ...]
+"""What is known of the elements of an integer tensor with at most one axis."""
+
+
+def _shape(node: ir.Node, _: dict[ir.Value, Elements]) -> Elements | None:
+    source = node.inputs[0]
+    if source is None or source.shape is None:
+        return None
+    start, end = (int(node.attributes[name].as_int()) if name in node.attributes else None for name in ("start", "end"))
+    dimensions = [size if isinstance(size, int) else size.value for size in source.shape]
+    return tuple(None if dimension is None else parse(dimension) for dimension in dimensions[start:end])
+
+
+def _same(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    source = node.inputs[0]
+    return known.get(source) if source is not None and _is_scalar_or_vector(node.outputs[0]) else None
+
+
+def _cast(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    """Return the same elements, or as booleans whether each is not zero: a dynamic size may be."""
+    elements = _same(node, known)
+    if elements is None or node.attributes.get_int("to", 0) != _BOOL:
+        return elements
+    return tuple(None if size is None or size.number is None else Size(int(size.number != 0)) for size in elements)
+
+
+def _is_scalar_or_vector(value: ir.Value | None) -> bool:
+    return value is not None and value.shape is not None and len(value.shape) <= 1
+
+
+def _gather(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    source, places = (known.get(tensor) if tensor else None for tensor in node.inputs)
+    if source is None or places is None:
+        return None
+    numbers = [place.number if place is not None else None for place in places]
+    if any(number is None or not -len(source) <= number < len(source) for number in numbers):
+        return None
+    return tuple(source[number] for number in numbers if number is not None)
+
+
+def _slice(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    source, *bounds = (known.get(tensor) if tensor else None for tensor in node.inputs)
+    numbers = [bound[0].number if bound and bound[0] is not None else None for bound in bounds]
+    if source is None or any(number is None for number in (*numbers[:2], *numbers[3:])):
+        return None
+    return source[numbers[0] : numbers[1] : numbers[3] if len(numbers) > 3 else 1]
+
+
+def _concat(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    parts = [known.get(tensor) if tensor else None for tensor in node.inputs]
+    return None if None in parts else tuple(element for part in parts for element in part or ())
+
+
+def _reduce_product(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    source, *axes = (known.get(tensor) if tensor else () for tensor in node.inputs)
+    if not axes and node.attributes.get_int("noop_with_empty_axes", 0) == 1:
+        return source
+    if source is None or None in source or axes not in ([], [(Size(0),)]) or not _is_scalar_or_vector(node.inputs[0]):
+        return None
+    return (product(size for size in source if size is not None),)
+
+
+def _pairwise(compute: Callable[[Size, Size], Size | None]) -> Callable[..., Elements | None]:
+    def evaluate(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+        operands = [known.get(tensor) if tensor else None for tensor in node.inputs]
+        left, right = operands if len(operands) == 2 else (None, None)
+        if not left or not right:
+            return None
+        length = max(len(left), len(right))
+        pairs = zip(left * (length // len(left)), right * (length // len(right)), strict=True)
+        return tuple(
+            compute(first, second) if first is not None and second is not None else None for first, second in pairs
+        )
+
+    return evaluate
+
+
+def _sum(first: Size, second: Size) -> Size | None:
+    if Size(0) in (first, second):
+        return second if first == Size(0) else first
+    return None if first.names or second.names else Size(first.factor + second.factor)
+
+
+def _difference(first: Size, second: Size) -> Size | None:
+    if first == second:
+        return Size(0)
+    if second == Size(0):
+        return first
+    return None if first.names or second.names else Size(first.factor - second.factor)
+
+
+def _equality(first: Size, second: Size) -> Size | None:
+    """Return one for equal elements, zero for those that differ: no product of sizes is negative by itself."""
+    if first == second:
+        return ONE
+    lower, higher = sorted((first, second))
+    differ = (not lower.names and not higher.names) or (not lower.names and lower.factor < 0 <= higher.factor)
+    return Size(0) if differ else None
+
+
+def _larger(first: Size, second: Size) -> Size | None:
+    if first == second:
+        return first
+    return None if first.names or second.names else Size(max(first.factor, second.factor))
+
+
+def _smaller(first: Size, second: Size) -> Size | None:
+    if first == second:
+        return first
+    return None if first.names or second.names else Size(min(first.factor, second.factor))
+
+
+def elements_of(tensor: ir.TensorProtocol) -> Elements | None:
+    """Return the elements of a small constant of integers or booleans with at most one axis; ``None`` of others."""
+    if len(tensor.shape) > 1 or tensor.size > _MOST or not (tensor.dtype.is_integer() or tensor.dtype.name == "BOOL"):
+        return None
+    return tuple(Size(int(number)) for number in tensor.numpy().reshape(-1))
+
+
+def _constant_of_shape(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    count, filling = (known.get(node.inputs[0]) or (None,)) if node.inputs[0] else (None,), node.attributes.get("value")
+    length = count[0].number if len(count) == 1 and count[0] is not None else None
+    if filling is None or length is None or not 0 <= length <= _MOST:
+        return None  # without a value it is filled with floats
+    element = elements_of(filling.as_tensor())
+    return element * length if element is not None and len(element) == 1 else None
+
+
+def _where(node: ir.Node, known: dict[ir.Value, Elements]) -> Elements | None:
+    operands = [known.get(tensor) if tensor else None for tensor in node.inputs]
+    condition, first, second = operands
+    if not condition or not first or not second:
+        return None
+    length = max(len(condition), len(first), len(second))
+    columns = (elements * (length // len(elements)) for elements in (condition, first, second))
+    return tuple(_chosen(*column) for column in zip(*columns, strict=True))
+
+
+def _chosen(condition: Size | None, first: Size | None, second: Size | None) -> Size | None:
+    if condition is None or condition.number is None:
+        return first if first == second else None
+    return second if condition.number == 0 else first
+
+
+EVALUATED: dict[str, Callable[[Any, dict[Any, Elements]], Elements | None]] = {
+    "Shape": _shape,
+    "Cast": _cast,
+    "Identity": _same,
+    "Reshape": _same,
+    "Squeeze": _same,
+    "Unsqueeze": _same,
+    "Gather": _gather,
+    "Slice": _slice,
+    "Concat": _concat,
+    "ConstantOfShape": _constant_of_shape,
+    "ReduceProd": _reduce_product,
+    "Add": _pairwise(_sum),
+    "Sub": _pairwise(_difference),
+    "Div": _pairwise(quotient),
+    "Equal": _pairwise(_equality),
+    "Mul": _pairwise(lambda first, second: product((first, second))),
+    "Max": _pairwise(_larger),
+    "Min": _pairwise(_smaller),
+    "Where": _where,
+}
+"""What computes the elements of an operator's result; truth is one, untruth zero."""

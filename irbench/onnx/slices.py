@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from irbench.onnx.elements import Elements
-from irbench.onnx.sizes import ONE, Size, partial_sizes
+from irbench.onnx.sizes import ONE, Elements, Size, partial_sizes
 
 if TYPE_CHECKING:
     import onnx_ir as ir

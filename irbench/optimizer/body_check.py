@@ -84,7 +84,7 @@ def number_bodies(model: ir.Model) -> tuple[Body, ...]:
     return tuple(found)
 
 
-def number_of(body: ir.Graph) -> int | None:
+def _number_of(body: ir.Graph) -> int | None:
     """Return the number that a body was given, ``None`` for one that a pass has written."""
     number: int | None = body.meta.get(_KEY)
     return number
@@ -94,7 +94,7 @@ def bodies_in(model: ir.Model) -> Iterator[int]:
     """Yield the number of each numbered body that a model still has; outer ones come first."""
     for node in model.graph.all_nodes():
         for _, body in parts_of(node):
-            number = number_of(body)
+            number = _number_of(body)
             if number is not None:
                 yield number
 
@@ -135,7 +135,6 @@ def _sources(model: ir.Model) -> Sources:
 
 
 def _depend_on_data(values: Sequence[ir.Value | None], sources: Sources) -> bool:
-    """Whether values of an input of the model lead to some values, other than through shapes."""
     waiting = list(values)
     seen: set[ir.Value] = set()
     while waiting:
@@ -221,7 +220,7 @@ class _Tracing:
 
     def follow(self, graph: ir.Graph) -> ir.Value:
         """Let a graph compute how often it and the bodies inside it were executed, and return that."""
-        own, number = np.zeros(self._count, np.int64), number_of(graph)
+        own, number = np.zeros(self._count, np.int64), _number_of(graph)
         if number is not None:
             own[number] = 1
         total = self._constant(own)
@@ -252,7 +251,7 @@ class _Tracing:
         return total.outputs[0]
 
     def _direct(self, node: ir.Node) -> None:
-        numbers = {part: number_of(body) for part, body in parts_of(node)}
+        numbers = {part: _number_of(body) for part, body in parts_of(node)}
         if node.op_type == "If":
             keep = self._input("BOOL", lambda directions: not set(numbers.values()) & directions.branches)
             taken = self._input("BOOL", lambda directions: numbers["then_branch"] in directions.branches)
@@ -432,7 +431,6 @@ class _BodyCheck:
         return (run, "not-reached") if is_finite(run.outputs) else (None, "not-finite")
 
     def _way_to(self, body: Body) -> Directions:
-        """Return which branches are taken on the way to a body, its own included."""
         way = [self.bodies[number] for number in (*body.outer, body.number)]
         return Directions(frozenset(part.number for part in way if part.operator == "If" and part.data_decides))
 

@@ -82,8 +82,7 @@ class WideMasks:
     bounded: frozenset[ir.Value]
 
 
-def find_wide_masks(model: ir.Model, largest: float) -> WideMasks:
-    """Find them in the main graph of a model in which types are inferred."""
+def _find_wide_masks(model: ir.Model, largest: float) -> WideMasks:
     values = _Values(model, largest)
     nodes: set[ir.Node] = set()
     masks: set[ir.Value | None] = set()
@@ -155,7 +154,6 @@ def _is_float(value: ir.Value) -> bool:
 
 
 def _filling_exceeds(node: ir.Node, largest: float) -> bool:
-    """Whether a node makes a tensor of a number beyond the range."""
     filling = node.attributes.get("value") if _is_one_of(node, {"ConstantOfShape"}) else None
     return filling is not None and _holds_beyond(filling.as_tensor().numpy(), largest)
 
@@ -223,7 +221,7 @@ class _Narrowing:
         self._narrowed: set[ir.Value] = set()
         self._others: dict[ir.Value, ir.Value] = {}
         self._names = names_in(model.graph)
-        self._masks = find_wide_masks(model, float(self._narrow.max))
+        self._masks = _find_wide_masks(model, float(self._narrow.max))
 
     def convert(self, node: ir.Node) -> bool:
         """Let a node compute in the narrow type as far as its schema allows; return whether it does now."""
@@ -284,7 +282,6 @@ class _Narrowing:
         return onnx.defs.get_schema(node.op_type, self._model.graph.opset_imports[""], "")
 
     def _other(self, value: ir.Value) -> ir.Value:
-        """Return the value in the other of both types, converted once for all its readers."""
         if value not in self._others:
             is_weight = value.const_value is not None and not value.is_graph_input()
             self._others[value] = self._weight(value) if is_weight else self._cast(value)
@@ -341,7 +338,6 @@ class _Narrowing:
         return take_name(f"{value.name}_{form}", self._names)
 
     def _widen_captured(self, node: ir.Node) -> None:
-        """Let the bodies of a node read what they read before."""
         import onnx_ir as ir
 
         for graph in bodies_of(node):

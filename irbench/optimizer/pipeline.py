@@ -42,8 +42,8 @@ from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves, other_distributions
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, Graph, OriginalRefused, StepCheck, WrongAnswer
 from irbench.spec import Artifact
+from irbench.system.confinement import limit_memory
 from irbench.system.host import available_memory_bytes, int8_weight_bits
-from irbench.system.memory import limit_memory
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -93,10 +93,9 @@ class Change:
     modified: bool
 
 
-def blamed_pass(
+def _blamed_pass(
     check: StepCheck, first: Graph, changes: Sequence[Change], wrong: WrongAnswer, bodies: Sequence[Body]
 ) -> BrokenModel:
-    """Return the error that names the first step after which an answer is wrong."""
     name = "raise_opset"  # the one step that is done to the graph before these
     for change in changes:
         change.apply(first.model)
@@ -248,7 +247,7 @@ class _Pipeline:
         try:
             self._check_all()
         except WrongAnswer as wrong:
-            raise blamed_pass(self._check, self._first(), self._changes, wrong, self._bodies) from wrong
+            raise _blamed_pass(self._check, self._first(), self._changes, wrong, self._bodies) from wrong
 
     def finish(self) -> OptimizationOutcome:
         if not any(step.modified for step in self._steps):  # otherwise the last check wrote it
@@ -299,7 +298,6 @@ class _Pipeline:
         self._steps.append(step)
 
     def _first(self) -> Graph:
-        """Return the graph before the first pass, its bodies numbered."""
         model = load(self._source)
         number_bodies(model)
         return Graph(model, self._job.artifact)

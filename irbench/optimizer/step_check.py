@@ -329,7 +329,6 @@ def _unfollowed(bodies: Sequence[Body], kept: frozenset[int]) -> BodyReport:
 
 
 def _ask_original(job: OptimizationJob, scratch: Path) -> tuple[Comparison, CheckPlan]:
-    """Return how graphs are run, and the inputs that the original answers."""
     question = Question(
         job.bundle.inputs,
         job.sizes,

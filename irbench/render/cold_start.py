@@ -19,8 +19,7 @@ from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, siz
 from irbench.render.warnings import whole_warnings
 from irbench.row_names import distinguish, name_of
 from irbench.spec import Timing
-from irbench.stats.estimators import median
-from irbench.stats.intervals import FEWEST_LAUNCHES
+from irbench.stats.intervals import FEWEST_LAUNCHES, median
 
 _STILL_WARM = 0.1
 """From this share on, a cold launch found too much of its files in memory to be called cold without a word."""

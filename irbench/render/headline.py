@@ -11,8 +11,7 @@ from irbench.quantities import plural, times
 from irbench.render.figures import ratio_with_ends
 from irbench.render.table_title import compared_how
 from irbench.result import GroupResult, Lead, NoWinner, UnevenLoad, Winner
-from irbench.row import is_too_slow
-from irbench.row_figures import Ends
+from irbench.row import Ends, is_too_slow
 from irbench.row_names import row_names
 
 _UNDECIDED: Mapping[NoWinner, str] = {

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irbench.notices import Context
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.cell_summary import CellSummary
-from irbench.profiling.disturbances import disturbance_warnings, warnings_of
 from irbench.profiling.estimates import Estimate
+from irbench.profiling.launches import disturbance_warnings, warnings_of
 from irbench.profiling.matching import MATCHED_TEXTS, MatchedBy
 from irbench.profiling.record import PROFILE_STOPPED_TEXTS, ProfileDocument
 from irbench.profiling.report import (
     NO_SPEED_TEXTS,
+    CellSummary,
     Excess,
     Figures,
     HeadlineFacts,

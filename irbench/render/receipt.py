@@ -33,7 +33,7 @@ from irbench.render.figures import ends_text, ratio_with_ends
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.result import Condition
-from irbench.row_figures import Ends
+from irbench.row import Ends
 
 _STYLES: Mapping[ReplayOutcome, str] = {"refuted": "red", "confirmed": "green"}
 

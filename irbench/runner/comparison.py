@@ -14,22 +14,18 @@ from irbench.notices import Note, Warn
 from irbench.notices.notes import AnotherIrbench, SamplesNotTimed
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult, RunDocument, StoppedBy
-from irbench.runner.answers import mismatch
-from irbench.runner.capacity import GroupTooLarge
 from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.counted import count_tables
 from irbench.runner.launch import Launch
 from irbench.runner.neighbours import busy_neighbours
-from irbench.runner.other_graph import GraphRefused, with_other_graphs
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.progress import Listener, Progress, batch_facts
-from irbench.runner.reference import Expected, expected_outputs, references
+from irbench.runner.reference import Expected, expected_outputs, mismatch, references
 from irbench.runner.request import RunRequest
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule, launched, most_launches
 from irbench.runner.signals import signals_deferred
-from irbench.runner.sweep import swept_sizes
-from irbench.runner.tables import same_inputs
-from irbench.runner.turn import LaunchPlan, Turn
+from irbench.runner.tables import same_inputs, swept_sizes
+from irbench.runner.turn import GroupTooLarge, LaunchPlan, Turn
 from irbench.spec import Cell, Group
 from irbench.stats import (
     Admission,

@@ -11,8 +11,7 @@ from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticCh
 from irbench.notices.warnings import TailOmitted
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, other_form
 from irbench.spec import Timing
 from irbench.stats import fewest_calls
 

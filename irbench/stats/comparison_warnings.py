@@ -43,8 +43,8 @@ from irbench.stats.modes import mode_warnings
 from irbench.stats.observed import Observed, mostly_disturbed
 from irbench.stats.orders import as_row, order_conflicts
 from irbench.stats.paced import paced_rate_by_launch, reversed_pairs
+from irbench.stats.planning import scatter_of
 from irbench.stats.race import aim_of
-from irbench.stats.scatter import scatter_of
 from irbench.stats.scene import Scene
 from irbench.stats.starvation import starving
 from irbench.stats.stopping import launches_to_reach

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from irbench.notices import Warn
 from irbench.notices.doubts import Regime, RegimeChange, RegimeRow, SlowLaunches, SlowRow, TwoModes
-from irbench.stats.estimators import hodges_lehmann
 from irbench.stats.figures import launch_levels
+from irbench.stats.intervals import hodges_lehmann
 from irbench.stats.scene import Scene
 
 _SLOW_GAP = math.log(1.03)

@@ -13,13 +13,12 @@ from irbench.notices import Mark
 from irbench.notices.doubts import ReversedPair
 from irbench.notices.marks import LateCalls
 from irbench.record import LaunchRecord, PacedRun
-from irbench.row_figures import PacedLatency, Spans
+from irbench.row import PacedLatency, Spans
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.doubts import log_ratio_by_launch
-from irbench.stats.estimators import percentile
 from irbench.stats.figures import calls_to_bound, positive_span
-from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.intervals import interval_at, looks_of, percentile
 from irbench.stats.scene import Scene
 
 _MOSTLY_LATE = 0.5

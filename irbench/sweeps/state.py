@@ -185,7 +185,6 @@ class StateFile:
         self.progress.take(event)
 
     def _append(self, line: Header | Event) -> None:
-        """Write a line behind the last whole one."""
         data = msgspec.json.encode(line) + b"\n"
         descriptor = os.open(self.folder / _FILE, os.O_WRONLY | os.O_CREAT, 0o666)
         with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor

@@ -21,7 +21,7 @@ MASK = "mask"
 SEGMENT_IDS = "segments"
 
 
-def build_bert(depth: int, width: int, name: str) -> Any:
+def _build_bert(depth: int, width: int, name: str) -> Any:
     """Return the encoder with its pooler, heads 64 wide, as an uncompiled ``keras.Model``.
 
     Tokens, a mask (0 where a token is padding) and segments, each of shape ``(batch, sequence)``, give hidden states of
@@ -52,7 +52,7 @@ def _source(name: str, depth: int, width: int, parameters: int, macs: int) -> Mo
         family="Transformer encoder",
         summary=f"{depth} layers of width {width} with {width // 64} heads, padding mask",
         inputs=(*tokens("sequence", VOCABULARY), mask, segments),
-        build=partial(build_bert, depth, width, name),
+        build=partial(_build_bert, depth, width, name),
         defaults={"sequence": 128},
         classifier=False,
         parameters=parameters,

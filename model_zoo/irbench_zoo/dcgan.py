@@ -11,7 +11,7 @@ LATENT = 100
 CHANNELS = (1024, 512, 256, 128)
 
 
-def build_dcgan_generator() -> Any:
+def _build_dcgan_generator() -> Any:
     """Return the generator, ``latent`` of shape ``(batch, 100)`` to ``(batch, 64, 64, 3)``, as a ``keras.Model``."""
     import keras
     from keras import layers
@@ -37,7 +37,7 @@ dcgan_generator = ModelSource(
     family="generator",
     summary="4 transposed convolutions from 100 numbers to a 64x64 image",
     inputs=(InputSpec(TensorSpec("latent", "float32", (BATCH, LATENT)), -1.0, 1.0),),
-    build=build_dcgan_generator,
+    build=_build_dcgan_generator,
     defaults={},
     classifier=False,
     parameters=18_858_883,

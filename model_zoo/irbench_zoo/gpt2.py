@@ -19,7 +19,7 @@ HEADS = 12
 EPSILON = 1e-5
 
 
-def build_gpt2(depth: int, name: str) -> Any:
+def _build_gpt2(depth: int, name: str) -> Any:
     """Return the model, whose output embedding is that of its input, as an uncompiled ``keras.Model``.
 
     Tokens of shape ``(batch, sequence)`` give logits of shape ``(batch, sequence, 50257)``.
@@ -44,7 +44,7 @@ def _source(name: str, depth: int, parameters: int, macs: int) -> ModelSource:
         family="Transformer decoder",
         summary=f"{depth} layers of width {WIDTH} with {HEADS} heads, reads a prompt",
         inputs=tokens("sequence", VOCABULARY),
-        build=partial(build_gpt2, depth, name),
+        build=partial(_build_gpt2, depth, name),
         defaults={"sequence": 64},
         parameters=parameters,
         macs=macs,

@@ -16,7 +16,7 @@ HIDDEN = 1024
 STEPS = 32
 
 
-def build_language_model(kind: str, depth: int) -> Any:
+def _build_language_model(kind: str, depth: int) -> Any:
     """Return ``depth`` layers of a kind between an embedding and a dense layer, as an uncompiled ``keras.Model``.
 
     Tokens of shape ``(batch, 32)`` give logits of shape ``(batch, 32, 10000)``.
@@ -39,7 +39,7 @@ def _source(kind: str, depth: int, *, parameters: int, macs: int) -> ModelSource
         family="recurrent network",
         summary=f"{layers} of {HIDDEN}, {STEPS} steps, {VOCABULARY} words",
         inputs=tokens(STEPS, VOCABULARY),
-        build=partial(build_language_model, kind, depth),
+        build=partial(_build_language_model, kind, depth),
         defaults={},
         parameters=parameters,
         macs=macs,

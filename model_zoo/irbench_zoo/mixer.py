@@ -16,7 +16,7 @@ CHANNEL_HIDDEN = 2048
 EPSILON = 1e-6
 
 
-def build_mixer_s16() -> Any:
+def _build_mixer_s16() -> Any:
     """Return Mixer-S/16, a classifier of 1000 classes, as an uncompiled ``keras.Model``."""
     import keras
     from keras import layers
@@ -55,7 +55,7 @@ mixer_s16 = ModelSource(
     family="MLP-Mixer",
     summary="8 layers of width 512, dense layers over patches and over channels in turn",
     inputs=image(SIZE, -1.0, 1.0),
-    build=build_mixer_s16,
+    build=_build_mixer_s16,
     defaults={},
     parameters=18_528_264,
     macs=3_776_958_464,

@@ -8,7 +8,7 @@ from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
 
-def build_lenet5() -> Any:
+def _build_lenet5() -> Any:
     """Return the classifier of ten digits as an uncompiled ``keras.Model``.
 
     LeNet-5 (LeCun et al., *Gradient-based learning applied to document recognition*, 1998).
@@ -34,14 +34,14 @@ lenet5 = ModelSource(
     family="plain CNN",
     summary="3 convolutions and 2 dense layers on 32x32 digits",
     inputs=image(32, -0.1, 1.175, channels=1),
-    build=build_lenet5,
+    build=_build_lenet5,
     defaults={},
     parameters=61_706,
     macs=416_520,
 )
 
 
-def build_cnn_cifar10() -> Any:
+def _build_cnn_cifar10() -> Any:
     """Return the network as an uncompiled ``keras.Model``, for 10 classes.
 
     A small convolutional network for 32x32 images: quick to build, export and run.
@@ -66,14 +66,14 @@ cnn_cifar10 = ModelSource(
     family="plain CNN",
     summary="3 convolutions, 2 poolings and 2 dense layers on 32x32 images",
     inputs=image(32, 0.0, 1.0),
-    build=build_cnn_cifar10,
+    build=_build_cnn_cifar10,
     defaults={},
     parameters=122_570,
     macs=4_548_608,
 )
 
 
-def build_alexnet() -> Any:
+def _build_alexnet() -> Any:
     """Return AlexNet as an uncompiled ``keras.Model``, for 1000 classes.
 
     AlexNet, in the single-column form of Krizhevsky, *One weird trick for parallelizing CNNs*, 2014.
@@ -104,7 +104,7 @@ alexnet = ModelSource(
     family="plain CNN",
     summary="8 layers, five convolutions and three wide dense layers",
     inputs=image(224, -2.0, 2.0),
-    build=build_alexnet,
+    build=_build_alexnet,
     defaults={},
     parameters=61_100_840,
     macs=714_188_480,
@@ -115,7 +115,7 @@ alexnet = ModelSource(
 FIRES = ((16, 64), (16, 64), (32, 128), None, (32, 128), (48, 192), (48, 192), (64, 256), None, (64, 256))
 
 
-def build_squeezenet() -> Any:
+def _build_squeezenet() -> Any:
     """Return SqueezeNet 1.0, a classifier of 1000 classes, as an uncompiled ``keras.Model``.
 
     SqueezeNet 1.0 (Iandola et al., *AlexNet-level accuracy with 50x fewer parameters*, 2016).
@@ -149,7 +149,7 @@ squeezenet = ModelSource(
     family="branching CNN",
     summary="18 layers, fire modules that squeeze channels and expand them again",
     inputs=image(227, -2.0, 2.0),
-    build=build_squeezenet,
+    build=_build_squeezenet,
     defaults={},
     parameters=1_248_424,
     macs=832_667_936,

@@ -24,7 +24,7 @@ FACTORS = 8
 TOWER = (32, 16, 8)
 
 
-def build_dlrm() -> Any:
+def _build_dlrm() -> Any:
     """Return the model of how likely a click is as an uncompiled ``keras.Model``.
 
     ``numbers`` of shape ``(batch, 13)`` and ``categories`` of shape ``(batch, 26)`` give ``(batch, 1)``.
@@ -44,7 +44,7 @@ def build_dlrm() -> Any:
     return keras.Model([numbers, categories], click, name="dlrm")
 
 
-def build_neumf() -> Any:
+def _build_neumf() -> Any:
     """Return the model of whether a user likes an item as an uncompiled ``keras.Model``: two ``(batch, 1)`` to one."""
     import keras
     from keras import layers
@@ -78,7 +78,7 @@ dlrm = ModelSource(
         InputSpec(TensorSpec("numbers", "float32", (BATCH, NUMBERS)), 0.0, 1.0),
         InputSpec(TensorSpec("categories", "int32", (BATCH, CATEGORIES)), 0, ROWS),
     ),
-    build=build_dlrm,
+    build=_build_dlrm,
     defaults={},
     classifier=False,
     parameters=4_635_985,
@@ -92,7 +92,7 @@ neumf = ModelSource(
         InputSpec(TensorSpec("user", "int32", (BATCH, 1)), 0, USERS),
         InputSpec(TensorSpec("item", "int32", (BATCH, 1)), 0, ITEMS),
     ),
-    build=build_neumf,
+    build=_build_neumf,
     defaults={},
     classifier=False,
     parameters=392_601,

@@ -9,13 +9,8 @@ from irbench.spi import ModelSource
 from irbench_zoo.inputs import IMAGE, image
 
 
-def build_resnet(depths: tuple[int, ...], name: str) -> Any:
-    """Return the classifier of 1000 classes as an uncompiled ``keras.Model``.
-
-    Args:
-        depths: Blocks of each stage; a stage halves the resolution and doubles the channels of the one before.
-        name: Of the model.
-    """
+def _build_resnet(depths: tuple[int, ...], name: str) -> Any:
+    """Return the classifier of 1000 classes as an uncompiled ``keras.Model``."""
     import keras
     from keras import layers
 
@@ -55,7 +50,7 @@ def _source(name: str, depths: tuple[int, ...], parameters: int, macs: int) -> M
         family="residual CNN",
         summary=f"{2 * sum(depths) + 2} layers, basic blocks with batch normalisation",
         inputs=image(224, -2.0, 2.0),
-        build=partial(build_resnet, depths, name),
+        build=partial(_build_resnet, depths, name),
         defaults={},
         parameters=parameters,
         macs=macs,

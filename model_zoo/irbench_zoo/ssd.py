@@ -24,7 +24,7 @@ FURTHER = ((256, 512), (128, 256), (128, 256), (64, 128))
 ANCHORS = (3, 6, 6, 6, 6, 6)
 
 
-def build_ssd_mobilenet() -> Any:
+def _build_ssd_mobilenet() -> Any:
     """Return the detector of 1,917 anchors as an uncompiled ``keras.Model``.
 
     Images of shape ``(batch, 300, 300, 3)`` give box offsets of shape ``(batch, 1917, 4)`` and a score of each of the
@@ -88,7 +88,7 @@ ssd_mobilenet = ModelSource(
     family="detector",
     summary="six maps of features with boxes and 91 class scores for 1,917 anchors at 300x300",
     inputs=image(SIZE, -1.0, 1.0),
-    build=build_ssd_mobilenet,
+    build=_build_ssd_mobilenet,
     defaults={},
     classifier=False,
     parameters=6_845_183,

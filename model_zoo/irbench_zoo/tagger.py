@@ -17,7 +17,7 @@ STEPS = 32
 TAGS = 9
 
 
-def build_bilstm_tagger() -> Any:
+def _build_bilstm_tagger() -> Any:
     """Return the tagger as an uncompiled ``keras.Model``.
 
     Tokens of shape ``(batch, 32)`` give probabilities of the nine tags of CoNLL-2003, ``(batch, 32, 9)``.
@@ -37,7 +37,7 @@ bilstm_tagger = ModelSource(
     family="recurrent tagger",
     summary="1 LSTM layer of 300 in each direction, 32 steps, 130000 words",
     inputs=tokens(STEPS, VOCABULARY),
-    build=build_bilstm_tagger,
+    build=_build_bilstm_tagger,
     defaults={},
     parameters=7_347_809,
     macs=27_052_800,

@@ -17,7 +17,7 @@ KERNEL = 7
 SERIES = "series"
 
 
-def build_tcn_mnist() -> Any:
+def _build_tcn_mnist() -> Any:
     """Return the network that reads digits pixel by pixel, ``(batch, 784, 1)``, as an uncompiled ``keras.Model``."""
     import keras
     from keras import layers
@@ -47,7 +47,7 @@ tcn_mnist = ModelSource(
     family="temporal CNN",
     summary="8 levels of dilated causal convolutions over 784 steps",
     inputs=(InputSpec(TensorSpec(SERIES, "float32", (BATCH, STEPS, 1)), 0.0, 1.0),),
-    build=build_tcn_mnist,
+    build=_build_tcn_mnist,
     defaults={},
     parameters=66_510,
     macs=51_607_050,

@@ -13,7 +13,7 @@ FEATURES = "features"
 SEPARABLE = ((16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), *((128, 1),) * 5, (256, 2), (256, 1))
 
 
-def build_resnet8_cifar10() -> Any:
+def _build_resnet8_cifar10() -> Any:
     """Return the classifier of ten classes as an uncompiled ``keras.Model``."""
     import keras
     from keras import layers
@@ -32,7 +32,7 @@ def build_resnet8_cifar10() -> Any:
     return _classified(pixels, x, 10, "resnet8_cifar10")
 
 
-def build_ds_cnn_kws() -> Any:
+def _build_ds_cnn_kws() -> Any:
     """Return the classifier of twelve spoken words as an uncompiled ``keras.Model``.
 
     Sound is 49 frames of 10 coefficients, ``(batch, 49, 10, 1)``.
@@ -47,7 +47,7 @@ def build_ds_cnn_kws() -> Any:
     return _classified(features, x, 12, "ds_cnn_kws")
 
 
-def build_mobilenet_v1_025_vww() -> Any:
+def _build_mobilenet_v1_025_vww() -> Any:
     """Return the classifier of images with and without a person as an uncompiled ``keras.Model``."""
     import keras
     from keras import layers
@@ -59,7 +59,7 @@ def build_mobilenet_v1_025_vww() -> Any:
     return _classified(pixels, x, 2, "mobilenet_v1_025_vww")
 
 
-def build_autoencoder_ad() -> Any:
+def _build_autoencoder_ad() -> Any:
     """Return the autoencoder, five frames of 128 mel bands through 8 values, as an uncompiled ``keras.Model``."""
     import keras
     from keras import layers
@@ -98,7 +98,7 @@ resnet8_cifar10 = ModelSource(
     family="residual CNN",
     summary="8 layers on 32x32 images, image classification of MLPerf Tiny",
     inputs=image(32, 0.0, 255.0),
-    build=build_resnet8_cifar10,
+    build=_build_resnet8_cifar10,
     defaults={},
     parameters=78_666,
     macs=12_501_632,
@@ -108,7 +108,7 @@ ds_cnn_kws = ModelSource(
     family="depthwise CNN",
     summary="10 layers on 49x10 coefficients of sound, keyword spotting of MLPerf Tiny",
     inputs=(InputSpec(TensorSpec(FEATURES, "float32", (BATCH, 49, 10, 1)), -1.0, 1.0),),
-    build=build_ds_cnn_kws,
+    build=_build_ds_cnn_kws,
     defaults={},
     parameters=24_908,
     macs=2_656_768,
@@ -118,7 +118,7 @@ mobilenet_v1_025_vww = ModelSource(
     family="depthwise CNN",
     summary="28 layers on 96x96 images, person detection of MLPerf Tiny",
     inputs=image(96, -1.0, 1.0),
-    build=build_mobilenet_v1_025_vww,
+    build=_build_mobilenet_v1_025_vww,
     defaults={},
     parameters=221_794,
     macs=7_489_664,
@@ -128,7 +128,7 @@ autoencoder_ad = ModelSource(
     family="autoencoder",
     summary="10 dense layers on 640 mel energies, anomaly detection of MLPerf Tiny",
     inputs=(InputSpec(TensorSpec(FEATURES, "float32", (BATCH, 640)), -1.0, 1.0),),
-    build=build_autoencoder_ad,
+    build=_build_autoencoder_ad,
     defaults={},
     classifier=False,
     parameters=269_992,

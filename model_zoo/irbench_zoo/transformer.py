@@ -15,7 +15,7 @@ HEADS = 8
 FEED_FORWARD = 2048
 
 
-def build_transformer_base() -> Any:
+def _build_transformer_base() -> Any:
     """Return the base encoder, with GELU for ReLU, as an uncompiled ``keras.Model``.
 
     Tokens of shape ``(batch, sequence)`` give hidden states of shape ``(batch, sequence, 512)``.
@@ -50,7 +50,7 @@ transformer_base = ModelSource(
     family="Transformer encoder",
     summary="6 layers of width 512 with 8 heads and GELU, any sequence length",
     inputs=tokens("sequence", VOCABULARY),
-    build=build_transformer_base,
+    build=_build_transformer_base,
     defaults={"sequence": 128},
     classifier=False,
     parameters=37_858_304,

@@ -12,7 +12,7 @@ CHANNELS = (64, 128, 256, 512)
 DEEPEST = 1024
 
 
-def build_unet() -> Any:
+def _build_unet() -> Any:
     """Return the network, padded so that sizes stay, as an uncompiled ``keras.Model``.
 
     Grey images of shape ``(batch, 256, 256, 1)`` give probabilities of two classes, ``(batch, 256, 256, 2)``.
@@ -45,7 +45,7 @@ unet = ModelSource(
     family="segmentation CNN",
     summary="23 convolutions, transposed convolutions and skip connections at 256x256",
     inputs=image(SIZE, 0.0, 1.0, channels=1),
-    build=build_unet,
+    build=_build_unet,
     defaults={},
     parameters=31_030_658,
     macs=48_096_083_968,

@@ -17,7 +17,7 @@ DEPTH = 12
 EPSILON = 1e-6
 
 
-def build_vit(width: int, name: str) -> Any:
+def _build_vit(width: int, name: str) -> Any:
     """Return the classifier of 1000 classes, heads 64 wide, as an uncompiled ``keras.Model``."""
     import keras
     from keras import layers
@@ -41,7 +41,7 @@ def _source(name: str, width: int, parameters: int, macs: int) -> ModelSource:
         family="vision Transformer",
         summary=f"{DEPTH} layers of width {width} with {width // 64} heads, patches of 16x16",
         inputs=image(SIZE, -1.0, 1.0),
-        build=partial(build_vit, width, name),
+        build=partial(_build_vit, width, name),
         defaults={},
         parameters=parameters,
         macs=macs,

@@ -23,16 +23,14 @@ from irbench import registry
 from irbench.spi import Pass
 
 _PARTS = {
-    "fuse_attention": ("attention_chain", "mask_sources", "attention_mask", "attention_heads", "key_bias"),
+    "fuse_attention": ("attention_chain", "attention_mask"),
     "fuse_group_normalization": ("moments",),
     "fuse_grouped_queries": ("repetition",),
-    "fuse_layer_normalization": ("normalized_axes", "moments", "shared_moments"),
-    "fuse_rms_normalization": ("normalized_axes", "shared_moments"),
-    "fuse_rotary_embedding": ("rotation", "half_tables"),
-    "lift_reshapes": ("cut_sums",),
-    "loop_to_gru": ("recurrence", "reversal"),
+    "fuse_layer_normalization": ("normalization", "moments"),
+    "fuse_rms_normalization": ("normalization",),
+    "fuse_rotary_embedding": ("rotation",),
+    "loop_to_gru": ("recurrence",),
     "pack_attention": ("microsoft",),
-    "settle_reshapes": ("row_regions",),
 }
 """Modules of ``irbench.optimizer.rewrite`` in which a pass looks for its pattern, each before those that import it."""
 

@@ -60,8 +60,7 @@ def suitable_method(source: Path) -> QuantizationMethod | None:
     return "static" if convolutions >= others else "dynamic"
 
 
-def name_excluded(model: onnx.ModelProto, operators: Collection[str]) -> list[str]:
-    """Return the names of nodes that the tool would quantise and must not."""
+def _name_excluded(model: onnx.ModelProto, operators: Collection[str]) -> list[str]:
     axes, taken = _axes_of_constants(model.graph), {node.name for node in model.graph.node}
     excluded = [node for node in model.graph.node if node.op_type in operators and _is_excluded(node, axes)]
     for node in excluded:
@@ -194,7 +193,7 @@ _WEIGHT, _BIAS = 1, 2
 _WITH_BIAS = frozenset({"Conv", "ConvTranspose", "Gemm"})
 
 
-def separate_biases(model: onnx.ModelProto) -> None:
+def _separate_biases(model: onnx.ModelProto) -> None:
     """Write a copy of each bias for every further layer that reads it, and of one that is no vector, in place."""
     from onnx import numpy_helper
 
@@ -229,7 +228,7 @@ def _as_vector(bias: Array, node: onnx.NodeProto, constants: dict[str, onnx.Tens
 _WEIGHTS = (1, 2)
 
 
-def separate_recurrent_weights(model: onnx.ModelProto) -> None:
+def _separate_recurrent_weights(model: onnx.ModelProto) -> None:
     """Write a copy of weights for each LSTM of the main graph that shares them with another reader, in place."""
     constants = {initializer.name: initializer for initializer in model.graph.initializer}
     taken, readers = names_in(DetachedModel(model, {})), Counter(used_names(model.graph))
@@ -278,10 +277,10 @@ def quantize_static(
     prepared = _prepared(source)
     model = onnx.load(prepared)
     simplify_gemms(model)
-    separate_biases(model)
+    _separate_biases(model)
     if names := corrected_inputs(model):
         correct_biases(model, channel_means(prepared, names, feeds()))
-    excluded = name_excluded(model, STATIC)
+    excluded = _name_excluded(model, STATIC)
     _save(model, prepared)
     reader: Any = CalibrationReader(feeds())  # theirs is a class to inherit from, of which one method is called
     with _ranges_are_numbers():
@@ -296,7 +295,7 @@ def quantize_static(
             reduce_range=weight_bits < 8,
             activation_type=quantization.QuantType.QUInt8,
             weight_type=quantization.QuantType.QInt8,
-            use_external_data_format=_is_large(prepared),
+            use_external_data_format=is_large(prepared),
             extra_options={"OpTypesToExcludeOutputQuantization": ["Gemm", "MatMul"]},
         )
     _tidy(target)
@@ -311,8 +310,8 @@ def quantize_dynamic(source: Path, target: Path, weight_bits: int = 8) -> None:
     prepared = _prepared(source)
     model = onnx.load(prepared)
     gemms_to_matmuls(model)
-    separate_recurrent_weights(model)
-    excluded = name_excluded(model, DYNAMIC)
+    _separate_recurrent_weights(model)
+    excluded = _name_excluded(model, DYNAMIC)
     _save(model, prepared)
     quantization.quantize_dynamic(
         prepared,
@@ -322,7 +321,7 @@ def quantize_dynamic(source: Path, target: Path, weight_bits: int = 8) -> None:
         per_channel=True,
         reduce_range=weight_bits < 8,
         weight_type=quantization.QuantType.QInt8,
-        use_external_data_format=_is_large(prepared),
+        use_external_data_format=is_large(prepared),
     )
     _tidy(target)
     _restate_outputs(target, source)
@@ -346,7 +345,7 @@ def _prepared(source: Path) -> Path:
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     prepared = source.with_name(f"prepared-{source.name}")
-    quant_pre_process(source, prepared, skip_symbolic_shape=True, save_as_external_data=_is_large(source))
+    quant_pre_process(source, prepared, skip_symbolic_shape=True, save_as_external_data=is_large(source))
     _tidy(prepared)
     return prepared
 
@@ -380,7 +379,8 @@ def _restate_outputs(target: Path, source: Path) -> None:
     onnx.save(made, target)
 
 
-def _is_large(path: Path) -> bool:
+def is_large(path: Path) -> bool:
+    """Tell whether a model and the data beside it are too large for one message."""
     beside = path.with_name(f"{path.name}.data")
     return path.stat().st_size + (beside.stat().st_size if beside.is_file() else 0) >= _MAX_MESSAGE_BYTES
 
@@ -388,4 +388,4 @@ def _is_large(path: Path) -> bool:
 def _save(model: onnx.ModelProto, path: Path) -> None:
     import onnx
 
-    onnx.save(model, path, save_as_external_data=_is_large(path), location=f"{path.name}.data")
+    onnx.save(model, path, save_as_external_data=is_large(path), location=f"{path.name}.data")

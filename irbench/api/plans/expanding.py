@@ -15,8 +15,7 @@ from irbench.api.sweep_tables import SweepSetup
 from irbench.render.sweep import cells_table, common_text, times_text
 from irbench.render.table import TextTable
 from irbench.store.folders import default_root
-from irbench.sweeps.cells import SweepTable
-from irbench.sweeps.expansion import select
+from irbench.sweeps.cells import SweepTable, select
 
 
 @dataclass(frozen=True)

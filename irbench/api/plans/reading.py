@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from irbench.api.plans.problems import Place, place_text, plan_error, structural_problems
 from irbench.errors import IrbenchError
 from irbench.suggestions import did_you_mean
-from irbench.sweeps.cells import AXES, Expansion
-from irbench.sweeps.expansion import (
+from irbench.sweeps.cells import (
+    AXES,
     MOST_COMBINATIONS,
     Doubling,
+    Expansion,
     Lists,
     Matrix,
     TooManyCombinations,

@@ -27,7 +27,7 @@ from irbench.spec import Artifact, Cell, TensorSpec, Workload
 from irbench.spi import ProfilingBackend
 from irbench.stats.workload_facts import table_of
 from irbench.store.ulid import new_ulid
-from irbench.worker.file_reader import read_file
+from irbench.worker.model_files import read_file
 
 _DEADLINE_S = 120.0
 _ONNX = ("onnx",)

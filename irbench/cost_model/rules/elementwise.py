@@ -163,7 +163,6 @@ def _interpolated(node: NodeView, neighbours: int) -> Work:
 
 
 def _scatter(node: NodeView) -> Work:
-    """Count one operation for each update that is combined with what was there."""
     combines = node.attribute("reduction", "none") != "none"
     return Work(0, node.input_elements(2) if combines else 0)
 

@@ -22,8 +22,6 @@ _QUANTISE_DYNAMICALLY = 5
 
 
 def _requantised(rule: Rule) -> Rule:
-    """Add what makes integers of the outputs of a product."""
-
     def count(node: NodeView) -> Work:
         macs, others = rule(node)
         return Work(macs, others + _QUANTISE * node.output_elements())

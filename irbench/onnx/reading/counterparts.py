@@ -227,7 +227,6 @@ class _Search:
         return self._graph.node(name) is not None or any(self._graph.maker(tensor) is not None for tensor in tensors)
 
     def parts(self, place: int, products: Collection[str]) -> tuple[str, ...]:
-        """Return the products that an operator computes a part of, beside the operators that are products."""
         return tuple(label for label in self._parts.get(place, ()) if label in products)
 
     def _add_parts(self, labels: list[str], place: int) -> None:

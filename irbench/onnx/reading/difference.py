@@ -56,7 +56,7 @@ def find_origins(before: Inventory, after: Inventory) -> Origins:
     from all that these followed from: a mask that is named ``scores_where`` does not. What a ``Cast`` reads or makes
     is told by its other side, whatever its name is.
     """
-    old, new = tensors_of(before), tensors_of(after)
+    old, new = _tensors_of(before), _tensors_of(after)
     names = dict.fromkeys(name for node in before.nodes for name in (*node.inputs, *node.outputs))
     landmarks = [name for name in names if name in new or name not in old]
     most = _MOST_BITS // (1 + len(before.nodes) + len(after.nodes))
@@ -70,8 +70,7 @@ def find_origins(before: Inventory, after: Inventory) -> Origins:
     return Origins(known, held, _shown(after, names), nearest, unknown)
 
 
-def tensors_of(graph: Inventory) -> frozenset[str]:
-    """Return the tensors that nodes make."""
+def _tensors_of(graph: Inventory) -> frozenset[str]:
     return frozenset(name for node in graph.nodes for name in node.outputs if name)
 
 
@@ -212,7 +211,7 @@ def _counts(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, tu
 def _fusions(
     before: Inventory, after: Inventory, gone: Iterable[NodeEntry], new: Iterable[NodeEntry]
 ) -> Iterator[Fusion]:
-    there, sizes, origins = tensors_of(after), sizes_of(before), find_origins(before, after)
+    there, sizes, origins = _tensors_of(after), sizes_of(before), find_origins(before, after)
     maker = {name: node for node in gone for name in node.outputs if name and name not in sizes}
     lost = {name: node for name, node in maker.items() if name not in there}
     taken: set[int] = set()

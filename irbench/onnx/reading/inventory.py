@@ -258,7 +258,6 @@ class _Walk:
         self._packed: dict[str, tuple[str, int, Mapping[str, int]]] = {}  # the operator, the place, its attributes
 
     def unpacked(self, weight: WeightEntry) -> WeightEntry:
-        """Return a weight with the numbers that it stands for where a node takes them packed."""
         if weight.name not in self._packed:
             return weight
         op_type, place, attributes = self._packed[weight.name]

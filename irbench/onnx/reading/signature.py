@@ -70,7 +70,7 @@ class DimensionNames:
         return name in self._generated.values() or str(name).startswith(_TF2ONNX)
 
 
-def with_batch(tensors: Iterable[TensorSpec], names: Collection[str]) -> tuple[TensorSpec, ...]:
+def _with_batch(tensors: Iterable[TensorSpec], names: Collection[str]) -> tuple[TensorSpec, ...]:
     """Return the tensors with ``batch`` in place of each of the names, also where it stands in arithmetic."""
     new: Mapping[str, str] = dict.fromkeys(names, BATCH)
     return tuple(
@@ -140,7 +140,7 @@ def read(path: Path, every_output: bool = True) -> Signature:
     batch = names.batch_names(fed)
     chosen = next(iter(batch & set(_chosen_names(inputs))), "")
     return Signature(
-        with_batch(fed, batch), with_batch(made, batch), opset=opsets.get(""), nodes=found.nodes, batch_in_file=chosen
+        _with_batch(fed, batch), _with_batch(made, batch), opset=opsets.get(""), nodes=found.nodes, batch_in_file=chosen
     )
 
 

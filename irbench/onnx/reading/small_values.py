@@ -196,8 +196,6 @@ def _reduced(compute: Callable[..., Any]) -> Callable[[_Inputs, _Attributes], An
 
 
 def _joined(compute: Callable[[Any, Any], Any]) -> Callable[[_Inputs, _Attributes], Any]:
-    """Return what combines any number of inputs, two at a time."""
-
     def evaluate(inputs: _Inputs, _: _Attributes) -> Any:
         found = _first(inputs)
         for place in range(1, len(inputs)):
@@ -212,7 +210,6 @@ def _alone(compute: Callable[[Any], Any]) -> Callable[[_Inputs, _Attributes], An
 
 
 def _listed(inputs: _Inputs, attributes: _Attributes, place: int, name: str) -> list[int] | None:
-    """Return integers that later operator sets take as an input and earlier ones as an attribute."""
     value = inputs[place] if place < len(inputs) else None
     if value is not None:
         return [int(number) for number in value.reshape(-1)]

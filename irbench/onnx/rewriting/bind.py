@@ -86,7 +86,7 @@ def write_copy(copy: BoundCopy, source: Path, target: Path) -> None:
         raise IrbenchError(f"{source} changed while it was read.", hint=DAMAGED)
     for location in copy.locations:
         size_of_file(source.parent, location)
-        link_or_copy(source.parent, target.parent, location)
+        _link_or_copy(source.parent, target.parent, location)
     unfinished = _unfinished(target)
     with source.open("rb") as origin, unfinished.open("wb") as file:
         for piece in copy.pieces:
@@ -152,7 +152,6 @@ def _with_shape(data: memoryview, field: Field, path: tuple[int, ...], shape: It
 
 
 def _dimension(data: memoryview, field: Field, size: int | str) -> bytes:
-    """Return the message of a dimension with this size or name, and what else it held."""
     stated = (
         encode_integer(Value.SIZE_OF_DIMENSION, size)
         if isinstance(size, int)
@@ -178,7 +177,7 @@ def _copy_bytes(file: BinaryIO, origin: BinaryIO, start: int, end: int) -> bool:
     return True
 
 
-def link_or_copy(source: Path, target: Path, location: str) -> None:
+def _link_or_copy(source: Path, target: Path, location: str) -> None:
     """Put external weights beside the rewritten file: a hard link costs nothing, but needs one file system.
 
     Runtimes refuse symbolic links.
@@ -236,7 +235,7 @@ def lower_ir_version(path: Path, version: int, folder: Path) -> Path:
     target = folder / path.name
     with mapped(path) as data, target.open("wb") as file:
         for location in external_data.files_of(data):
-            link_or_copy(path.parent, folder, location)
+            _link_or_copy(path.parent, folder, location)
         file.write(bytes((Model.IR_VERSION << 3, version)))  # a version below 128 takes one byte
         for field in fields(data):
             if field.number != Model.IR_VERSION:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _AXIS = 1
 
 
-def transform_along_axis_1(model: onnx.ModelProto) -> None:
+def _transform_along_axis_1(model: onnx.ModelProto) -> None:
     """Let every DFT of opset 17 to 19 transform axis 1: the axes before that which it transforms become one."""
     taken = {name for node in nodes_of(model) for name in (*node.input, *node.output)}
     for nodes in (model.graph.node, *(function.node for function in model.functions)):
@@ -122,7 +122,7 @@ def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
     small = skeleton(detached)
     small.ir_version = max(small.ir_version, _WEIGHTS_ARE_NO_INPUTS)
     if before < _DFT_TAKES_ITS_AXIS <= opset:
-        transform_along_axis_1(small)
+        _transform_along_axis_1(small)
     try:
         converted = version_converter.convert_version(small, opset)
         converted.ir_version = helper.find_min_ir_version_for(list(converted.opset_import), ignore_unknown=True)

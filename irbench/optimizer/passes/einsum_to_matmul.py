@@ -98,7 +98,6 @@ def _terms(equation: str) -> tuple[str, str, str] | None:
 
 
 def _merged(node: ir.Node, place: int, term: str, axes: Axes, size: dict[str, Size]) -> ir.Value | None:
-    """Return an operand with its indices in the order and in the axes that are wanted."""
     order = _order(axes)
     value = insert(node, "Transpose", [node.inputs[place]], {"perm": [term.index(cell) for cell in order]})
     set_sizes(value, [size[cell] for cell in order])

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.elements import Elements
 from irbench.onnx.shapes import infer, reshape_target, reshaped
-from irbench.onnx.sizes import sizes_of
+from irbench.onnx.sizes import Elements, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, clean, is_random, replace
 from irbench.spi import Pass

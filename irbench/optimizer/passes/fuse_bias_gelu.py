@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.shapes import infer
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import MICROSOFT, is_read, is_row, weight
+from irbench.optimizer.rewrite.edit import weight
+from irbench.optimizer.rewrite.microsoft import MICROSOFT, is_read, is_row
 from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, apply_rules
 from irbench.spi import Pass
 

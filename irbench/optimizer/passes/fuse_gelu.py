@@ -68,7 +68,6 @@ def _is_tanh(_: Any, x: ir.Value, **optional: ir.Value | None) -> bool:
 
 
 def _hold(x: ir.Value, values: dict[str, ir.Value | None], numbers: dict[str, float]) -> bool:
-    """Whether every constant of the alternative that matched is what the formula says."""
     return all(values.get(name) is None or holds(values[name], number, x) for name, number in numbers.items())
 
 

@@ -25,7 +25,8 @@ from irbench.onnx.shapes import infer, reshape_target
 from irbench.onnx.sizes import Size, product, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
-from irbench.optimizer.rewrite.normalization import are_moments, axes_of_mean, forms
+from irbench.optimizer.rewrite.moments import are_moments, forms
+from irbench.optimizer.rewrite.normalization import axes_of_mean
 from irbench.optimizer.rewrite.rules import Rule, apply_rules
 from irbench.spi import Array, Pass
 

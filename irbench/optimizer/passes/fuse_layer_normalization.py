@@ -25,7 +25,8 @@ import numpy as np
 from irbench.onnx.shapes import infer
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
-from irbench.optimizer.rewrite.normalization import Build, are_moments, as_axes, forms, last_axes, unshare_moments
+from irbench.optimizer.rewrite.moments import Build, are_moments, forms
+from irbench.optimizer.rewrite.normalization import as_axes, last_axes, unshare_moments
 from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, apply_rules
 from irbench.spi import Pass
 
@@ -44,7 +45,6 @@ def _fuse_layer_normalization(model: ir.Model) -> bool:
 
 @cache
 def _forms() -> list[Build]:
-    """Return the patterns, each with a Transpose at its end too."""
     core = forms()
     return [*core, *map(_turned, core)]
 

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from irbench.onnx.elements import Elements
 from irbench.onnx.shapes import infer
-from irbench.onnx.sizes import ONE, Size, sizes_of
+from irbench.onnx.sizes import ONE, Elements, Size, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import add_constant, clean, described, insert, replace
 from irbench.spi import Pass
@@ -41,7 +40,6 @@ def _join_equal_sizes(model: ir.Model) -> bool:
 
 
 def _ask_inputs(graph: ir.Graph, known: dict[ir.Value, Elements]) -> bool:
-    """Ask inputs of the graph for their dynamic sizes, where another tensor is asked."""
     places, first = _places(graph), graph[0]
     made: dict[_Key, ir.Value] = {}
     for value in _asked_within(graph):
@@ -68,7 +66,6 @@ def _places(graph: ir.Graph) -> dict[Size | None, tuple[ir.Value, int]]:
 
 
 def _asked_within(graph: ir.Graph) -> list[ir.Value]:
-    """Return what is computed from the shape of a tensor that is no input of the graph."""
     found: dict[ir.Value, None] = {}
     for node in graph:
         if node.domain == "" and (

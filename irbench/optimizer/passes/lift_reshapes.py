@@ -119,7 +119,6 @@ def _apply(model: ir.Model, rules: Mapping[str, Sequence[Callable[[ir.Node], boo
 
 
 def _stands(node: ir.Node) -> bool:
-    """Whether a node is ONNX's own and still read."""
     return (
         node.domain == ""
         and node.graph is not None

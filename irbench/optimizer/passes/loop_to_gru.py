@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.elements import Elements
 from irbench.onnx.shapes import infer, set_sizes
-from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.onnx.sizes import ONE, Elements, Size, product, sizes_of
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.optimizer.rewrite.edit import (

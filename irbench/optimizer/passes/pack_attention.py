@@ -21,17 +21,8 @@ import numpy as np
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import (
-    MICROSOFT,
-    add_constant,
-    bias_of,
-    clean,
-    is_node,
-    is_read,
-    only_reader,
-    replace,
-    weight,
-)
+from irbench.optimizer.rewrite.edit import add_constant, clean, is_node, only_reader, replace, weight
+from irbench.optimizer.rewrite.microsoft import MICROSOFT, bias_of, is_read
 from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:
@@ -103,7 +94,6 @@ def _projection(node: ir.Node, value: ir.Value | None) -> _Projection | None:
 
 
 def _part(split: ir.Node, place: int) -> _Projection | None:
-    """Return one part of a projection that is split into equal parts along its last axis."""
     packed = _projection(split, split.inputs[0])
     sizes = [list(sizes_of(output) or ()) for output in split.outputs]
     last = split.attributes.get_int("axis", 0) in (-1, len(sizes[0]) - 1)

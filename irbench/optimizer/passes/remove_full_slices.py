@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from irbench.onnx.elements import Elements
 from irbench.onnx.shapes import infer
+from irbench.onnx.sizes import Elements
 from irbench.onnx.slices import axis_slices, is_whole
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.rewrite.edit import clean, is_node, replace

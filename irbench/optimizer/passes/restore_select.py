@@ -131,7 +131,6 @@ def _least_choice(chosen: Array, shift: Array) -> tuple[Array, Array]:
 
 
 def _least(array: Array) -> Array:
-    """Return an array whose axes have size one where all along them is the same."""
     for axis in range(array.ndim):
         first = array.take([0], axis)
         array = first if _same(array, first) else array
@@ -139,7 +138,6 @@ def _least(array: Array) -> Array:
 
 
 def _same(array: Array, other: Array) -> bool:
-    """Whether two arrays hold the same numbers, zeros of the same sign."""
     return bool(((array == other) & (np.signbit(array) == np.signbit(other))).all())
 
 

@@ -84,7 +84,7 @@ class Region:
     def sources(self) -> list[ir.Value]:
         """The rows that come from elsewhere."""
         own = set(self.results)
-        found = (value for node in self.nodes for value in row_operands(node) or ())
+        found = (value for node in self.nodes for value in _row_operands(node) or ())
         return list(dict.fromkeys(value for value in found if value not in own))
 
     def readers(self, value: ir.Value) -> list[ir.Node]:
@@ -94,7 +94,7 @@ class Region:
     def reshaping(self, value: ir.Value) -> list[ir.Node]:
         """Return the readers outside that group a value's rows otherwise, those within branches and bodies left out."""
         found = (node for node in self.readers(value) if node.graph is value.graph)
-        return [node for node in found if is_regrouped(node.outputs[0])]
+        return [node for node in found if _is_regrouped(node.outputs[0])]
 
     def without(self, node: ir.Node) -> Region:
         """Return the region without one operation."""
@@ -106,18 +106,18 @@ class Region:
 
     def cost_around(self, node: ir.Node) -> float:
         """Return the part of the cost that depends on whether a node is in the region."""
-        return sum(map(self._cost_of, dict.fromkeys((*(row_operands(node) or ()), node.outputs[0]))))
+        return sum(map(self._cost_of, dict.fromkeys((*(_row_operands(node) or ()), node.outputs[0]))))
 
     def _cost_of(self, value: ir.Value) -> float:
         if value.producer() in self._inside:
             return self._leaving(value)
         readers = (use.node for use in value.uses() if use.node in self._inside)
-        return self._entering(value) if any(value in (row_operands(node) or ()) for node in readers) else 0
+        return self._entering(value) if any(value in (_row_operands(node) or ()) for node in readers) else 0
 
     def _entering(self, value: ir.Value) -> float:
         wanted, alone = self.grouping.after(value), not self.readers(value) and not value.is_graph_output()
         node = value.producer()
-        before = node.inputs[0] if node is not None and is_regrouped(value) else None
+        before = node.inputs[0] if node is not None and _is_regrouped(value) else None
         if before is None:
             return 1 if _can_reshape(value, wanted) else math.inf
         if sizes_of(before) == wanted:
@@ -136,8 +136,7 @@ class Region:
         return 1 - len(alike) if _can_be(wanted, value) else math.inf
 
 
-def is_regrouped(value: ir.Value | None) -> bool:
-    """Whether a value is another one reshaped, both of known sizes."""
+def _is_regrouped(value: ir.Value | None) -> bool:
     node = value.producer() if value is not None and is_node(value, *_REGROUPING) else None
     return node is not None and sizes_of(node.inputs[0]) is not None and sizes_of(value) is not None
 
@@ -152,7 +151,7 @@ def _can_reshape(value: ir.Value, wanted: Sequence[Size]) -> bool:
     return sizes is not None and reshape_operation(sizes, wanted) is not None
 
 
-def row_operands(node: ir.Node) -> list[ir.Value] | None:
+def _row_operands(node: ir.Node) -> list[ir.Value] | None:
     """Return the operands whose rows a node treats alike, or ``None`` where it does not, or sizes are not known."""
     read = _READ.get(node.op_type) if node.domain == "" and len(node.outputs) == 1 else None
     operands = None if read is None else read(node)
@@ -202,7 +201,7 @@ _READ: dict[str, Callable[[ir.Node], list[ir.Value]]] = {
 
 def neighbours(node: ir.Node) -> Iterator[ir.Node]:
     """Yield what computes the rows of a node, and what reads its result, in the same graph."""
-    for value in row_operands(node) or ():
+    for value in _row_operands(node) or ():
         source = value.producer()
         if source is not None and source.graph is node.graph:
             yield source
@@ -239,7 +238,7 @@ def _starts(model: ir.Model) -> Iterator[tuple[ir.Node, Grouping]]:
     for node in model.graph:
         source, result = node.inputs[0] if node.inputs else None, node.outputs[0]
         before, after = sizes_of(source), sizes_of(result)
-        if source is None or not is_regrouped(result) or not before or not after or before[-1] != after[-1]:
+        if source is None or not _is_regrouped(result) or not before or not after or before[-1] != after[-1]:
             continue
         if product(before[:-1]) != product(after[:-1]) or before == after:
             continue
@@ -251,7 +250,7 @@ def _starts(model: ir.Model) -> Iterator[tuple[ir.Node, Grouping]]:
 
 
 def _works_on(node: ir.Node, grouping: Grouping, beside: ir.Node) -> bool:
-    return node.graph is beside.graph and row_operands(node) is not None and grouping.is_old(node.outputs[0])
+    return node.graph is beside.graph and _row_operands(node) is not None and grouping.is_old(node.outputs[0])
 
 
 def _grown(start: ir.Node, grouping: Grouping, places: dict[ir.Node, int]) -> Region:
@@ -281,7 +280,7 @@ def _regroup(region: Region) -> None:
         made[value] = _regrouped(value, region)
     for node in region.nodes:
         attributes: dict[str, Any] = dict(node.attributes)
-        rows = row_operands(node) or ()
+        rows = _row_operands(node) or ()
         operands = [made[value] if value is not None and value in rows else value for value in node.inputs]
         if "axis" in attributes:
             attributes["axis"] = -1
@@ -295,7 +294,7 @@ def _regroup(region: Region) -> None:
 
 def _regrouped(value: ir.Value, region: Region) -> ir.Value:
     wanted, node = region.grouping.after(value), value.producer()
-    source = node.inputs[0] if node is not None and is_regrouped(value) else value
+    source = node.inputs[0] if node is not None and _is_regrouped(value) else value
     if source is None:
         return value
     if sizes_of(source) == wanted:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import onnx_ir as ir
 
-    from irbench.onnx.elements import Elements
+    from irbench.onnx.sizes import Elements
 
 _LONGEST = 1 << 16
 """The longest axis: the file gets eight bytes for each index."""

@@ -15,10 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irbench.onnx.elements import Elements
 from irbench.onnx.rewriting.detached_weights import take_name
 from irbench.onnx.shapes import infer, set_sizes
-from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.onnx.sizes import ONE, Elements, Size, product, sizes_of
 from irbench.onnx.slices import axis_slices
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts

@@ -137,7 +137,6 @@ def _chain(node: ir.Node, values: ir.Value, way: _Way) -> AttentionChain | None:
 
 
 def _unscaled(operand: ir.Value) -> tuple[ir.Value, float]:
-    """Return what an operand is without the numbers that it is multiplied with, and their product."""
     total = 1.0
     while (node := operand.producer()) is not None and node.op_type in ("Mul", "Div") and not node.domain:
         found = next(_factors(node), None)
@@ -230,7 +229,6 @@ def _met(value: ir.Value, node: ir.Node, way: _Way) -> Met:
 
 
 def _keeps_size(scores: ir.Value | None, node: ir.Node) -> bool:
-    """Whether the result of an operation is as large as the scores that go into it."""
     return scores is not None and sizes_of(scores) == sizes_of(node.outputs[0])
 
 
@@ -308,7 +306,6 @@ def _before_split(value: ir.Value | None) -> tuple[ir.Value, int] | None:
 
 
 def _after(node: ir.Node) -> _Joined | None:
-    """Read downwards from an attention to its joined heads."""
     attended, choice = node.outputs[0], None
     before, reader = sizes_of(attended), only_reader(attended)
     if reader is not None and is_node(reader.outputs[0], "Where"):

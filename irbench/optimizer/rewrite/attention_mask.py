@@ -47,7 +47,7 @@ Sources = Sequence["ir.Value | None"] | None
 """What a value is computed from; ``None`` where nothing is known of it."""
 
 
-def is_bias(value: ir.Value | None) -> bool:
+def _is_bias(value: ir.Value | None) -> bool:
     """Whether a tensor holds no low number of a mask.
 
     It comes from matrix products, constants, and what was an integer: conditions and positions. What constants make of
@@ -67,7 +67,6 @@ def is_bias(value: ir.Value | None) -> bool:
 
 
 def _magnitude(value: ir.Value | None, sources: Sequence[float] | None) -> float:
-    """Return about how large the elements of a value are, whose sources are as large as is given."""
     constant, node = weight(value), value.producer() if value is not None else None
     if constant is not None:
         held = np.abs(constant.astype(np.float64))
@@ -104,13 +103,11 @@ def _is_counted(value: ir.Value | None) -> bool:
     return value is not None and value.dtype is not None and (value.dtype.is_integer() or value.dtype.name == "BOOL")
 
 
-def is_finite_mask(value: ir.Value | None) -> bool:
-    """Whether every element of a tensor is one of finite constants."""
-    return is_taken_from(value, lambda constant: bool(np.isfinite(constant).all()), "Concat")
+def _is_finite_mask(value: ir.Value | None) -> bool:
+    return _is_taken_from(value, lambda constant: bool(np.isfinite(constant).all()), "Concat")
 
 
-def is_taken_from(value: ir.Value | None, accepts: Callable[[Array], bool], joining: str) -> bool:
-    """Whether every element of a tensor is one of constants that are all accepted."""
+def _is_taken_from(value: ir.Value | None, accepts: Callable[[Array], bool], joining: str) -> bool:
     unseen = {value}
     seen: set[ir.Value | None] = set()
     while unseen:
@@ -141,7 +138,7 @@ def is_maskable(chain: AttentionChain, scores: Sequence[Size]) -> bool:
         return chain.zeroed is None
     if any(_placed(tensor, scores) is None for tensor in met):
         return False
-    if chain.choices and not all(is_bias(addend.value) for addend in chain.added):
+    if chain.choices and not all(_is_bias(addend.value) for addend in chain.added):
         return False  # a choice puts its number in the place of a mask too, which a sum does not
     if len({choice.low for choice in chain.choices}) > 1:
         return False
@@ -178,8 +175,8 @@ def has_zero_rows(chain: AttentionChain) -> bool:
         return chain.zeroed is not None
     if chain.choices:
         return chain.choices[0].low == -np.inf
-    masks = [met for met in chain.added if not is_bias(met.value)]
-    is_finite = len(masks) == 1 and abs(masks[0].factor) <= 1 and is_finite_mask(masks[0].value)
+    masks = [met for met in chain.added if not _is_bias(met.value)]
+    is_finite = len(masks) == 1 and abs(masks[0].factor) <= 1 and _is_finite_mask(masks[0].value)
     return bool(masks) and not is_finite  # two finite masks may add up to minus infinity
 
 
@@ -281,7 +278,7 @@ def _addend(
     constant = weight(value)
     if value is None or not is_alone or (constant is not None and (constant >= _lowest(dtype)).all()):
         return value
-    return value if is_bias(met.value) else inserter.elementwise("Max", value, inserter.constant(_lowest(dtype)))
+    return value if _is_bias(met.value) else inserter.elementwise("Max", value, inserter.constant(_lowest(dtype)))
 
 
 def _lowest(dtype: ir.DataType) -> Array:
@@ -331,7 +328,7 @@ def _is_exact(mask: ir.Value) -> bool:
     """Whether scores are the same beside a mask, up to their own rounding, or nothing of them is left."""
     if mask.dtype is not None and mask.dtype.name == "BOOL":
         return True
-    return is_taken_from(mask, _leaves_scores, "Max")
+    return _is_taken_from(mask, _leaves_scores, "Max")
 
 
 def _leaves_scores(constant: Array) -> bool:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from irbench.onnx.elements import Elements
-from irbench.onnx.sizes import sizes_of
+from irbench.onnx.sizes import Elements, sizes_of
 from irbench.optimizer.rewrite.edit import add_constant, is_node, replace, scalar
 from irbench.spi import Array
 
@@ -245,7 +244,6 @@ def _cuts_columns(node: ir.Node, rest: list[Array | None]) -> bool:
 
 
 def _operands(body: LoopBody, value: ir.Value | None, operation: str) -> Iterator[tuple[ir.Value, ir.Value]]:
-    """Yield the operands of an operation in both orders, or nothing if the value is of another operation."""
     value = body.resolve(value)
     node = value.producer() if value is not None and is_node(value, operation) else None
     if node is not None:
@@ -306,7 +304,6 @@ def reversed_source(value: ir.Value | None, known: Mapping[ir.Value, Elements]) 
 
 
 def _unswapped(value: ir.Value | None) -> ir.Value | None:
-    """Look through two transpositions that cancel."""
     nodes: list[ir.Node] = []
     inner = value
     while (

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from irbench.onnx.elements import Elements
 from irbench.onnx.shapes import set_sizes
-from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.onnx.sizes import ONE, Elements, Size, product, sizes_of
 from irbench.onnx.slices import axis_slices, is_whole
 from irbench.optimizer.rewrite.edit import add_constant, insert, insert_reshape, is_node, only_reader, scalar, weight
 
@@ -325,7 +324,6 @@ class HalfTables:
         return None
 
     def _concatenated(self, node: ir.Node, sizes: list[Size], _: ir.Node) -> ir.Value | None:
-        """Take the first of two equal parts."""
         last = node.attributes.get_int("axis", 0) % len(sizes) == len(sizes) - 1
         first = node.inputs[0]
         if self._neighbours or not last or len(node.inputs) != 2 or first is not node.inputs[1]:

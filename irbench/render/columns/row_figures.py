@@ -28,11 +28,10 @@ from irbench.render.columns.declaration import (
 from irbench.render.columns.row_facts import row_counters
 from irbench.render.figures import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
 from irbench.result import GroupResult
-from irbench.row import CellResult
-from irbench.row_figures import EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup
+from irbench.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup
 from irbench.spec import Accuracy, InferenceWork
-from irbench.stats.estimators import median
 from irbench.stats.figures import calls_to_bound
+from irbench.stats.intervals import median
 
 _SUSTAINED_MATTERS = 0.03
 """From this share on, the sustained FPS are shown beside those of the interleaved rounds."""

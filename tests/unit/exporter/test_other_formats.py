@@ -8,7 +8,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.exporter import validate
-from irbench.exporter.unknown_sources import refusal
+from irbench.exporter.foreign import refusal
 from irbench.options.model_commands import ExportOptions
 
 

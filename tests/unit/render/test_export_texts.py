@@ -80,12 +80,13 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", ExportNotice.known, ids=lambda kind: kind.code)
-def test_every_notice_has_words(kind: type[ExportNotice]):
-    facts, words = EXAMPLES[kind.code]
-    own = {**NET, **facts}
-    notice = kind(**{name: own[name] for name in kind.Facts.__struct_fields__})
-    assert f"{'warning: ' if notice.is_warning else ''}{notice.text(NOW)}" == words
+def test_every_notice_has_words(subtests: pytest.Subtests):
+    for kind in ExportNotice.known:
+        with subtests.test(kind=kind):
+            facts, words = EXAMPLES[kind.code]
+            own = {**NET, **facts}
+            notice = kind(**{name: own[name] for name in kind.Facts.__struct_fields__})
+            assert f"{'warning: ' if notice.is_warning else ''}{notice.text(NOW)}" == words
 
 
 def test_paths_are_shown_as_they_are_typed_here_and_many_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -53,11 +53,12 @@ def is_sentence(text: str) -> bool:
     return len(text.split()) >= SENTENCE
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_the_facts_of_a_code_are_json_and_hold_no_words_that_are_made_of_them(name: str):
-    example, words = EXAMPLES[name]
-    assert json.loads(json.dumps(example)) == example
-    assert not [text for text in texts_in(example) if text and is_sentence(text) and text in words]
+def test_the_facts_of_a_code_are_json_and_hold_no_words_that_are_made_of_them(subtests: pytest.Subtests):
+    for name in EXAMPLES:
+        with subtests.test(name=name):
+            example, words = EXAMPLES[name]
+            assert json.loads(json.dumps(example)) == example
+            assert not [text for text in texts_in(example) if text and is_sentence(text) and text in words]
 
 
 def test_the_facts_of_a_finding_are_json_and_hold_no_words_that_are_made_of_them():

@@ -39,13 +39,14 @@ def below(run: RunDocument, width: int = 100, *, whole: bool = False) -> list[st
     return [line for line in lines if line.startswith("warning: ")]
 
 
-@pytest.mark.parametrize("warning", EVERYTHING)
-def test_a_warning_says_what_is_wrong_in_a_short_sentence_and_has_a_remedy(warning: Warn):
-    brief = warning.brief(Context())
-    assert brief.endswith(".")
-    assert len(brief) < 100
-    assert warning.remedy(Context()).endswith(".")
-    assert "{" not in warning.whole(Context())
+def test_a_warning_says_what_is_wrong_in_a_short_sentence_and_has_a_remedy(subtests: pytest.Subtests):
+    for warning in EVERYTHING:
+        with subtests.test(warning=warning):
+            brief = warning.brief(Context())
+            assert brief.endswith(".")
+            assert len(brief) < 100
+            assert warning.remedy(Context()).endswith(".")
+            assert "{" not in warning.whole(Context())
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -175,18 +176,20 @@ def test_rows_are_named_as_the_table_names_them():
     assert "different numbers of threads: ort 2 and tf 1." in below(run)[0]
 
 
-@pytest.mark.parametrize("note", Note.known)
-def test_a_note_is_one_line(note: type[Note]):
-    text = note.example().text(Context())
-    assert text
-    assert "{" not in text
+def test_a_note_is_one_line(subtests: pytest.Subtests):
+    for note in Note.known:
+        with subtests.test(note=note):
+            text = note.example().text(Context())
+            assert text
+            assert "{" not in text
 
 
-@pytest.mark.parametrize("mark", Mark.known)
-def test_a_mark_is_one_line(mark: type[Mark]):
-    text = mark.example().text()
-    assert text
-    assert "{" not in text
+def test_a_mark_is_one_line(subtests: pytest.Subtests):
+    for mark in Mark.known:
+        with subtests.test(mark=mark):
+            text = mark.example().text()
+            assert text
+            assert "{" not in text
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import launches
 
-from irbench.runner.other_graph import GraphRefused, other_form, with_other_graphs
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import GraphRefused, PlannedGroup, other_form, with_other_graphs
 from irbench.spec import Artifact
 
 BOUND = Artifact("onnx", Path("/scratch/bound/m.onnx"), (), ())

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from irbench.sweeps.cells import SweepCell, SweepTable
-from irbench.sweeps.expansion import (
+from irbench.sweeps.cells import (
     Doubling,
     Matrix,
+    SweepCell,
+    SweepTable,
     TooManyCombinations,
     UnmatchedExclusion,
     doubled,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.sweeps.cells import Expansion
-from irbench.sweeps.expansion import Matrix, expand, select
+from irbench.sweeps.cells import Expansion, Matrix, expand, select
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.exporter.unknown_sources import refusal
+from irbench.exporter.foreign import refusal
 from irbench.onnx.reading.external_data import size_of_file
 from irbench.onnx.reading.protobuf import require_model_file
 
