@@ -22,7 +22,7 @@ _PLUMBING = (
 )
 """Where options are declared, read, written, stored and turned into a request."""
 
-_GENERATED = ("irbench/options/keywords.py",)
+_GENERATED = ("irbench/options/keywords.py", "irbench/api/run_row.py")
 _MANY_FILES = 25
 
 

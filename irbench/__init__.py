@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from irbench.api.reduction.reduce import Reduction, reduce
     from irbench.api.results import Interrupted, Run, RunTable, TableWinner
     from irbench.api.resume import resume
-    from irbench.api.rows import RunRow
     from irbench.api.run import plan, run
+    from irbench.api.run_row import RunRow
     from irbench.api.soak import soak
     from irbench.api.stored_runs import export_runs, import_runs, load, remove_runs, results
     from irbench.api.sweep import Sweep, sweep
@@ -149,7 +149,7 @@ _MODULES = {
     "Run": "api.results",
     "RunHistory": "api.history",
     "RunKeywords": "options.keywords",
-    "RunRow": "api.rows",
+    "RunRow": "api.run_row",
     "RunTable": "api.results",
     "SoakKeywords": "options.keywords",
     "Sweep": "api.sweep",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,23 @@ ActivityCode = Literal[
     "counted-launch",
     "profile",
 ]
+ACTIVITY_TEXTS: Mapping[ActivityCode, str] = {
+    "expected-outputs": "computing expected outputs",
+    "starting": "starting workers",
+    "compile-and-warm-up": "compiling and warming up {row}",
+    "warm-up": "warming up {row}",
+    "block": "block {block}, {clean_blocks} undisturbed ones needed",
+    "alone": "{row} alone (--sustain)",
+    "tail": "{row}: tail latency (--tail)",
+    "paced": "{row} at a constant pace (--pace)",
+    "launch-finished": "launch finished",
+    "cold-survey": "{row}: verifying, and finding the files it reads (--cold)",
+    "cold-launch": "{row}, cold cache (--cold)",
+    "warm-launch": "{row}, warm cache (--cold)",
+    "soak": "{row}: block {block}",
+    "counted-launch": "{row}: counting (--counters)",
+    "profile": "profiling {row}",
+}
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.notices import Note, Reference, Warn
-from irbench.record import Failure, OutputError
-from irbench.row import GivenInputs, Requested, State
+from irbench.row import UNFINISHED_TEXT, LaunchesStop, MeasuredTable, RowHead
 from irbench.row_figures import Spans, Speedup
 from irbench.row_names import distinguish, name_of
-from irbench.spec import Io, Scalar
 
 CacheState = Literal["cold", "warm"]
 """``cold``: the files are not in the page cache, and nothing is in the caches of compiled code; ``warm``: both are."""
-ColdStop = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
-"""``failures``: no row could be measured; ``unfinished``: launches were still to come when this was written."""
+COLD_STOP_TEXTS: Mapping[LaunchesStop, str] = {
+    "launches": "launch limit reached",
+    "budget": "the budget has no time for another round",
+    "interrupt": "interrupted",
+    "failures": "all backends failed",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why a table's measurement ended."""
 
 COLD_PHASES = ("start", "import", "load", "compile", "first_inference")
 """In the order of time; together they are the time to the first output."""
@@ -59,8 +62,8 @@ class ColdPhasesMs:
     first_inference: float | None = None
 
 
-@dataclass(frozen=True)
-class ColdRow:
+@dataclass(frozen=True, kw_only=True)
+class ColdRow(RowHead):
     """One cell with its caches in one state.
 
     Attributes:
@@ -74,19 +77,7 @@ class ColdRow:
         launches: Every launch, raw.
     """
 
-    id: str
-    label: str
-    artifact: str
-    backend: str
-    device: str
     cache: CacheState
-    batch: int
-    io: Io
-    requested: Requested
-    effective: Mapping[str, Scalar]
-    state: State
-    failure: Failure | None = None
-    output_error: OutputError | None = None
     ready_ms: Spans | None = None
     ready_confidence: float | None = None
     phases_ms: ColdPhasesMs | None = None
@@ -97,31 +88,22 @@ class ColdRow:
     launches: tuple[ColdLaunch, ...] = ()
 
 
-@dataclass(frozen=True)
-class ColdTable:
+@dataclass(frozen=True, kw_only=True)
+class ColdTable(MeasuredTable):
     """The rows of one model at one size, each cell once for each state of the caches.
 
     Attributes:
         baseline: Id of the cell that speedups are relative to.
         rounds: How many were finished.
         preview: Whether there are too few of them for intervals.
-        verified_against: Where the expected outputs came from; null where outputs were not verified.
-        given_inputs: Data and constants; null where all inputs were generated.
     """
 
-    model: str
-    batch: int
-    shapes: Mapping[str, tuple[int, ...]]
     baseline: str | None
     rounds: int
     preview: bool
-    stopped_by: ColdStop
+    stopped_by: LaunchesStop
     seconds: float
     rows: tuple[ColdRow, ...] = ()
-    warnings: tuple[Warn, ...] = ()
-    verified_against: Reference | None = None
-    notes: tuple[Note, ...] = ()
-    given_inputs: GivenInputs | None = None
 
 
 def cold_names(table: ColdTable) -> dict[tuple[str, CacheState], str]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from irbench.counters import CountedPhase, EventCount, Obstacle, TopdownMethod
-from irbench.notices import Note
-from irbench.record import Failure, OutputError
-from irbench.row import Requested, State
+from irbench.counters import CountedPhase, Counting, EventCount, Obstacle, TopdownMethod
+from irbench.record import Failure
+from irbench.row import UNFINISHED_TEXT, LaunchesStop, RowHead, TableHead
 from irbench.row_figures import WithEnds
-from irbench.spec import Io, Scalar
 
-CounterStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
-"""``failures``: no row could be counted; ``unfinished``: launches were still to come when this was written."""
 TimelineStop: TypeAlias = Literal["budget", "interrupt"]
 """Why not every row has a timeline; the counters of the table are whole."""
+COUNTER_STOP_TEXTS: Mapping[LaunchesStop, str] = {
+    "launches": "all launches made",
+    "budget": "the budget has no time for another launch",
+    "interrupt": "interrupted",
+    "failures": "no row could be counted",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why counting ended."""
 
 
 @dataclass(frozen=True)
@@ -74,31 +78,23 @@ class CounterFigure(WithEnds):
             kinds of cores a share of slots is that of one of them, ``cpu_core/retiring/``.
         unit: ``ms`` for clocks, ``share`` for shares from 0 to 1, empty for counts and ratios.
         value: The median over launches; null where it was not counted in any.
-        low: Lower end of the interval; null where there are too few launches for one.
-        high: Upper end; null likewise.
-        confidence: Of the interval; null likewise.
+        confidence: Of the interval; null without one.
         launches: In how many it was counted.
         running_share: The smallest share of the time for which an event it is made of was on a counter; below 1 the
             counts are scaled, because there were more events than counters.
-        range_low: The smallest launch, where there are too few for an interval and more than one; null otherwise.
-        range_high: The largest launch; null likewise.
     """
 
     phase: CountedPhase
     name: str
     unit: str = ""
     value: float | None = None
-    low: float | None = None
-    high: float | None = None
     confidence: float | None = None
     launches: int = 0
     running_share: float = 1.0
-    range_low: float | None = None
-    range_high: float | None = None
 
 
-@dataclass(frozen=True)
-class CounterRow:
+@dataclass(frozen=True, kw_only=True)
+class CounterRow(RowHead):
     """One row of a table whose speeds were measured before.
 
     Attributes:
@@ -110,18 +106,6 @@ class CounterRow:
         timeline_failure: Why that launch gave none; the figures are those of the launches before.
     """
 
-    id: str
-    label: str
-    artifact: str
-    backend: str
-    device: str
-    batch: int
-    io: Io
-    requested: Requested
-    effective: Mapping[str, Scalar]
-    state: State
-    failure: Failure | None = None
-    output_error: OutputError | None = None
     inferences: int = 0
     figures: tuple[CounterFigure, ...] = ()
     launches: tuple[CountedLaunch, ...] = ()
@@ -129,42 +113,72 @@ class CounterRow:
     timeline_failure: Failure | None = None
 
 
-@dataclass(frozen=True)
-class CounterTable:
-    """The counters of the rows of one table of speeds, from launches whose times are not used.
+@dataclass(frozen=True, kw_only=True)
+class CountedWith:
+    """How counts were taken, from launches whose times are not used.
 
     Attributes:
-        table: Place of the table of speeds in the run, counted from 0.
         asked: Groups and events, as the user named them.
         events: Those of them that were counted, by name.
         perf_version: Of the program that counted.
+        confidence: Of each interval.
+        stopped_by: Why no further launch was made.
+        seconds: How long it took.
         topdown: Whose formula the shares of slots are of; null without shares.
         level: The level of Top-Down that toplev was asked for; null without.
         user_only: Whether the kernel's part is left out.
         unavailable: What was asked for and cannot be counted on this machine, and why.
+    """
+
+    asked: tuple[str, ...]
+    events: tuple[str, ...]
+    perf_version: str
+    confidence: float
+    stopped_by: LaunchesStop = "unfinished"
+    seconds: float = 0.0
+    topdown: TopdownMethod | None = None
+    level: int | None = None
+    user_only: bool = False
+    unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
+
+
+Counts = TypeVar("Counts", bound=CountedWith)
+
+
+def counted_with(kind: type[Counts], counting: Counting, **facts: Any) -> Counts:
+    """Return counts of any kind with what is known of how they are taken.
+
+    Args:
+        kind: Their class.
+        counting: How this machine counts.
+        facts: All other fields.
+    """
+    return kind(
+        asked=counting.plan.asked,
+        events=counting.events,
+        perf_version=counting.version,
+        topdown=counting.topdown,
+        level=counting.level,
+        user_only=counting.user_only,
+        unavailable=counting.unavailable,
+        **facts,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterTable(CountedWith, TableHead):
+    """The counters of the rows of one table of speeds, from launches whose times are not used.
+
+    Attributes:
+        table: Place of the table of speeds in the run, counted from 0.
         preview: Whether there are too few launches for intervals.
-        confidence: Of each interval.
         timeline_ms: Duration of each step of the timelines; null without.
         timelines_stopped_by: Why no further timeline was taken; null where each row has had its turn.
     """
 
     table: int
-    model: str
-    batch: int
-    shapes: Mapping[str, tuple[int, ...]]
-    asked: tuple[str, ...]
-    events: tuple[str, ...]
-    perf_version: str
     rounds: int
     preview: bool
-    confidence: float
-    stopped_by: CounterStop
-    seconds: float
-    topdown: TopdownMethod | None = None
-    level: int | None = None
-    user_only: bool = False
-    unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
     timeline_ms: int | None = None
     timelines_stopped_by: TimelineStop | None = None
     rows: tuple[CounterRow, ...] = ()
-    notes: tuple[Note, ...] = ()

@@ -12,14 +12,37 @@ from irbench.spec import Distribution
 
 InputKind = Literal["given", "seeded", "constant-rows", "large", "zeros", "mask-half", "mask-none", "mask-ones"]
 """What the values of an input of a check are; see :mod:`irbench.optimizer.check_plan`."""
+KIND_TEXTS: Mapping[InputKind, str] = {
+    "given": "given data",
+    "seeded": "seeded",
+    "constant-rows": "constant rows",
+    "large": "large",
+    "zeros": "zeros",
+    "mask-half": "half masked",
+    "mask-none": "all masked",
+    "mask-ones": "nothing masked",
+}
 
 LeftOut = Literal["fails", "not-finite", "too-large", "unstable"]
 """Why an input is not asked: the original fails on it, its answers are not finite, need too much memory, or depend on
 rounding."""
+LEFT_OUT_TEXTS: Mapping[LeftOut, str] = {
+    "fails": "the original fails",
+    "not-finite": "the original's outputs are not finite",
+    "too-large": "the outputs of more inputs need more memory than is available",
+    "unstable": "the original's outputs depend on rounding errors",
+}
 
 UncheckedReason = Literal["not-reached", "other-shapes", "original-fails", "not-finite", "not-followed"]
 """Why a body was not compared: no input that was tried leads there, only inputs of other shapes do, the original fails
 there or does not answer finite numbers there, or it could not be followed which bodies are executed."""
+UNCHECKED_TEXTS: Mapping[UncheckedReason, str] = {
+    "not-reached": "none of the inputs leads there",
+    "other-shapes": "shapes decide, and none that was tried leads there",
+    "original-fails": "the original fails there",
+    "not-finite": "the original's outputs are not finite there",
+    "not-followed": "what is executed could not be followed",
+}
 
 
 @dataclass(frozen=True)
@@ -37,6 +60,16 @@ class Obstacle:
     code: Literal["opset-too-low", "opset-not-raised", "functions-not-inlined", "crashed"]
     opset: int
     reason: str = ""
+
+    def text(self) -> str:
+        """Return it in words: ``needs opset 17``."""
+        reason = self.reason.rstrip(".!")
+        return {
+            "opset-too-low": f"needs opset {self.opset}",
+            "opset-not-raised": f"opset {self.opset} cannot be raised: {reason}",
+            "functions-not-inlined": f"functions stay as they are: {reason}",
+            "crashed": f"the runtime that checks its graph crashed with {self.reason}",
+        }[self.code]
 
 
 @dataclass(frozen=True)
@@ -67,9 +100,25 @@ class GraphStep:
         return sum(self.operators.values())
 
 
+OptimizingCode = Literal[
+    "start", "reference-outputs", "inline-functions", "raise-opset", "pass", "check", "convert", "done"
+]
+OPTIMIZING_TEXTS: Mapping[OptimizingCode, str] = {
+    "start": "starting",
+    "reference-outputs": "computing the outputs of the original graph",
+    "inline-functions": "writing functions out where they are called",
+    "raise-opset": "raising the operator set to {name}",
+    "pass": "{name}",
+    "check": "comparing the result with the original graph",
+    "convert": "converting to {name}",
+    "done": "optimised as {name}: {nodes[0]} to {nodes[1]} nodes, changed by {steps[1]} of {steps[0]} steps"
+    " (irbench optimize lists them)",
+}
+
+
 @dataclass(frozen=True)
 class OptimizerActivity:
-    """What an optimisation does now; ``irbench.render.optimize`` turns it into words.
+    """What an optimisation does now.
 
     Attributes:
         code: What it is; ``reference-outputs`` computes those of the original graph, and ``done`` is the end.
@@ -80,7 +129,7 @@ class OptimizerActivity:
         nodes: At the end, the number of nodes as the graph came, and as it is.
     """
 
-    code: Literal["start", "reference-outputs", "inline-functions", "raise-opset", "pass", "check", "convert", "done"]
+    code: OptimizingCode
     name: str = ""
     model: str = ""
     steps: tuple[int, int] = (0, 0)

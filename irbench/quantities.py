@@ -123,13 +123,9 @@ def age(created: str, now: datetime) -> str:
     return "now"
 
 
-def _misleads(low: float, high: float, decimals: int) -> bool:
-    """Whether so few decimals would hide the interval's width, or that it leaves out 1."""
-    shown_low, shown_high = f"{low:.{decimals}f}", f"{high:.{decimals}f}"
-    if shown_low == shown_high:
-        return low != high
-    excludes_one = low > 1 or high < 1
-    return excludes_one and float(shown_low) <= 1 <= float(shown_high)
+def gigabytes(count: int | None) -> str:
+    """Return bytes as decimal gigabytes with two decimals, or one significant digit where that would be nothing."""
+    return NOT_MEASURED if count is None else fixed(count / 1e9, 2)
 
 
 def fixed(value: float, decimals: int) -> str:
@@ -139,6 +135,10 @@ def fixed(value: float, decimals: int) -> str:
     return f"{value:.{decimals}f}"
 
 
-def gigabytes(count: int | None) -> str:
-    """Return bytes as decimal gigabytes with two decimals, or one significant digit where that would be nothing."""
-    return NOT_MEASURED if count is None else fixed(count / 1e9, 2)
+def _misleads(low: float, high: float, decimals: int) -> bool:
+    """Whether so few decimals would hide the interval's width, or that it leaves out 1."""
+    shown_low, shown_high = f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+    if shown_low == shown_high:
+        return low != high
+    excludes_one = low > 1 or high < 1
+    return excludes_one and float(shown_low) <= 1 <= float(shown_high)

@@ -14,8 +14,7 @@ from typing import Any, Literal, get_args
 
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
-from irbench.notices import Note, Reference, Warn
-from irbench.row import CellResult, GivenInputs
+from irbench.row import UNFINISHED_TEXT, CellResult, MeasuredTable
 from irbench.row_figures import WithEnds
 from irbench.soak_row import SoakTable
 from irbench.spec import Goal, Objective, objective_of
@@ -45,6 +44,16 @@ as loaded as it was: by the mean time over all blocks instead of medians over un
 StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "unfinished", "searched"]
 """``failures``: all backends failed; ``unfinished``: the group was still being measured when this was written;
 ``searched``: a search expects to gain nothing more."""
+STOPPED_TEXTS: Mapping[StoppedBy, str] = {
+    "target": "target reached",
+    "launches": "launch limit reached",
+    "budget": "the budget has no time for another launch",
+    "searched": "nothing more to gain is expected",
+    "interrupt": "interrupted",
+    "failures": "all backends failed",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why a table's measurement ended."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +91,9 @@ class Lead(WithEnds):
     cell: str
     rival: str
     value: float
-    low: float | None
-    high: float | None
     launches: int
     reason: NoWinner | None = None
     assumes_one_mode: bool = False
-    range_low: float | None = None
-    range_high: float | None = None
     condition: Condition | None = None
 
     @property
@@ -133,19 +138,16 @@ class Basis:
     derived_notes: int
 
 
-@dataclass(frozen=True)
-class GroupResult:
+@dataclass(frozen=True, kw_only=True)
+class GroupResult(MeasuredTable):
     """One table.
 
     Attributes:
-        verified_against: Where the expected outputs of the baseline came from, and those of every row that does not say
-            otherwise; null where outputs were not verified.
+        verified_against: Of the baseline, and of every row that does not say otherwise.
+        given_inputs: Of the baseline, and of every row that does not say otherwise.
         basis: What the table can be derived from again, together with the raw samples.
     """
 
-    model: str
-    batch: int
-    shapes: Mapping[str, tuple[int, ...]]
     baseline: str | None
     launches: int
     blocks_per_launch: int
@@ -156,18 +158,12 @@ class GroupResult:
     seconds: float
     winner: Winner | None
     cells: tuple[CellResult, ...]
-    warnings: tuple[Warn, ...] = ()
-    notes: tuple[Note, ...] = ()
-    verified_against: Reference | None = None
     basis: Basis | None = None
     lead: Lead | None = None
     blocks_disturbed: int | None = None
     """How many blocks something outside disturbed, excluded or not; null in older documents."""
     blocks_range: tuple[int, int] | None = None
     """Blocks that count in the launch with the fewest and in that with the most; null in older documents."""
-    given_inputs: GivenInputs | None = None
-    """Data, constants and feedback of the baseline, and of every row that does not say otherwise; null where every
-    input was generated."""
     condition: Condition | None = None
     """Under which verdicts, the lead and the winner hold; null where that is not bound to the run."""
     uneven_load: UnevenLoad | None = None

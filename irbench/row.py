@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
-from irbench.notices import AnyMark, Reference
+from irbench.notices import AnyMark, Note, Reference, Warn
 from irbench.notices.marks import AboveMaxLatency
 from irbench.record import Failure, OutputError
 from irbench.row_figures import EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup
 from irbench.spec import (
     Accuracy,
+    Cell,
     Disagreement,
     GraphFiles,
     InferenceWork,
@@ -23,6 +24,10 @@ from irbench.spec import (
 )
 
 State = Literal["ok", "mismatch", "failed", "not-applicable", "interrupted", "not-measured"]
+LaunchesStop = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
+"""Why launches for something besides speed ended: cold starts, profiles, counters."""
+UNFINISHED_TEXT = "unfinished: still being measured, or the run was killed"
+"""Why the measurement of a table has not ended."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +54,82 @@ class Requested:
         return None if self.threads is None else self.instances * self.threads
 
 
-@dataclass(frozen=True)
-class CellResult:
-    """One row: what was asked, what it became, and every figure derived from its samples."""
+@dataclass(frozen=True, kw_only=True)
+class CellHead:
+    """What ran.
+
+    Attributes:
+        id: Unique in its table.
+        label: What tables call it.
+        artifact: The form of the model that it ran, with its level of optimisation; empty where there is none.
+        backend: Its backend.
+        device: Its device.
+    """
 
     id: str
     label: str
     artifact: str
     backend: str
     device: str
-    mode: Literal["sync", "streams", "instances"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowHead(CellHead):
+    """What a row of any table says besides its figures: what was asked, and what became of it.
+
+    Attributes:
+        batch: Samples per inference.
+        io: What the timed region covers.
+        requested: What was asked of it.
+        effective: What the runtime read back.
+        state: What became of it.
+        failure: Why there are no figures, or no more of them.
+        output_error: How far its outputs are from the reference.
+    """
+
     batch: int
     io: Io
     requested: Requested
     effective: Mapping[str, Scalar]
     state: State
     failure: Failure | None = None
+    output_error: OutputError | None = None
+
+
+Head = TypeVar("Head", bound=CellHead)
+Row = TypeVar("Row", bound=RowHead)
+
+
+def head_of(kind: type[Head], cell: Cell, **facts: Any) -> Head:
+    """Return what is stored of a cell, of any kind, with what the cell itself says.
+
+    Args:
+        kind: Its class.
+        cell: The cell.
+        facts: All other fields.
+    """
+    return kind(
+        id=cell.id,
+        label=cell.label,
+        artifact="" if cell.artifact is None else cell.artifact.label,
+        backend=cell.backend,
+        device=cell.device,
+        **facts,
+    )
+
+
+def row_of(kind: type[Row], cell: Cell, **facts: Any) -> Row:
+    """Return a row of any kind of table, with what its cell says; see :func:`head_of`."""
+    load = cell.load
+    requested = Requested(load.threads, load.streams, load.precision, load.instances, load.varied)
+    return head_of(kind, cell, batch=load.batch, io=cell.io, requested=requested, **facts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResult(RowHead):
+    """A row of speeds: what was asked, what it became, and every figure derived from its samples."""
+
+    mode: Literal["sync", "streams", "instances"]
     latency_ms: LatencyMs | None = None
     p50_over_launches: Spans | None = None
     p90_over_launches: Spans | None = None
@@ -83,7 +148,6 @@ class CellResult:
     """In how many launches it ran: a row that is decided leaves before the others; null in older documents."""
     launch_spread: float | None = None
     speedup: Speedup | None = None
-    output_error: OutputError | None = None
     phases_ms: PhasesMs | None = None
     peak_memory_bytes: Mapping[str, int] | None = None
     marks: tuple[AnyMark, ...] = ()
@@ -169,3 +233,35 @@ class GivenInputs:
     feedback: Mapping[str, str]
     rows: int = 0
     rows_per_call: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableHead:
+    """What a table of any kind says of what its rows ran.
+
+    Attributes:
+        model: What the table is about.
+        batch: Samples per inference.
+        shapes: Of the inputs, by name.
+        notes: What belongs below it.
+    """
+
+    model: str
+    batch: int
+    shapes: Mapping[str, tuple[int, ...]]
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredTable(TableHead):
+    """A table of rows whose answers may have been verified.
+
+    Attributes:
+        warnings: What speaks against its figures.
+        verified_against: Where the expected outputs came from; null where outputs were not verified.
+        given_inputs: Data, constants and feedback; null where every input was generated.
+    """
+
+    warnings: tuple[Warn, ...] = ()
+    verified_against: Reference | None = None
+    given_inputs: GivenInputs | None = None

@@ -28,13 +28,21 @@ class Ends(NamedTuple):
     is_range: bool
 
 
+@dataclass(frozen=True, kw_only=True)
 class WithEnds:
-    """A figure over launches: it has a confidence interval, or a range over too few launches for one, or neither."""
+    """A figure over launches: it has a confidence interval, or a range over too few launches for one, or neither.
 
-    low: float | None
-    high: float | None
-    range_low: float | None
-    range_high: float | None
+    Attributes:
+        low: Lower end of the interval; null where there are too few launches for one.
+        high: Upper end; null likewise.
+        range_low: The smallest launch, where there are too few for an interval and more than one; null otherwise.
+        range_high: The largest launch; null likewise.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    range_low: float | None = None
+    range_high: float | None = None
 
     @property
     def ends(self) -> Ends | None:
@@ -47,25 +55,27 @@ class WithEnds:
 
 
 @dataclass(frozen=True)
-class Spans(WithEnds):
+class Estimated:
+    """A figure that was estimated.
+
+    Attributes:
+        value: In its unit.
+    """
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Spans(WithEnds, Estimated):
     """The interval of a figure over launches, for this row alone.
 
     Attributes:
         value: The median over launches, which the interval is about, in the figure's unit. Not that of all calls
             together, which one slow launch may move.
-        low: Lower end of the interval; null where there are too few launches for one.
-        high: Upper end; null likewise.
         all_blocks_value: The figure over every block, disturbed ones included.
-        range_low: The smallest launch, where there are too few for an interval and more than one; null otherwise.
-        range_high: The largest launch; null likewise.
     """
 
-    value: float
-    low: float | None
-    high: float | None
     all_blocks_value: float | None = None
-    range_low: float | None = None
-    range_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +140,7 @@ class EnergyUse:
 
 
 @dataclass(frozen=True)
-class Speedup(WithEnds):
+class Speedup(WithEnds, Estimated):
     """How much faster a cell is than the baseline: above 1 is faster.
 
     Attributes:
@@ -151,13 +161,8 @@ class Speedup(WithEnds):
         assumes_one_mode: Whether the interval assumes launches to scatter around one most frequent speed.
         table_confidence: That all that is called faster or slower in the table is, whenever the run stopped; null
             without an interval.
-        range_low: The smallest launch, where there are too few for an interval and more than one; null otherwise.
-        range_high: The largest launch; null likewise.
     """
 
-    value: float
-    low: float | None
-    high: float | None
     verdict: Verdict
     excludes_one: bool
     all_blocks_value: float
@@ -169,8 +174,6 @@ class Speedup(WithEnds):
     direction_confidence: float | None = None
     assumes_one_mode: bool = False
     table_confidence: float | None = None
-    range_low: float | None = None
-    range_high: float | None = None
 
     @property
     def moves_with_all_blocks(self) -> bool:

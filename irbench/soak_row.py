@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.notices import Note, Reference, Warn
-from irbench.record import Failure, OutputError
-from irbench.row import GivenInputs, Requested, State
-from irbench.spec import Io, Scalar
+from irbench.row import UNFINISHED_TEXT, MeasuredTable, RowHead
 
 Growth = Literal["grows", "steady", "undecided"]
 SoakStop = Literal["finished", "interrupt", "failures", "unfinished"]
 """``failures``: no row could be measured; ``unfinished``: rows were still being measured when this was written."""
+SOAK_STOP_TEXTS: Mapping[SoakStop, str] = {
+    "finished": "finished",
+    "interrupt": "interrupted",
+    "failures": "all backends failed",
+    "unfinished": UNFINISHED_TEXT,
+}
+"""Why a table's measurement ended."""
 
 
 @dataclass(frozen=True)
@@ -71,22 +75,10 @@ class LatencyDrift:
     high: float
 
 
-@dataclass(frozen=True)
-class SoakRow:
+@dataclass(frozen=True, kw_only=True)
+class SoakRow(RowHead):
     """One row: what was asked, what it became, its series, and what follows from that."""
 
-    id: str
-    label: str
-    artifact: str
-    backend: str
-    device: str
-    batch: int
-    io: Io
-    requested: Requested
-    effective: Mapping[str, Scalar]
-    state: State
-    failure: Failure | None = None
-    output_error: OutputError | None = None
     p50_ms: float | None = None
     calls: int = 0
     seconds: float = 0.0
@@ -95,25 +87,16 @@ class SoakRow:
     series: SoakSeries | None = None
 
 
-@dataclass(frozen=True)
-class SoakTable:
+@dataclass(frozen=True, kw_only=True)
+class SoakTable(MeasuredTable):
     """The rows of one model at one size.
 
     Attributes:
         growth_limit: Bytes per call from which on growth matters.
         confidence: Of each interval.
-        verified_against: Where the expected outputs came from; null where outputs were not verified.
-        given_inputs: Data and constants; null where all inputs were generated.
     """
 
-    model: str
-    batch: int
-    shapes: Mapping[str, tuple[int, ...]]
     growth_limit: float
     confidence: float
     stopped_by: SoakStop
     rows: tuple[SoakRow, ...] = ()
-    warnings: tuple[Warn, ...] = ()
-    verified_against: Reference | None = None
-    notes: tuple[Note, ...] = ()
-    given_inputs: GivenInputs | None = None

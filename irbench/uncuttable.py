@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -9,6 +10,12 @@ UncuttableReason: TypeAlias = Literal["no-inputs", "no-outputs", "no-tensor", "n
 """``no-inputs``: nothing that a part reads depends on the inputs of the model; ``no-outputs``: nobody needs what it
 gives; ``no-tensor``: it reads or gives a sequence or an optional; ``no-array``: a value has a type that NumPy cannot
 store."""
+UNCUTTABLE_TEXTS: Mapping[UncuttableReason, str] = {
+    "no-inputs": "nothing in it depends on the inputs of the model",
+    "no-outputs": "nothing needs what it gives",
+    "no-tensor": "'{value}' at its edge is no tensor",
+    "no-array": "'{value}' at its edge has a type that NumPy cannot store",
+}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from compared_runs import MACHINE
 from documents import cell, document, group
 
 from irbench.across_runs.history import ModelHistory, history_of
-from irbench.across_runs.reading import Problem
+from irbench.across_runs.problems import Error, Unreadable
 from irbench.across_runs.summaries import SummarisedRun, summary_of
 from irbench.result import RunDocument
 
@@ -23,7 +23,7 @@ def history_example() -> ModelHistory:
     versions = ["1.22.0" if number < 8 else "1.23.0" for number in range(len(LEVELS_MS))]
     days = enumerate(zip(LEVELS_MS, versions, strict=True))
     runs = [run(number, value, distributions={"onnxruntime": version}) for number, (value, version) in days]
-    broken = Problem("unreadable", "01KAJ", {"message": "runs/01KAJ/run.json is damaged.", "hint": ""})
+    broken = Unreadable("01KAJ", Error("runs/01KAJ/run.json is damaged.", ""))
     return history_of_documents("resnet50", runs, problems=[broken])
 
 

@@ -32,7 +32,18 @@ def cold_row(name: str, cache: CacheState, ready_ms: float, resident: float | No
     effective = {"precision": "fp32", "threads": 2, "device": "cpu"}
     made = tuple(map(launch, range(launches)))
     return ColdRow(
-        name, name, "onnx", name, "cpu", cache, 1, "copy", Requested(2, 1, "fp32"), effective, "ok", launches=made
+        id=name,
+        label=name,
+        artifact="onnx",
+        backend=name,
+        device="cpu",
+        cache=cache,
+        batch=1,
+        io="copy",
+        requested=Requested(2, 1, "fp32"),
+        effective=effective,
+        state="ok",
+        launches=made,
     )
 
 
@@ -43,7 +54,18 @@ def cold(launches: int = 8, resident: float | None = 0.03) -> RunDocument:
         cold_row("ort", "warm", 240, 1.0, launches), cold_row("openvino", "warm", 430, 1.0, launches),
         replace(failed, cache="warm"),
     )  # fmt: skip
-    table = ColdTable("resnet50", 1, SHAPES, None, launches, True, "budget", 84.0, rows, verified_against=REFERENCE)
+    table = ColdTable(
+        model="resnet50",
+        batch=1,
+        shapes=SHAPES,
+        baseline=None,
+        rounds=launches,
+        preview=True,
+        stopped_by="budget",
+        seconds=84.0,
+        rows=rows,
+        verified_against=REFERENCE,
+    )
     derived = derive_cold_table(table, "ort", Timing(), allow_mixed=False)
     return replace(document(), groups=(), cold_starts=(derived,), environment=ENVIRONMENT)
 
@@ -59,11 +81,32 @@ def soak_row(name: str, bytes_per_call: float, blocks: int = 120) -> SoakRow:
         ),
     )
     effective = {"precision": "fp32", "threads": 2, "device": "cpu"}
-    return SoakRow(name, name, "onnx", name, "cpu", 1, "copy", Requested(2, 1, "fp32"), effective, "ok", series=series)
+    return SoakRow(
+        id=name,
+        label=name,
+        artifact="onnx",
+        backend=name,
+        device="cpu",
+        batch=1,
+        io="copy",
+        requested=Requested(2, 1, "fp32"),
+        effective=effective,
+        state="ok",
+        series=series,
+    )
 
 
 def soaked(*rows: SoakRow) -> RunDocument:
-    table = SoakTable("resnet50", 1, SHAPES, 1000.0, 0.95, "finished", rows, verified_against=REFERENCE)
+    table = SoakTable(
+        model="resnet50",
+        batch=1,
+        shapes=SHAPES,
+        growth_limit=1000.0,
+        confidence=0.95,
+        stopped_by="finished",
+        rows=rows,
+        verified_against=REFERENCE,
+    )
     return replace(document(), groups=(), soaks=(derive_soak_table(table),), environment=ENVIRONMENT)
 
 

@@ -42,7 +42,19 @@ def counter_row(name: str, speed: float, launches: int = 6, running: float = 1.0
     effective = {"precision": "fp32", "threads": 2, "device": "cpu"}
     made = tuple(map(launch, range(launches)))
     asked = Requested(2, 1, "fp32")
-    return CounterRow(name, name, "onnx", name, "cpu", 1, "copy", asked, effective, "ok", launches=made)
+    return CounterRow(
+        id=name,
+        label=name,
+        artifact="onnx",
+        backend=name,
+        device="cpu",
+        batch=1,
+        io="copy",
+        requested=asked,
+        effective=effective,
+        state="ok",
+        launches=made,
+    )
 
 
 def timeline() -> tuple[PhaseTimeline, ...]:

@@ -20,10 +20,26 @@ ENVIRONMENT = {"physical_cores_allowed": 2, "cpus_allowed": 2, "system": "Linux"
 def speedup(value: float, low: float, high: float, verdict: Verdict = "faster", **changes: Any) -> Speedup:
     """Return a speedup; of a preview the ends are those of the range over its launches."""
     if verdict == "preview":
-        found = Speedup(value, None, None, verdict, False, all_blocks_value=value, all_blocks_verdict=verdict)
+        found = Speedup(
+            value,
+            low=None,
+            high=None,
+            verdict=verdict,
+            excludes_one=False,
+            all_blocks_value=value,
+            all_blocks_verdict=verdict,
+        )
         return replace(found, range_low=low, range_high=high, **changes)
     excludes_one = not low <= 1 <= high
-    made = Speedup(value, low, high, verdict, excludes_one, all_blocks_value=value, all_blocks_verdict=verdict)
+    made = Speedup(
+        value,
+        low=low,
+        high=high,
+        verdict=verdict,
+        excludes_one=excludes_one,
+        all_blocks_value=value,
+        all_blocks_verdict=verdict,
+    )
     return replace(made, **changes)
 
 
@@ -102,7 +118,7 @@ def example() -> GroupResult:
         xla,
         baseline=tf.id,
         winner=Winner(openvino.id, ort.id, 1.14, 1.12, 1.16),
-        lead=Lead(openvino.id, ort.id, 1.14, 1.12, 1.16, 6),
+        lead=Lead(openvino.id, ort.id, 1.14, low=1.12, high=1.16, launches=6),
         blocks_disturbed=3,
         notes=(Note("native-precision", {"backend": "openvino", "precision": "bf16"}),),
     )

@@ -23,7 +23,12 @@ ORT, OPENVINO, FAILED = "ort/fp32", "openvino x2/fp32", "tf/fp32"
 def speed_rows() -> tuple[CellResult, ...]:
     """Return a row with intervals, one with two streams, and one that failed."""
     return (
-        cell("ort", 37.0, p50_over_launches=Spans(36.9, 36.0, 38.0, 37.1), fps_over_launches=Spans(26.6, 26.0, 27.2)),
+        cell(
+            "ort",
+            37.0,
+            p50_over_launches=Spans(36.9, low=36.0, high=38.0, all_blocks_value=37.1),
+            fps_over_launches=Spans(26.6, low=26.0, high=27.2),
+        ),
         cell("openvino", 64.0, streams=2),
         failed("tf"),
     )
@@ -60,9 +65,13 @@ def run_of(found: RunDocument, number: int = 0) -> ExportedRun:
 
 def busy_run() -> ExportedRun:
     """Return a run with a winner on a busy machine: 30 of its 30 blocks were disturbed."""
-    slower = cell("ort", 64.0, speedup=Speedup(0.58, 0.57, 0.59, "slower", True, 0.58))
+    slower = cell(
+        "ort",
+        64.0,
+        speedup=Speedup(0.58, low=0.57, high=0.59, verdict="slower", excludes_one=True, all_blocks_value=0.58),
+    )
     fastest = cell("openvino", 37.0)
-    lead = Lead(fastest.id, slower.id, 1.7, 1.6, 1.8, 6, condition="busy")
+    lead = Lead(fastest.id, slower.id, 1.7, low=1.6, high=1.8, launches=6, condition="busy")
     table = group(
         fastest,
         slower,

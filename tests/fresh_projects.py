@@ -13,8 +13,8 @@ import pytest
 from irbench import registry
 from irbench.api.export import ExportedModel, ExportListener, export_with
 from irbench.api.resolve import resolve_bundles
-from irbench.exporter import ExportOptions
 from irbench.exporter.build import _ExportWorker
+from irbench.options.model_commands import ExportOptions
 from irbench.record import OutputError
 
 FUNCTIONS = """

@@ -71,7 +71,7 @@ def break_out(_: Path) -> object:
     """Answer with a pickle that runs a program, as a file could that has taken its reader over."""
     from irbench.worker import isolated_call
 
-    isolated_call.plain_bytes = pickle.dumps
+    isolated_call.encoded = pickle.dumps
     return Harmful(os.system, "true")
 
 

@@ -77,17 +77,37 @@ def cell(
     )
     backend = label.partition("+")[0]
     return ProfiledCell(
-        f"{label}-cpu", label, backend, "cpu", "onnx", level, graph, {"threads": 2}, tuple(operators), launches,
+        id=f"{label}-cpu",
+        label=label,
+        backend=backend,
+        device="cpu",
+        artifact="onnx",
+        level=level,
+        graph=graph,
+        effective={"threads": 2},
+        operators=tuple(operators),
+        launches=launches,
         failure=failure,
-    )  # fmt: skip
+    )
 
 
 def document(*cells: ProfiledCell, launches: int = 4, **changes: object) -> ProfileDocument:
     """Return a profile of the small graph."""
     found = ProfileDocument(
-        1, "01JDA000000000000000000000", "2026-11-22T20:00:00+00:00", "0.1.0", "small", 1,
-        {"x": (1, 3, 112, 112)}, 20, launches, graphs={"none": NODES}, cells=cells, stopped_by="launches", seconds=42.0,
-    )  # fmt: skip
+        profile_version=1,
+        profile_id="01JDA000000000000000000000",
+        created="2026-11-22T20:00:00+00:00",
+        irbench_version="0.1.0",
+        model="small",
+        batch=1,
+        shapes={"x": (1, 3, 112, 112)},
+        inferences=20,
+        launches=launches,
+        graphs={"none": NODES},
+        cells=cells,
+        stopped_by="launches",
+        seconds=42.0,
+    )
     return replace(found, **changes)  # type: ignore[arg-type]
 
 

@@ -17,7 +17,17 @@ PREVIEW = group(
     cell("openvino", speedup=speedup(1.1, 1.05, 1.2, "preview")),
     cell("ort"),
     preview=True,
-    lead=Lead("openvino/fp32", "ort/fp32", 1.08, None, None, 3, "preview", range_low=1.05, range_high=1.20),
+    lead=Lead(
+        "openvino/fp32",
+        "ort/fp32",
+        1.08,
+        low=None,
+        high=None,
+        launches=3,
+        reason="preview",
+        range_low=1.05,
+        range_high=1.20,
+    ),
 )
 FAILED = group(failed("ort"), failed("openvino"), baseline=None, stopped_by="failures")
 

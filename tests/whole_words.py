@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from irbench.plain_text import plain
 from irbench.render import TextTable
-from irbench.render.folding import is_prose
+from irbench.render.line_wrapping import is_prose
 
 
 def require_whole_words(table: TextTable, width: int) -> None:

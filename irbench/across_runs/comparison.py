@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irbench.across_runs.changes import (
-    Change,
-    CheckedCondition,
-    Condition,
-    Unjudged,
-    change_between,
-    checked_condition,
-    verdict_of,
-)
+from irbench.across_runs.changes import Change, change_between, verdict_of
+from irbench.across_runs.conditions import CheckedCondition, Unjudged, checked_condition
 from irbench.across_runs.environments import Difference, differences_between, fingerprint, graph_difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey, MeasuredCell, key_names, without_model
-from irbench.across_runs.reading import Problem
+from irbench.across_runs.problems import Problem
 from irbench.across_runs.sides import Side, cells_of
+from irbench.options.conditions import Condition
 from irbench.row_figures import Verdict
 
 

@@ -4,43 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from irbench.across_runs.changes import Change, Condition, Unjudged, change_between, checked_condition, verdict_of
+from irbench.across_runs.changes import Change, change_between, verdict_of
 from irbench.across_runs.comparison import ComparedRow, RunComparison
+from irbench.across_runs.conditions import Unjudged, checked_condition
 from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell
+from irbench.across_runs.obstacles import Interrupted, Obstacle
+from irbench.options.conditions import Condition
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.two_samples import Shift
 
 ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-possible"]
+CONFIRMATION_TEXTS: Mapping[ConfirmationOutcome, str] = {
+    "confirmed": "confirmed",
+    "not-confirmed": "not confirmed, so it is no regression",
+    "undecided": "undecided",
+    "not-possible": "not possible",
+}
 Method = Literal["both", "new"]
 """``both``: models of both sides were measured again in one run; ``new``: the newer side alone, which is compared with
 what is stored of the older one."""
-ObstacleCode = Literal[
-    "other-machine",
-    "other-software",
-    "other-confinement",
-    "model-changed",
-    "own-code",
-    "not-repeatable",
-    "interrupted",
-]
-"""``own-code``: the stored plan runs code of whoever stored it; ``not-repeatable``: it cannot be asked for again."""
-
-
-@dataclass(frozen=True)
-class Obstacle:
-    """Why nothing could be measured again.
-
-    Attributes:
-        facts: What the words need: ``names`` of what differs, the ``code`` that would run, whether confinement
-            ``is_set`` now, ``message`` and ``hint`` of an error.
-    """
-
-    code: ObstacleCode
-    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -62,7 +48,7 @@ class Confirmation:
     @property
     def interrupted(self) -> bool:
         """Whether the second measurement was ended before it could say anything."""
-        return self.obstacle is not None and self.obstacle.code == "interrupted"
+        return isinstance(self.obstacle, Interrupted)
 
 
 def has_regressed(found: RunComparison, confirmation: Confirmation | None) -> bool:

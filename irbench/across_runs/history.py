@@ -8,23 +8,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irbench.across_runs.changes import (
-    FEWEST_RUNS,
-    Change,
-    CheckedCondition,
-    Condition,
-    ConditionOutcome,
-    Unjudged,
-    change_of_values,
-    checked_condition,
-    outcome_of,
-)
+from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values
+from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome, Unjudged, checked_condition, outcome_of
 from irbench.across_runs.environments import Difference, differences_between, graph_difference
-from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, Unit, key_names
-from irbench.across_runs.reading import Problem
-from irbench.across_runs.sides import name_problems
+from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, key_names
+from irbench.across_runs.model_names import name_problems
+from irbench.across_runs.problems import Problem
 from irbench.across_runs.summaries import RowSummary, SummarisedRun
 from irbench.errors import IrbenchError
+from irbench.options.conditions import Condition, Unit
 from irbench.stats.change_points import change_points
 from irbench.stats.two_samples import Shift
 

@@ -6,11 +6,11 @@ import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import msgspec
 
 from irbench.across_runs.reading import CheckedRun
+from irbench.options.conditions import UNITS, Unit
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult, RunDocument
 from irbench.row import CellResult
@@ -30,8 +30,6 @@ from irbench.stats.figures import (
 )
 from irbench.stats.observed import Observed
 from irbench.stats.rederive import observed_launches, planned_timing
-
-Unit = Literal["ms", "fps", "bytes", "J", ""]
 
 
 @dataclass(frozen=True)
@@ -69,12 +67,16 @@ class ComparedFigure:
     """
 
     name: str
-    unit: Unit
     of_row: Callable[[CellResult], float | None]
     more_is_worse: bool = True
     by_launch: Callable[[CellSamples], Sequence[float]] = _no_launches
     exact: bool = False
     depends_on_load: bool = True
+
+    @property
+    def unit(self) -> Unit:
+        """Of its values."""
+        return UNITS[self.name]
 
 
 def _time_ms(row: CellResult) -> float | None:
@@ -128,39 +130,36 @@ def _phase(name: str) -> Callable[[CellResult], float | None]:
 
 
 _ALL = (
-    ComparedFigure("time", "ms", _time_ms, by_launch=_levels_ms),
-    ComparedFigure("p50", "ms", _latency("p50"), by_launch=_each_launch(percentile_ms(50))),
-    ComparedFigure("p90", "ms", _latency("p90"), by_launch=_p90_ms),
-    ComparedFigure("p99", "ms", _latency("p99"), by_launch=_p99_ms),
-    ComparedFigure("p99.9", "ms", _latency("p99_9")),
-    ComparedFigure("new_shape", "ms", lambda row: row.new_shape_ms, by_launch=_new_shape_ms),
-    ComparedFigure("fps", "fps", lambda row: row.fps, more_is_worse=False, by_launch=_fps),
-    ComparedFigure("sustained", "fps", lambda row: row.sustained_fps, more_is_worse=False, by_launch=_sustained),
+    ComparedFigure("time", _time_ms, by_launch=_levels_ms),
+    ComparedFigure("p50", _latency("p50"), by_launch=_each_launch(percentile_ms(50))),
+    ComparedFigure("p90", _latency("p90"), by_launch=_p90_ms),
+    ComparedFigure("p99", _latency("p99"), by_launch=_p99_ms),
+    ComparedFigure("p99.9", _latency("p99_9")),
+    ComparedFigure("new_shape", lambda row: row.new_shape_ms, by_launch=_new_shape_ms),
+    ComparedFigure("fps", lambda row: row.fps, more_is_worse=False, by_launch=_fps),
+    ComparedFigure("sustained", lambda row: row.sustained_fps, more_is_worse=False, by_launch=_sustained),
     ComparedFigure(
-        "energy", "J", lambda row: row.energy.joules if row.energy is not None else None, by_launch=_energy_joules
+        "energy", lambda row: row.energy.joules if row.energy is not None else None, by_launch=_energy_joules
     ),
-    ComparedFigure("spread", "", lambda row: row.launch_spread),
+    ComparedFigure("spread", lambda row: row.launch_spread),
     ComparedFigure(
         "max_err",
-        "",
         lambda row: row.output_error.max_rel if row.output_error else None,
         depends_on_load=False,
     ),
-    ComparedFigure("ready", "ms", _phase("ready")),
-    ComparedFigure("import", "ms", _phase("import_")),
-    ComparedFigure("load", "ms", _phase("load")),
-    ComparedFigure("compile", "ms", _phase("compile")),
-    ComparedFigure("first_inference", "ms", _phase("first_inference")),
+    ComparedFigure("ready", _phase("ready")),
+    ComparedFigure("import", _phase("import_")),
+    ComparedFigure("load", _phase("load")),
+    ComparedFigure("compile", _phase("compile")),
+    ComparedFigure("first_inference", _phase("first_inference")),
     ComparedFigure(
         "peak_memory",
-        "bytes",
         lambda row: (row.peak_memory_bytes or {}).get("process"),
         by_launch=_peak_memory_bytes,
         depends_on_load=False,
     ),
     ComparedFigure(
         "size",
-        "bytes",
         lambda row: row.graph_files.size_bytes if row.graph_files else None,
         exact=True,
         depends_on_load=False,

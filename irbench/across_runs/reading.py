@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 from irbench import __version__
+from irbench.across_runs.problems import (
+    Altered,
+    Error,
+    FiguresAltered,
+    Finished,
+    Incomplete,
+    NoSpeeds,
+    NotMeasured,
+    Problem,
+    Unreadable,
+    WithoutSamples,
+)
 from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
@@ -18,45 +28,6 @@ from irbench.stats.rederive import rederive
 from irbench.store.folders import RUN_FILE
 from irbench.store.launches import decode_launch
 from irbench.store.reading import load_document, read_launch
-
-ProblemCode = Literal[
-    "unreadable",
-    "without-samples",
-    "figures-altered",
-    "no-speeds",
-    "not-measured",
-    "incomplete",
-    "same-names",
-    "several-files",
-    "unsearched",
-]
-"""``unreadable``: damaged, of a newer format or changed after it was stored; ``without-samples``: a document without
-the files that it was derived from; ``figures-altered``: figures that do not follow from its samples; ``no-speeds``: a
-run of cold starts or a soak; ``not-measured``: no launch was finished; ``incomplete``: it ended early, and what is
-there is used; ``same-names``: rows of different models with one name, which are not used; ``several-files``: a name
-of different files with different graphs, which are used; ``unsearched``: a link, a pipe or a closed folder among the
-runs."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Why a run is left out, or used only in part.
-
-    Attributes:
-        facts: What the words need: ``message`` and ``hint`` of an unreadable one, ``rows`` whose figures were altered,
-            ``models`` of which several have one name; the ``model`` and how many ``runs`` there are of each file;
-            the ``reason`` why a path was not searched.
-    """
-
-    code: ProblemCode
-    run: str
-    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-    @property
-    def excludes(self) -> bool:
-        """Whether the run is not used."""
-        return self.code not in ("incomplete", "same-names", "several-files")
-
 
 _SAME = 1e-9
 """Figures are derived by the same functions from the same integers; only the order of sums may differ."""
@@ -86,18 +57,18 @@ def read_run(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]:
     if document is None:
         return None, unreadable
     if document.cold_starts or document.soaks:
-        return None, (Problem("no-speeds", document.run_id),)
+        return None, (NoSpeeds(document.run_id),)
     if document.launches and not any(os.path.lexists(folder / name) for name in document.launches):
-        return None, (Problem("without-samples", document.run_id),)
+        return None, (WithoutSamples(document.run_id),)
     records, damaged = _records(folder, document)
     if damaged:
         return None, damaged
     altered = _altered_rows(document, records)
     if altered:
-        return None, (Problem("figures-altered", document.run_id, {"rows": list(altered)}),)
+        return None, (FiguresAltered(document.run_id, Altered(tuple(altered))),)
     if not records:
-        return None, (Problem("not-measured", document.run_id),)
-    incomplete = () if document.complete else (Problem("incomplete", document.run_id, {"launches": len(records)}),)
+        return None, (NotMeasured(document.run_id),)
+    incomplete = () if document.complete else (Incomplete(document.run_id, Finished(len(records))),)
     return CheckedRun(folder, document, records), incomplete
 
 
@@ -137,7 +108,7 @@ def _changed(folder: Path, name: str, document: RunDocument) -> tuple[Problem, .
 
 
 def _unreadable(run: str, error: IrbenchError) -> Problem:
-    return Problem("unreadable", run, {"message": error.message, "hint": error.hint})
+    return Unreadable(run, Error(error.message, error.hint))
 
 
 def _altered_rows(document: RunDocument, records: tuple[LaunchRecord, ...]) -> tuple[str, ...]:

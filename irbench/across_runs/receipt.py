@@ -34,8 +34,37 @@ _FORMAT = 2
 ClaimKind = Literal["winner", "speedup", "latency"]
 """``winner``: a row is faster than every other; ``speedup``: than the baseline; ``latency``: the p50 of a table's only
 row, in milliseconds."""
+CLAIM_TEXTS: Mapping[ClaimKind, str] = {
+    "winner": "{row} is the fastest, before {other}",
+    "speedup": "{row} against {other}",
+    "latency": "p50 of {row}",
+}
 ClaimedVerdict = Literal["faster", "slower", "same", "measured"]
+CLAIM_CONDITION_TEXTS: Mapping[Condition, str] = {
+    "busy": "this holds on the machine as busy as it was, and a quiet one may differ",
+}
 Unclaimed = Literal["undecided", "preview", "mismatch", "failed", "not-applicable", "interrupted", "not-measured"]
+UNCLAIMED_TEXTS: Mapping[Unclaimed, str] = {
+    "undecided": "undecided",
+    "preview": "too few launches",
+    "mismatch": "wrong outputs",
+    "failed": "failed",
+    "not-applicable": "not applicable",
+    "interrupted": "interrupted",
+    "not-measured": "not measured",
+}
+NO_WINNER_TEXTS: Mapping[NoWinner, str] = {
+    "preview": "too few launches",
+    "same": "the first two rows are the same",
+    "undecided": "the first two rows cannot be distinguished",
+    "busy": "the machine was too busy",
+    "uneven-load": "other programs were busier beside one row than beside another",
+    "all-blocks-disagree": "another row leads once disturbed blocks count",
+    "throughput-disagrees": "another row has the higher throughput (FPS)",
+    "sustained-disagrees": "another row leads where each runs alone",
+    "p50-disagrees": "another row has the lower p50",
+}
+"""Why a run called no row the fastest."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +73,11 @@ class Reservations:
 
     Attributes:
         no_winner: Why the claim's table calls no row the fastest; ``None`` where it does, or has nothing to compare.
+        launches: How many measured what is claimed.
         preview: Whether the table had too few launches for an interval.
+        blocks_measured: Of the table, in all launches.
         blocks_disturbed: How many of them something outside disturbed; ``None`` where an older document does not say.
+        blocks_excluded: How many of them do not count.
         warnings: Of the table, those that name a row of the claim or none at all.
         marks: Those of the claim's rows, by their cells' ids: other precision, for example.
         rows: What the cells' ids in marks and in facts of warnings stand for.
@@ -67,10 +99,15 @@ class Claim:
     """One statement of a run.
 
     Attributes:
+        kind: What is stated.
+        row: The cell it is about.
         other: The cell it is compared with: the winner's rival or the baseline; ``None`` for a latency.
         verdict: What is stated of the row; ``measured`` for a latency.
         value: The ratio of speeds, above 1 where the row is faster; of a latency, milliseconds.
+        low: Lower end of its interval.
+        high: Upper end.
         condition: What it holds under; ``None`` where nothing restricts it.
+        reservations: What speaks against it.
     """
 
     kind: ClaimKind
@@ -89,6 +126,7 @@ class NotClaimed:
     """A row of the run of which the receipt states nothing.
 
     Attributes:
+        row: Which.
         reason: Its verdict, or its state where it has no valid figures.
     """
 
@@ -101,7 +139,18 @@ class Receipt:
     """What a run claims.
 
     Attributes:
+        format: Of the file.
+        run_id: The run's ULID.
         created: When it began, ISO 8601, UTC.
+        irbench_version: Of the program that measured.
+        machine: Fingerprint of the machine.
+        environment: The machine and its software.
+        plan: What was asked for.
+        launches: Digest of each launch's file.
+        graphs: What was measured.
+        claims: What it says.
+        not_claimed: The rows that it leaves open.
+        sha256: Digest of all of that.
     """
 
     format: int
@@ -119,7 +168,11 @@ class Receipt:
 
 
 def receipt_of(run: CheckedRun) -> Receipt:
-    """Return the receipt of a run, whose claims are derived from its samples again."""
+    """Return the receipt of a run, whose claims are derived from its samples again.
+
+    Raises:
+        IrbenchError: It claims nothing: no verdict is sure, or it compares no speeds.
+    """
     document = rederive(run.document, run.records)
     claims = tuple(claim for table in document.groups for claim in _claims(table))
     if not claims:
@@ -153,7 +206,15 @@ def encode_receipt(receipt: Receipt) -> bytes:
 
 
 def decode_receipt(data: bytes, name: str) -> Receipt:
-    """Return the receipt that a file holds."""
+    """Return the receipt that a file holds.
+
+    Args:
+        data: Its content.
+        name: What to call it in an error.
+
+    Raises:
+        IrbenchError: It is of another format, no receipt, or was changed after it was written.
+    """
     try:
         version = msgspec.json.decode(data, type=_Version).format
         if version > _FORMAT:

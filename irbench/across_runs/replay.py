@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from irbench.across_runs.confirmation import Obstacle
 from irbench.across_runs.measured_cells import CellKey, key_of, without_model
+from irbench.across_runs.obstacles import Obstacle
 from irbench.across_runs.receipt import (
     Claim,
     ClaimKind,
@@ -20,6 +20,12 @@ from irbench.across_runs.receipt import (
 from irbench.result import Condition, GroupResult, RunDocument
 
 ReplayOutcome = Literal["confirmed", "refuted", "undecided", "not-comparable"]
+REPLAY_TEXTS: Mapping[ReplayOutcome, str] = {
+    "confirmed": "confirmed",
+    "refuted": "refuted",
+    "undecided": "undecided",
+    "not-comparable": "not comparable",
+}
 ClaimReason = Literal[
     "same", "other-verdict", "other-size", "other-condition", "other-load", "not-decided", "not-measured"
 ]
@@ -28,6 +34,15 @@ ClaimReason = Literal[
 busy machine; ``other-load``: nor do they, and both were, beside other programs that need not be the same;
 ``not-decided``: they do, but the second verdict is another, or none; ``not-measured``: a row has no figures this time.
 """
+REASON_TEXTS: Mapping[ClaimReason, str] = {
+    "same": "same verdict, and the intervals agree",
+    "other-verdict": "another verdict, and the intervals do not agree",
+    "other-size": "same verdict, but the intervals do not agree",
+    "other-condition": "the intervals do not agree, but only one of both was measured on a busy machine",
+    "other-load": "the intervals do not agree, but both were measured on a busy machine, each beside its own load",
+    "not-decided": "the intervals agree, but the verdict is another or open",
+    "not-measured": "not measured this time",
+}
 
 _OUTCOMES: Mapping[ClaimReason, ReplayOutcome] = {
     "same": "confirmed",

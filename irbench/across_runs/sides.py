@@ -1,60 +1,24 @@
-"""What a user names to be compared, as the runs that it stands for; different models of one name are told apart."""
+"""What a user names to be compared, as the runs that it stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from irbench.across_runs.environments import fingerprint, software_facts
-from irbench.across_runs.measured_cells import CellKey, MeasuredCell, ambiguous_models, measured_cells
-from irbench.across_runs.reading import CheckedRun, Problem, read_run
-from irbench.across_runs.summaries import RunSummary, SummarisedRun, read_summaries
+from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells
+from irbench.across_runs.model_names import shared_names
+from irbench.across_runs.problems import Error, NotSearched, Problem, Unreadable, Why
+from irbench.across_runs.reading import CheckedRun, read_run
+from irbench.across_runs.summaries import SummarisedRun, read_summaries
 from irbench.errors import IrbenchError
 from irbench.store.folders import RUN_FILE, Unsearched, folders_of_runs, is_run, run_folders
 from irbench.store.listing import find_run
 from irbench.system.document_damage import named_by_archive
 from irbench.system.file_states import is_file, is_folder
-
-
-def _shared_names(run: CheckedRun) -> Iterator[Problem]:
-    models = ambiguous_models(run.document)
-    if models:
-        yield Problem("same-names", run.run_id, {"models": list(models)})
-
-
-def name_problems(model: str, runs: Iterable[RunSummary], used: Iterable[RunSummary]) -> Iterator[Problem]:
-    """Yield where a name stands for different models."""
-    for run in runs:
-        models = dict.fromkeys(row.key.model for row in run.rows if row.is_ambiguous)
-        if model in models:
-            yield Problem("same-names", run.run_id, {"models": list(models)})
-    yield from _several_files(model, used)
-
-
-def _several_files(model: str, runs: Iterable[RunSummary]) -> Iterator[Problem]:
-    """Yield that a name stood for different files with different graphs, in one problem.
-
-    Another graph in the same file is another version of the model, and the same graph in another file is a copy of it.
-    """
-    graphs: dict[str, set[str]] = {}
-    counts: dict[str, int] = {}
-    for run in runs:
-        source, found = run.sources.get(model, ""), _graphs(run, model)
-        if source and found:
-            graphs.setdefault(source, set()).update(found)
-            counts[source] = counts.get(source, 0) + 1
-    if any(graphs[first].isdisjoint(graphs[second]) for first, second in combinations(graphs, 2)):
-        yield Problem("several-files", "", {"model": model, "runs": counts})
-
-
-def _graphs(run: RunSummary, model: str) -> set[str]:
-    """Return the digests of a model's graph as it was given; what was optimised differs for other reasons."""
-    return {
-        row.graph.sha256 for row in run.rows if row.key.model == model and not row.key.variant and row.graph is not None
-    }
-
 
 MACHINE = "machine:"
 """What a name begins with that stands for every stored run of a machine."""
@@ -89,17 +53,17 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
     unsearched: list[Unsearched] = []
     read = [read_run(folder) for folder in _folders(name, root, scratch, unpack, unsearched)]
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
-    problems = [Problem("unsearched", str(found.path), {"reason": found.reason}) for found in unsearched]
+    problems: list[Problem] = [NotSearched(str(found.path), Why(found.reason)) for found in unsearched]
     problems += [_named_as_given(problem, name, scratch) for _, found in read for problem in found]
-    return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in _shared_names(run))))
+    return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in shared_names(run))))
 
 
 def _named_as_given(problem: Problem, name: str, unpacked: Path) -> Problem:
-    facts = {
-        key: named_by_archive(fact, unpacked, name) if isinstance(fact, str) else fact
-        for key, fact in problem.facts.items()
-    }
-    return replace(problem, run=named_by_archive(problem.run, unpacked, name), facts=facts)
+    run = named_by_archive(problem.run, unpacked, name)
+    if isinstance(problem, Unreadable):
+        said = (named_by_archive(text, unpacked, name) for text in (problem.facts.message, problem.facts.hint))
+        return Unreadable(run, Error(*said))
+    return msgspec.structs.replace(problem, run=run)
 
 
 def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
@@ -135,6 +99,7 @@ def _of_machine(root: Path, name: str) -> list[Path]:
 
 
 def _folders(name: str, root: Path, scratch: Path, unpack: Unpack, unsearched: list[Unsearched]) -> Sequence[Path]:
+    """Return the folders of the runs that a name stands for, and add what was not searched to a list."""
     path = Path(name)
     if name.startswith(MACHINE):
         return _of_machine(root, name.removeprefix(MACHINE))

@@ -12,7 +12,8 @@ import msgspec
 
 from irbench.across_runs.environments import facts_digest, fingerprint
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ambiguous_cells, key_of
-from irbench.across_runs.reading import Problem, read_document
+from irbench.across_runs.problems import Problem
+from irbench.across_runs.reading import read_document
 from irbench.result import SEARCH_RUN, GroupResult, RunDocument
 from irbench.row import CellResult
 from irbench.spec import GraphFiles

@@ -15,9 +15,10 @@ from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.requests import refuse_contradictions
 from irbench.api.results import Run
 from irbench.api.run import refuse_loaded_models, run_with
-from irbench.exporter import ExportOptions, from_onnx_file, validate
+from irbench.exporter import from_onnx_file, validate
 from irbench.options.commands import AB, AbOptions
 from irbench.options.keywords import AbKeywords
+from irbench.options.model_commands import ExportOptions
 from irbench.options.run import RunOptions
 from irbench.system import host
 from irbench.system.file_states import is_file

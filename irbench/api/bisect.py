@@ -21,12 +21,12 @@ from irbench.api.resolve import resolve_bundles
 from irbench.api.results import Interrupted
 from irbench.api.run import refuse_loaded_models
 from irbench.api.verify import planned_trials
-from irbench.api.verify_options import VerifyOptions
-from irbench.bisection.halving import BisectReport
+from irbench.bisection.report import BisectReport
 from irbench.environments import normalised, releases_between
 from irbench.errors import ExitCode, IrbenchError
 from irbench.options.commands import BISECT, BisectOptions
 from irbench.options.keywords import BisectKeywords
+from irbench.options.model_commands import VerifyOptions
 from irbench.options.run import RunOptions
 from irbench.render.bisection import bisection_view
 from irbench.render.json_text import json_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from irbench.bisection.halving import Comparison, Step
+from irbench.bisection.report import Comparison, Step
 from irbench.conformance.model import answers_of, verified_cells
 from irbench.conformance.verification import Trial
 from irbench.record import Failure

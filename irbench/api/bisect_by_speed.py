@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from irbench.api.measurement import measure
 from irbench.api.progress import Reporter
-from irbench.bisection.halving import Comparison, Side, Step, ends_differ, side_by_speed
+from irbench.bisection.halving import ends_differ, side_by_speed
+from irbench.bisection.report import Comparison, Side, Step
 from irbench.errors import IrbenchError
 from irbench.options.run import RunOptions
 from irbench.record import Failure

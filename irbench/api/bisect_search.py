@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from irbench.bisection.halving import BisectReport, Comparison, Side, Step, bounds, next_version, untested
+from irbench.bisection.halving import bounds, next_version, untested
+from irbench.bisection.report import BisectReport, Comparison, Side, Step
 from irbench.environments import Unsolvable
 from irbench.record import Failure
 from irbench.render.bisection import step_text

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.across_runs.changes import Condition, Unjudged, read_condition, slower_than
 from irbench.across_runs.comparison import ComparedRow, RunComparison, compare_sides
+from irbench.across_runs.conditions import Unjudged
 from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
 from irbench.across_runs.sides import Side, read_side
 from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
-from irbench.api.run_names import RunName, run_name
 from irbench.errors import ExitCode, IrbenchError
-from irbench.options import values
-from irbench.options.option import Readers, read_keywords
-from irbench.options.values import path
-from irbench.render.across_runs_texts import blocked_message, problem_text
+from irbench.options.keywords import CompareKeywords
+from irbench.options.run_names import RunName, run_name
+from irbench.options.stored_run_commands import COMPARE, CompareOptions
+from irbench.render.across_runs_texts import blocked_message
 from irbench.render.json_text import json_text
-from irbench.spec import Timing
 from irbench.store.folders import default_root, results_option
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.scratch import scratch_folder
@@ -29,38 +25,7 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-WITHIN = Timing().within
 _DEADLINE_S = 600.0
-
-
-@dataclass(frozen=True)
-class CompareOptions:
-    """What is compared.
-
-    Attributes:
-        base: The older side, as the user named it.
-        new: The newer side.
-        fail_on: Conditions that no row may meet.
-        within: Changes up to this fraction count as the same.
-        force: Whether sides of different machines are compared.
-        confirm: Whether regressions are measured again.
-        allow_own_code: Whether that runs rows of own code, and functions that make models.
-        results: The folder where runs are kept; ``None`` for the usual place.
-    """
-
-    base: str
-    new: str
-    fail_on: tuple[Condition, ...] = ()
-    within: float = WITHIN
-    force: bool = False
-    confirm: bool = False
-    allow_own_code: bool = False
-    results: Path | None = None
-
-    @property
-    def checked(self) -> tuple[Condition, ...]:
-        """The conditions: who wants regressions confirmed and names none means a longer time."""
-        return self.fail_on or ((slower_than(self.within),) if self.confirm else ())
 
 
 class ComparedRuns(Displayable):
@@ -137,17 +102,9 @@ class ComparedRuns(Displayable):
         return comparison_view(self.comparison, self.confirmation)
 
 
+@names_keywords(COMPARE)
 def compare(
-    base: RunName,
-    new: RunName = "latest",
-    *,
-    fail_on: str | Iterable[str] | None = None,
-    within: str | float | None = None,
-    force: bool | None = None,
-    confirm: bool | None = None,
-    allow_own_code: bool | None = None,
-    results: str | PathLike[str] | None = None,
-    progress: ProgressOption = "auto",
+    base: RunName, new: RunName = "latest", *, progress: ProgressOption = "auto", **options: Unpack[CompareKeywords]
 ) -> ComparedRuns:
     """Compare two sides of stored runs row by row, over the launches of both.
 
@@ -155,26 +112,13 @@ def compare(
         base: The older side: a run as :func:`irbench.load` takes it, a folder or archive with runs in it, or
             ``machine:`` and the beginning of a fingerprint.
         new: The newer side; the newest run by default.
-        fail_on: Conditions such as ``"p50>5%"``, ``"fps<-3%"`` or ``"peak_memory>50MB"``.
-        within: Changes up to this count as the same: ``"2%"`` or 0.02.
-        force: Compare sides that were measured on different machines.
-        confirm: Measure regressions again before ``regressed`` is true.
-        allow_own_code: Run the commands and functions that the stored plan names to confirm a regression.
-        results: The folder where runs are kept; ``None`` for the usual place.
         progress: As :func:`irbench.run` takes it.
+        options: What counts, and what is measured again; ``confirm`` does before ``regressed`` is true.
 
     Raises:
         IrbenchError: A side has no run that can be used, the machines differ, or a keyword has an invalid value.
     """
-    given = {
-        "fail_on": fail_on,
-        "within": within,
-        "force": force,
-        "confirm": confirm,
-        "allow_own_code": allow_own_code,
-        "results": results,
-    }
-    asked = CompareOptions(run_name(base), run_name(new), **read_keywords("compare", given, _READERS))
+    asked = COMPARE.asked(options, base=run_name(base), new=run_name(new))
     with reporting(progress) as reporter:
         return compare_with(asked, reporter)
 
@@ -207,11 +151,6 @@ def _confirmed(
     return confirm(found, sides, options.checked, options.results, reporter, allow_own_code=allowed)
 
 
-def conditions(value: str | Iterable[str]) -> tuple[Condition, ...]:
-    """Return conditions, each once: of ``"p50>5%,fps<-3%"`` or of a list of them."""
-    return tuple(map(read_condition, values.names(value)))
-
-
 def unpack_apart(archive: Path, target: Path) -> None:
     """Unpack an archive of runs in a process of its own, which may die of it alone.
 
@@ -237,7 +176,7 @@ def _sides(options: CompareOptions, scratch: Path, say: Say) -> tuple[Side, Side
         except IrbenchError as error:
             errors.append(error)
     problems = [problem for side in read for problem in side.problems]
-    for problem in dict.fromkeys(map(problem_text, problems)):
+    for problem in dict.fromkeys(problem.text() for problem in problems):
         say(f"warning: {problem}")
     for other in errors[:-1]:
         say(f"error: {other.message}")
@@ -245,21 +184,9 @@ def _sides(options: CompareOptions, scratch: Path, say: Say) -> tuple[Side, Side
         raise errors[-1]
     empty = [side.name for side in read if not side.runs]
     if empty:
-        raise IrbenchError(f"{' and '.join(empty)}: no run that can be compared.", hint=_hint(problems[0].facts, root))
+        raise IrbenchError(
+            f"{' and '.join(empty)}: no run that can be compared.",
+            hint=problems[0].hint or f"List the stored runs: irbench results{results_option(root)}",
+        )
     base, new = read
     return base, new
-
-
-def _hint(facts: object, root: Path) -> str:
-    hint = facts.get("hint") if isinstance(facts, dict) else ""
-    return str(hint or f"List the stored runs: irbench results{results_option(root)}")
-
-
-_READERS: Readers = {
-    "fail_on": ('["p50>5%", "fps<-3%"]', conditions),
-    "within": ('"2%", or 0.02', values.fraction),
-    "force": ("True", values.flag),
-    "confirm": ("True", values.flag),
-    "allow_own_code": ("True", values.flag),
-    "results": ('"./results"', path),
-}

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from irbench import registry
-from irbench.across_runs.changes import Condition
+from irbench.across_runs import obstacles
 from irbench.across_runs.comparison import ComparedRow, RunComparison
-from irbench.across_runs.confirmation import Confirmation, Method, Obstacle, confirmed_row, judge
+from irbench.across_runs.confirmation import Confirmation, Method, confirmed_row, judge
 from irbench.across_runs.environments import fingerprint, software_facts
 from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs
+from irbench.across_runs.obstacles import Obstacle
 from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.sides import Side, cells_of
 from irbench.api.measurement import StoredRun, measure
@@ -21,6 +22,7 @@ from irbench.api.progress import Reporter
 from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
+from irbench.options.conditions import Condition
 from irbench.options.run import RunOptions
 from irbench.result import RunDocument
 from irbench.system import host
@@ -67,13 +69,12 @@ def confirm(
             return Confirmation("not-possible", obstacle=refused)
         stored = _measured(repetition, results, reporter)
     except ModelChanged as changed:
-        return Confirmation("not-possible", obstacle=Obstacle("model-changed", {"names": list(changed.models)}))
+        return Confirmation("not-possible", obstacle=obstacles.ModelChanged(names=tuple(changed.models)))
     except IrbenchError as error:
-        facts = {"message": error.message, "hint": error.hint}
-        return Confirmation("not-possible", obstacle=Obstacle("not-repeatable", facts))
+        return Confirmation("not-possible", obstacle=obstacles.NotRepeatable(message=error.message, hint=error.hint))
     again, _ = read_run(stored.folder)
     if again is None or not stored.document.complete:
-        return Confirmation("undecided", repetition.method, stored.document.run_id, obstacle=Obstacle("interrupted"))
+        return Confirmation("undecided", repetition.method, stored.document.run_id, obstacle=obstacles.Interrupted())
     rows = tuple(_again(found, conditions, cells_of(sides[0]), again))
     return Confirmation(judge(rows), repetition.method, again.run_id, rows)
 
@@ -84,12 +85,12 @@ def _measured(repetition: _Repetition, results: Path | None, reporter: Reporter)
     Raises:
         IrbenchError: The models are not what was measured, or cannot be measured.
     """
-    require = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
+    same_graphs = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
     options = replace(repetition.options, results=results)
-    stored = measure(options, reporter, require=require)
+    stored = measure(options, reporter, keep=same_graphs)
     differ = any(row.state == "mismatch" for table in stored.document.groups for row in table.cells)
     if repetition.method == "both" and differ:
-        return measure(replace(options, apart=True), reporter, require=require)
+        return measure(replace(options, apart=True), reporter, keep=same_graphs)
     return stored
 
 
@@ -105,14 +106,14 @@ def other_confinement(environment: Mapping[str, Any]) -> Obstacle | None:
     confined, is_set = environment.get("confined"), is_confinement_asked_for()
     if not isinstance(confined, bool) or confined is is_set:  # an older document does not say
         return None
-    return Obstacle("other-confinement", {"is_set": is_set})
+    return obstacles.OtherConfinement(is_set=is_set)
 
 
 def _obstacle(new: RunDocument) -> Obstacle | None:
     if fingerprint(host.describe()) != fingerprint(new.environment):
-        return Obstacle("other-machine")
+        return obstacles.OtherMachine()
     changed = other_software(software_facts(new))
-    return Obstacle("other-software", {"names": list(changed)}) if changed else other_confinement(new.environment)
+    return obstacles.OtherSoftware(names=tuple(changed)) if changed else other_confinement(new.environment)
 
 
 def _repetition(base: RunDocument, new: RunDocument, found: RunComparison) -> _Repetition:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from irbench.api.choices import require_form, require_rows
 from irbench.api.display import Displayable
 from irbench.api.graph_costs import cost_at, formulas_at
 from irbench.api.graph_sizes import asked_sizes
 from irbench.api.graphs import StoredGraph, find_graph
+from irbench.api.keywords import names_keywords
 from irbench.cost_model.costs import ModelCost
 from irbench.cost_model.formulas import ModelFormulas, NoFormulas, Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
 from irbench.options import values
-from irbench.options.option import Readers, read_keywords
+from irbench.options.keywords import CostKeywords
+from irbench.options.model_commands import COST, GraphSizes
+from irbench.options.option import read_keywords
 from irbench.options.values import Shapes
 from irbench.plain_text import plain
 from irbench.render.cost_quantities import exact_text
@@ -183,12 +185,8 @@ class GraphCost(Displayable):
         return GraphCosts(self.name, self.cost, self.formulas, self.inputs, self._batch_in_file)
 
 
-def cost(
-    model: str | PathLike[str],
-    *,
-    batch: int | None = None,
-    shape: Mapping[str, str | int | Iterable[int]] | None = None,
-) -> GraphCost:
+@names_keywords(COST)
+def cost(model: str | PathLike[str], **options: Unpack[CostKeywords]) -> GraphCost:
     """Return what one inference costs: multiply-accumulates, operations, parameters, and bytes read and written.
 
     Without sizes, a graph with dynamic dimensions costs formulas in these.
@@ -196,20 +194,18 @@ def cost(
     Args:
         model: An exported bundle's name or folder, what it was exported from (``models.py:build``), or an ONNX file;
             ``resnet50+basic`` is what :func:`optimize` made of it.
-        batch: Count for this batch size.
-        shape: Count for these shapes of inputs, or sizes of dynamic dimensions, by name.
+        options: The sizes that it is counted at.
 
     Raises:
         IrbenchError: There is no such graph, the file is damaged, a shape does not fit, or the counts follow no
             polynomial in the dimensions that have no size.
     """
-    given = read_keywords("cost", {"batch": batch, "shape": shape}, _READERS)
-    return cost_with(model, given.get("batch"), given.get("shape"))
+    return cost_with(model, COST.asked(options))
 
 
-def cost_with(model: str | PathLike[str], batch: int | None, shape: Shapes | None) -> GraphCost:
+def cost_with(model: str | PathLike[str], sizes: GraphSizes) -> GraphCost:
     """Return what :func:`cost` does, for options that were read before."""
-    return GraphCost(find_graph(str(model)), batch, shape)
+    return GraphCost(find_graph(str(model)), sizes.batch, sizes.shape)
 
 
 def _formulas(graph: StoredGraph, inputs: tuple[TensorSpec, ...]) -> ModelFormulas:
@@ -254,4 +250,3 @@ _WHOLE_NUMBERS = (
     *("nodes", "executions", "macs", "flops", "parameters", "weight_bytes", "read_bytes", "written_bytes"),
     *("activation_bytes", "without_macs", "without_flops", "without_bytes"),
 )
-_READERS: Readers = {"batch": ("8", values.count), "shape": ('{"tokens": (1, 128)}', values.shapes)}

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from datetime import timedelta
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from irbench.api.backend_rows import BackendRow, as_json, as_table, backend_rows
 from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
 from irbench.api.known_peaks import known_peaks
 from irbench.api.measurement import measure_planned
-from irbench.api.peaks import PEAK_OPTIONS, PeakOptions, keep_whole_peaks, measure_peaks, peak_plan
+from irbench.api.peaks import keep_whole_peaks, measure_peaks, peak_plan
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.resolve import require_models, resolve_backends
 from irbench.api.run_destination import RunDestination
-from irbench.api.self_comparison import SelfComparisonOptions, self_comparison_request
+from irbench.api.self_comparison import self_comparison_request
 from irbench.diagnostics import (
     Facts,
     PeakReport,
@@ -34,9 +34,8 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import reading_ns, utc_now
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.measure.overhead import Overhead
-from irbench.options import values
-from irbench.options.option import Readers, read_keywords
-from irbench.options.values import path
+from irbench.options.keywords import DoctorKeywords
+from irbench.options.model_commands import DOCTOR, DoctorOptions
 from irbench.render.diagnosis import ReportView
 from irbench.render.diagnosis_document import diagnosis_document
 from irbench.roofline import MachinePeaks
@@ -103,110 +102,80 @@ class Diagnosis(Displayable):
         return ReportView(self.report, as_table(self.backends))
 
 
+@names_keywords(DOCTOR)
 def doctor(
-    aa: str | PathLike[str] | bool = False,
-    *,
-    peak: bool = False,
-    backend: str | None = None,
-    threads: int | str | None = None,
-    cpus: str | int | Iterable[int] | None = None,
-    budget: str | float | timedelta | None = None,
-    no_lock: bool = False,
-    results: str | PathLike[str] | None = None,
-    progress: ProgressOption = "auto",
+    aa: str | PathLike[str] | bool = False, *, progress: ProgressOption = "auto", **options: Unpack[DoctorKeywords]
 ) -> Diagnosis:
     """Look at this machine for some seconds and say what disturbs measurement, and how to fix it.
 
     Args:
         aa: Also measure a backend against itself: on this model, or with ``True`` on the model exported last.
-        peak: Also measure what the machine attains at most, in some minutes: operations per second of matrix products
-            for each precision, and the bandwidth of caches and memory. Otherwise what was measured last is reported.
-        backend: For ``aa``, a reference where none is named; for ``peak``, the only one whose products are measured;
-            peaks of one backend or of some processors are not kept.
-        threads: For ``aa``: total for each process, or ``"native"``.
-        cpus: For ``aa`` and ``peak``: processors that may be used.
-        budget: For ``aa``: ``"90s"`` or seconds.
-        no_lock: For ``aa`` and ``peak``: measure though another irbench does on this machine.
-        results: For ``aa`` and ``peak``: the folder where runs are kept.
         progress: As of :func:`irbench.run`.
+        options: What else is measured, and how. Peaks of one backend or of some processors are not kept.
 
     Raises:
         IrbenchError: This is not Linux, or what is to be measured cannot be.
     """
-    given = {
-        "backend": backend,
-        "threads": threads,
-        "cpus": cpus,
-        "budget": budget,
-        "no_lock": no_lock,
-        "results": results,
-    }
-    read = read_keywords("doctor", given, _READERS)
-    wanted = read_keywords("doctor", {"peak": peak}, {"peak": ("True", values.flag)})["peak"]
-    asked = _self_comparison(aa, read, is_peak=wanted)
-    shared = {name: value for name, value in read.items() if name in PEAK_OPTIONS}
+    asked = DOCTOR.asked(options)
+    model = None if aa is None or aa is False else "" if aa is True else str(aa)
+    if model is None:
+        _refuse_unwanted(asked)
     with reporting(progress) as reporter:
-        return diagnose(asked, reporter, PeakOptions(**shared) if wanted else None)
+        return diagnose(model, asked, reporter)
 
 
-def _self_comparison(
-    aa: str | PathLike[str] | bool, read: Mapping[str, Any], *, is_peak: bool
-) -> SelfComparisonOptions | None:
-    """Return what is to be measured against itself, if anything.
+def _refuse_unwanted(options: DoctorOptions) -> None:
+    """Refuse options that belong to what is not measured; nothing is measured against itself.
 
     Raises:
-        IrbenchError: Options are given for what is not wanted.
+        IrbenchError: There are some.
     """
-    if aa is not None and aa is not False:
-        return SelfComparisonOptions("" if aa is True else str(aa), **read)
-    given = {name for name, value in read.items() if value is not False}
-    if given - (PEAK_OPTIONS if is_peak else set()):
+    of_peak = {"peak", "backend", "cpus", "no_lock", "results"} if options.peak else set[str]()
+    if any(getattr(options, name) for name in DOCTOR.options if name not in of_peak):
         raise IrbenchError(
             "threads and budget belong to aa; backend, cpus, no_lock and results to aa and peak.",
             hint="Add aa=True, or leave them out.",
         )
-    return None
 
 
-def diagnose(
-    asked: SelfComparisonOptions | None, reporter: Reporter, peak_options: PeakOptions | None = None
-) -> Diagnosis:
+def diagnose(model: str | None, options: DoctorOptions, reporter: Reporter) -> Diagnosis:
     """Return what was found.
 
     Args:
-        asked: What to measure against itself, if anything.
+        model: What a backend is measured against itself with: anything that ``irbench run`` takes, empty for the model
+            exported last, or one of our own; ``None`` where none is.
+        options: Whether peaks are measured, and how.
         reporter: Receives progress.
-        peak_options: How peaks are measured; ``None`` where those that are known are reported.
 
     Raises:
         IrbenchError: This is not Linux, or what is to be measured cannot be.
     """
     host.require_linux()
-    if asked is not None:  # what is mistyped waits for nobody who measures
-        resolve_backends([asked.backend] if asked.backend else ())
-        require_models([asked.model] if asked.model else [], everything=False)
-    asked_peaks = None if peak_options is None else peak_plan(peak_options, describe_machine())
-    with _place(asked, peak_options) as lock, scratch_folder() as folder:
+    if model is not None:  # what is mistyped waits for nobody who measures
+        resolve_backends([options.backend] if options.backend else ())
+        require_models([model] if model else [], everything=False)
+    asked_peaks = peak_plan(options, describe_machine()) if options.peak else None
+    with _place(model, options) as lock, scratch_folder() as folder:
         # a backend or model that is not there is told before anything is looked at
-        request = None if asked is None else self_comparison_request(asked, folder, reporter.say)
+        request = None if model is None else self_comparison_request(model, options, folder, reporter.say)
         facts, overhead = _look(reporter.say)
         self_comparison, is_interrupted = None, False
-        if asked is not None and request is not None and lock is not None:
+        if request is not None and lock is not None:
             groups = plan(request, prepare(request, folder))
-            stored = measure_planned(request, groups, folder, RunDestination(asked.results), lock, reporter)
+            stored = measure_planned(request, groups, folder, RunDestination(options.results), lock, reporter)
             self_comparison = judge_self_comparison(stored.document, stored.folder, request.timing)
             is_interrupted = stored.is_interrupted
-        if peak_options is None or asked_peaks is None or lock is None:
+        if asked_peaks is None or lock is None:
             peak = _known("kept")
         elif is_interrupted:
             peak = _known("interrupted")
         else:
-            peak = _measured(measure_peaks(asked_peaks, peak_options, folder, lock, reporter), peak_options)
+            peak = _measured(measure_peaks(asked_peaks, options, folder, lock, reporter), options)
     report = Report(facts, find(facts), overhead, self_comparison, peak)
     return Diagnosis(report, backend_rows(look=False, say=reporter.say))
 
 
-def _measured(peaks: MachinePeaks | None, options: PeakOptions) -> PeakReport | None:
+def _measured(peaks: MachinePeaks | None, options: DoctorOptions) -> PeakReport | None:
     if peaks is None:
         return _known("interrupted")
     return PeakReport(peaks, "measured", utc_now(), keep_whole_peaks(peaks, options))
@@ -225,22 +194,10 @@ def _look(say: Say) -> tuple[Facts, Overhead]:
     return Facts(machine, activity, reading_ns(), describe_counters()), overhead
 
 
-def _place(
-    asked: SelfComparisonOptions | None, peak_options: PeakOptions | None
-) -> AbstractContextManager[MeasurementLock | None]:
+def _place(model: str | None, options: DoctorOptions) -> AbstractContextManager[MeasurementLock | None]:
     """Return what keeps others from measuring meanwhile, where anything is measured."""
-    if asked is not None:
-        return measuring(asked.model or "a backend against itself", insist=asked.no_lock)
-    if peak_options is not None:
-        return measuring("the peaks of this machine", insist=peak_options.no_lock)
+    if model is not None:
+        return measuring(model or "a backend against itself", insist=options.no_lock)
+    if options.peak:
+        return measuring("the peaks of this machine", insist=options.no_lock)
     return nullcontext()
-
-
-_READERS: Readers = {
-    "backend": ('"ort"', values.text),
-    "threads": ('4, or "native"', values.threads),
-    "cpus": ('[0, 1], or "0-3,8"', values.cpus),
-    "budget": ('"90s", or 90', values.duration_s),
-    "no_lock": ("True", values.flag),
-    "results": ('"./results"', path),
-}

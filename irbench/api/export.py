@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Unpack
 
 from irbench import bundles, exporter
+from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.errors import IrbenchError
-from irbench.exporter import ExportOptions
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
-from irbench.options import input_values, values
 from irbench.options.asked_inputs import AskedInputs
-from irbench.options.input_values import Data
-from irbench.options.option import Readers, read_keywords
-from irbench.options.values import path
+from irbench.options.keywords import ExportKeywords
+from irbench.options.model_commands import EXPORT, ExportOptions
+from irbench.options.run import RunOptions
 from irbench.quantities import size_text
 from irbench.render.export_texts import agreement, export_notice_text, export_problems
 from irbench.runner.export_check import check_on_inputs
@@ -86,71 +84,25 @@ class ExportedModel:
         return f"{self.name}  {self.summary}"
 
 
+@names_keywords(EXPORT)
 def export(
-    model: str | PathLike[str],
-    *,
-    opset: int = 18,
-    batch: int | None = None,
-    seed: int = 0,
-    weights: str | PathLike[str] | None = None,
-    layout: Literal["keep", "nchw"] = "nchw",
-    signature: str | None = None,
-    force: bool = False,
-    output: str | PathLike[str] | None = None,
-    name: str | None = None,
-    imports: str | Iterable[str] | None = None,
-    shape: Mapping[str, str | int | Iterable[int]] | None = None,
-    deadline: str | float | timedelta | None = None,
-    data: Data | None = None,
-    value: Mapping[str, Any] | None = None,
-    progress: ProgressOption = "auto",
+    model: str | PathLike[str], *, progress: ProgressOption = "auto", **options: Unpack[ExportKeywords]
 ) -> ExportedModel:
     """Export a model to a bundle: ONNX, a TensorFlow graph and the outputs that both must give.
 
     Args:
         model: A name of :func:`irbench.models`, a .keras file, a SavedModel folder, ``package.module:function`` or
             ``path/to/file.py:function``; the function takes nothing and returns a Keras model.
-        opset: ONNX operator set, 13 to 23.
-        batch: A fixed batch; ``None`` leaves it dynamic.
-        seed: Of random weights and of generated inputs.
-        weights: ``"random"``, or a file of them; ``None`` for the model's own.
-        layout: Of image inputs in ONNX; nchw is the faster one.
-        signature: Which function of a SavedModel; ``None`` for ``serving_default``, or the only one.
-        force: Build even if a bundle made from the same things exists.
-        output: The folder to put the bundle into.
-        name: What the bundle is called; ``None`` for the name of the Keras model, or of its function or file.
-        imports: Modules to import before the model is loaded, which register its layers with
-            ``keras.saving.register_keras_serializable``.
-        shape: Shapes of inputs or sizes of dynamic dimensions, ``{"sequence": 64}``, that the model is run with; they
-            are its default sizes.
-        deadline: How long each step of the export may take: ``"300s"`` or seconds; ``None`` for an hour, and 15 minutes
-            for the comparison with the original.
-        data: Also compare with the original on these samples, which :func:`irbench.run` describes.
-        value: Constants for inputs of that comparison: ``{"sr": 16000}``.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
+        options: How it is exported, and what it is compared with the original on.
 
     Raises:
         IrbenchError: It cannot be exported, or what came out is not what the original computes.
     """
-    given = {
-        "opset": opset,
-        "batch": batch,
-        "seed": seed,
-        "weights": weights,
-        "layout": layout,
-        "signature": signature,
-        "force": force,
-        "output": output,
-        "name": name,
-        "imports": imports,
-        "shape": shape,
-        "deadline": deadline,
-    }
-    options = ExportOptions(**read_keywords("export", given, _READERS))
-    asked = read_keywords("export", {"data": data, "value": value}, _INPUT_READERS)
-    inputs = AskedInputs(asked.get("data"), asked.get("value", {}))
+    own, shared = EXPORT.read(options)
+    inputs = RunOptions(**shared).inputs
     with reporting(progress) as reporter:
-        made = export_with(str(model), options, ExportListener(reporter.say, reporter.say), inputs)
+        made = export_with(str(model), ExportOptions(**own), ExportListener(reporter.say, reporter.say), inputs)
         for problem in made.problems:
             reporter.say(f"warning: {made.name}: {problem}")
         return made
@@ -210,23 +162,3 @@ def export_with(
     folder = exporter.export(model, options, listener.say, notify, check=check)
     used = any(notice.code == "bundle-used" for notice in heard)
     return ExportedModel(bundles.load(folder), folder, None if used else watch.elapsed_s)
-
-
-_READERS: Readers = {
-    "opset": ("18", values.count),
-    "batch": ("1", values.count),
-    "seed": ("0", values.seed),
-    "weights": ('"random", or a path', lambda value: str(Path(value))),
-    "layout": ('"keep" or "nchw"', values.one_of("keep", "nchw")),
-    "signature": ('"serving_default"', values.text),
-    "force": ("True", values.flag),
-    "output": ('"./resnet50"', path),
-    "name": ('"resnet50_flowers"', values.text),
-    "imports": ('["my_layers"]', values.names),
-    "shape": ('{"tokens": (1, 64)}', values.shapes),
-    "deadline": ('"300s", or 300', values.duration_s),
-}
-_INPUT_READERS: Readers = {
-    "data": ('"images/", or {"x": array}', input_values.data),
-    "value": ('{"sr": 16000}', input_values.constants),
-}

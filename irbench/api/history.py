@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.across_runs.changes import Condition
 from irbench.across_runs.history import ModelHistory, RowHistory, history_of
-from irbench.across_runs.reading import Problem
+from irbench.across_runs.problems import Error, Problem, SameNames, Unreadable
 from irbench.across_runs.sides import machine_called
 from irbench.across_runs.summaries import read_summaries
-from irbench.api.compare import conditions
 from irbench.api.display import Displayable
-from irbench.api.run_names import RunName, run_name
+from irbench.api.keywords import names_keywords
 from irbench.api.stored_runs import chosen_entries
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import name_of_file
-from irbench.options import values
-from irbench.options.option import Readers, read_keywords
-from irbench.options.values import path
+from irbench.options.keywords import HistoryKeywords
+from irbench.options.stored_run_commands import HISTORY, HistoryOptions, RunFilter
 from irbench.plain_text import plain
-from irbench.render.across_runs_texts import problem_text
 from irbench.render.json_text import json_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run, latest_run, list_runs
@@ -32,31 +27,6 @@ from irbench.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-
-@dataclass(frozen=True)
-class HistoryOptions:
-    """Which history is meant.
-
-    Attributes:
-        model: The model's name, or its ONNX file; ``None`` for that of the newest run.
-        backend: Only rows of this backend.
-        machine: Beginning of a fingerprint; ``None`` for the machine of the newest run.
-        since: Only runs no older than so many seconds.
-        limit: At most so many runs, the newest.
-        fail_on: Conditions that neither a confirmed change nor the total one may meet.
-        since_run: The run since which total changes are taken, by name; ``None`` for the oldest.
-        results: The folder where runs are kept; ``None`` for the usual place.
-    """
-
-    model: str | None = None
-    backend: str | None = None
-    machine: str | None = None
-    since: float | None = None
-    limit: int | None = None
-    fail_on: tuple[Condition, ...] = ()
-    since_run: str | None = None
-    results: Path | None = None
 
 
 class RunHistory(Displayable):
@@ -106,44 +76,19 @@ class RunHistory(Displayable):
         return history_view(self.history)
 
 
-def history(
-    model: str | PathLike[str] | None = None,
-    *,
-    backend: str | None = None,
-    machine: str | None = None,
-    since: str | float | timedelta | None = None,
-    limit: int | None = None,
-    fail_on: str | Iterable[str] | None = None,
-    since_run: RunName | None = None,
-    results: str | PathLike[str] | None = None,
-) -> RunHistory:
+@names_keywords(HISTORY)
+def history(model: str | PathLike[str] | None = None, **options: Unpack[HistoryKeywords]) -> RunHistory:
     """Return how latency, FPS, size, compile time and memory of a model changed over the runs of one machine.
 
     Args:
         model: Its name, or its ONNX file; the model of the newest run by default.
-        backend: Only rows of this backend.
-        machine: Beginning of a machine's fingerprint; that of the newest run of the model by default.
-        since: Only runs no older than this: ``"90d"``, or seconds.
-        limit: At most so many runs, the newest.
-        fail_on: Conditions such as ``"p50>5%"`` that neither the last confirmed change of level may meet, nor the total
-            change from the oldest four runs to the newest four.
-        since_run: The run since which that total is taken, as :func:`irbench.load` takes it; the oldest by default.
-        results: The folder where runs are kept; ``None`` for the usual place.
+        options: Which runs and rows are meant. What ``fail_on`` names, neither the last confirmed change of level may
+            meet, nor the total change from the oldest four runs, or ``since_run``, to the newest four.
 
     Raises:
         IrbenchError: No run of the model is stored, or a keyword has an invalid value.
     """
-    given = {
-        "model": model,
-        "backend": backend,
-        "machine": machine,
-        "since": since,
-        "limit": limit,
-        "fail_on": fail_on,
-        "since_run": None if since_run is None else run_name(since_run),
-        "results": results,
-    }
-    return history_with(HistoryOptions(**read_keywords("history", given, _READERS)))
+    return history_with(HISTORY.asked(options, model=None if model is None else str(model)))
 
 
 def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lambda _count: None) -> RunHistory:
@@ -159,10 +104,10 @@ def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lam
     root = options.results or default_root()
     model = _model(options, root)
     listing = list_runs(root)
-    entries = chosen_entries(listing.entries, model, options.backend, options.since)
+    entries = chosen_entries(listing.entries, RunFilter(model, options.backend, options.since))
     folders = (entry.folder.removeprefix(f"{root}/") for entry in entries)
     runs, problems = read_summaries(root, folders, unknown)
-    unreadable = (Problem("unreadable", "", {"message": message, "hint": ""}) for message in listing.problems)
+    unreadable = (Unreadable("", Error(message, "")) for message in listing.problems)
     found = history_of(
         model,
         runs,
@@ -186,7 +131,7 @@ def _model(options: HistoryOptions, root: Path) -> str:
 
 
 def _nothing(model: str, stored: Iterable[str], problems: Iterable[Problem]) -> IrbenchError:
-    shared = [problem_text(problem) for problem in problems if problem.code == "same-names"]
+    shared = [problem.text() for problem in problems if isinstance(problem, SameNames)]
     if shared:
         return IrbenchError(
             f"No row of {model} can be used.",
@@ -198,15 +143,3 @@ def _nothing(model: str, stored: Iterable[str], problems: Iterable[Problem]) -> 
         f"No stored run has a measured row of {model} that fits.",
         hint=f"{did_you_mean(model, known)}Models of the stored runs: {', '.join(known) or 'none'}",
     )
-
-
-_READERS: Readers = {
-    "model": ('"resnet50"', str),
-    "backend": ('"ort"', values.text),
-    "machine": ('"3f2a9c"', values.text),
-    "since": ('"90d"', values.duration_s),
-    "limit": ("20", values.count),
-    "fail_on": ('["p50>5%"]', conditions),
-    "since_run": ('"v1.0"', values.text),
-    "results": ('"./results"', path),
-}

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from irbench.api.display import Displayable
 from irbench.api.graph_sizes import asked_sizes, with_shapes
 from irbench.api.graphs import StoredGraph, find_graph
+from irbench.api.keywords import names_keywords
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.difference import Difference, difference
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
-from irbench.options import values
-from irbench.options.option import Readers, read_keywords
+from irbench.options.keywords import InspectKeywords
+from irbench.options.model_commands import INSPECT, GraphSizes
 from irbench.options.values import Shapes
 from irbench.plain_text import plain
 from irbench.render.export_texts import export_notice_text
@@ -228,31 +229,25 @@ class GraphDifference(Displayable):
         return view
 
 
-def inspect(
-    model: str | PathLike[str],
-    *,
-    batch: int | None = None,
-    shape: Mapping[str, str | int | Iterable[int]] | None = None,
-) -> GraphInspection:
+@names_keywords(INSPECT)
+def inspect(model: str | PathLike[str], **options: Unpack[InspectKeywords]) -> GraphInspection:
     """Return what an ONNX graph holds: signature, multiply-accumulates, operators, weights and origin.
 
     Args:
         model: An exported bundle's name or folder, what it was exported from (``models.py:build``), or an ONNX
             file; ``resnet50+basic`` is what :func:`optimize` made of it, and ``resnet50+basic:batch=1`` what it made
             with that size bound.
-        batch: Show it at this batch size.
-        shape: Show it at these shapes of inputs, or sizes of dynamic dimensions, by name.
+        options: The sizes that it is shown at.
 
     Raises:
         IrbenchError: There is no such graph, several are meant, the file is damaged, or a shape does not fit.
     """
-    given = read_keywords("inspect", {"batch": batch, "shape": shape}, _READERS)
-    return inspect_at(model, given.get("batch"), given.get("shape"))
+    return inspect_at(model, INSPECT.asked(options))
 
 
-def inspect_at(model: str | PathLike[str], batch: int | None, shape: Shapes | None) -> GraphInspection:
+def inspect_at(model: str | PathLike[str], sizes: GraphSizes) -> GraphInspection:
     """Return what :func:`inspect` does, for options that were read before."""
-    return GraphInspection(find_graph(str(model)), batch, shape)
+    return GraphInspection(find_graph(str(model)), sizes.batch, sizes.shape)
 
 
 def diff(before: str | PathLike[str], after: str | PathLike[str]) -> GraphDifference:
@@ -287,6 +282,3 @@ def _work_json(work: ModelCost | None) -> dict[str, Any] | None:
 def _dynamic_dimensions(signature: Signature) -> list[str]:
     names = (name for spec in (*signature.inputs, *signature.outputs) for name in spec.dynamic_dimensions)
     return list(dict.fromkeys(names))
-
-
-_READERS: Readers = {"batch": ("8", values.count), "shape": ('{"tokens": (1, 128)}', values.shapes)}

@@ -12,7 +12,7 @@ from irbench.options.option import CommandOptions
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def names_keywords(command: CommandOptions) -> Callable[[_Function], _Function]:
+def names_keywords(command: CommandOptions[Any]) -> Callable[[_Function], _Function]:
     """Name each option of a command in a function's signature and docstring; a decorator.
 
     ``help`` and Shift-Tab in Jupyter read both, and show nothing of the keywords behind ``**options``.
@@ -34,7 +34,7 @@ def names_keywords(command: CommandOptions) -> Callable[[_Function], _Function]:
     return named
 
 
-def _with_keywords(signature: inspect.Signature, command: CommandOptions) -> inspect.Signature:
+def _with_keywords(signature: inspect.Signature, command: CommandOptions[Any]) -> inspect.Signature:
     kept = [item for item in signature.parameters.values() if item.kind is not inspect.Parameter.VAR_KEYWORD]
     keywords = (
         inspect.Parameter(

@@ -23,10 +23,8 @@ from irbench.notices import Note
 from irbench.options.run import RunOptions
 from irbench.render.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.result import RunDocument
-from irbench.runner import campaign, cold, soak
-from irbench.runner.continuation import GroupSoFar
+from irbench.runner import cold, comparison, soak
 from irbench.runner.plan import PlannedGroup
-from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
 from irbench.runner.run_environment import describe_environment
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
@@ -40,6 +38,7 @@ from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK
 
 RowFilter: TypeAlias = Callable[[RunRequest, tuple[PlannedGroup, ...]], tuple[PlannedGroup, ...]]
+"""Returns the groups of a plan without the rows that are not wanted; raises where it is not what was meant."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,9 @@ class StoredRun:
 
 
 def measure(
-    options: RunOptions,
-    reporter: Reporter,
-    soak_plan: SoakPlan | None = None,
-    require: Callable[[Sequence[PlannedGroup]], None] | None = None,
+    options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None = None, keep: RowFilter | None = None
 ) -> StoredRun:
-    """Measure what was asked for.
+    """Measure what was asked for: plan it, then run the plan.
 
     An interrupt ends the run; every finished launch is in the document, whose last group says so.
 
@@ -69,7 +65,7 @@ def measure(
         options: What is asked.
         reporter: Receives progress.
         soak_plan: How long rows are called to see whether they grow, in place of speeds.
-        require: Raises an error where what was planned is not what the caller means to measure.
+        keep: Decides which rows are measured; ``None`` where all are.
 
     Raises:
         IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
@@ -79,9 +75,73 @@ def measure(
     require_confinement()
     request = replace(_checked(options, reporter.say), soak=soak_plan)
     # exports, optimising and probing disturb whoever measures, too
-    with measuring(_what(options), insist=options.no_lock) as lock:
-        keep = None if require is None else _after(require)
-        return measure_requested(request, options, RunDestination(options.results), lock, reporter, keep)
+    with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
+        request, groups = plan_run(request, options, folder, reporter, keep)
+        return measure_planned(request, groups, folder, RunDestination(options.results), lock, reporter)
+
+
+def plan_run(
+    request: RunRequest, options: RunOptions, scratch: Path, reporter: Reporter, keep: RowFilter | None = None
+) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
+    """Return what is measured: the request with its models and each group's share of the budget, and the groups.
+
+    Args:
+        request: What :func:`irbench.api.requests.requested` returned.
+        options: What it was made from.
+        scratch: A folder that is gone after the run.
+        reporter: Hears what is made and checked.
+        keep: Decides which rows are measured; ``None`` where all are.
+
+    Raises:
+        IrbenchError: The plan is impossible.
+    """
+    request, groups = planned(request, options, scratch, reporter.say, reporter.status)
+    groups = groups if keep is None else keep(request, groups)
+    groups = with_accuracy(request, groups, scratch, reporter.say)
+    return request, groups if request.measures_rows_alone else with_work(groups, known_peaks())
+
+
+def measure_planned(
+    request: RunRequest,
+    groups: Sequence[PlannedGroup],
+    scratch: Path,
+    destination: Destination,
+    lock: MeasurementLock,
+    reporter: Reporter,
+    schedule: Schedule = UNTIL_PRECISE,
+) -> StoredRun:
+    """Run a plan.
+
+    Args:
+        request: What was asked for, with each group's share of the budget.
+        groups: What :func:`plan_run` or :func:`irbench.runner.plan.plan` made of it.
+        scratch: A folder that is gone after the run.
+        destination: Where the run is stored.
+        lock: Our place among those who measure on this machine.
+        reporter: Receives progress.
+        schedule: Decides which rows are launched next, and when a table ends.
+
+    Raises:
+        IrbenchError: The store cannot be written.
+        BaseException: What the reporter's listener raised; it ended the run as an interrupt does.
+    """
+    if schedule.measures_all:
+        reporter.say(outline(groups, request))
+        _warn(groups, reporter.say)
+    request = replace(request, notes=(*request.notes, *_native_notes(request, groups, reporter.say)))
+    writer, so_far = destination.open(describe_environment(), request, groups)
+    listener = GuardedListener(reporter.show)
+    with _ending(writer):
+        if request.soak is not None:
+            document = soak.run(request, groups, scratch, writer, listener)
+        elif request.cold:
+            document = cold.run(request, groups, scratch, writer, listener)
+        else:
+            document = comparison.run(request, groups, scratch, writer, listener, lock.others, so_far, schedule)
+    if listener.error is not None:
+        listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
+        raise listener.error
+    return StoredRun(document, writer.folder)
 
 
 def _checked(options: RunOptions, say: Say) -> RunRequest:
@@ -98,42 +158,6 @@ def _checked(options: RunOptions, say: Say) -> RunRequest:
     if taken:
         say(name_taken_text(options.name, taken, results_option(root)))
     return request
-
-
-def _after(require: Callable[[Sequence[PlannedGroup]], None]) -> RowFilter:
-    """Return the filter that keeps every row, once what was planned has been judged."""
-
-    def keep(_request: RunRequest, groups: tuple[PlannedGroup, ...]) -> tuple[PlannedGroup, ...]:
-        require(groups)
-        return groups
-
-    return keep
-
-
-def measure_requested(
-    request: RunRequest,
-    options: RunOptions,
-    destination: Destination,
-    lock: MeasurementLock,
-    reporter: Reporter,
-    keep: RowFilter | None = None,
-) -> StoredRun:
-    """Plan what was requested, and measure it; raises as :func:`measure` does.
-
-    Args:
-        request: What :func:`irbench.api.requests.requested` returned.
-        options: What it was made from.
-        destination: Where the run is stored.
-        lock: Our place among those who measure on this machine.
-        reporter: Receives progress.
-        keep: Returns the groups without the rows that are not wanted; ``None`` where all are.
-    """
-    with scratch_folder() as folder:
-        request, groups = planned(request, options, folder, reporter.say, reporter.status)
-        kept = groups if keep is None else keep(request, groups)
-        kept = with_accuracy(request, kept, folder, reporter.say)
-        kept = kept if request.measures_rows_alone else with_work(kept, known_peaks())
-        return measure_planned(request, kept, folder, destination, lock, reporter)
 
 
 def describe_plan(options: RunOptions, say: Say) -> str:
@@ -153,45 +177,6 @@ def describe_plan(options: RunOptions, say: Say) -> str:
     return f"{outline(groups, request)}\n{settings(request, groups)}\n{place}"
 
 
-def measure_planned(
-    request: RunRequest,
-    groups: Sequence[PlannedGroup],
-    scratch: Path,
-    destination: Destination,
-    lock: MeasurementLock,
-    reporter: Reporter,
-    schedule: Schedule = UNTIL_PRECISE,
-) -> StoredRun:
-    """Measure what was planned.
-
-    Args:
-        request: What was asked for, with each group's share of the budget.
-        groups: What :func:`irbench.runner.plan.plan` made of it.
-        scratch: A folder that is gone after the run.
-        destination: Where the run is stored.
-        lock: Our place among those who measure on this machine.
-        reporter: Receives progress.
-        schedule: Decides which rows are launched next, and when a table ends.
-
-    Raises:
-        IrbenchError: The store cannot be written.
-        BaseException: What the reporter's listener raised; it ended the run as an interrupt does.
-    """
-    if schedule.measures_all:
-        reporter.say(outline(groups, request))
-        _warn(groups, reporter.say)
-    native = _native_notes(request, groups, reporter.say)
-    request = replace(request, notes=(*request.notes, *native))
-    writer, so_far = destination.open(describe_environment(), request, groups)
-    listener = GuardedListener(reporter.show)
-    with _ending(writer):
-        document = _run(request, groups, scratch, writer, listener, _How(lock, so_far, schedule))
-    if listener.error is not None:
-        listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
-        raise listener.error
-    return StoredRun(document, writer.folder)
-
-
 def _native_notes(request: RunRequest, groups: Sequence[PlannedGroup], say: Say) -> tuple[Note, ...]:
     """Return the notes about default precisions; only those of the environment that irbench runs in are known."""
     if request.environments:
@@ -203,30 +188,6 @@ def _measured_precisions(request: RunRequest, groups: Sequence[PlannedGroup]) ->
     """Return what is pinned: the precisions asked for, otherwise fp32, and nothing if every graph runs as it is."""
     loads = [cell.load for group in groups for cell in group.group.cells]
     return request.precisions or (("fp32",) if any(load.precision == "fp32" for load in loads) else ())
-
-
-@dataclass(frozen=True)
-class _How:
-    """What a measurement of speeds needs besides what is measured."""
-
-    lock: MeasurementLock
-    so_far: GroupSoFar | None
-    schedule: Schedule
-
-
-def _run(
-    request: RunRequest,
-    groups: Sequence[PlannedGroup],
-    scratch: Path,
-    writer: RunWriter,
-    listen: Listener,
-    how: _How,
-) -> RunDocument:
-    if request.soak is not None:
-        return soak.run(request, groups, scratch, writer, listen)
-    if request.cold:
-        return cold.run(request, groups, scratch, writer, listen)
-    return campaign.run(request, groups, scratch, writer, listen, how.lock.others, how.so_far, how.schedule)
 
 
 def _warn(groups: Sequence[PlannedGroup], say: Say) -> None:

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
 from irbench.api.check_inputs import sized_inputs
 from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
 from irbench.api.output_graph import copy_to, spare_original
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import resolve_bundles
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, drawn_from
 from irbench.optimizer import optimize as optimize_graph
-from irbench.options import input_values, values
-from irbench.options.asked_inputs import AskedInputs, DataSource
-from irbench.options.input_values import Data
-from irbench.options.option import Readers, read_keywords
-from irbench.options.values import Constants, Shapes, path
+from irbench.options.asked_inputs import AskedInputs
+from irbench.options.keywords import OptimizeKeywords
+from irbench.options.model_commands import OPTIMIZE, OptimizeOptions
 from irbench.plain_text import plain
 from irbench.render.optimization_advice import advice
 from irbench.render.optimize import in_words
 from irbench.runner.inputs import refuse_unknown_values
-from irbench.spec import BATCH, DISTRIBUTIONS, Bundle, Distribution, Number
+from irbench.spec import BATCH, Bundle
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.worker.scratch import scratch_folder
 
@@ -36,43 +34,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _LEVEL = "basic"
-
-Precision = Literal["fp32", "fp16", "bf16", "int8"]
-Quantize = Literal["auto", "static", "dynamic"]
-Layout = Literal["keep", "nchw"]
-
-
-@dataclass(frozen=True)
-class OptimizeOptions:
-    """How graphs are made better.
-
-    Attributes:
-        level: ``none``, ``basic``, ``extended`` or ``all``; ``None`` for basic.
-        passes: Passes in this order, in place of a level's.
-        precision: What the result is converted to.
-        calibrate: Inputs to calibrate static int8 on; ``None`` for 64.
-        quantize: How int8 is made; ``None`` for ``auto``.
-        layout: ``nchw`` takes images so where the graph turns them into that itself.
-        batch: Bound first; ``None`` leaves it dynamic.
-        shape: Shapes of inputs, or sizes of dynamic dimensions, to bind, by name.
-        data: Samples to check, calibrate and judge on, in place of generated inputs.
-        value: Constants for inputs.
-        distribution: What generated floats are drawn from; ``None`` for the range that the model declares.
-        output: Where the graph is copied to; ``None`` leaves it in the cache alone.
-    """
-
-    level: str | None = None
-    passes: tuple[str, ...] | None = None
-    precision: Precision = "fp32"
-    calibrate: int | None = None
-    quantize: Quantize | None = None
-    layout: Layout = "keep"
-    batch: int | None = None
-    shape: Shapes = field(default_factory=dict[str, tuple[int, ...]])
-    data: DataSource | None = None
-    value: Constants = field(default_factory=dict[str, tuple[Number, ...]])
-    distribution: Distribution | None = None
-    output: Path | None = None
 
 
 class OptimizedModel(Displayable):
@@ -164,63 +125,24 @@ class OptimizedModel(Displayable):
         return before, after
 
 
+@names_keywords(OPTIMIZE)
 def optimize(
-    model: str | PathLike[str],
-    *,
-    level: str | None = None,
-    passes: str | Iterable[str] | None = None,
-    precision: Precision = "fp32",
-    calibrate: int | None = None,
-    quantize: Quantize | None = None,
-    layout: Layout = "keep",
-    batch: int | None = None,
-    shape: Mapping[str, str | int | Iterable[int]] | None = None,
-    data: Data | None = None,
-    value: Mapping[str, Any] | None = None,
-    distribution: Distribution | None = None,
-    output: str | PathLike[str] | None = None,
-    progress: ProgressOption = "auto",
+    model: str | PathLike[str], *, progress: ProgressOption = "auto", **options: Unpack[OptimizeKeywords]
 ) -> OptimizedModel:
     """Fuse and simplify a model's graph, each pass checked against the original before the next begins.
 
     Args:
         model: An exported bundle, an ONNX file, or anything that :func:`irbench.export` takes.
-        level: ``"basic"`` (the default) and ``"extended"`` write ONNX's own operators, ``"all"`` Microsoft's as well.
-        passes: These passes in this order instead of a level's.
-        precision: Convert the result; what that costs in accuracy is measured.
-        calibrate: Inputs to calibrate static int8 on; 64 by default.
-        quantize: How int8 is made: ``"auto"``, ``"static"`` or ``"dynamic"``.
-        layout: ``"nchw"`` takes images so where the graph turns them into that itself.
-        batch: Bind the batch first; dynamic by default.
-        shape: Bind the shapes of inputs, or dynamic dimensions, by name.
-        data: Check, calibrate and judge on these samples, which :func:`irbench.run` describes; half of them calibrate
-            static int8, and the result is judged on the others.
-        value: Constants for inputs: ``{"sr": 16000}``.
-        distribution: What generated floats are drawn from: ``"uniform"`` in [0, 1), ``"symmetric"`` in [-1, 1),
-            ``"normal"`` with deviation 1, or ``"bytes"`` in [0, 255); by default the range that the model declares.
-        output: Copy the graph to this file.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
+        options: What is done, and what it is checked on. Half of the samples of ``data`` calibrate static int8, and the
+            result is judged on the others.
 
     Raises:
         IrbenchError: Options contradict each other, a tool is missing, or a pass fails or breaks the model.
     """
-    given = {
-        "level": level,
-        "passes": passes,
-        "precision": precision,
-        "calibrate": calibrate,
-        "quantize": quantize,
-        "layout": layout,
-        "batch": batch,
-        "shape": shape,
-        "data": data,
-        "value": value,
-        "distribution": distribution,
-        "output": output,
-    }
-    options = OptimizeOptions(**read_keywords("optimize", given, _READERS))
+    asked = OPTIMIZE.asked(options)
     with reporting(progress) as reporter:
-        (made,) = optimize_with((str(model),), options, reporter.say, reporter.status)
+        (made,) = optimize_with((str(model),), asked, reporter.say, reporter.status)
         return made
 
 
@@ -296,19 +218,3 @@ def _conversion(options: OptimizeOptions) -> Conversion | None:
         return None
     plain = Conversion(options.precision)
     return Conversion(options.precision, options.quantize or plain.method, options.calibrate or plain.samples)
-
-
-_READERS: Readers = {
-    "level": ('"extended"', values.text),
-    "passes": ('["fold_shapes", "remove_redundant"]', values.ordered_names),
-    "precision": ('"fp16"', values.one_of(*get_args(Precision))),
-    "calibrate": ("64", values.count),
-    "quantize": ('"dynamic"', values.one_of(*get_args(Quantize))),
-    "layout": ('"nchw"', values.one_of(*get_args(Layout))),
-    "batch": ("1", values.count),
-    "data": ('"speech/", or {"x": array}', input_values.data),
-    "value": ('{"sr": 16000}', input_values.constants),
-    "distribution": ('"normal"', values.one_of(*DISTRIBUTIONS)),
-    "shape": ('{"tokens": (1, 128)}', values.shapes),
-    "output": ('"better.onnx"', path),
-}

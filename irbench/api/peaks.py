@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from irbench.exporter import from_onnx_file
 from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
 from irbench.onnx.probe_graph import MatrixChain, write_matrix_chain
+from irbench.options.model_commands import DoctorOptions
 from irbench.options.values import cpu_list
 from irbench.render.peaks import bandwidth_progress, products_progress
 from irbench.result import SEARCH_RUN
@@ -55,31 +56,6 @@ _PRECISE = Timing(
 
 
 @dataclass(frozen=True)
-class PeakOptions:
-    """What is asked of a measurement of peaks.
-
-    Attributes:
-        backend: The only one whose matrix products are measured; ``None`` for every installed one that reads ONNX.
-        cpus: Processors that may be used; ``None`` for all that are allowed.
-        results: Where the runs are kept; ``None`` for the usual place.
-        no_lock: Whether others may measure on this machine meanwhile.
-    """
-
-    backend: str | None = None
-    cpus: tuple[int, ...] | None = None
-    results: Path | None = None
-    no_lock: bool = False
-
-    @property
-    def is_restricted(self) -> bool:
-        """Whether only a part of the machine or of its software is measured."""
-        return self.backend is not None or self.cpus is not None
-
-
-PEAK_OPTIONS = frozenset(option.name for option in fields(PeakOptions))
-
-
-@dataclass(frozen=True)
 class PeakPlan:
     """What is measured.
 
@@ -98,7 +74,7 @@ class PeakPlan:
     timing: Timing = _PRECISE
 
 
-def peak_plan(options: PeakOptions, machine: Machine) -> PeakPlan:
+def peak_plan(options: DoctorOptions, machine: Machine) -> PeakPlan:
     """Return what is measured.
 
     Raises:
@@ -115,7 +91,7 @@ def peak_plan(options: PeakOptions, machine: Machine) -> PeakPlan:
 
 
 def measure_peaks(
-    asked: PeakPlan, options: PeakOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
+    asked: PeakPlan, options: DoctorOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
 ) -> MachinePeaks | None:
     """Measure what was planned.
 
@@ -156,7 +132,7 @@ def measure_peaks(
     )
 
 
-def keep_whole_peaks(peaks: MachinePeaks, options: PeakOptions) -> NotKept | None:
+def keep_whole_peaks(peaks: MachinePeaks, options: DoctorOptions) -> NotKept | None:
     """Keep peaks for this machine in place of those that were known, and return why not where they are no substitute.
 
     Roofs are those of the whole machine: peaks of one backend or of some processors would have others exceed them, and
@@ -199,7 +175,7 @@ class _Products:
     """The runs of matrix products: every size and backend once, then the fastest of each precision as runs are."""
 
     def __init__(
-        self, asked: PeakPlan, options: PeakOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
+        self, asked: PeakPlan, options: DoctorOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
     ) -> None:
         self._asked = asked
         self._options = options
@@ -257,7 +233,7 @@ class _Products:
         return measure_planned(request, groups, self._scratch, place, self._lock, self._reporter)
 
 
-def _command(options: PeakOptions) -> str:
+def _command(options: DoctorOptions) -> str:
     backend = [] if options.backend is None else ["--backend", options.backend]
     cpus = [] if options.cpus is None else ["--cpus", cpu_list(options.cpus)]
     return " ".join((_COMMAND, *backend, *cpus))

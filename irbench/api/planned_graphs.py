@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from irbench.across_runs.measured_cells import MeasuredGraph, is_another_graph
+from irbench.api.measurement import RowFilter
 from irbench.errors import IrbenchError
 from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
 
 
 class ModelChanged(IrbenchError):
@@ -24,20 +26,19 @@ class ModelChanged(IrbenchError):
         )
 
 
-def requires_graphs(
-    known: Sequence[MeasuredGraph], *, any_name: bool = False
-) -> Callable[[Sequence[PlannedGroup]], None]:
-    """Return what raises :class:`ModelChanged` where a plan has another graph than the one that is known.
+def requires_graphs(known: Sequence[MeasuredGraph], *, any_name: bool = False) -> RowFilter:
+    """Return what keeps every row, and raises :class:`ModelChanged` where a plan has a graph that is not known.
 
     Args:
         known: Graphs that were measured.
         any_name: Whether models may be called something else than when they were measured.
     """
 
-    def require(groups: Sequence[PlannedGroup]) -> None:
+    def require(_request: RunRequest, groups: tuple[PlannedGroup, ...]) -> tuple[PlannedGroup, ...]:
         changed = dict.fromkeys(_changed(groups))
         if changed:
             raise ModelChanged(changed)
+        return groups
 
     def _changed(groups: Sequence[PlannedGroup]) -> Iterable[str]:
         for planned in groups:

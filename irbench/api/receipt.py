@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.across_runs.confirmation import Obstacle
+from irbench.across_runs import obstacles
 from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.obstacles import Obstacle
 from irbench.across_runs.reading import read_run
 from irbench.across_runs.receipt import Receipt, decode_receipt, encode_receipt, receipt_of
 from irbench.across_runs.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
 from irbench.api.confirmation import other_confinement, other_software
 from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
 from irbench.api.measurement import measure
 from irbench.api.paths import given_path
 from irbench.api.planned_graphs import ModelChanged, requires_graphs
 from irbench.api.progress import ProgressOption, Reporter, reporting
-from irbench.api.run_names import RunName, run_name
 from irbench.api.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.errors import ExitCode, IrbenchError
-from irbench.options import values
-from irbench.options.option import Readers, read_keywords
+from irbench.options.keywords import ReplayKeywords
 from irbench.options.run import RunOptions
-from irbench.options.values import path
+from irbench.options.run_names import RunName, run_name
+from irbench.options.stored_run_commands import REPLAY, ReplayOptions
 from irbench.plain_text import plain
-from irbench.render.across_runs_texts import problem_text
 from irbench.render.json_text import json_text
-from irbench.spec import Timing
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run
@@ -46,33 +44,6 @@ _EXITS: dict[ReplayOutcome, ExitCode] = {
     "undecided": ExitCode.UNDECIDED,
     "not-comparable": ExitCode.USAGE,
 }
-
-
-@dataclass(frozen=True)
-class ReplayOptions:
-    """What is replayed.
-
-    Attributes:
-        claim: The receipt's file.
-        models: Where its models lie here, in the order of the plan; empty where they are where they were.
-        force: Whether it is replayed on another machine, with other versions, or with another confinement.
-        allow_own_code: Whether rows of own code, and functions that make models, are run.
-        within: Intervals that lie no further apart than this fraction agree.
-        budget: Time for the run, in seconds; ``None`` for that of the plan.
-        quick: Whether 3 launches are measured in place of those of the plan, which decides no claim.
-        no_lock: Measure though another irbench does on this machine.
-        results: The folder where runs are kept; ``None`` for the usual place.
-    """
-
-    claim: Path
-    models: tuple[str, ...] = ()
-    force: bool = False
-    allow_own_code: bool = False
-    within: float = Timing().within
-    budget: float | None = None
-    quick: bool = False
-    no_lock: bool = False
-    results: Path | None = None
 
 
 class Replay(Displayable):
@@ -98,7 +69,7 @@ class Replay(Displayable):
     @property
     def exit_code(self) -> ExitCode:
         """What ``irbench replay`` exits with."""
-        interrupted = self.result.obstacle is not None and self.result.obstacle.code == "interrupted"
+        interrupted = isinstance(self.result.obstacle, obstacles.Interrupted)
         return ExitCode.INTERRUPTED if interrupted else _EXITS[self.outcome]
 
     def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
@@ -146,8 +117,8 @@ def write_receipt(run: str, output: Path | None, results: Path | None) -> Receip
     root = results or default_root()
     read, problems = read_run(find_run(root, run))
     if read is None:
-        remedy = problems[0].facts.get("hint") or f"Name another run: irbench results{results_option(root)}"
-        raise IrbenchError(" ".join(map(problem_text, problems)), hint=str(remedy))
+        remedy = problems[0].hint or f"Name another run: irbench results{results_option(root)}"
+        raise IrbenchError(" ".join(problem.text() for problem in problems), hint=remedy)
     made = receipt_of(read)
     if output is not None:
         with explained(output, "name another file with -o"):
@@ -155,45 +126,25 @@ def write_receipt(run: str, output: Path | None, results: Path | None) -> Receip
     return made
 
 
+@names_keywords(REPLAY)
 def replay(
     claim: str | PathLike[str],
     *models: str | PathLike[str],
-    force: bool | None = None,
-    allow_own_code: bool | None = None,
-    within: str | float | None = None,
-    budget: str | float | timedelta | None = None,
-    quick: bool | None = None,
-    no_lock: bool | None = None,
-    results: str | PathLike[str] | None = None,
     progress: ProgressOption = "auto",
+    **options: Unpack[ReplayKeywords],
 ) -> Replay:
     """Measure what a receipt claims again, and say of each claim whether it is confirmed or refuted.
 
     Args:
         claim: A file of :func:`receipt`.
         models: Where its models lie here, in the order of its plan; where they were by default.
-        force: Replay it on another machine, with other versions, or with another confinement.
-        allow_own_code: Run the commands and functions that its plan names; without it such a plan is not replayed.
-        within: Intervals that lie no further apart than this agree: ``"2%"`` or 0.02.
-        budget: Time for the run, ``"90s"`` or seconds; that of the plan by default.
-        quick: Measure 3 launches, to see whether the plan runs here; no claim is decided by so few.
-        no_lock: Measure though another irbench does on this machine.
-        results: The folder where runs are kept; ``None`` for the usual place.
         progress: As :func:`irbench.run` takes it.
+        options: What is replayed, and how. A plan that names own code is not replayed without ``allow_own_code``.
 
     Raises:
         IrbenchError: The file is no receipt, of a newer format, or was changed after it was written.
     """
-    given = {
-        "force": force,
-        "allow_own_code": allow_own_code,
-        "within": within,
-        "budget": budget,
-        "quick": quick,
-        "no_lock": no_lock,
-        "results": results,
-    }
-    asked = ReplayOptions(Path(claim), tuple(map(str, models)), **read_keywords("replay", given, _READERS))
+    asked = REPLAY.asked(options, claim=Path(claim), models=tuple(map(str, models)))
     with reporting(progress) as reporter:
         return replay_with(asked, reporter)
 
@@ -210,14 +161,14 @@ def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
         refused = _own_code(planned, options)
         if refused is not None:
             return _not_comparable(claimed, refused)
-        stored = measure(planned, reporter, require=requires_graphs(claimed.graphs, any_name=True))
+        stored = measure(planned, reporter, keep=requires_graphs(claimed.graphs, any_name=True))
     except ModelChanged as changed:
-        return _not_comparable(claimed, Obstacle("model-changed", {"names": list(changed.models)}))
+        return _not_comparable(claimed, obstacles.ModelChanged(names=tuple(changed.models)))
     except IrbenchError as error:
-        return _not_comparable(claimed, Obstacle("not-repeatable", {"message": error.message, "hint": error.hint}))
+        return _not_comparable(claimed, obstacles.NotRepeatable(message=error.message, hint=error.hint))
     run = stored.document.run_id
     if not stored.document.complete:
-        return Replay(ReplayResult(claimed, "undecided", run=run, obstacle=Obstacle("interrupted")))
+        return Replay(ReplayResult(claimed, "undecided", run=run, obstacle=obstacles.Interrupted()))
     claims = checked_claims(claimed, stored.document, options.within)
     return Replay(ReplayResult(claimed, outcome_of_claims(claims), claims, run))
 
@@ -228,9 +179,9 @@ def _not_comparable(claimed: Receipt, obstacle: Obstacle) -> Replay:
 
 def _obstacle(claimed: Receipt) -> Obstacle | None:
     if fingerprint(host.describe()) != claimed.machine:
-        return Obstacle("other-machine")
+        return obstacles.OtherMachine()
     changed = other_software(claimed.environment.get("distributions") or {})
-    return Obstacle("other-software", {"names": list(changed)}) if changed else other_confinement(claimed.environment)
+    return obstacles.OtherSoftware(names=tuple(changed)) if changed else other_confinement(claimed.environment)
 
 
 def _own_code(planned: RunOptions, options: ReplayOptions) -> Obstacle | None:
@@ -263,14 +214,3 @@ def _plan(claimed: Receipt, options: ReplayOptions) -> RunOptions:
         name="",
         note=f"replays {claimed.run_id}",
     )
-
-
-_READERS: Readers = {
-    "force": ("True", values.flag),
-    "allow_own_code": ("True", values.flag),
-    "within": ('"2%", or 0.02', values.fraction),
-    "budget": ('"90s", or 90', values.duration_s),
-    "quick": ("True", values.flag),
-    "no_lock": ("True", values.flag),
-    "results": ('"./results"', path),
-}

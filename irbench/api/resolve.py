@@ -13,7 +13,6 @@ from irbench import backend_checks, bundles, registry
 from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import (
-    ExportOptions,
     Notify,
     Source,
     bundle_facts,
@@ -29,6 +28,7 @@ from irbench.exporter import (
 )
 from irbench.notices import ExportNotice
 from irbench.onnx.reading.protobuf import require_model_file
+from irbench.options.model_commands import ExportOptions
 from irbench.render.confinement_texts import unconfined_root_text
 from irbench.render.export_texts import export_notice_text, export_problems
 from irbench.spec import Bundle

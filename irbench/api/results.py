@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from irbench.api.display import Displayable, as_text
 from irbench.api.paths import given_path
 from irbench.api.results_export import chosen_columns, export_run
-from irbench.api.rows import RunRow, row_of, rows_to_pandas
+from irbench.api.run_row import RunRow
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
 from irbench.errors import IrbenchError
 from irbench.plain_text import plain
+from irbench.render.columns.declaration import Column, RowSource
 from irbench.render.formats.exported_run import ExportedRun
-from irbench.render.formats.row_table import row_sources, row_table, table_of
+from irbench.render.formats.row_table import RowTable, row_sources, row_table, row_values, table_of
 from irbench.result import Condition, GroupResult, RunDocument
 from irbench.soak_row import SoakTable
 
@@ -33,6 +34,9 @@ _WHOLE = "print(run.to_text(warnings=True))"
 """What shows the warnings of a run whole."""
 
 TextFormat = Literal["table", "json", "jsonl", "csv", "md"]
+
+_PANDAS_TYPES = {"int64": ("int64", "Int64"), "double": ("float64", "float64"), "bool": ("bool", "boolean")}
+"""Of columns whose values are never and may be missing; text stays as it is."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -93,7 +97,7 @@ class RunTable(Displayable):
         self.number = number
         self.result: GroupResult = document.groups[number]
         self._sources = tuple(source for source in row_sources(document) if source.table is self.result)
-        self.rows: tuple[RunRow, ...] = tuple(map(row_of, self._sources))
+        self.rows: tuple[RunRow, ...] = tuple(map(_row_of, self._sources))
 
     @property
     def model(self) -> str:
@@ -116,7 +120,7 @@ class RunTable(Displayable):
 
     def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows as a DataFrame; takes and raises what :meth:`Run.to_pandas` does."""
-        return rows_to_pandas(table_of(self._sources, chosen_columns(columns)))
+        return _rows_to_pandas(table_of(self._sources, chosen_columns(columns)))
 
     def __repr__(self) -> str:
         """Return the model, the batch and how many rows there are."""
@@ -230,7 +234,7 @@ class Run(Displayable):
         Raises:
             IrbenchError: pandas is not installed, or there is no column of a name.
         """
-        return rows_to_pandas(row_table([self.document], chosen_columns(columns)))
+        return _rows_to_pandas(row_table([self.document], chosen_columns(columns)))
 
     def to_arrow(self, columns: str | Sequence[str] | None = None) -> pa.Table:
         """Return the rows of all tables as a table of Arrow; units and meanings of columns are metadata of its fields.
@@ -292,3 +296,28 @@ class Run(Displayable):
         from irbench.render import DocumentView
 
         return DocumentView(self.document, call=_WHOLE)
+
+
+def _row_of(source: RowSource) -> RunRow:
+    """Return a row with its values of those columns of exports that it has an attribute for."""
+    values = row_values(source)
+    return RunRow(**{column.name: values[column.name] for column in fields(RunRow)})
+
+
+def _rows_to_pandas(table: RowTable) -> pd.DataFrame:
+    """Return rows as a DataFrame whose columns have the same types whatever was measured.
+
+    Raises:
+        IrbenchError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise IrbenchError("pandas is not installed.", hint="Install it with: pip install pandas") from error
+    frame = pd.DataFrame(list(table.scalar_records()), columns=list(table.names))
+    return frame.astype({column.name: _pandas_type(column) for column in table.columns if column.type in _PANDAS_TYPES})
+
+
+def _pandas_type(column: Column[Any]) -> str:
+    never_missing, may_be_missing = _PANDAS_TYPES[column.type]
+    return may_be_missing if column.is_nullable else never_missing

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from irbench.api.environments import Environments
-from irbench.api.measurement import StoredRun, measure_requested, refuse_within_a_worker
+from irbench.api.keywords import names_keywords
+from irbench.api.measurement import StoredRun, measure_planned, plan_run, refuse_within_a_worker
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.api.requests import refuse_contradictions, requested
 from irbench.api.results import Run
 from irbench.api.run import finished_run
 from irbench.api.run_destination import planned_run
-from irbench.api.run_names import RunName, run_name
 from irbench.api.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
 from irbench.api.stored_plan import stored_options
 from irbench.environments import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.measure.lock import measuring
-from irbench.options import values
-from irbench.options.option import Readers, read_keywords
+from irbench.options.keywords import ResumeKeywords
 from irbench.options.run import RunOptions
-from irbench.options.values import path
+from irbench.options.run_names import RunName, run_name
+from irbench.options.stored_run_commands import RESUME, ResumeOptions
 from irbench.quantities import plural
-from irbench.render.across_runs_texts import obstacle_text
 from irbench.render.resume_texts import changed_message, changed_remedy
 from irbench.result import RunDocument
 from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far
@@ -40,41 +38,17 @@ from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.sweeps.state import sweep_of_run
 from irbench.system import host
 from irbench.worker.requested_confinement import require_confinement
+from irbench.worker.scratch import scratch_folder
 
 
-@dataclass(frozen=True)
-class ResumeOptions:
-    """What is asked of a run that is continued.
-
-    Attributes:
-        run: As users name it; ``None`` for the newest that ended early.
-        allow_own_code: Whether commands and functions of its plan are run.
-        no_lock: Whether it is measured though another irbench does on this machine.
-        results: The folder where runs are kept; ``None`` for the usual place.
-    """
-
-    run: str | None = None
-    allow_own_code: bool = False
-    no_lock: bool = False
-    results: Path | None = None
-
-
-def resume(
-    run: RunName | None = None,
-    *,
-    allow_own_code: bool | None = None,
-    no_lock: bool | None = None,
-    results: str | PathLike[str] | None = None,
-    progress: ProgressOption = "auto",
-) -> Run:
+@names_keywords(RESUME)
+def resume(run: RunName | None = None, *, progress: ProgressOption = "auto", **options: Unpack[ResumeKeywords]) -> Run:
     """Continue a run that ended early, after its last stored launch, with the settings that it was begun with.
 
     Args:
         run: As :func:`irbench.load` takes it; by default the newest that ended early.
-        allow_own_code: Run the commands and functions that its plan names; without it such a run is not continued.
-        no_lock: Measure though another irbench does on this machine.
-        results: The folder where runs are kept; ``None`` for the usual place.
         progress: As :func:`irbench.run` takes it.
+        options: What is allowed. A run whose plan names own code is not continued without ``allow_own_code``.
 
     Returns:
         The run: the same one, with the launches that it had.
@@ -84,8 +58,7 @@ def resume(
             machine, a package, irbench, or a file. Nothing was measured.
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
     """
-    given = {"allow_own_code": allow_own_code, "no_lock": no_lock, "results": results}
-    asked = ResumeOptions(None if run is None else run_name(run), **read_keywords("resume", given, _READERS))
+    asked = RESUME.asked(options, run=None if run is None else run_name(run))
     with reporting(progress) as reporter:
         return finished_run(resume_with(asked, reporter))
 
@@ -102,8 +75,9 @@ def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
     asked = _asked_before(document, options, reporter.say)
     refuse_contradictions(asked)
     continued = _ContinuedRun(store, folder, reporter.say)
-    with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock:
-        return measure_requested(requested(asked), asked, continued, lock, reporter, continued.as_begun)
+    with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock, scratch_folder() as scratch:
+        request, groups = plan_run(requested(asked), asked, scratch, reporter, continued.as_begun)
+        return measure_planned(request, groups, scratch, continued, lock, reporter)
 
 
 @dataclass(frozen=True)
@@ -194,7 +168,7 @@ def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> Ru
     obstacle = None if options.allow_own_code else own_code_obstacle(stored) or environments_obstacle(environments)
     if obstacle is not None:
         raise IrbenchError(
-            f"{document.run_id} is not continued: {obstacle_text(obstacle)}.",
+            f"{document.run_id} is not continued: {obstacle.text()}.",
             hint="Read it, then allow it with --allow-own-code.",
         )
     asked = replace(stored, results=options.results, no_lock=options.no_lock)
@@ -211,10 +185,3 @@ def _require_unchanged(document: RunDocument, changes: Sequence[RunChange], root
             changed_message(document.run_id, changes),
             hint=changed_remedy(document.run_id, changes, results_option(root)),
         )
-
-
-_READERS: Readers = {
-    "allow_own_code": ("True", values.flag),
-    "no_lock": ("True", values.flag),
-    "results": ('"./results"', path),
-}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from irbench import bundles, registry
 from irbench.address import BackendAddress
@@ -13,6 +11,7 @@ from irbench.api.progress import Say
 from irbench.api.resolve import resolve_backends, resolve_bundles
 from irbench.notices import Note
 from irbench.onnx.probe_graph import matmul
+from irbench.options.model_commands import DoctorOptions
 from irbench.render.context import Context
 from irbench.render.note_texts import note_text
 from irbench.runner.request import RunRequest
@@ -21,33 +20,10 @@ _OWN_SHAPE = (1, 512, 512)
 """Of our own model's input: enough for some milliseconds of work, so that overheads do not decide."""
 
 
-@dataclass(frozen=True)
-class SelfComparisonOptions:
-    """A backend that is to be measured against itself.
-
-    Attributes:
-        model: Anything that ``irbench run`` takes; empty for the model exported last, or one of our own.
-        backend: Its name, perhaps with a device; ``None`` for one that may serve as a reference.
-        threads: Total for each process, ``native``, or ``None`` for the physical cores.
-        cpus: Processors that it may use; ``None`` for all that are allowed.
-        budget: Wall time it may take, in seconds; ``None`` for the usual.
-        results: Where the run is kept; ``None`` for the usual place.
-        no_lock: Whether others may measure on this machine meanwhile.
-    """
-
-    model: str = ""
-    backend: str | None = None
-    threads: int | Literal["native"] | None = None
-    cpus: tuple[int, ...] | None = None
-    budget: float | None = None
-    results: Path | None = None
-    no_lock: bool = False
-
-
-def self_comparison_request(asked: SelfComparisonOptions, scratch: Path, say: Say) -> RunRequest:
+def self_comparison_request(model: str, asked: DoctorOptions, scratch: Path, say: Say) -> RunRequest:
     """Return the plan of a run in which one backend is named twice, and say what was chosen for want of a name."""
     backend, why_backend = _backend(asked.backend)
-    model, why_model = _model(asked.model, scratch)
+    model, why_model = _model(model, scratch)
     notes = tuple(note for note in (why_backend, why_model) if note is not None)
     for note in notes:
         say(note_text(note, Context()))

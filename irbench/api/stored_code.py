@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench import registry
-from irbench.across_runs.confirmation import Obstacle
+from irbench.across_runs.obstacles import Obstacle, OwnCode
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 from irbench.options.run import RunOptions
@@ -33,7 +33,7 @@ def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
     functions = [model for model in stored.models if Source(model).function is not None]
     measures = [stored.metric.function] if stored.metric is not None else []
     code = [*rows, *functions, *measures, *stored.imports, *_paths(stored)]
-    return Obstacle("own-code", {"code": code}) if code else None
+    return OwnCode(named=tuple(code)) if code else None
 
 
 def environments_obstacle(environments: Sequence[Mapping[str, Any]]) -> Obstacle | None:
@@ -46,7 +46,7 @@ def environments_obstacle(environments: Sequence[Mapping[str, Any]]) -> Obstacle
     named = (found["requirement"] or found["python"] for found in environments)
     releases = {text: _RELEASE.fullmatch(text) for text in named if text}
     foreign = [text for text, release in releases.items() if release is None or release["name"] not in known]
-    return Obstacle("own-code", {"code": foreign}) if foreign else None
+    return OwnCode(named=tuple(foreign)) if foreign else None
 
 
 def _paths(stored: RunOptions) -> Iterator[str]:

@@ -7,12 +7,15 @@ from datetime import timedelta
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
 from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
 from irbench.api.paths import given_path, results_folder
-from irbench.api.run_names import RunName, run_name
 from irbench.errors import ExitCode, IrbenchError
+from irbench.options.keywords import ResultsKeywords
+from irbench.options.run_names import RunName, run_name
+from irbench.options.stored_run_commands import RESULTS, RunFilter
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -65,57 +68,38 @@ def load(run: RunName = "latest", *, results: Folder = None) -> Run:
     return Run(load_document(folder), folder)
 
 
-def results(
-    *,
-    model: str | None = None,
-    backend: str | None = None,
-    since: str | float | timedelta | None = None,
-    limit: int | None = None,
-    results: Folder = None,
-) -> tuple[RunEntry, ...]:
+@names_keywords(RESULTS)
+def results(**options: Unpack[ResultsKeywords]) -> tuple[RunEntry, ...]:
     """Return an entry for each stored run, newest first, shown as a table; :func:`load` takes its ``run_id``.
 
     Args:
-        model: Only runs of this model.
-        backend: Only runs in which this backend, or this row, took part.
-        since: Only runs no older than this: ``"7d"``, or seconds.
-        limit: At most so many, the newest.
-        results: The folder where runs are kept; ``None`` for the usual place.
+        options: Which.
 
     Raises:
         IrbenchError: A value is none that the keyword takes.
     """
-    from irbench.options import values
-    from irbench.options.option import read_keywords
+    from irbench.store.folders import default_root
     from irbench.store.listing import list_runs
 
-    readers = {"since": ('"7d"', values.duration_s), "limit": ("20", values.count)}
-    read = read_keywords("results", {"since": since, "limit": limit}, readers)
-    entries = list_runs(results_folder(results)).entries
-    return _RunListing(chosen_entries(entries, model, backend, read.get("since"), read.get("limit")))
+    wanted = RESULTS.asked(options)
+    return _RunListing(chosen_entries(list_runs(wanted.results or default_root()).entries, wanted))
 
 
-def chosen_entries(
-    entries: Iterable[RunEntry],
-    model: str | None = None,
-    backend: str | None = None,
-    since_s: float | None = None,
-    limit: int | None = None,
-) -> tuple[RunEntry, ...]:
-    """Return those entries that fit; the arguments are those of :func:`results`, the age in seconds."""
+def chosen_entries(entries: Iterable[RunEntry], wanted: RunFilter) -> tuple[RunEntry, ...]:
+    """Return those entries that are wanted."""
     from datetime import datetime
 
     from irbench.measure.clock import utc_now
 
-    oldest = None if since_s is None else utc_now() - timedelta(seconds=since_s)
+    oldest = None if wanted.since is None else utc_now() - timedelta(seconds=wanted.since)
     fitting = (
         entry
         for entry in entries
-        if (model is None or model in entry.models)
-        and (backend is None or backend in (*entry.backends, *entry.rows))
+        if (wanted.model is None or wanted.model in entry.models)
+        and (wanted.backend is None or wanted.backend in (*entry.backends, *entry.rows))
         and (oldest is None or datetime.fromisoformat(entry.created) >= oldest)
     )
-    return tuple(islice(fitting, limit))
+    return tuple(islice(fitting, wanted.limit))
 
 
 def remove_runs(runs: RunName | Sequence[RunName], *, results: Folder = None) -> None:
@@ -218,7 +202,7 @@ def import_runs(
         IrbenchError: Something of it is wrong; nothing was imported. Or links, pipes or closed folders were left out;
             everything else was imported before this is raised.
     """
-    from irbench.render.unsearched_texts import unsearched_lines
+    from irbench.store.folders import unsearched_lines
 
     arrivals = bring_in(tuple(map(Path, _names(sources))), results_folder(results))
     if arrivals.unsearched:

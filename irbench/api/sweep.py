@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
 from irbench import __version__
 from irbench.api.display import Displayable
-from irbench.api.paths import given_path
+from irbench.api.keywords import names_keywords
 from irbench.api.plans.problems import plan_error
 from irbench.api.plans.reading import PlanSource, SweepPlan, read_plan
 from irbench.api.progress import ProgressOption, Reporter, reporting
@@ -22,7 +19,9 @@ from irbench.api.sweep_overview import overview_of
 from irbench.api.sweep_tables import SweepSetup
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import utc_now
-from irbench.render.resume_texts import confinement_change, confinement_remedy
+from irbench.options.keywords import SweepKeywords
+from irbench.options.stored_run_commands import SWEEP, SweepOptions
+from irbench.runner.run_changes import confinement_change, confinement_remedy
 from irbench.store import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
@@ -34,33 +33,6 @@ from irbench.worker.requested_confinement import is_confinement_asked_for, requi
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-Selectors = str | Iterable[str]
-
-
-@dataclass(frozen=True)
-class SweepCall:
-    """What is asked of a sweep besides its plan.
-
-    Attributes:
-        resume: Go on where it stopped, if it was begun.
-        only: Cells to measure: ``batch=8,backends=ort``, or the beginning of an id; all where there is none.
-        skip: Cells to leave out.
-        name: Of the sweep; ``None`` for that of the plan.
-        seed: Decides the order of tables; ``None`` for that of the plan.
-        no_lock: Measure though another irbench does on this machine.
-        results: The folder where runs are kept; ``None`` for the usual place.
-        command: The command line; empty where there was none.
-    """
-
-    resume: bool = False
-    only: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
-    name: str | None = None
-    seed: int | None = None
-    no_lock: bool = False
-    results: Path | None = None
-    command: tuple[str, ...] = ()
 
 
 class Sweep(Displayable):
@@ -127,31 +99,14 @@ class Sweep(Displayable):
         return SweepView(self.overview)
 
 
-def sweep(
-    plan: PlanSource,
-    *,
-    resume: bool = False,
-    only: Selectors = (),
-    skip: Selectors = (),
-    name: str | None = None,
-    seed: int | None = None,
-    no_lock: bool = False,
-    results: str | PathLike[str] | None = None,
-    progress: ProgressOption = "auto",
-) -> Sweep:
+@names_keywords(SWEEP)
+def sweep(plan: PlanSource, *, progress: ProgressOption = "auto", **options: Unpack[SweepKeywords]) -> Sweep:
     """Measure everything that a plan asks for, table after table in random order; each is stored as a run.
 
     Args:
         plan: A TOML file, the name of a plan that comes with irbench, or what such a file holds.
-        resume: Go on with a sweep of this name: nothing that is measured is measured again, and a table that was
-            interrupted goes on after its last launch.
-        only: Cells to measure: ``"batch=8,backends=ort"``, or the beginning of an id. Several add up.
-        skip: Cells to leave out, likewise.
-        name: Of the sweep; that of the plan by default.
-        seed: Decides the order of the tables; that of the plan by default.
-        no_lock: Measure though another irbench does on this machine.
-        results: The folder where runs are kept; ``None`` for the usual place.
         progress: As :func:`irbench.run` takes it.
+        options: Which cells are measured, and how.
 
     Returns:
         The sweep with its tables; one that could not be measured has the reason.
@@ -160,15 +115,7 @@ def sweep(
         IrbenchError: The plan is wrong, or nothing can be measured; all that is wrong is named.
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
     """
-    call = SweepCall(
-        resume=resume,
-        only=_texts(only),
-        skip=_texts(skip),
-        name=name,
-        seed=seed,
-        no_lock=no_lock,
-        results=None if results is None else given_path("results", results),
-    )
+    call = SWEEP.asked(options)
     with reporting(progress) as reporter:
         found, ended = run_sweep(read_plan(plan), call, reporter)
     if not ended:
@@ -176,7 +123,7 @@ def sweep(
     return found
 
 
-def run_sweep(plan: SweepPlan, call: SweepCall, reporter: Reporter) -> tuple[Sweep, bool]:
+def run_sweep(plan: SweepPlan, call: SweepOptions, reporter: Reporter) -> tuple[Sweep, bool]:
     """Measure what is left of a plan.
 
     Args:
@@ -207,7 +154,7 @@ def run_sweep(plan: SweepPlan, call: SweepCall, reporter: Reporter) -> tuple[Swe
         state.close()
 
 
-def _state(plan: SweepPlan, call: SweepCall, setup: SweepSetup, reporter: Reporter) -> StateFile:
+def _state(plan: SweepPlan, call: SweepOptions, setup: SweepSetup, reporter: Reporter) -> StateFile:
     """Return the state of the sweep that is begun or goes on.
 
     Raises:
@@ -231,7 +178,7 @@ def _state(plan: SweepPlan, call: SweepCall, setup: SweepSetup, reporter: Report
     return StateFile.begin(root, _header(plan, call, name))
 
 
-def _header(plan: SweepPlan, call: SweepCall, name: str) -> Header:
+def _header(plan: SweepPlan, call: SweepOptions, name: str) -> Header:
     return Header(
         name=name,
         created=utc_now().isoformat(timespec="seconds"),
@@ -260,7 +207,3 @@ def _require_confinement_as_begun(found: StateFile) -> None:
 def _say_other_seed(seed: int, asked: int | None, reporter: Reporter) -> None:
     if asked is not None and asked != seed:
         reporter.say(f"warning: the sweep goes on in the order of seed {seed}, with which it was begun")
-
-
-def _texts(given: Selectors) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.api.exit_codes import exit_code, is_undecided
-from irbench.api.measurement import StoredRun, measure_requested
+from irbench.api.measurement import StoredRun, measure_planned, plan_run
 from irbench.api.progress import Reporter
 from irbench.api.requests import LONGEST_NAME, refuse_contradictions, requested
 from irbench.api.run_destination import RunDestination
@@ -26,6 +26,7 @@ from irbench.spec import Bundle, Cell
 from irbench.sweeps.cells import DEFAULTS, Settings, SweepTable
 from irbench.sweeps.curve import RowFacts
 from irbench.sweeps.state import TableDone
+from irbench.worker.scratch import scratch_folder
 
 _PATH_ENDINGS = (".onnx", ".keras", ".h5")
 
@@ -88,7 +89,9 @@ def measure_table(
     options = table_options(table, setup)
     refuse_contradictions(options)
     rows = None if _is_complete(table) else _Rows(table).keep
-    return measure_requested(requested(options), options, destination, lock, reporter, rows)
+    with scratch_folder() as scratch:
+        request, groups = plan_run(requested(options), options, scratch, reporter, rows)
+        return measure_planned(request, groups, scratch, destination, lock, reporter)
 
 
 def table_done(table: SweepTable, stored: StoredRun) -> TableDone:

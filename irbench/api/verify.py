@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from irbench.address import BackendAddress
 from irbench.api.display import Displayable
 from irbench.api.environments import Environments
+from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.api.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.api.results import Interrupted
-from irbench.api.verify_options import VerifyOptions, expected_outputs, refuse_contradictions
 from irbench.api.verify_suite import readers_of_onnx, run_suite
 from irbench.conformance import verification
 from irbench.conformance.case import CaseResult, SuiteReport
@@ -21,10 +20,9 @@ from irbench.conformance.case import exit_code as suite_exit_code
 from irbench.conformance.model import trials, verified_cells
 from irbench.conformance.verification import ModelReport, NoReference, PlannedTrials, VerificationRequest
 from irbench.errors import ExitCode, IrbenchError
-from irbench.options import input_values, values
 from irbench.options.asked_inputs import AskedInputs
-from irbench.options.input_values import Data
-from irbench.options.option import Readers, read_keywords
+from irbench.options.keywords import VerifyKeywords
+from irbench.options.model_commands import VERIFY, VerifyOptions
 from irbench.plain_text import plain
 from irbench.render.context import Context
 from irbench.render.json_text import json_text
@@ -91,51 +89,27 @@ class Verification(Displayable):
         return model_view(self.report) if isinstance(self.report, ModelReport) else suite_view(self.report)
 
 
+@names_keywords(VERIFY)
 def verify(
     model: str | PathLike[str] | None = None,
     *,
-    backends: str | Iterable[str] | None = None,
-    data: Data | None = None,
-    value: Mapping[str, Any] | None = None,
-    feedback: Mapping[str, str] | None = None,
-    shape: Mapping[str, str | int | Iterable[int]] | None = None,
-    suite: Literal["onnx"] | None = None,
-    only: str | None = None,
-    between: tuple[str, str] | None = None,
     progress: ProgressOption = "auto",
+    **options: Unpack[VerifyKeywords],
 ) -> Verification:
     """Run a model on every backend and compare the outputs with those expected; nothing is timed.
 
     Args:
         model: Anything that :func:`irbench.run` takes.
-        backends: Backends, each with a device after a colon; every installed one that can read the model by default.
-        data: Samples as :func:`irbench.run` takes them; a folder with test_data_set_*/input_*.pb and output_*.pb, or
-            one such data set, also has the expected outputs.
-        value: Constants for inputs: ``{"sr": 16000}``.
-        feedback: Outputs that become inputs of the next call: ``{"h": "h0"}``; 8 steps are compared.
-        shape: Shapes of inputs, or sizes of dynamic dimensions, by name.
-        suite: ``onnx`` runs the test suite of the onnx package in place of a model.
-        only: The suite's cases of such names: ``test_add*``.
-        between: Two versions of a runtime as :func:`irbench.ab` takes them; the suite's report says what changed.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
+        options: What is verified, on which backends and inputs. Of a decode loop (``feedback``), 8 steps are compared.
 
     Raises:
         IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
         Interrupted: Ctrl-C; what was verified by then is in its ``result``.
     """
-    given = {
-        "backends": backends,
-        "data": data,
-        "value": value,
-        "feedback": feedback,
-        "shape": shape,
-        "suite": suite,
-        "only": only,
-        "between": between,
-    }
-    read = read_keywords("verify", given, _READERS)
+    asked = VERIFY.asked(options, model=None if model is None else str(model))
     with reporting(progress) as reporter:
-        found = verify_with(VerifyOptions(None if model is None else str(model), **read), reporter.say)
+        found = verify_with(asked, reporter.say)
     if not found.report.complete:
         raise Interrupted("the verification is not complete", found)
     return found
@@ -237,13 +211,36 @@ def _model(
     return planned.report(bundle.name, cells, complete=complete)
 
 
-_READERS: Readers = {
-    "backends": ('["ort", "openvino:gpu"]', values.names),
-    "data": ('"model_zoo/model", or {"x": array}', input_values.data),
-    "value": ('{"sr": 16000}', input_values.constants),
-    "feedback": ('{"h": "h0"}', input_values.feedback),
-    "shape": ('{"tokens": (1, 128)}', values.shapes),
-    "suite": ('"onnx"', values.one_of("onnx")),
-    "only": ('"test_add*"', values.text),
-    "between": ('("onnxruntime==1.22.0", "onnxruntime==1.23.2")', values.pair),
-}
+def refuse_contradictions(options: VerifyOptions) -> None:
+    """Refuse options that cannot be obeyed together, before anything is looked up.
+
+    Raises:
+        IrbenchError: Two of them contradict each other, or there is nothing to verify.
+    """
+    AskedInputs(options.data).require_data()
+    if options.suite is None:
+        if options.only is not None:
+            raise IrbenchError("--only needs a test suite.", hint="Add --suite onnx.")
+        if options.model is None:
+            raise IrbenchError("Nothing to verify.", hint="Give a model or an ONNX file, or add --suite onnx.")
+        if options.shape and expected_outputs(options) is not None:
+            raise IrbenchError("With --data the files determine the shapes.", hint="Leave --shape out.")
+        return
+    given = {
+        "A model": options.model,
+        "--data": options.data,
+        "--value": options.value,
+        "--feedback": options.feedback,
+        "--shape": options.shape,
+    }
+    for name, value in given.items():
+        if value:
+            raise IrbenchError(f"{name} and --suite cannot be combined.", hint="Leave one of them out.")
+
+
+def expected_outputs(options: VerifyOptions) -> Path | None:
+    """Return the data sets whose outputs are the expected ones, or one; ``None`` where a reference computes them."""
+    if not isinstance(options.data, Path) or options.value or options.feedback:
+        return None
+    patterns = ("output_*.pb", "test_data_set_*/output_*.pb")
+    return options.data if any(any(options.data.glob(pattern)) for pattern in patterns) else None

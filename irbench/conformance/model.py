@@ -17,7 +17,7 @@ from irbench.feeds import lay_out
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
-from irbench.row import CellResult, Requested, State
+from irbench.row import CellResult, State, row_of
 from irbench.runner.answers import fallback
 from irbench.runner.confined_cells import confinement_of
 from irbench.runner.inputs import memory_for_data_bytes
@@ -158,16 +158,10 @@ def as_logical(array: Array, spec: TensorSpec) -> Array:
 
 
 def _row(trial: Trial, cell: Cell, *, named: bool) -> CellResult:
-    row = CellResult(
-        id=cell.id,
-        label=cell.label,
-        artifact=cell.artifact.label if cell.artifact is not None else "",
-        backend=cell.backend,
-        device=cell.device,
+    row = row_of(
+        CellResult,
+        cell,
         mode="sync",
-        batch=cell.load.batch,
-        io=cell.io,
-        requested=Requested(cell.load.threads, cell.load.streams, cell.load.precision),
         effective={},
         state="not-applicable",
         failure=trial.absent.get(cell.id),

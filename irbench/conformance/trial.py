@@ -33,7 +33,7 @@ class Answered:
     """What a session said."""
 
     effective: Mapping[str, Scalar]
-    outputs: tuple[Outputs, ...]
+    outputs: tuple[Sequence[Any], ...]
 
 
 def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:

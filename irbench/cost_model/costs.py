@@ -12,6 +12,11 @@ from irbench.spec import TensorSpec
 _Key = TypeVar("_Key")
 
 UncountedReason = Literal["no-rule", "unknown-shape", "unknown-trip-count"]
+UNCOUNTED_TEXTS: Mapping[UncountedReason, str] = {
+    "no-rule": "no rule for the operator",
+    "unknown-shape": "a shape is unknown",
+    "unknown-trip-count": "the number of iterations of the loop is unknown",
+}
 
 
 @dataclass(frozen=True)

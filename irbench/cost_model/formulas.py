@@ -296,13 +296,14 @@ class NoFormulas:
     names: tuple[str, ...]
 
 
-def formulas_of_file(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:
-    """Return what :func:`model_formulas` does for an ONNX file, whose weights are not read.
+def formulas_of_file(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ModelFormulas | None, NoFormulas | None]:
+    """Return what :func:`model_formulas` does for an ONNX file, whose weights are not read; one of both is ``None``.
 
     ONNX's own code reads what is in the file: call this in a worker where the file is of unknown origin.
     """
     with refusals_of_onnx(path):
-        return model_formulas(read_outline(path), inputs)
+        found = model_formulas(read_outline(path), inputs)
+    return (found, None) if isinstance(found, ModelFormulas) else (None, found)
 
 
 def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:

@@ -44,6 +44,7 @@ from irbench.counters.perf_output import (
     of_kind,
     read_intervals,
     read_perf,
+    read_toplev,
 )
 from irbench.counters.plan import Counting
 from irbench.counters.topdown import (
@@ -58,7 +59,6 @@ from irbench.counters.topdown import (
     shares_named,
     shares_of,
 )
-from irbench.counters.toplev_output import read_toplev
 
 __all__ = [
     "GROUPS",

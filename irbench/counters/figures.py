@@ -8,6 +8,12 @@ from typing import Literal, TypeAlias
 from irbench.counters.perf_output import EventCount
 
 CountedPhase: TypeAlias = Literal["import", "compile", "warm_up", "inference"]
+PHASE_TEXTS: Mapping[CountedPhase, str] = {
+    "import": "import",
+    "compile": "compile",
+    "warm_up": "warm-up",
+    "inference": "per inference",
+}
 PHASES: tuple[CountedPhase, ...] = ("import", "compile", "warm_up", "inference")
 """In the order of time; ``compile`` includes loading and the first inference."""
 

@@ -81,7 +81,6 @@ class NoPerf(_Reason, frozen=True, tag="no-perf"):
     facts: Said = msgspec.field(default_factory=Said)
 
     def why(self) -> str:
-        """Return that there is none, with what the script said."""
         return f"{self.cause} ({self.facts.said})" if self.facts.said else self.cause
 
 
@@ -109,7 +108,6 @@ class NotPermitted(_Reason, frozen=True, tag="not-permitted"):
     facts: Level = msgspec.field(default_factory=Level)
 
     def why(self) -> str:
-        """Return that it is forbidden, with the level that forbids it."""
         level = self.facts.level
         return self.cause if level is None else f"{self.cause} (kernel.perf_event_paranoid is {level})"
 
@@ -150,7 +148,6 @@ class ToplevFailed(_Reason, frozen=True, tag="toplev-failed"):
     facts: Said = msgspec.field(default_factory=Said)
 
     def why(self) -> str:
-        """Return that it failed, with what it said."""
         return f"{self.cause}: {self.facts.said}" if self.facts.said else self.cause
 
 
@@ -169,11 +166,9 @@ class NotCounted(_Reason, frozen=True, tag="not-counted"):
     facts: Alone = msgspec.field(default_factory=Alone)
 
     def why(self) -> str:
-        """Return that it was never counted, and whether others can be the reason."""
         return f"{self.cause}, although nothing else was counted" if self.facts.alone else self.cause
 
     def remedy(self) -> str:
-        """Return what helps, by who has the counters."""
         if self.facts.alone:
             return "Something else holds the counters: end other perf sessions, and sudo sysctl kernel.nmi_watchdog=0."
         return self.help
@@ -194,7 +189,6 @@ class PerfFailed(_Reason, frozen=True, tag="perf-failed"):
     facts: Said = msgspec.field(default_factory=Said)
 
     def why(self) -> str:
-        """Return that it failed, with what it said."""
         return f"{self.cause}: {self.facts.said}" if self.facts.said else self.cause
 
 

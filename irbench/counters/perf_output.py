@@ -7,10 +7,11 @@ in place of a number.
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,8 @@ _OF_CORE = re.compile(rf"(?:cpu|{_KINDS})/(?P<name>[^/=]+)/(?P<modifiers>\w*)")
 _KIND_OF_EVENT = re.compile(rf"({_KINDS})/")
 _KIND_OF_GROUP = re.compile(rf"\(({_KINDS})\)$")
 _USER_ONLY = re.compile(r"(?:/|:)[a-jl-zA-Z]*u[a-jl-zA-Z]*$")
+
+_NEEDED = ("Area", "Value", "Unit")
 
 
 @dataclass(frozen=True)
@@ -190,3 +193,40 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
+
+
+def read_toplev(text: str) -> dict[str, float]:
+    """Return the share of slots of each node, from 0 to 1, by the node's name.
+
+    The kinds of cores and the processors that toplev tells apart are weighted alike; one line is the rule, because it
+    is attached to one process.
+
+    Args:
+        text: The file that it wrote.
+    """
+    found: dict[str, list[float]] = {}
+    for line in _lines(text):
+        share = _share(line)
+        if share is not None:
+            found.setdefault(line["Area"], []).append(share)
+    return {node: sum(shares) / len(shares) for node, shares in found.items()}
+
+
+def _lines(text: str) -> Iterator[Mapping[str, str]]:
+    rows = csv.reader(line for line in text.splitlines() if line and not line.startswith("#"))
+    columns: Sequence[str] = ()
+    for row in rows:
+        if set(_NEEDED) <= set(row):
+            columns = row
+        elif columns and len(row) >= len(_NEEDED):
+            yield dict(zip(columns, row, strict=False))
+
+
+def _share(line: Mapping[str, str]) -> float | None:
+    """Return a node's share; ``None`` for a metric that is no share of slots, and where there is no number."""
+    if not line.get("Unit", "").startswith("% Slots"):
+        return None
+    try:
+        return float(line["Value"]) / 100
+    except (KeyError, ValueError):
+        return None

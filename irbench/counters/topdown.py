@@ -26,6 +26,13 @@ SHARES = (*LEVEL_1, "smt_contention")
 
 TopdownMethod: TypeAlias = Literal["perf", "intel-shares", "intel-slots", "amd-zen4", "amd-zen5"]
 """Whose formula the shares are of: perf's own, or a published one."""
+TOPDOWN_TEXTS: Mapping[TopdownMethod, str] = {
+    "perf": "shares of slots: metrics of perf",
+    "intel-shares": "shares of slots: the processor's own counters, because this perf has no metrics for it",
+    "intel-slots": "shares of slots: formulas of Yasin (ISPASS 2014), because this perf has no metrics for it",
+    "amd-zen4": "shares of slots: formulas of AMD's reference for Zen 4, because this perf has no metrics for it",
+    "amd-zen5": "shares of slots: formulas of AMD's reference for Zen 5, because this perf has no metrics for it",
+}
 
 _METRIC_GROUPS = ("TopdownL1", "PipelineL1")
 _INTEL_SHARES = ("slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound")

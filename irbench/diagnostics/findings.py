@@ -7,13 +7,12 @@ last what nothing fixes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Self
-
-import msgspec
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 from irbench.counters import NotPermitted, Obstacle, not_counted
 from irbench.diagnostics.facts import Facts, Program
+from irbench.notices.base import Notice
 from irbench.options.values import cpu_list
 from irbench.quantities import gigabytes, listing, percent, plural
 from irbench.spec import Timing
@@ -54,39 +53,43 @@ class FindingWords:
     command: str | None = None
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that disturbs measurement; the fields of its class are what was seen."""
+class Finding(Notice):
+    """One thing that disturbs measurement; its facts are what was seen.
 
-    code: ClassVar[str]
-    """Its name for programs."""
+    Attributes:
+        lasting: Whether it is how the machine is, which nothing done there fixes, rather than what was seen to disturb.
+        effect: What it does to the numbers.
+        remedy: What fixes it, or what to do where nothing can.
+        command: The command that does it; ``None`` where there is none to give.
+    """
+
+    known: ClassVar[list[type[Finding]]] = []
     lasting: ClassVar[bool] = False
-    """Whether it is how the machine is, which nothing done there fixes, rather than what was seen to disturb."""
+    effect: ClassVar[str]
+    remedy: ClassVar[str]
+    command: ClassVar[str | None] = None
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
         """Return the finding where observations show it; ``None`` where they do not."""
         raise NotImplementedError
 
-    def words(self) -> FindingWords:
-        """Return it in words."""
+    def found(self) -> str:
+        """Return what was seen, with its figure."""
         raise NotImplementedError
+
+    def words(self) -> FindingWords:
+        """Return it in words; a class whose effect or remedy depends on facts has its own."""
+        return FindingWords(self.found(), self.effect, self.remedy, self.command)
 
     def words_after_comparison(self) -> FindingWords:
         """Return it in words for a report in which a backend was compared with itself."""
         return self.words()
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What was seen, as JSON values; what has a default is left out where it was not seen."""
-        seen = {each.name: getattr(self, each.name) for each in fields(self)}
-        held = (each.name for each in fields(self) if each.default is MISSING or seen[each.name] != each.default)
-        return {name: msgspec.to_builtins(seen[name]) for name in held}
-
 
 def find(facts: Facts) -> tuple[Finding, ...]:
     """Return what disturbs measurement, in the order of what it usually costs."""
-    found = (kind.seen_in(facts) for kind in FINDINGS)
+    found = (kind.seen_in(facts) for kind in Finding.known)
     return tuple(finding for finding in found if finding is not None)
 
 
@@ -102,7 +105,6 @@ def findings_summary(findings: Sequence[Finding]) -> str:
     return f"{plural(len(findings), 'finding')}{order}{fixed}."
 
 
-@dataclass(frozen=True)
 class BusyMachine(Finding):
     """Other programs use the processors; with what else the same cause brings about.
 
@@ -125,7 +127,6 @@ class BusyMachine(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where programs use more than a measurement stands."""
         activity, machine = facts.activity, facts.machine
         limit = _BUSY * min(machine.threads, len(machine.cpus))
         if activity.foreign_share <= limit:
@@ -133,16 +134,15 @@ class BusyMachine(Finding):
         unseen = activity.foreign_share - sum(program.share for program in activity.programs)
         largest = max(activity.programs, key=lambda program: program.share, default=None)
         return cls(
-            activity.foreign_share,
-            activity.programs,
-            unseen if activity.programs and unseen > _UNSEEN else None,
-            largest if largest is not None and largest.stoppable and largest.share > limit else None,
-            _pressure(facts),
-            _load_average(facts),
+            foreign_share=activity.foreign_share,
+            programs=activity.programs,
+            unnamed_share=unseen if activity.programs and unseen > _UNSEEN else None,
+            stoppable=largest if largest is not None and largest.stoppable and largest.share > limit else None,
+            pressure=_pressure(facts),
+            load_average=_load_average(facts),
         )
 
     def words(self) -> FindingWords:
-        """Return which programs, and how to stop the largest."""
         remedy, command = "Close them, or use idle processors with --cpus.", "top -o %CPU"
         if self.stoppable is not None:
             number = self.stoppable.process_id
@@ -161,7 +161,6 @@ class BusyMachine(Finding):
         return _crowded([used, *_waiting(self.pressure, self.load_average)], remedy, command)
 
 
-@dataclass(frozen=True)
 class CpuPressure(Finding):
     """Processes waited for processors, and no program is seen to use them now."""
 
@@ -171,16 +170,17 @@ class CpuPressure(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where nothing worse tells of the same cause."""
         pressure = _pressure(facts)
-        return None if pressure is None or BusyMachine.seen_in(facts) else cls(pressure, _load_average(facts))
+        return (
+            None
+            if pressure is None or BusyMachine.seen_in(facts)
+            else cls(pressure=pressure, load_average=_load_average(facts))
+        )
 
     def words(self) -> FindingWords:
-        """Return for how long some process waited."""
         return _crowded(_waiting(self.pressure, self.load_average), *_WAIT)
 
 
-@dataclass(frozen=True)
 class RecentLoad(Finding):
     """The machine was busy a moment ago."""
 
@@ -189,12 +189,10 @@ class RecentLoad(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where nothing worse tells of the same cause."""
         load = _load_average(facts)
-        return None if load is None or _pressure(facts) or BusyMachine.seen_in(facts) else cls(load)
+        return None if load is None or _pressure(facts) or BusyMachine.seen_in(facts) else cls(load_average=load)
 
     def words(self) -> FindingWords:
-        """Return the load of the last minute."""
         return _crowded(_waiting(None, self.load_average), *_WAIT)
 
 
@@ -207,11 +205,12 @@ def _crowded(signs: list[str], remedy: str, command: str) -> FindingWords:
 
 
 def _waiting(pressure: float | None, load_average: float | None) -> list[str]:
-    waited = [] if pressure is None else [
-        f"In {percent(pressure, 0)} of the last 10 s some process waited for a processor."
-    ]  # fmt: skip
-    loaded = [] if load_average is None else [f"The load average of the last minute is {load_average:.1f}."]
-    return [*waited, *loaded]
+    signs = []
+    if pressure is not None:
+        signs.append(f"In {percent(pressure, 0)} of the last 10 s some process waited for a processor.")
+    if load_average is not None:
+        signs.append(f"The load average of the last minute is {load_average:.1f}.")
+    return signs
 
 
 def _pressure(facts: Facts) -> float | None:
@@ -224,29 +223,24 @@ def _load_average(facts: Facts) -> float | None:
     return load_average if load_average > _LOAD * len(facts.machine.cpus) else None
 
 
-@dataclass(frozen=True)
 class NotFreezing(Finding):
     """Idle workers cannot be stopped."""
 
     code = "not-freezing"
+    effect = (
+        "Runtimes spin for about 40 ms after a call, so the first calls of the next row are 1.5 to 1.9 times slower."
+    )
+    remedy = "Measure on Linux, with IRBENCH_NO_FREEZE unset:"
+    command = "unset IRBENCH_NO_FREEZE"
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where workers are not frozen."""
         return None if facts.machine.freezes else cls()
 
-    def words(self) -> FindingWords:
-        """Return what spinning workers cost."""
-        return FindingWords(
-            "Idle workers cannot be frozen here.",
-            "Runtimes spin for about 40 ms after a call, so the first calls of the next row are 1.5 to 1.9 times"
-            " slower.",
-            "Measure on Linux, with IRBENCH_NO_FREEZE unset:",
-            "unset IRBENCH_NO_FREEZE",
-        )
+    def found(self) -> str:
+        return "Idle workers cannot be frozen here."
 
 
-@dataclass(frozen=True)
 class CpuQuota(Finding):
     """A cgroup grants less time than the processors have.
 
@@ -267,14 +261,18 @@ class CpuQuota(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where a quota is smaller than the processors it is spent on."""
         machine, throttled_share = facts.machine, facts.activity.throttled_share
         if machine.quota is None or machine.quota >= len(machine.cpus):
             return None
-        return cls(machine.quota, len(machine.cpus), machine.threads, throttled_share, machine.container)
+        return cls(
+            quota=machine.quota,
+            processors=len(machine.cpus),
+            threads=machine.threads,
+            throttled_share=throttled_share,
+            container=machine.container,
+        )
 
     def words(self) -> FindingWords:
-        """Return what is granted, and the command that grants more."""
         share = self.throttled_share
         held = f" It throttled irbench for {percent(share, 0)} of this check." if share > 0 else ""
         return FindingWords(
@@ -286,112 +284,102 @@ class CpuQuota(Finding):
         )
 
 
-@dataclass(frozen=True)
 class StolenTime(Finding):
     """The hypervisor gave a share of a processor to others."""
 
     code = "stolen-time"
+    effect = "Calls are interrupted for milliseconds each time."
+    remedy = (
+        "This cannot be fixed from inside the virtual machine: measure at another time, or on a machine with"
+        " dedicated processors."
+    )
     share: float
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where it was more than a trace."""
         share = facts.activity.stolen_share
-        return cls(share) if share > _STOLEN else None
+        return cls(share=share) if share > _STOLEN else None
 
-    def words(self) -> FindingWords:
-        """Return how much was taken."""
-        return FindingWords(
-            f"The hypervisor gave {percent(self.share, 0)} of a processor's time to other virtual machines.",
-            "Calls are interrupted for milliseconds each time.",
-            "This cannot be fixed from inside the virtual machine: measure at another time, or on a machine with"
-            " dedicated processors.",
-        )
+    def found(self) -> str:
+        return f"The hypervisor gave {percent(self.share, 0)} of a processor's time to other virtual machines."
 
 
-@dataclass(frozen=True)
 class CoresMoved(Finding):
     """The first two processors were near each other at times, and far apart at others."""
 
     code = "cores-moved"
+    effect = _EXCHANGE
+    remedy = (
+        "This cannot be fixed from inside the virtual machine: quote the figures of each state (irbench reports"
+        " both), measure with one thread, or use dedicated hardware."
+    )
+    command = "irbench run --threads 1"
     cpus: tuple[int, ...]
     near_ns: float
     far_ns: float
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where latencies have two regimes."""
         link = facts.activity.core_to_core
         if link is None or len(link.regimes_ns) < 2:
             return None
         near_ns, far_ns = link.regimes_ns
-        return cls(facts.machine.cpus[:2], near_ns, far_ns)
+        return cls(cpus=facts.machine.cpus[:2], near_ns=near_ns, far_ns=far_ns)
 
-    def words(self) -> FindingWords:
-        """Return both distances."""
-        return FindingWords(
+    def found(self) -> str:
+        return (
             f"vCPUs {listing(map(str, self.cpus))} did not share a cache all the time (between {self.near_ns:.0f} ns"
-            f" and {self.far_ns:.0f} ns apart).",
-            _EXCHANGE,
-            "This cannot be fixed from inside the virtual machine: quote the figures of each state (irbench reports"
-            " both), measure with one thread, or use dedicated hardware.",
-            "irbench run --threads 1",
+            f" and {self.far_ns:.0f} ns apart)."
         )
 
 
-@dataclass(frozen=True)
 class CoresFar(Finding):
     """The first two processors share no cache."""
 
     code = "cores-far"
+    effect = _EXCHANGE
+    remedy = (
+        "Choose processors that share a cache (lscpu -e lists them) with --cpus. A virtual machine may not have"
+        " any; then also measure with one thread."
+    )
+    command = "lscpu --extended"
     cpus: tuple[int, ...]
     median_ns: float
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where they are far apart all the time."""
         link = facts.activity.core_to_core
         if link is None or len(link.regimes_ns) > 1 or link.median_ns <= _FAR_NS:
             return None
-        return cls(facts.machine.cpus[:2], link.median_ns)
+        return cls(cpus=facts.machine.cpus[:2], median_ns=link.median_ns)
 
-    def words(self) -> FindingWords:
-        """Return how far, and how to choose others."""
-        return FindingWords(
+    def found(self) -> str:
+        return (
             f"Processors {listing(map(str, self.cpus))} do not share a cache ({self.median_ns:.0f} ns apart; 50 to 100"
-            " ns is usual with one).",
-            _EXCHANGE,
-            "Choose processors that share a cache (lscpu -e lists them) with --cpus. A virtual machine may not have"
-            " any; then also measure with one thread.",
-            "lscpu --extended",
+            " ns is usual with one)."
         )
 
 
-@dataclass(frozen=True)
 class Governor(Finding):
     """Frequency governors lower the clock of idle processors."""
 
     code = "governor"
+    effect = (
+        "The clock frequency rises only after work has started: short calls, and the first of each round, run slower."
+    )
+    remedy = "Set it to performance while you measure:"
+    command = "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
     governors: tuple[str, ...]
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return those that are not ``performance``."""
         slow = tuple(governor for governor in facts.machine.governors if governor != "performance")
-        return cls(slow) if slow else None
+        return cls(governors=slow) if slow else None
 
-    def words(self) -> FindingWords:
-        """Return which, and how to set another."""
-        return FindingWords(
-            f"The frequency governor is {listing(self.governors)}.",
-            "The clock frequency rises only after work has started: short calls, and the first of each round, run"
-            " slower.",
-            "Set it to performance while you measure:",
-            "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-        )
+    def found(self) -> str:
+        return f"The frequency governor is {listing(self.governors)}."
 
 
-@dataclass(frozen=True)
 class Turbo(Finding):
     """The clock rises as long as heat allows; ``file`` is the kernel's switch for it."""
 
@@ -400,12 +388,10 @@ class Turbo(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where turbo is on and can be turned off."""
         machine = facts.machine
-        return cls(machine.turbo_file) if machine.turbo and machine.turbo_file is not None else None
+        return cls(file=machine.turbo_file) if machine.turbo and machine.turbo_file is not None else None
 
     def words(self) -> FindingWords:
-        """Return the command that turns it off."""
         off = 1 if self.file.endswith("no_turbo") else 0
         return FindingWords(
             "Turbo is on.",
@@ -416,7 +402,6 @@ class Turbo(Finding):
         )
 
 
-@dataclass(frozen=True)
 class SharedCores(Finding):
     """Hardware threads of our cores are not ours."""
 
@@ -427,12 +412,12 @@ class SharedCores(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where others may compute on our cores."""
         machine = facts.machine
-        return cls(machine.cpus, machine.foreign_siblings, machine.container) if machine.foreign_siblings else None
+        if not machine.foreign_siblings:
+            return None
+        return cls(cpus=machine.cpus, foreign_siblings=machine.foreign_siblings, container=machine.container)
 
     def words(self) -> FindingWords:
-        """Return which threads, and how to get them."""
         return FindingWords(
             f"Some hardware threads of the available cores are not available: {cpu_list(self.foreign_siblings)}.",
             "A program that runs there takes up to half of a core's speed.",
@@ -441,7 +426,6 @@ class SharedCores(Finding):
         )
 
 
-@dataclass(frozen=True)
 class Smt(Finding):
     """Some of our hardware threads share a core; ``cpu_per_core`` has one of each core."""
 
@@ -451,14 +435,12 @@ class Smt(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where all threads of shared cores are ours."""
         machine = facts.machine
         if machine.foreign_siblings or len(machine.cpus) <= len(machine.cpu_per_core):
             return None
-        return cls(machine.cpus, machine.cpu_per_core)
+        return cls(cpus=machine.cpus, cpu_per_core=machine.cpu_per_core)
 
     def words(self) -> FindingWords:
-        """Return how to use one thread of each core."""
         return FindingWords(
             f"{plural(len(self.cpus), 'processor')} share {plural(len(self.cpu_per_core), 'core')} (SMT).",
             "The kernel may run two threads of a runtime on one core, where each is up to half as fast.",
@@ -467,74 +449,58 @@ class Smt(Finding):
         )
 
 
-@dataclass(frozen=True)
 class NoSchedstat(Finding):
     """The kernel does not account for waiting and for other processes."""
 
     code = "no-schedstat"
+    effect = "Disturbed blocks cannot be detected, so they are not excluded."
+    remedy = "Enable the accounting, or make sure yourself that nothing else runs:"
+    command = "sudo sysctl kernel.task_delayacct=1"
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where disturbances cannot be seen."""
         return None if facts.machine.schedstat else cls()
 
-    def words(self) -> FindingWords:
-        """Return how to enable the accounting."""
-        return FindingWords(
-            "The kernel does not report the processor time and waiting time of processes (/proc/*/schedstat).",
-            "Disturbed blocks cannot be detected, so they are not excluded.",
-            "Enable the accounting, or make sure yourself that nothing else runs:",
-            "sudo sysctl kernel.task_delayacct=1",
-        )
+    def found(self) -> str:
+        return "The kernel does not report the processor time and waiting time of processes (/proc/*/schedstat)."
 
 
-@dataclass(frozen=True)
 class LittleMemory(Finding):
     """Memory may not suffice for several runtimes side by side."""
 
     code = "little-memory"
+    effect = "Models that do not fit into memory together are measured in several tables, and large ones fail."
+    remedy = "Close programs that use much memory, or raise the container's limit. The largest are listed by:"
+    command = "ps -eo pid,rss,comm --sort=-rss | head"
     available_bytes: int
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it below a few gigabytes."""
         available_bytes = facts.machine.available_memory_bytes
-        return cls(available_bytes) if available_bytes < _LITTLE_MEMORY_BYTES else None
+        return cls(available_bytes=available_bytes) if available_bytes < _LITTLE_MEMORY_BYTES else None
 
-    def words(self) -> FindingWords:
-        """Return how much there is."""
-        return FindingWords(
-            f"{gigabytes(self.available_bytes)} GB of memory are available.",
-            "Models that do not fit into memory together are measured in several tables, and large ones fail.",
-            "Close programs that use much memory, or raise the container's limit. The largest are listed by:",
-            "ps -eo pid,rss,comm --sort=-rss | head",
-        )
+    def found(self) -> str:
+        return f"{gigabytes(self.available_bytes)} GB of memory are available."
 
 
-@dataclass(frozen=True)
 class Swap(Finding):
     """Memory lies on a disk."""
 
     code = "swap"
+    effect = "A call that uses a swapped page waits for the disk, a thousand times longer than for memory."
+    remedy = "Move it back into memory, if it fits:"
+    command = "sudo swapoff -a && sudo swapon -a"
     used_bytes: int
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where that is much."""
         used_bytes = facts.machine.swap_used_bytes
-        return cls(used_bytes) if used_bytes > _MUCH_SWAP_BYTES else None
+        return cls(used_bytes=used_bytes) if used_bytes > _MUCH_SWAP_BYTES else None
 
-    def words(self) -> FindingWords:
-        """Return how much, and how to move it back."""
-        return FindingWords(
-            f"{gigabytes(self.used_bytes)} GB of swap are used.",
-            "A call that uses a swapped page waits for the disk, a thousand times longer than for memory.",
-            "Move it back into memory, if it fits:",
-            "sudo swapoff -a && sudo swapon -a",
-        )
+    def found(self) -> str:
+        return f"{gigabytes(self.used_bytes)} GB of swap are used."
 
 
-@dataclass(frozen=True)
 class SlowClock(Finding):
     """The clock is slow to read, or moves in large steps."""
 
@@ -544,11 +510,11 @@ class SlowClock(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where readings are far apart, whatever the clock is called."""
-        return cls(facts.machine.clock_source, facts.clock_ns) if facts.clock_ns > _SLOW_CLOCK_NS else None
+        if facts.clock_ns <= _SLOW_CLOCK_NS:
+            return None
+        return cls(source=facts.machine.clock_source, reading_ns=facts.clock_ns)
 
     def words(self) -> FindingWords:
-        """Return how long a reading takes, and how to get a faster clock."""
         name = "" if self.source is None else f" ({self.source})"
         intercepted = self.source in _GOOD_CLOCKS
         switch = "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -562,7 +528,6 @@ class SlowClock(Finding):
         )
 
 
-@dataclass(frozen=True)
 class Affinity(Finding):
     """Processors of the machine may not be used."""
 
@@ -573,13 +538,13 @@ class Affinity(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where some are left out."""
         machine = facts.machine
         left_out = set(machine.processors) - set(machine.cpus)
-        return cls(machine.cpus, machine.processors, machine.container) if left_out else None
+        if not left_out:
+            return None
+        return cls(cpus=machine.cpus, processors=machine.processors, container=machine.container)
 
     def words(self) -> FindingWords:
-        """Return which may be used, and how to use all."""
         effect = "The figures are for these processors, not for the whole machine."
         if len(self.cpus) == 1:
             effect = "irbench and the backends share one processor, and no model uses more than one thread."
@@ -591,7 +556,6 @@ class Affinity(Finding):
         )
 
 
-@dataclass(frozen=True)
 class VirtualMachine(Finding):
     """A host decides over what cannot be seen inside.
 
@@ -607,21 +571,18 @@ class VirtualMachine(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it in every virtual machine."""
         machine = facts.machine
         if machine.hypervisor is None:
             return None
         shown = {"governor": bool(machine.governors), "turbo": machine.turbo is not None}
         name = None if machine.hypervisor == "unknown" else machine.hypervisor
-        return cls(name, tuple(fact for fact, is_shown in shown.items() if not is_shown))
+        return cls(hypervisor=name, hidden=tuple(fact for fact, is_shown in shown.items() if not is_shown))
 
     def words(self) -> FindingWords:
-        """Return what is hidden, and how to find out how much that matters."""
         check = "Check how small a difference can be detected here, measure"
         return self._words(check, "irbench doctor --aa")
 
     def words_after_comparison(self) -> FindingWords:
-        """Return what is hidden; how small a difference can be detected is in the report."""
         return self._words("Measure", None)
 
     def _words(self, check: str, command: str | None) -> FindingWords:
@@ -635,7 +596,6 @@ class VirtualMachine(Finding):
         )
 
 
-@dataclass(frozen=True)
 class CountersMissing(Finding):
     """Groups of counters would be available if something were done on the machine.
 
@@ -654,12 +614,12 @@ class CountersMissing(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        """Return it where something can be done."""
         found = facts.counters
-        return None if found is None or not found.fixable else cls(found.version, found.available, found.fixable)
+        if found is None or not found.fixable:
+            return None
+        return cls(version=found.version, available=found.available, unavailable=found.fixable)
 
     def words(self) -> FindingWords:
-        """Return what is in the way of which groups, and what helps the first."""
         (names, obstacle), *others = not_counted(tuple(self.unavailable), self.unavailable)
         also = "".join(f"; {name}: {reason.why()}" for name, reason in others)
         is_forbidden = isinstance(obstacle, NotPermitted)
@@ -669,9 +629,6 @@ class CountersMissing(Finding):
             obstacle.remedy(),
             "sudo sysctl kernel.perf_event_paranoid=1" if is_forbidden else None,
         )
-
-
-FINDINGS: tuple[type[Finding], ...] = tuple(Finding.__subclasses__())
 
 
 def _outside(container: str | None) -> str:

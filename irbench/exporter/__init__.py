@@ -3,12 +3,11 @@
 from irbench.exporter.build import export, is_exportable, validate
 from irbench.exporter.foreign import from_onnx_file, name_of_file
 from irbench.exporter.freshness import Notify, bundle_facts
-from irbench.exporter.identity import ExportOptions, missing_distributions
+from irbench.exporter.identity import missing_distributions
 from irbench.exporter.refresh import find_outdated, is_made_from, made_from, refreshed
 from irbench.exporter.source import Source, require_possible
 
 __all__ = [
-    "ExportOptions",
     "Notify",
     "Source",
     "bundle_facts",

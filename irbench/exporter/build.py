@@ -14,11 +14,12 @@ from irbench.card import Origin
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.foreign import similar_file, unknown_source
 from irbench.exporter.freshness import Notify, bundle_used, existing_bundle, source_changed
-from irbench.exporter.identity import ExportOptions, identity, require_distributions, stored_options, tool_versions
+from irbench.exporter.identity import identity, require_distributions, stored_options, tool_versions
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.source import Source, require_code, require_possible
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice
+from irbench.options.model_commands import DEFAULT_OPSET, ExportOptions
 from irbench.record import OutputError
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
@@ -26,6 +27,7 @@ from irbench.system.file_states import is_file
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.failures import CallFailed, WorkerTimedOut
 
+_MIN_OPSET, _MAX_OPSET = 13, 23
 _LONGEST = 100
 _RESERVED = "+:/\\"
 """Signs with which names of graphs and paths are told from those of bundles."""
@@ -40,7 +42,7 @@ def require_name(name: str, source: Source) -> None:
             f"{name!r} is not a valid name for a bundle.",
             hint="Use letters, digits, '_', '-' and '.', and no ending of a model file.",
         )
-    owner = _owner_of(name, source)
+    owner = owner_of(name, source)
     if owner:
         removed = f", or remove that bundle: rm -r {place.parent}" if (place := _place_of(name)) else "."
         raise IrbenchError(
@@ -48,15 +50,15 @@ def require_name(name: str, source: Source) -> None:
         )
 
 
-def _free_name(wanted: str, source: Source) -> str:
+def free_name(wanted: str, source: Source) -> str:
     """Return the first of ``make``, ``make-net``, ``make-2`` and so on that no other model has.
 
     What follows the name tells the model from the one that has the name: its module, or the folder it is in.
     """
-    return next(name for name in _names(_valid(wanted), source) if not _owner_of(name, source))
+    return next(name for name in _names(_valid(wanted), source) if not owner_of(name, source))
 
 
-def _owner_of(name: str, source: Source) -> str:
+def owner_of(name: str, source: Source) -> str:
     """Return which other model a name means; empty where it is free, or means a bundle of ``source``."""
     if name in registry.names(registry.MODELS):
         return "" if source.is_zoo and source.text == name else f"{name} of irbench models"
@@ -88,6 +90,7 @@ def _source_of(name: str) -> Source | None:
 
 
 def _place_of(name: str) -> Path | None:
+    """Return the bundle of a name that is not reserved for a model of the zoo."""
     return None if name in registry.names(registry.MODELS) else bundles.find(name)
 
 
@@ -163,7 +166,7 @@ def validate(source: str, options: ExportOptions) -> None:
 
 
 def _checked(source: Source, options: ExportOptions) -> str:
-    options.validate()
+    refuse_impossible(options)
     require_possible(source.text)
     exporter = _exporter_of(source)
     require_distributions(source)
@@ -173,7 +176,30 @@ def _checked(source: Source, options: ExportOptions) -> str:
     return exporter
 
 
+def refuse_impossible(options: ExportOptions) -> None:
+    """Refuse options that no export can honour.
+
+    Raises:
+        IrbenchError: A value is out of range, or a file does not exist.
+    """
+    if not _MIN_OPSET <= options.opset <= _MAX_OPSET:
+        raise IrbenchError(
+            f"Opset {options.opset} is not supported.",
+            hint=f"Use one from {_MIN_OPSET} to {_MAX_OPSET}; {DEFAULT_OPSET} is usual.",
+        )
+    if options.batch is not None and options.batch < 1:
+        raise IrbenchError(f"{options.batch} is not a valid batch size.", hint="Use 1 or more, or dynamic.")
+    if options.seed < 0:
+        raise IrbenchError(f"The seed {options.seed} is negative.", hint="Use 0 or a positive number.")
+    if options.weights not in (None, "random") and not is_file(Path(str(options.weights))):
+        raise IrbenchError(
+            f"There is no weights file {options.weights}.",
+            hint="Give --weights random, or a .weights.h5 or .keras file.",
+        )
+
+
 def _exporter_of(source: Source) -> str:
+    """Return the name of the exporter that takes a source."""
     file = source.code_file if source.function else source.path
     if file is not None and file.suffix in (".keras", ".py") and not is_file(file):
         shown = source.text.rpartition(":")[0] if source.function else source.text
@@ -225,8 +251,8 @@ def _name(wanted: str, source: Source, options: ExportOptions, notify: Notify) -
     """Return what a bundle is called; outside the cache no two can be confused."""
     if options.name is not None or options.output is not None:
         return options.name or wanted
-    name = _free_name(wanted, source)
-    owner = _owner_of(wanted, source)
+    name = free_name(wanted, source)
+    owner = owner_of(wanted, source)
     if owner:
         notify(ExportNotice("name-taken", {"name": name, "wanted": wanted, "owner": owner}))
     return name

@@ -11,9 +11,10 @@ import msgspec
 
 from irbench import bundles
 from irbench.card import Card, Origin
-from irbench.exporter.identity import ExportOptions, identity, options_of, stored_options, versions
+from irbench.exporter.identity import identity, options_of, stored_options, versions
 from irbench.exporter.source import Source, find_users_module
 from irbench.notices import ExportNotice
+from irbench.options.model_commands import ExportOptions
 from irbench.system.file_states import exists, files_below, is_file, is_unchanged, names_digest
 
 

@@ -14,9 +14,10 @@ from irbench.card import CARD, Card, Origin
 from irbench.errors import IrbenchError
 from irbench.exporter.build import export
 from irbench.exporter.freshness import Notify, bundle_facts, bundle_used, changed_files, changed_packages, changes
-from irbench.exporter.identity import ExportOptions, identity, options_of, tool_versions
+from irbench.exporter.identity import identity, options_of, tool_versions
 from irbench.exporter.source import Source
 from irbench.notices import ExportNotice, Facts
+from irbench.options.model_commands import ExportOptions
 from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists, is_of_another_user
 

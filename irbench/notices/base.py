@@ -74,6 +74,7 @@ class _NoticeType(StructMeta):
             frozen=True,
             kw_only=True,
             omit_defaults=True,
+            rename=namespace.pop("in_documents", None),
         )
         namespace |= {key: property(attrgetter(f"facts.{key}")) for key in facts}
         namespace |= {"Facts": kind, "__annotations__": {"facts": kind}}
@@ -89,7 +90,8 @@ class _NoticeType(StructMeta):
 class Notice(msgspec.Struct, metaclass=_NoticeType):
     """A code with its facts, which are JSON values: numbers, names, rows and mappings of these.
 
-    A fact with a default is left out of documents where it has it.
+    A fact with a default is left out of documents where it has it. Documents may call a fact otherwise: a class says so
+    in ``in_documents``, by the name of the fact.
 
     Attributes:
         known: Every class of a family, in the order of their declaration.

@@ -213,10 +213,8 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
     """Run a job in a worker, again without the passes in which a runtime ended its process."""
     last = OptimizerActivity("start")
 
-    def hear(activity: object) -> None:
+    def hear(activity: OptimizerActivity) -> None:
         nonlocal last
-        if not isinstance(activity, OptimizerActivity):  # a confined process may say anything
-            return
         last = activity
         report(replace(activity, model=job.bundle.name))
 
@@ -233,7 +231,7 @@ def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:
         return outcome
 
 
-def _ask(job: OptimizationJob, hear: Callable[[object], None]) -> OptimizationOutcome:
+def _ask(job: OptimizationJob, hear: Callable[[OptimizerActivity], None]) -> OptimizationOutcome:
     confinement = confinement_to(job.artifact, job.feeding.samples, (job.folder,))
     try:
         outcome: OptimizationOutcome = call_in_worker(
@@ -243,6 +241,7 @@ def _ask(job: OptimizationJob, hear: Callable[[object], None]) -> OptimizationOu
             say=hear,
             confinement=confinement,
             returns=OptimizationOutcome,
+            says=OptimizerActivity,
         )
     finally:  # also where it died: it is tried again, with a graph that lies there
         if confinement is not None:

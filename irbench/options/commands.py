@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import fspath
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -25,7 +25,6 @@ _UP_TO_ALL = "up to all processors"
 _ONE_BATCH = {"help": "Batch size."}
 _RUNTIME_OF_BOTH = "the one whose runtime both have"
 _VERSION = kinds.Kind('"onnxruntime==1.23.2"', "str | PathLike[str]", lambda value: text(fspath(value)), "VERSION")
-_NUMBER = replace(kinds.COUNT, metavar="N")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +45,8 @@ class AbOptions:
 
 AB = CommandOptions(
     "ab",
+    AbOptions,
     RunOptions,
-    own=AbOptions,
     sections={
         "What is compared": (
             "a", "b", "backend", *_INPUTS, "feedback", "streams", "instances", "precision", "optimize", "objective",
@@ -83,8 +82,8 @@ class SoakOptions:
 
 SOAK = CommandOptions(
     "soak",
+    SoakOptions,
     RunOptions,
-    own=SoakOptions,
     sections={
         "": (
             "all", "imports", "duration", "calls", "growth_limit", "backends", "batch", "shape", "data", "value",
@@ -143,8 +142,8 @@ class TuneOptions:
 
 TUNE = CommandOptions(
     "tune",
+    TuneOptions,
     RunOptions,
-    own=TuneOptions,
     sections={
         "What is the best": ("objective", "max_latency", "min_accuracy", "metric", "budget", "flip_map"),
         "What is searched": (
@@ -172,16 +171,21 @@ class ProfileSettings:
         kinds.LEVEL_PAIR,
         "Profile each backend at two optimisation levels, and show what changed; graph is the exported graph.",
     )
-    batch: int | None = option(_NUMBER, "Samples per call.", default_text="1, or the model's own")
+    batch: int | None = option(kinds.COUNT, "Samples per call.", metavar="N", default_text="1, or the model's own")
     optimize: str = option(kinds.LEVEL, "Optimisation level of the graph.", default="none")
     precision: str | None = option(
         kinds.PRECISION,
         "Precision to compute in; native is the runtime's default.",
         default_text="fp32, or that of the graph",
     )
-    launches: int | None = option(_NUMBER, "Launches of each backend.", default_text="4, and 6 counted ones")
+    launches: int | None = option(
+        kinds.COUNT, "Launches of each backend.", metavar="N", default_text="4, and 6 counted ones"
+    )
     inferences: int | None = option(
-        _NUMBER, "Profiled inferences of each launch; short ones are repeated more often.", default_text="20"
+        kinds.COUNT,
+        "Profiled inferences of each launch; short ones are repeated more often.",
+        metavar="N",
+        default_text="20",
     )
     budget: float | None = option(kinds.DURATION, "Time limit for all launches.", default_text="5m")
     threads: int | Literal["native"] | None = option(
@@ -193,8 +197,8 @@ class ProfileSettings:
 
 PROFILE = CommandOptions(
     "profile",
+    ProfileSettings,
     RunOptions,
-    own=ProfileSettings,
     sections={
         "What is profiled": ("backends", "compare", "batch", "optimize", "shape", "data", "value", "imports"),
         HOW_IT_RUNS: ("threads", "precision", "cpus", "set", "seed", "counters"),
@@ -242,8 +246,8 @@ class ReduceSettings:
 
 REDUCE = CommandOptions(
     "reduce",
+    ReduceSettings,
     RunOptions,
-    own=ReduceSettings,
     sections={
         "": (
             "expect", "expect_wrong", "expect_failure", "output", "budget", "min_share", *_INPUTS, "precision",
@@ -295,8 +299,8 @@ class BisectOptions:
 
 BISECT = CommandOptions(
     "bisect",
+    BisectOptions,
     RunOptions,
-    own=BisectOptions,
     sections={
         "": (
             "runtime", "first", "last", "by", "threshold", "backend", *_INPUTS, "feedback", "streams", "precision",

@@ -8,10 +8,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from irbench.options.commands import AB, BISECT, PROFILE, REDUCE, SOAK, TUNE
+from irbench.options.model_commands import COST, DOCTOR, EXPORT, INSPECT, OPTIMIZE, VERIFY
 from irbench.options.option import CommandOptions, described, flag_of
 from irbench.options.run import RUN
+from irbench.options.stored_run_commands import COMPARE, HISTORY, REPLAY, RESULTS, RESUME, SWEEP
 
 _HEADER = '''"""The keywords of Python's functions, as checkers and editors read them.
 
@@ -28,16 +31,21 @@ from typing import Any, Literal, Required, TypedDict
 from irbench.options.input_values import Data
 from irbench.options.metrics import OwnMetric
 from irbench.options.own_code import OwnCells
+from irbench.options.run_names import RunName
 '''
+_COMMANDS: tuple[CommandOptions[Any], ...] = (
+    RUN, AB, SOAK, TUNE, PROFILE, REDUCE, BISECT,
+    VERIFY, EXPORT, OPTIMIZE, INSPECT, COST, DOCTOR,
+    RESULTS, COMPARE, HISTORY, REPLAY, RESUME, SWEEP,
+)  # fmt: skip
 
 
 def keywords_module() -> str:
     """Return the text of ``irbench/options/keywords.py``."""
-    classes = (_class(command) for command in (RUN, AB, SOAK, TUNE, PROFILE, REDUCE, BISECT))
-    return "\n\n".join([_HEADER.rstrip(), *classes]) + "\n"
+    return "\n\n".join([_HEADER.rstrip(), *map(_class, _COMMANDS)]) + "\n"
 
 
-def keyword_descriptions(command: CommandOptions) -> Iterator[str]:
+def keyword_descriptions(command: CommandOptions[Any]) -> Iterator[str]:
     """Yield a paragraph for each keyword of a function."""
     flags = {flag_of(name, declared): name for name, declared in command.options.items()}
     for name, declared in command.options.items():
@@ -45,7 +53,7 @@ def keyword_descriptions(command: CommandOptions) -> Iterator[str]:
         yield textwrap.fill(text, 116, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False)
 
 
-def _class(command: CommandOptions) -> str:
+def _class(command: CommandOptions[Any]) -> str:
     described_as = "\n".join(f"    {line}" for text in keyword_descriptions(command) for line in text.splitlines())
     fields = "\n".join(_field(name, command) for name in command.options)
     return (
@@ -55,7 +63,7 @@ def _class(command: CommandOptions) -> str:
     )
 
 
-def _field(name: str, command: CommandOptions) -> str:
+def _field(name: str, command: CommandOptions[Any]) -> str:
     found = command.options[name]
     return f"    {name}: " + (f"Required[{found.kind.given}]" if found.required else f"{found.kind.given} | None")
 

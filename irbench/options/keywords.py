@@ -13,6 +13,7 @@ from typing import Any, Literal, Required, TypedDict
 from irbench.options.input_values import Data
 from irbench.options.metrics import OwnMetric
 from irbench.options.own_code import OwnCells
+from irbench.options.run_names import RunName
 
 
 class RunKeywords(TypedDict, total=False):
@@ -547,5 +548,289 @@ class BisectKeywords(TypedDict, total=False):
     budget: str | float | timedelta | None
     deadline: str | float | timedelta | None
     warmup: str | int | timedelta | None
+    no_lock: bool | None
+    results: str | PathLike[str] | None
+
+
+class VerifyKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.verify`; ``None`` is the default of each.
+
+    Attributes:
+        data: Samples as irbench run takes them: a .npz, .npy or image file, or a folder of them; or a test_data_set_0,
+            or a folder of those, whose output_*.pb are the expected outputs (``"speech/", or {"x": array}``).
+        value: Constant for an input (``{"sr": 16000}``).
+        feedback: Feed an output to an input of the next call, as in a decode loop (``{"h": "h0"}``).
+        shape: Shape of an input, or size of a dynamic dimension: length=128 (``{"tokens": (1, 128)}``).
+        suite: Run the test suite of the onnx package (``"onnx"``).
+        only: Run only the cases that match, for example test_add* (``"test_add*"``).
+        between: Compare two versions of a runtime, each a release (onnxruntime==1.22.0), a wheel, the Python of an
+            environment, or installed (``("onnxruntime==1.22.0", "onnxruntime==1.23.2")``).
+        backends: Backends to check, with an optional device: ort:cuda (``["ort", "openvino:gpu"]``; default: all
+            installed that can read the model).
+    """
+
+    data: Data | None
+    value: Mapping[str, Any] | None
+    feedback: Mapping[str, str] | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    suite: Literal["onnx"] | None
+    only: str | None
+    between: tuple[str, str] | None
+    backends: str | Iterable[str] | None
+
+
+class ExportKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.export`; ``None`` is the default of each.
+
+    Attributes:
+        opset: ONNX operator set, 13 to 23 (``20``).
+        batch: A fixed batch size, or a dynamic one (``8``; default: dynamic).
+        seed: Seed for random weights and for generated inputs (``0``; default: 0).
+        weights: Draw random weights, or load them from a file (``"random", or a path``; default: the model's own).
+        layout: Layout of image inputs in ONNX; most runtimes are faster with nchw (``"keep" or "nchw"``).
+        imports: Import MODULE before the model is loaded: it registers custom layers (``["my_layers"]``).
+        name: Name the bundle (one model only) (``"resnet50_flowers"``; default: the model's own).
+        signature: Which function of a SavedModel to export (``"serving_default"``; default: serving_default, or the
+            only one).
+        shape: Run the model with this shape of an input, or size of a dynamic dimension (sequence=64), and make it the
+            default (``{"tokens": (1, 128)}``).
+        data: Samples, as irbench run takes them, on which outputs are compared with the original's as well
+            (``"speech/", or {"x": array}``).
+        value: Constant for an input in that comparison (``{"sr": 16000}``).
+        deadline: Time limit for one step of an export, after which it counts as failed (``"90s", or 90``; default: 1h,
+            and 15m for comparing outputs).
+        force: Export again even if no change is seen, for example of a file that tf.io.read_file reads.
+        output: Write the bundle to DIR (one model only) (``"./data"``).
+    """
+
+    opset: str | int | None
+    batch: int | None
+    seed: int | None
+    weights: str | PathLike[str] | None
+    layout: Literal["keep", "nchw"] | None
+    imports: str | Iterable[str] | None
+    name: str | None
+    signature: str | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    deadline: str | float | timedelta | None
+    force: bool | None
+    output: str | PathLike[str] | None
+
+
+class OptimizeKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.optimize`; ``None`` is the default of each.
+
+    Attributes:
+        level: How much to optimise: basic and extended use standard ONNX operators, all adds Microsoft's
+            (``"extended"``; default: basic).
+        passes: Run these passes, in this order, instead of a level (``["fold_shapes", "remove_redundant"]``).
+        precision: Convert the result, and measure how its outputs change (``"fp32", "fp16", "bf16" or "int8"``).
+        calibrate: Number of inputs to calibrate static int8 with (``20``; default: 64).
+        quantize: How to quantise to int8; auto is static for convolutional networks, otherwise dynamic (``"auto",
+            "static" or "dynamic"``; default: auto).
+        layout: nchw: change image inputs to NCHW where the graph transposes them itself (``"keep" or "nchw"``).
+        batch: Fix the batch size first; dynamic by default (``20``).
+        shape: Fix the shape of an input, or a dynamic dimension (length=128), first (``{"tokens": (1, 128)}``).
+        data: Samples to check and calibrate on, as irbench run takes them; generated inputs by default (``"speech/", or
+            {"x": array}``).
+        value: Constant for an input (``{"sr": 16000}``).
+        distribution: What generated floats are drawn from: uniform in [0, 1), symmetric in [-1, 1), normal with
+            deviation 1, or bytes in [0, 255) (``"uniform", "symmetric", "normal" or "bytes"``; default: the range that
+            the model declares).
+        output: Write the graph to FILE; the report goes to standard output (``"better.onnx"``).
+    """
+
+    level: str | None
+    passes: str | Iterable[str] | None
+    precision: Literal["fp32", "fp16", "bf16", "int8"] | None
+    calibrate: str | int | None
+    quantize: Literal["auto", "static", "dynamic"] | None
+    layout: Literal["keep", "nchw"] | None
+    batch: str | int | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    distribution: Literal["uniform", "symmetric", "normal", "bytes"] | None
+    output: str | PathLike[str] | None
+
+
+class InspectKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.inspect`; ``None`` is the default of each.
+
+    Attributes:
+        batch: Show the graph at this batch size (``20``).
+        shape: Show the graph at this shape of an input, or size of a dynamic dimension (length=128) (``{"tokens": (1,
+            128)}``).
+    """
+
+    batch: str | int | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+
+
+class CostKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.cost`; ``None`` is the default of each.
+
+    Attributes:
+        batch: Count for this batch size (``20``).
+        shape: Count for this shape of an input, or size of a dynamic dimension (length=128). A batch and dimensions
+            that are not given have their default sizes (``{"tokens": (1, 128)}``).
+    """
+
+    batch: str | int | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+
+
+class DoctorKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.doctor`; ``None`` is the default of each.
+
+    Attributes:
+        peak: Also measure the peak performance of this machine: matrix products per precision, and bandwidth of caches
+            and memory. This takes five to fifteen minutes, longest on a busy machine; the result is kept.
+        backend: Backend for --aa and ``peak`` (``"ort"``; default: a reference backend, such as ort; for ``peak``, each
+            that reads ONNX).
+        threads: For --aa: threads per process in total, or native (``4, or "native"``; default: the available physical
+            cores).
+        cpus: For --aa and ``peak``: processors to use (``[0, 1], or "0-3,8"``; default: all available).
+        budget: For --aa: time limit (``"90s", or 90``; default: 90s).
+        no_lock: For --aa and ``peak``: measure even if another irbench is measuring on this machine.
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    peak: bool | None
+    backend: str | None
+    threads: str | int | None
+    cpus: str | int | Iterable[int] | None
+    budget: str | float | timedelta | None
+    no_lock: bool | None
+    results: str | PathLike[str] | None
+
+
+class ResultsKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.results`; ``None`` is the default of each.
+
+    Attributes:
+        model: Only runs of this model (``"resnet50"``).
+        backend: Only runs that measured this backend or row (``"ort"``).
+        since: Only runs no older than this, for example 12h or 7d (``"90s", or 90``).
+        limit: Only the newest N (``20``).
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    model: str | None
+    backend: str | None
+    since: str | float | timedelta | None
+    limit: str | int | None
+    results: str | PathLike[str] | None
+
+
+class CompareKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.compare`; ``None`` is the default of each.
+
+    Attributes:
+        fail_on: Exit with 1 if a row changed by more: p50>5%, fps<-3%, peak_memory>50MB, size>0%; with 6 if that cannot
+            be judged (``["p50>5%", "fps<-3%"]``).
+        within: Differences up to this count as the same (``"2%", or 0.02``; default: 2%).
+        confirm: Measure a regression again, both models side by side where available, and exit with 1 only if it is
+            found again. Without ``fail_on``: a time that is longer by more than ``within``.
+        allow_own_code: Let ``confirm`` run the code and use the files that the stored plan names.
+        force: Compare although the machines differ.
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    fail_on: str | Iterable[str] | None
+    within: str | float | None
+    confirm: bool | None
+    allow_own_code: bool | None
+    force: bool | None
+    results: str | PathLike[str] | None
+
+
+class HistoryKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.history`; ``None`` is the default of each.
+
+    Attributes:
+        backend: Only rows of this backend (``"ort"``).
+        machine: Fingerprint, or its beginning (``"3f2a9c"``; default: machine of the newest run of the model).
+        since: Only runs no older than this, for example 90d (``"90s", or 90``).
+        limit: Only the newest N runs (``20``).
+        fail_on: Exit with 1 if the last confirmed change is more, or the total change since the oldest run: p50>5%,
+            fps<-3%; with 6 if that cannot be judged (``["p50>5%", "fps<-3%"]``).
+        since_run: Take the total change since this run (``"v1.0"``; default: the oldest shown).
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    backend: str | None
+    machine: str | None
+    since: str | float | timedelta | None
+    limit: str | int | None
+    fail_on: str | Iterable[str] | None
+    since_run: RunName | None
+    results: str | PathLike[str] | None
+
+
+class ReplayKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.replay`; ``None`` is the default of each.
+
+    Attributes:
+        force: Replay even if the machine, the versions or the confinement of workers differ.
+        allow_own_code: Run the code and use the files that the receipt's plan names.
+        within: Intervals that lie no further apart than this agree (``"2%", or 0.02``; default: 2%).
+        budget: Time limit for the whole run (``"90s", or 90``; default: that of the plan).
+        quick: 3 launches: shows whether the plan runs here, and decides no claim.
+        no_lock: Measure even if another irbench is measuring on this machine.
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    force: bool | None
+    allow_own_code: bool | None
+    within: str | float | None
+    budget: str | float | timedelta | None
+    quick: bool | None
+    no_lock: bool | None
+    results: str | PathLike[str] | None
+
+
+class ResumeKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.resume`; ``None`` is the default of each.
+
+    Attributes:
+        allow_own_code: With --resume: run the code and use the files that the run's plan names.
+        no_lock: Measure even if another irbench is measuring on this machine.
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    allow_own_code: bool | None
+    no_lock: bool | None
+    results: str | PathLike[str] | None
+
+
+class SweepKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.sweep`; ``None`` is the default of each.
+
+    Attributes:
+        resume: Go on where the sweep stopped: nothing is measured twice, and an interrupted table goes on after its
+            last launch. Tables that could not be measured are tried again.
+        only: Measure only these cells: batch=8,backends=ort, or the beginning of an id (``"batch=8,backends=ort"``).
+        skip: Leave these cells out (``"batch=8,backends=ort"``).
+        name: Name the sweep (``"before"``; default: that of the plan).
+        seed: Seed for the order of the tables (``0``; default: that of the plan).
+        no_lock: Measure even if another irbench is measuring on this machine.
+        results: Folder of stored runs (``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty or has runs,
+            or your data folder).
+    """
+
+    resume: bool | None
+    only: str | Iterable[str] | None
+    skip: str | Iterable[str] | None
+    name: str | None
+    seed: int | None
     no_lock: bool | None
     results: str | PathLike[str] | None

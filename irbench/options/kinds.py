@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Generic, TypeVar, get_args
 
 from irbench.counters import parse_counters
 from irbench.errors import IrbenchError
-from irbench.options import input_values, metrics, own_code, values, varied_options
+from irbench.options import conditions, input_values, metrics, own_code, values, varied_options
+from irbench.options.run_names import run_name
 from irbench.spec import Io, Objective, Precision, shape_text
+
+T = TypeVar("T")
 
 
 def _as_it_is(held: Any) -> Any:
@@ -17,7 +20,7 @@ def _as_it_is(held: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class Kind(Generic[T]):
     """The form of an option's values.
 
     Attributes:
@@ -26,6 +29,8 @@ class Kind:
         read: Returns what is held of that, or of a text; raises ``ValueError`` or ``TypeError`` with what is wrong.
         metavar: As the command line writes it.
         words: Of which it is one; empty for any value.
+        type_name: What the command line knows a type of its own by, or what a shell offers.
+        arguments: How many words of the command line make a value.
         text: Reads the text of the command line, where that must say more than Python's value.
         entry: Reads one of several ``name=value`` texts; ``None`` where the option is given once.
         collect: Returns what is held of the entries, given the option's flag.
@@ -34,12 +39,14 @@ class Kind:
 
     example: str
     given: str
-    read: Callable[[Any], Any]
+    read: Callable[[Any], T]
     metavar: str = ""
     words: tuple[str, ...] = ()
-    text: Callable[[str], Any] | None = None
+    type_name: str = ""
+    arguments: int = 1
+    text: Callable[[str], T] | None = None
     entry: Callable[[str], Any] | None = None
-    collect: Callable[[str, Iterable[Any]], Any] | None = None
+    collect: Callable[[str, Iterable[Any]], T] | None = None
     written: Callable[[Any], Any] = _as_it_is
 
     @property
@@ -48,21 +55,21 @@ class Kind:
         return self.read is values.flag
 
 
-def one_of(literal: Any) -> Kind:
-    """Return the kind of one word of a ``Literal``."""
-    words = get_args(literal)
+def one_of(literal: Any) -> Kind[Any]:
+    """Return the kind of one word of a ``Literal``, or of several words."""
+    words = get_args(literal) or literal
     quoted = [f'"{word}"' for word in words]
     return Kind(
-        ", ".join(quoted[:-1]) + f" or {quoted[-1]}",
+        " or ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]])),
         f"Literal[{', '.join(quoted)}]",
         values.one_of(*words),
         words=words,
     )
 
 
-def text(example: str, metavar: str) -> Kind:
+def text(example: str, metavar: str, type_name: str = "") -> Kind[str]:
     """Return the kind of a text."""
-    return Kind(example, "str", values.text, metavar)
+    return Kind(example, "str", values.text, metavar, type_name=type_name)
 
 
 def _with_unit(read: Callable[[str], float]) -> Callable[[str], float]:
@@ -145,11 +152,11 @@ MODULES = Kind(
     entry=values.text, collect=lambda _flag, given: tuple(given), written=list,
 )  # fmt: skip
 ROW = text('"ort@streams=1"', "ROW")
-LEVEL = text('"extended"', "LEVEL")
-BACKEND = text('"ort"', "NAME")
-BACKENDS = Kind('["ort", "openvino:gpu"]', _NAMES, values.names, "a,b", written=list)
-LEVELS = Kind('["none", "int8"]', _NAMES, values.names, "a,b", written=list)
-PRECISIONS = Kind('["fp32", "bf16"]', _NAMES, values.names, "a,b", written=list)
+LEVEL = text('"extended"', "LEVEL", "level")
+BACKEND = text('"ort"', "BACKEND", "backend")
+BACKENDS = Kind('["ort", "openvino:gpu"]', _NAMES, values.names, "a,b", type_name="backends", written=list)
+LEVELS = Kind('["none", "int8"]', _NAMES, values.names, "a,b", type_name="levels", written=list)
+PRECISIONS = Kind('["fp32", "bf16"]', _NAMES, values.names, "a,b", type_name="precisions", written=list)
 PRECISION = one_of(Precision)
 OBJECTIVE = one_of(Objective)
 IO = one_of(Io)
@@ -160,7 +167,7 @@ THREAD_COUNTS = Kind(
     '[1, 4], or "native"', "str | int | Iterable[int | str]", values.thread_counts, "1,4|native", written=list
 )
 CPUS = Kind('[0, 1], or "0-3,8"', _NUMBERS, values.cpus, "0-3,8", written=values.cpu_list)
-SEED = Kind("0", "int", values.seed, "N")
+SEED = Kind("0", "int", values.seed, "N", type_name="seed")
 SHARE = Kind('"2%", or 0.02', "str | float", values.fraction, "1%")
 ACCURACY = Kind('"99%", or 0.99', "str | float", metrics.min_accuracy, "99%")
 METRIC = Kind(
@@ -175,10 +182,10 @@ LATENCY = Kind('"50ms", or 0.05', _SECONDS, values.duration_s, "50ms", text=_wit
 PACE = Kind('"10ms", or 0.01', _SECONDS, values.pace_s, "10ms", text=_with_unit(values.pace_s))
 STEP = Kind('"100ms", or 0.1', _SECONDS, values.timeline_s, "100ms", text=_with_unit(values.timeline_s))
 WARM_UP = Kind('"2s", or 500 for calls', "str | int | timedelta", values.warm_up, "2s|500", written=str)
-COUNTERS = Kind('"software", or ["cache", "branch"]', _NAMES, parse_counters, "a,b", written=list)
-PATH = Kind('"./data"', "str | PathLike[str]", values.path, "PATH")
-FOLDER = Kind('"./results"', "str | PathLike[str]", values.path, "DIR")
-DATA = Kind('"speech/", or {"x": array}', "Data", input_values.data, "PATH", written=str)
+COUNTERS = Kind('"software", or ["cache", "branch"]', _NAMES, parse_counters, "a,b", type_name="counters", written=list)
+PATH = Kind('"./data"', "str | PathLike[str]", values.path, "PATH", type_name="path")
+FOLDER = Kind('"./results"', "str | PathLike[str]", values.path, "DIR", type_name="folder")
+DATA = Kind('"speech/", or {"x": array}', "Data", input_values.data, "PATH", type_name="path", written=str)
 SWEEP = Kind(
     '{"tokens": [(1, 128), (1, 64)]}',
     "str | Mapping[str, str | Iterable[Any]] | Iterable[Any]",
@@ -208,13 +215,29 @@ CELLS = Kind(
 )  # fmt: skip
 SETTINGS = Kind(
     '{"ort": {"dynamic_block_base": 4}}', "Mapping[str, Mapping[str, object]]", values.settings, "backend.KEY=VALUE",
-    entry=values.setting_of_text, collect=_by_backend(str),
+    type_name="settings", entry=values.setting_of_text, collect=_by_backend(str),
     written=lambda held: {backend: dict(found) for backend, found in held.items()},
 )  # fmt: skip
 VARIED = Kind(
     '{"ort": {"intra_op.allow_spinning": [0, 1]}}', "Mapping[str, Mapping[str, Iterable[object]]]",
-    varied_options.varied, "backend.KEY=A,B", entry=varied_options.varied_of_text, collect=_by_backend(",".join),
+    varied_options.varied, "backend.KEY=A,B",
+    type_name="settings", entry=varied_options.varied_of_text, collect=_by_backend(",".join),
     written=lambda held: {backend: {key: list(each) for key, each in found.items()} for backend, found in held.items()},
 )  # fmt: skip
 LEVEL_PAIR = Kind('"graph+extended"', "str", values.compared_levels, "graph+extended")
-POSITIVE = Kind("1000", "float", values.positive, "NUMBER")
+POSITIVE = Kind("1000", "float", values.positive, "NUMBER", type_name="positive")
+FILE = Kind('"better.onnx"', "str | PathLike[str]", values.path, "FILE", type_name="file")
+PASSES = Kind(
+    '["fold_shapes", "remove_redundant"]', _NAMES, values.ordered_names, "a,b", type_name="passes", written=list
+)
+PAIR = Kind('("onnxruntime==1.22.0", "onnxruntime==1.23.2")', "tuple[str, str]", values.pair, "A B", arguments=2)
+MODEL_NAME = text('"resnet50"', "MODEL", "model")
+RUN = Kind('"v1.0"', "RunName", run_name, "RUN", type_name="run")
+CONDITIONS = Kind(
+    '["p50>5%", "fps<-3%"]', _NAMES, conditions.conditions, "p50>5%",
+    entry=conditions.read_condition, collect=lambda _flag, given: tuple(given),
+)  # fmt: skip
+SELECTORS = Kind(
+    '"batch=8,backends=ort"', _NAMES, values.texts, "KEY=VALUE",
+    entry=values.text, collect=lambda _flag, given: tuple(given),
+)  # fmt: skip

@@ -6,14 +6,16 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from irbench.errors import IrbenchError
 from irbench.options.kinds import Kind
 from irbench.suggestions import did_you_mean
 
 _KEY = "option"
-_NO_EXCLUSIONS: Mapping[str, str] = {}
+T = TypeVar("T")
+D = TypeVar("D")
+C = TypeVar("C")
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Option:
         required: Whether it must be given.
     """
 
-    kind: Kind
+    kind: Kind[Any]
     help: str
     default: Any = None
     default_text: str = ""
@@ -47,21 +49,32 @@ class Option:
     required: bool = False
 
 
-def option(kind: Kind, help: str, default: Any = None, **facts: Any) -> Any:  # noqa: A002 - the field's name
-    """Return a field of a dataclass that declares an option.
+@overload
+def option(kind: Kind[T], help: str, *, required: Literal[True], **facts: Any) -> T: ...
+@overload
+def option(kind: Kind[T], help: str, *, default: T, **facts: Any) -> T: ...
+@overload
+def option(kind: Kind[T], help: str, *, default: D, **facts: Any) -> T | D: ...
+@overload
+def option(kind: Kind[T], help: str, **facts: Any) -> T | None: ...
+def option(kind: Kind[Any], help: str, **facts: Any) -> Any:  # noqa: A002
+    """Return a field of a dataclass that declares an option; for type checkers, what the field holds.
 
     Args:
         kind: The form of its values.
         help: One sentence.
-        default: Held where nothing was given; empty mappings are made anew.
-        facts: The other attributes of :class:`Option`.
+        facts: The other attributes of :class:`Option`, above all the default, held where nothing was given.
     """
-    declared = Option(kind, help, default, **facts)
+    return field_of(Option(kind, help, **facts))
+
+
+def field_of(declared: Option) -> Any:
+    """Return a field of a dataclass that a declaration makes; empty mappings are made anew."""
     if declared.required:
         return field(metadata={_KEY: declared})
-    if default == {}:
+    if declared.default == {}:
         return field(default_factory=dict, metadata={_KEY: declared})
-    return field(default=default, metadata={_KEY: declared})
+    return field(default=declared.default, metadata={_KEY: declared})
 
 
 def options_of(owner: Any) -> dict[str, Option]:
@@ -74,37 +87,36 @@ Readers = Mapping[str, tuple[str, Callable[[Any], Any]]]
 
 
 @dataclass(frozen=True)
-class CommandOptions:
+class CommandOptions(Generic[C]):
     """The options of a command: its own, and those of a run that it shares.
 
     Attributes:
         name: Of the command, and of the function in Python.
-        run: The class that declares the options of a run.
-        own: The class that declares its own options; ``None`` where there are none.
-        sections: The names of its options by the heading of the help that they stand below, those of a run that mean
-            the same here among them; ``None`` for all options of a run.
-        changes: Attributes of shared options that are told differently, by name.
+        own: The class that declares its own options.
+        shared: The class that declares those of a run; ``None`` where none is shared as it is.
+        sections: The names of its options by the heading of the help that they stand below, shared ones among them;
+            ``None`` for its own options in their order.
+        changes: Attributes of options that are told differently, by name.
     """
 
     name: str
-    run: type
-    own: type | None = None
+    own: type[C]
+    shared: type | None = None
     sections: Mapping[str, tuple[str, ...]] | None = None
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
     @cached_property
     def own_options(self) -> Mapping[str, Option]:
         """By name."""
-        return {} if self.own is None else options_of(self.own)
+        return options_of(self.own)
 
     @cached_property
     def options(self) -> Mapping[str, Option]:
         """All of them by name, in the order of the help."""
-        of_run = options_of(self.run)
+        known = {**({} if self.shared is None else options_of(self.shared)), **self.own_options}
+        known |= {name: replace(known[name], **changes) for name, changes in self.changes.items()}
         if self.sections is None:
-            return of_run
-        found = {**{name: replace(of_run[name], **changes) for name, changes in self.changes.items()}}
-        known = {**of_run, **found, **self.own_options}
+            return known
         return {name: replace(known[name], group=heading) for heading, names in self.sections.items() for name in names}
 
     def split(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -123,6 +135,16 @@ class CommandOptions:
         if missing:
             raise TypeError(f"{self.name}() missing a required keyword argument: {missing[0]!r}")
         return self.split(read_keywords(self.name, given, self.readers))
+
+    def asked(self, given: Mapping[str, object], **others: Any) -> C:
+        """Return its own options as keywords of Python ask for them; raises what :meth:`read` does.
+
+        Args:
+            given: By keyword.
+            others: Fields of its class that are no options.
+        """
+        own, _ = self.read(given)
+        return self.own(**others, **own)
 
     @property
     def readers(self) -> Readers:

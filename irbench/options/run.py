@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from irbench.options import kinds
 from irbench.options.asked_inputs import AskedInputs, DataSource
 from irbench.options.metrics import Metric
-from irbench.options.option import CommandOptions, option, read_keywords
+from irbench.options.option import CommandOptions, field_of, option, read_keywords
 from irbench.options.own_code import Programs
 from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep
 from irbench.options.varied_options import Varied
@@ -297,6 +297,16 @@ class RunOptions:
 
 
 RUN = CommandOptions("run", RunOptions)
+
+
+def like(name: str, **changes: Any) -> Any:
+    """Return a field that declares an option as a run has it.
+
+    Args:
+        name: Of the option.
+        changes: Attributes of its declaration that are told differently.
+    """
+    return field_of(replace(RUN.options[name], **{"group": "", **changes}))
 
 
 def run_options(

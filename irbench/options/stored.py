@@ -43,7 +43,7 @@ def options_of(stored: Mapping[str, Any]) -> RunOptions:
     return RunOptions(**held)
 
 
-def _require_readable(kind: Kind, value: Any) -> None:
+def _require_readable(kind: Kind[Any], value: Any) -> None:
     """Refuse a value that nobody could have given; raises what the kind's reader does."""
     if value is not None and kind is not kinds.VARIED:  # of these a search stores single values, too
         kind.read(kind.written(value))

@@ -48,6 +48,11 @@ def text(value: str) -> str:
     return value
 
 
+def texts(value: str | Iterable[str]) -> tuple[str, ...]:
+    """Return texts as they are: one, or several."""
+    return tuple(map(text, [value] if isinstance(value, str) else value))
+
+
 def pair(value: Iterable[str]) -> tuple[str, str]:
     """Return two texts."""
     texts = () if isinstance(value, str) else tuple(map(text, value))

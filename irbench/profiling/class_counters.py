@@ -110,7 +110,17 @@ def _table(counters: ProfileCounters, rows: Sequence[CounterRow]) -> CounterTabl
 def _row(place: int, summed: _Sum) -> CounterRow:
     cell, asked = summed.joined.cell, Requested(None, 1, "native")
     return CounterRow(
-        str(place), cell.label, "", cell.backend, cell.device, 1, "copy", asked, {}, "ok", launches=summed.launches
+        id=str(place),
+        label=cell.label,
+        artifact="",
+        backend=cell.backend,
+        device=cell.device,
+        batch=1,
+        io="copy",
+        requested=asked,
+        effective={},
+        state="ok",
+        launches=summed.launches,
     )
 
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from irbench.counter_row import CountedLaunch, CounterStop
-from irbench.counters import Obstacle, TopdownMethod
+from irbench.counter_row import CountedLaunch, CountedWith
 from irbench.record import Failure
 from irbench.uncuttable import Uncuttable
 
@@ -43,43 +42,23 @@ class CountedPart:
     uncuttable: Uncuttable | None = None
 
 
-@dataclass(frozen=True)
-class ProfileCounters:
+@dataclass(frozen=True, kw_only=True)
+class ProfileCounters(CountedWith):
     """The counters of a profile, from launches whose times are not used.
 
     Attributes:
-        asked: Groups and events, as the user named them.
-        events: Those of them that were counted, by name.
-        perf_version: Of the program that counted.
         planned: How many launches of each part were asked for.
         share: Of the time of a class, how much was to be counted.
         most_kinds: The most operators of a class and cell that were to be counted, equal ones once.
-        confidence: Of each interval.
-        stopped_by: Why no further launch was made.
-        seconds: How long cutting and counting took.
-        topdown: Whose formula the shares of slots are of; ``None`` without shares.
-        level: The level of Top-Down that toplev was asked for; ``None`` without.
-        user_only: Whether the kernel's part is left out.
-        unavailable: What was asked for and cannot be counted on this machine, and why.
         parts: What was counted: whole models, calls, then operators, those first that take longest; then what could
             not be cut out.
         failures: By id of the cell, why no operators could be cut out of its graph.
         whole_only: Ids of the cells that run no ONNX graph, which operators are cut out of.
     """
 
-    asked: tuple[str, ...]
-    events: tuple[str, ...]
-    perf_version: str
     planned: int
     share: float
     most_kinds: int
-    confidence: float
-    stopped_by: CounterStop = "unfinished"
-    seconds: float = 0.0
-    topdown: TopdownMethod | None = None
-    level: int | None = None
-    user_only: bool = False
-    unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
     parts: tuple[CountedPart, ...] = ()
     failures: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
     whole_only: tuple[str, ...] = ()

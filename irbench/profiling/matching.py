@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.alignment import aligned
 from irbench.profiling.classes import class_of_kind
 from irbench.profiling.record import GraphNode, OperatorProfile
 from irbench.spi.profiling import TensorShape
@@ -16,10 +16,22 @@ from irbench.spi.profiling import TensorShape
 MatchedBy: TypeAlias = Literal["name", "tensor", "position", "signature", "inserted", "overhead", "unmatched"]
 """How the nodes of an operator were found; by ``position``, those of the operator behind it. An ``inserted`` operator
 moves data and computes no node: the runtime added it. Of ``unmatched`` ones it is unknown what they compute."""
+MATCHED_TEXTS: Mapping[MatchedBy, str] = {
+    "name": "joined with nodes by name",
+    "tensor": "joined by the names of tensors",
+    "position": "matched to nodes by the order of execution, because the runtime does not name them",
+    "signature": "joined by class and shape along the graph",
+    "inserted": "in data movement that the runtime added",
+    "overhead": "the runtime's own work",
+    "unmatched": "in operators whose nodes are unknown",
+}
 
 _Find: TypeAlias = Callable[[str], tuple[int, ...]]
 _MADE_BY_CONVERTER = "__"
 """What tf2onnx puts behind the name of an operator of TensorFlow, before a number, where one becomes several nodes."""
+
+_MOST_PAIRS = 2_000_000
+"""Equal pairs of elements, beyond which the search would take seconds: sequences of so much sameness prove nothing."""
 
 
 @dataclass(frozen=True)
@@ -146,3 +158,45 @@ def _signature(found: OperatorClass, op_type: str, shapes: Sequence[TensorShape]
         return None
     kind = op_type.lower() if found is OperatorClass.MOVEMENT else found
     return kind, tuple(sorted(size for size in shapes[0].shape if size != 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    left: int
+    right: int
+    before: _Link | None
+
+
+def aligned(left: Sequence[Hashable | None], right: Sequence[Hashable | None]) -> tuple[tuple[int, int], ...]:
+    """Return the places of a longest common subsequence, in order; none where nearly all elements are the same.
+
+    Args:
+        left: One sequence; ``None`` is equal to nothing.
+        right: The other.
+    """
+    places: dict[Hashable, list[int]] = defaultdict(list)
+    for place, element in enumerate(right):
+        if element is not None:
+            places[element].append(place)
+    if sum(len(places[element]) for element in left if element in places) > _MOST_PAIRS:
+        return ()
+    ends: list[int] = []
+    links: list[_Link] = []
+    for at, element in enumerate(left):
+        for place in reversed(places.get(element, ()) if element is not None else ()):
+            length = bisect_left(ends, place)
+            link = _Link(at, place, links[length - 1] if length else None)
+            if length == len(ends):
+                ends.append(place)
+                links.append(link)
+            elif place < ends[length]:
+                ends[length], links[length] = place, link
+    return _pairs(links[-1] if links else None)
+
+
+def _pairs(link: _Link | None) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    while link is not None:
+        found.append((link.left, link.right))
+        link = link.before
+    return tuple(reversed(found))

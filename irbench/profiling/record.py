@@ -9,19 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from irbench.notices import Note, Reference, Warn
+from irbench.notices import Reference, Warn
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.counter_record import ProfileCounters
 from irbench.record import Failure, OutputError
 from irbench.roofline import MachinePeaks
+from irbench.row import CellHead, LaunchesStop, TableHead
 from irbench.spec import Scalar
 from irbench.spi.profiling import TensorShape
 
 PROFILE_VERSION = 1
-ProfileStop: TypeAlias = Literal["launches", "budget", "interrupt", "failures", "unfinished"]
-"""Why no further launch was made."""
+PROFILE_STOPPED_TEXTS: Mapping[LaunchesStop, str] = {
+    "launches": "",
+    "budget": "The budget ended it: a larger --budget has more launches.",
+    "interrupt": "Interrupted: these are the results until then.",
+    "failures": "",
+    "unfinished": "Unfinished: these are the results until then.",
+}
 
 
 @dataclass(frozen=True)
@@ -159,16 +165,11 @@ class LaunchLatencies:
     gpu: GpuTimes | None = None
 
 
-@dataclass(frozen=True)
-class ProfiledCell:
+@dataclass(frozen=True, kw_only=True)
+class ProfiledCell(CellHead):
     """What was profiled of a backend with its settings.
 
     Attributes:
-        id: Unique in its document.
-        label: What tables call it.
-        backend: Its backend.
-        device: Its device.
-        artifact: The form of the model that it ran, with its level of optimisation.
         level: The level of optimisation; ``none`` for the graph as it was exported.
         graph: Key of the graph that its operators are joined with; empty where there is none.
         effective: What the runtime reported of the profiled session.
@@ -179,11 +180,6 @@ class ProfiledCell:
         output_error: How far its outputs are from the reference.
     """
 
-    id: str
-    label: str
-    backend: str
-    device: str
-    artifact: str
     level: str = ""
     graph: str = ""
     effective: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
@@ -194,8 +190,8 @@ class ProfiledCell:
     output_error: OutputError | None = None
 
 
-@dataclass(frozen=True)
-class ProfileDocument:
+@dataclass(frozen=True, kw_only=True)
+class ProfileDocument(TableHead):
     """A whole profile.
 
     Attributes:
@@ -203,9 +199,6 @@ class ProfileDocument:
         profile_id: Its ULID.
         created: When it began, ISO 8601, UTC.
         irbench_version: Which irbench wrote it.
-        model: What was profiled.
-        batch: Samples per inference.
-        shapes: Of the inputs, by name.
         inferences: Profiled inferences of each launch.
         launches: How many launches were asked for.
         environment: The machine and its software.
@@ -216,7 +209,6 @@ class ProfileDocument:
         stopped_by: Why no further launch was made.
         seconds: How long it took.
         kinds: The class of operators that compute no node, by backend, then by the runtime's own operator type.
-        notes: What belongs below the tables.
         warnings: What speaks against the figures.
         verified_against: Where the expected outputs came from; ``None`` where nothing could be checked.
         peaks: What was known of the machine's peaks, without raw times; ``None`` where nothing was.
@@ -227,9 +219,6 @@ class ProfileDocument:
     profile_id: str
     created: str
     irbench_version: str
-    model: str
-    batch: int
-    shapes: Mapping[str, tuple[int, ...]]
     inferences: int
     launches: int
     environment: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -237,10 +226,9 @@ class ProfileDocument:
     graphs: Mapping[str, tuple[GraphNode, ...]] = field(default_factory=dict[str, tuple[GraphNode, ...]])
     cells: tuple[ProfiledCell, ...] = ()
     compared: tuple[str, ...] = ()
-    stopped_by: ProfileStop = "unfinished"
+    stopped_by: LaunchesStop = "unfinished"
     seconds: float = 0.0
     kinds: Mapping[str, Mapping[str, OperatorClass]] = field(default_factory=dict[str, Mapping[str, OperatorClass]])
-    notes: tuple[Note, ...] = ()
     warnings: tuple[Warn, ...] = ()
     verified_against: Reference | None = None
     peaks: MachinePeaks | None = None

@@ -15,6 +15,12 @@ By: TypeAlias = Literal["class", "op", "node"]
 NoSpeed: TypeAlias = Literal["nothing-counted", "unknown-operations", "counted-elsewhere", "partly-known"]
 """Why a part has no speed: nothing that is counted is computed; its operations are unknown; they count for another
 operator that computes the same nodes; or those that are known do not speak for all of its time."""
+NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {
+    "nothing-counted": "nothing is computed there that counts as an operation",
+    "unknown-operations": "the nodes are unknown, or no formula counts their operations",
+    "counted-elsewhere": "the operations count for another operator of the same nodes",
+    "partly-known": "operators whose operations are known take less than nine tenths of the time",
+}
 _SPEAKS_FOR_ALL = 0.9
 """The least share of a part's time in operators of known work, for their speed to be the part's."""
 _NOTICEABLE = 0.045

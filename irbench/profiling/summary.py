@@ -12,7 +12,6 @@ from irbench.profiling.estimates import Estimate, estimate, looks_at
 from irbench.profiling.gpu import gpu_parts
 from irbench.profiling.joining import ORIGINAL, JoinedCell, JoinedOperator, joined_cells
 from irbench.profiling.launches import middle_half
-from irbench.profiling.losses import largest_losses
 from irbench.profiling.matching import MatchedBy
 from irbench.profiling.node_groups import node_groups
 from irbench.profiling.parts import Grouping, KeyOf, class_rows, key_of_class, node_rows, operator_rows, parts_of
@@ -21,6 +20,13 @@ from irbench.profiling.report import Change, Comparison, Excess, HeadlineFacts, 
 from irbench.stats.intervals import Looks
 
 _TOTAL = "total"
+
+_WORTH_TELLING = 0.02
+"""The least that a cell loses in a class, as a share of its operators' time, for it to be said in words."""
+_INSERTED = ""
+"""Key of operators that a runtime added to move data; no node is called so."""
+_NEVER_TOLD = (OperatorClass.OTHER, OperatorClass.OVERHEAD)
+"""Classes in which runtimes tell different things."""
 
 
 def comparisons(
@@ -181,3 +187,85 @@ def _headline(report: ProfileReport, losses: Mapping[str, Excess]) -> Iterator[H
             excess = None if cell.is_costly else losses.get(cell.id)
             main = report.main_operators(cell.id, largest.operator_class)
             yield HeadlineFacts(cell.id, largest.operator_class, main, following, excess)
+
+
+def largest_losses(grouping: Grouping) -> Mapping[str, Excess]:
+    """Return, by the id of a cell, where it loses the most to another one, if that is certain and matters."""
+    sides = [_Side(cell, _parts(cell, grouping)) for cell in grouping.cells if cell.cell.launches]
+    found: dict[str, Excess] = {}
+    for own in sides:
+        others = (other for other in sides if other is not own)
+        losses = [loss for other in others for loss in _losses(own, other, grouping)]
+        if losses:
+            found[own.cell.cell.id] = max(losses, key=lambda loss: loss.time_ns)
+    return found
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A cell, and its operators that can be compared with those of other cells, by group of nodes."""
+
+    cell: JoinedCell
+    parts: Mapping[str, Sequence[JoinedOperator]]
+
+    def class_of(self, key: str) -> OperatorClass:
+        """Return in which class the operators of a group take the most time: a third cell may fuse several classes."""
+        if key == _INSERTED:
+            return OperatorClass.MOVEMENT
+        times: dict[OperatorClass, int] = {}
+        for operator in self.parts[key]:
+            times[operator.operator_class] = times.get(operator.operator_class, 0) + operator.total_ns
+        return max(times, key=times.__getitem__)
+
+    @property
+    def unknown(self) -> list[JoinedOperator]:
+        """Operators that may compute any node."""
+        return [operator for operator in self.cell.operators if operator.matched_by == "unmatched"]
+
+
+def _parts(cell: JoinedCell, grouping: Grouping) -> Mapping[str, Sequence[JoinedOperator]]:
+    found: dict[str, list[JoinedOperator]] = {_INSERTED: []}
+    for operator in cell.operators:
+        if operator.original:
+            found.setdefault(grouping.key_of_node(operator), []).append(operator)
+        elif operator.matched_by == "inserted":
+            found[_INSERTED].append(operator)
+    return found
+
+
+def _losses(own: _Side, other: _Side, grouping: Grouping) -> Iterator[Excess]:
+    classes = {key: own.class_of(key) for key in own.parts if key in other.parts}
+    for operator_class in dict.fromkeys(classes.values()):
+        if operator_class in _NEVER_TOLD:
+            continue
+        keys = [key for key, found in classes.items() if found is operator_class]
+        loss = _loss(own, other, keys, operator_class, grouping)
+        if loss is not None:
+            yield loss
+
+
+def _loss(
+    own: _Side, other: _Side, keys: Sequence[str], operator_class: OperatorClass, grouping: Grouping
+) -> Excess | None:
+    """Return what a cell loses to another in some groups; ``None`` unless that is certain and matters.
+
+    It is certain if both have intervals that do not overlap, even if all that is unknown of the other belongs there.
+    """
+    mine, theirs = ([operator for key in keys for operator in side.parts[key]] for side in (own, other))
+    time = estimate(own.cell.times_ns(mine), grouping.looks)
+    against = estimate(other.cell.times_ns(theirs), grouping.looks)
+    most = estimate(other.cell.times_ns([*theirs, *other.unknown]), grouping.looks)
+    whole = estimate(own.cell.sums_ns, grouping.looks)
+    loss_ns = time.value - against.value
+    if time.confidence is None or most.confidence is None:
+        return None
+    if time.low <= most.high or loss_ns < _WORTH_TELLING * whole.value:
+        return None
+    inserted = own.cell.times_ns(own.parts[_INSERTED]) if _INSERTED in keys else (0,)
+    return Excess(
+        cell=own.cell.cell.id,
+        operator_class=operator_class,
+        time_ns=loss_ns,
+        against=other.cell.cell.id,
+        inserted_ns=estimate(inserted, grouping.looks).value,
+    )

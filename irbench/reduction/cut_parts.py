@@ -9,6 +9,7 @@ from irbench.reduction.activations import GraphSource
 from irbench.reduction.cutting import Cut, CutRequest, Part
 from irbench.reduction.files import INPUTS_FILE, MODEL_FILE
 from irbench.reduction.outline import GraphOutline
+from irbench.uncuttable import Uncuttable
 from irbench.worker import call_in_worker
 from irbench.worker.failures import unreadable_answer
 from irbench.worker.requested_confinement import confinement_to, take_files
@@ -47,21 +48,22 @@ def cut_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
         folder.mkdir(parents=True, exist_ok=True)
     confinement = confinement_to(source.artifact, source.feeding.samples, folders)
     try:
-        made: tuple[Cut, ...] = call_in_worker(
-            "irbench.reduction.cutting:write_parts",
+        made: tuple[tuple[Part | None, Uncuttable | None], ...] = call_in_worker(
+            "irbench.reduction.cutting:parts_and_obstacles",
             requests,
             deadline_s=_DEADLINE_S,
             confinement=confinement,
-            returns=tuple[Cut, ...],
+            returns=tuple[tuple[Part | None, Uncuttable | None], ...],
         )
     finally:  # also where it died: others are given the same folder of values
         for folder in folders if confinement is not None else ():
             take_files(folder)
+    cuts = tuple(cut for part, obstacle in made if (cut := part or obstacle) is not None)
     if confinement is None:
-        return made
-    if len(made) != len(requests):
-        raise unreadable_answer(f"it has {len(made)} parts, and {len(requests)} were asked for.")
-    return tuple(_at_home(part, request) for part, request in zip(made, requests, strict=True))
+        return cuts
+    if len(cuts) != len(requests):
+        raise unreadable_answer(f"it has {len(cuts)} parts, and {len(requests)} were asked for.")
+    return tuple(_at_home(part, request) for part, request in zip(cuts, requests, strict=True))
 
 
 def _at_home(cut: Cut, request: CutRequest) -> Cut:

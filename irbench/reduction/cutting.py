@@ -73,6 +73,11 @@ def outline(path: Path) -> GraphOutline:
     return _outline(external_data.load(path))
 
 
+def parts_and_obstacles(requests: Sequence[CutRequest]) -> tuple[tuple[Part | None, Uncuttable | None], ...]:
+    """Do as :func:`write_parts`; of each pair one is ``None``."""
+    return tuple((cut, None) if isinstance(cut, Part) else (None, cut) for cut in write_parts(requests))
+
+
 def write_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
     """Write several parts of one graph; the values at their inputs are computed in one run of it.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from irbench.optimizer import UNOPTIMIZED
 from irbench.record import Failure
 from irbench.spec import Accuracy, AccuracyLimit, Bound, Cell
 
@@ -26,6 +25,8 @@ def limit_text(limit: AccuracyLimit) -> str:
 
 def accuracy_line(cell: Cell, found: Accuracy | Failure) -> str:
     """Return what came out for the rows that answer as one does: ``ort bf16: top-1 agreement 99.2 %``."""
+    from irbench.optimizer import UNOPTIMIZED  # tables of stored runs do without
+
     level = cell.artifact.variant if cell.artifact is not None else ""
     graph = "" if level in ("", UNOPTIMIZED) else f"+{level}"
     varied = (f"{key}={value}" for key, value in cell.load.varied.items())

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-from irbench.bisection.halving import BisectReport, Comparison, Conclusion, Criterion, Side, Step
+from irbench.bisection.report import (
+    CONCLUSION_TEXTS,
+    CRITERION_TEXTS,
+    SIDE_TEXTS,
+    BisectReport,
+    Comparison,
+    Step,
+)
 from irbench.quantities import NOT_MEASURED, error_size, plural
 from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, Row, TextTable
@@ -13,20 +20,6 @@ from irbench.render.verification import Document
 from irbench.spec import Timing
 from irbench.store.folders import results_option
 
-CRITERION_TEXTS: Mapping[Criterion, str] = {"speed": "the speed", "answer": "the answers"}
-CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
-    "found": "{new} changed {what}",
-    "same": "{first} and {last} do not differ in {what}: there is nothing to search for",
-    "undecided": "whether {first} and {last} differ in {what} cannot be decided: give --budget more time, or"
-    " --threshold a larger change",
-    "interrupted": "interrupted: these are the results until then",
-}
-SIDE_TEXTS: Mapping[Side, str] = {
-    "old": "as {first}",
-    "new": "as {last}",
-    "undecided": "undecided",
-    "skipped": "skipped",
-}
 _STATES = {"ok": "match", "mismatch": "DIFFER", "failed": "failed", "not-applicable": "not run"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from irbench.across_runs.measured_cells import Unit
+from irbench.options.conditions import Unit
 from irbench.quantities import NOT_MEASURED, significant
 
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 9

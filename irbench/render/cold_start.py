@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from irbench.cold_row import CacheState, ColdRow, ColdStop, ColdTable, cold_names
-from irbench.quantities import NOT_MEASURED, plural, significant
+from irbench.cold_row import COLD_STOP_TEXTS, CacheState, ColdRow, ColdTable, cold_names
+from irbench.quantities import plural, significant
+from irbench.render.columns import IN_COLD_STARTS
+from irbench.render.columns.declaration import Column, ShownCold
+from irbench.render.columns.row_facts import computed_precision
 from irbench.render.context import Context
-from irbench.render.figures import are_ranges, ends_heading, ends_text, speedup_cell
-from irbench.render.footer import STOPPED_TEXTS, failure_text
+from irbench.render.footer import failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.rows import heading
+from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
-from irbench.row_figures import Spans
 from irbench.row_names import distinguish, name_of
 from irbench.spec import Timing
 from irbench.stats.estimators import median
 from irbench.stats.intervals import FEWEST_LAUNCHES
-
-COLD_STOP_TEXTS: Mapping[ColdStop, str] = {
-    "launches": "launch limit reached",
-    "budget": "the budget has no time for another round",
-    "interrupt": "interrupted",
-    "failures": "all backends failed",
-    "unfinished": STOPPED_TEXTS["unfinished"],
-}
-"""Why a table's measurement ended."""
 
 _STILL_WARM = 0.1
 """From this share on, a cold launch found too much of its files in memory to be called cold without a word."""
@@ -52,72 +45,34 @@ def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[st
         headline=f"preview: intervals need {FEWEST_LAUNCHES} rounds (--budget)"
         if table.preview and table.rounds
         else "",
-        table=_table(table, names, cells),
+        table=_table(table, cells),
         notes=(*_notes(table), *(note_text(note, Context(cells)) for note in table.notes)),
         warnings=(*_still_warm(table, names), *whole_warnings(table.warnings, Context(cells))),
     )
 
 
-def _table(table: ColdTable, names: Mapping[tuple[str, CacheState], str], cells: Mapping[str, str]) -> TextTable:
-    compares = len({row.id for row in table.rows}) > 1
-    ready, speedups = [row.ready_ms for row in table.rows], [row.speedup for row in table.rows]
-    compared = (Column(ends_heading("speedup", speedups, Timing.confidence), words=True), Column("verdict", words=True))
-    columns = [
-        Column("row", words=True),
-        Column("prec", words=True, drops=6),
-        Column("start ms", drops=3),
-        Column("import ms", drops=2),
-        Column("load ms", drops=4),
-        Column("compile ms", drops=1),
-        Column("first ms", drops=5),
-        Column(ends_heading("ready ms", ready, Timing.confidence), words=True),
-        *(compared if compares else ()),
-        Column("in memory", drops=7),
-        Column("read MB", drops=8),
-    ]
+def _table(table: ColdTable, cells: Mapping[str, str]) -> TextTable:
+    columns = [(column, shown) for column, shown in IN_COLD_STARTS if shown.is_shown(table)]
     measured = {row.id for row in table.rows if row.launches}
-    rows = [_row(row, table, names[row.id, row.cache], compares=compares) for row in table.rows if row.id in measured]
+    rows = [_row(row, table, columns) for row in table.rows if row.id in measured]
     missing = {row.id: row for row in table.rows if row.id not in measured}
-    return TextTable(tuple(columns), (*rows, *(_reason(row, cells[row.id]) for row in missing.values())))
-
-
-def _reason(row: ColdRow, name: str) -> Row:
-    precision = str(row.effective.get("precision") or NOT_MEASURED)
-    sentence = row.state if row.failure is None else failure_text(row.state, row.failure)
-    return Row((name, precision), sentence, "dim" if row.state in ("not-applicable", "interrupted") else "red")
-
-
-def _row(row: ColdRow, table: ColdTable, name: str, *, compares: bool) -> Row:
-    if row.failure is not None or not row.launches:
-        return _reason(row, name)
-    phases = row.phases_ms
-    times = (phases.start, phases.import_, phases.load, phases.compile, phases.first_inference) if phases else ()
-    marks_ranges = not are_ranges(other.speedup for other in table.rows)
-    speedup = speedup_cell(row.speedup, is_baseline=row.id == table.baseline, marks_ranges=marks_ranges)
-    compared = (speedup, _verdict(row)) if compares else ()
-    return Row(
-        (
-            name,
-            str(row.effective.get("precision") or NOT_MEASURED),
-            *map(significant, times),
-            _span(row.ready_ms, table),
-            *compared,
-            NOT_MEASURED if row.resident_share is None else f"{100 * row.resident_share:.0f} %",
-            NOT_MEASURED if row.read_bytes is None else f"{row.read_bytes / 1e6:.0f}",
-        ),
-        style=_STYLES.get(_verdict(row), ""),
+    return TextTable(
+        tuple(heading(shown, table, Timing.confidence) for _, shown in columns),
+        (*rows, *(_reason(row, cells[row.id]) for row in missing.values())),
     )
 
 
-def _span(span: Spans | None, table: ColdTable) -> str:
-    if span is None:
-        return NOT_MEASURED
-    marks_ranges = not are_ranges(row.ready_ms for row in table.rows)
-    return f"{significant(span.value)}{ends_text(span.ends, marks_ranges=marks_ranges)}"
+def _reason(row: ColdRow, name: str) -> Row:
+    sentence = row.state if row.failure is None else failure_text(row.state, row.failure)
+    style = "dim" if row.state in ("not-applicable", "interrupted") else "red"
+    return Row((name, computed_precision(row)), sentence, style)
 
 
-def _verdict(row: ColdRow) -> str:
-    return NOT_MEASURED if row.speedup is None else row.speedup.verdict
+def _row(row: ColdRow, table: ColdTable, columns: Sequence[tuple[Column[Any], ShownCold]]) -> Row:
+    if row.failure is not None or not row.launches:
+        return _reason(row, cold_names(table)[row.id, row.cache])
+    texts = tuple(column.text("cold-start", shown, row, table) for column, shown in columns)
+    return Row(texts, style=_STYLES.get(row.speedup.verdict, "") if row.speedup is not None else "")
 
 
 def _notes(table: ColdTable) -> Iterator[str]:

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from irbench.cost_model.costs import ModelCost, UncountedNode, UncountedReason
+from irbench.cost_model.costs import UNCOUNTED_TEXTS, ModelCost, UncountedNode
 from irbench.cost_model.formulas import ModelFormulas, Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, Quantity, cost_rows
 from irbench.onnx.operator_classes import OperatorClass
@@ -22,11 +22,6 @@ from irbench.render.verification import Document
 from irbench.spec import BATCH, TensorSpec
 from irbench.spec.requested_sizes import with_name_in_file
 
-UNCOUNTED_TEXTS: Mapping[UncountedReason, str] = {
-    "no-rule": "no rule for the operator",
-    "unknown-shape": "a shape is unknown",
-    "unknown-trip-count": "the number of iterations of the loop is unknown",
-}
 _MOST_NAMES = 5
 _TERMS = " + "
 """Where a formula is folded: not between a number and its unit."""

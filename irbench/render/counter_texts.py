@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from irbench.counter_row import CountedLaunch, CounterStop
-from irbench.counters import TopdownMethod, kind_and_share
+from irbench.counter_row import CountedLaunch
+from irbench.counters import kind_and_share
 from irbench.quantities import NOT_MEASURED, plural, significant
-from irbench.render.footer import STOPPED_TEXTS
-
-COUNTER_STOP_TEXTS: Mapping[CounterStop, str] = {
-    "launches": "all launches made",
-    "budget": STOPPED_TEXTS["budget"],
-    "interrupt": "interrupted",
-    "failures": "no row could be counted",
-    "unfinished": STOPPED_TEXTS["unfinished"],
-}
-"""Why counting ended."""
-
-PHASE_TEXTS = {"import": "import", "compile": "compile", "warm_up": "warm-up", "inference": "per inference"}
 
 FIGURE_TEXTS = {
     "task-clock": "task-clock ms",
@@ -34,13 +22,6 @@ FIGURE_TEXTS = {
     "smt_contention": "slots: SMT contention",
 }
 
-TOPDOWN_TEXTS: Mapping[TopdownMethod, str] = {
-    "perf": "shares of slots: metrics of perf",
-    "intel-shares": "shares of slots: the processor's own counters, because this perf has no metrics for it",
-    "intel-slots": "shares of slots: formulas of Yasin (ISPASS 2014), because this perf has no metrics for it",
-    "amd-zen4": "shares of slots: formulas of AMD's reference for Zen 4, because this perf has no metrics for it",
-    "amd-zen5": "shares of slots: formulas of AMD's reference for Zen 5, because this perf has no metrics for it",
-}
 
 _PREFIXES = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
 """From which value on which prefix is written, and what it stands for."""

@@ -79,7 +79,7 @@ def diagnosis_document(report: Report, backends: Sequence[Mapping[str, Any]]) ->
 
 def _finding(finding: Finding, *, compared: bool) -> dict[str, Any]:
     words = asdict(finding.words_after_comparison() if compared else finding.words())
-    return {"code": finding.code, "facts": finding.facts, **words, "lasting": finding.lasting}
+    return {"code": finding.code, "facts": msgspec.to_builtins(finding.facts), **words, "lasting": finding.lasting}
 
 
 def _link(link: CoreToCore | None) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from irbench.quantities import NOT_MEASURED, listing, plural
 from irbench.render.figures import are_ranges, ends_heading
@@ -10,22 +10,15 @@ from irbench.render.table import Column, Row, TextTable
 from irbench.render.tuning_recommendation import gain_text
 from irbench.spec import Timing
 from irbench.tuning.flip_map import nearest_flip
-from irbench.tuning.report import Condition, Flip, FlipOutcome, NotMeasured, Side, Unable
+from irbench.tuning.report import (
+    NOT_MEASURED_TEXTS,
+    OUTCOME_TEXTS,
+    Condition,
+    Flip,
+    Side,
+    Unable,
+)
 
-OUTCOME_TEXTS: Mapping[FlipOutcome, str] = {
-    "kept": "{setting} stays ahead",
-    "flipped": "{rival} wins",
-    "same": "no difference that matters",
-    "undecided": "undecided",
-    "not-measured": "not measured",
-}
-NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
-    "no-time": "not measured: no time is left, a larger --budget has more",
-    "interrupted": "not measured: interrupted",
-    "neighbour-ended": "not measured: {message}",
-    "impossible": "not measured: {message}",
-    "failed": "not measured: neither setting can be used",
-}
 _COLUMNS = (
     Column("condition", words=True),
     Column("setting", words=True),

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from irbench.notices import Reference
 from irbench.plain_text import plain
-from irbench.quantities import listing, plural
+from irbench.quantities import plural
 from irbench.record import Failure
-from irbench.render.accuracy import limit_text
+from irbench.render.columns import IN_SPEEDS
 from irbench.render.context import Context
-from irbench.render.energy import energy_legend
 from irbench.render.line_wrapping import shorten, shorten_middle
-from irbench.render.note_texts import note_text, reference_text
+from irbench.render.note_texts import note_text
 from irbench.render.remedies import remedy
 from irbench.render.table_title import SEPARATOR
-from irbench.result import GroupResult, RunDocument, StoppedBy
+from irbench.result import STOPPED_TEXTS, GroupResult, RunDocument
 from irbench.row import CellResult, State
-from irbench.stats.figures import calls_to_bound
 
 _LONGEST_MESSAGE = 140
 _LONGEST_HEAD = 40
 _LONGEST_HINT = 160
 """What a row shows of why it failed, in characters; more would push the other rows off the screen."""
-
-STOPPED_TEXTS: Mapping[StoppedBy, str] = {
-    "target": "target reached",
-    "launches": "launch limit reached",
-    "budget": "the budget has no time for another launch",
-    "searched": "nothing more to gain is expected",
-    "interrupt": "interrupted",
-    "failures": "all backends failed",
-    "unfinished": "unfinished: still being measured, or the run was killed",
-}
-"""Why a table's measurement ended."""
 
 
 def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) -> Iterator[str]:
@@ -46,7 +32,7 @@ def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) 
         hidden: Headings of the columns for which there is no room, and which therefore need no explanation.
     """
     yield SEPARATOR.join(_protocol(result))
-    legend = SEPARATOR.join(text for heading, text in _legend(result, context) if heading not in hidden)
+    legend = SEPARATOR.join(_legend(result, context, hidden))
     if legend:
         yield legend
     if _assumes_one_mode(result):
@@ -172,52 +158,11 @@ def _excluded(result: GroupResult) -> str:
     return f"{share} (same verdicts if included)" if known else share
 
 
-def _legend(result: GroupResult, context: Context) -> Iterator[tuple[str, str]]:
-    """Yield what each column means that does not explain itself, behind its heading."""
-    latencies = [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
-    if any(cell.launch_spread is not None for cell in result.cells):
-        yield "spread", "spread: of launch medians"
-    if any(cell.phases_ms is not None and cell.phases_ms.ready is not None for cell in result.cells):
-        yield "ready s", "ready: process start to first output"
-    has_tail = any(latency.p99 is not None for latency in latencies)
-    if has_tail and not any(latency.p99_9 is not None for latency in latencies):
-        yield "p99.9 ms", f"p99.9: needs {calls_to_bound(99.9):,} calls of a row, so more launches"
-    paces = {cell.paced_ms.pace for cell in result.cells if cell.paced_ms is not None}
-    yield from (("paced p50 ms", f"paced: a call every {pace:g} ms") for pace in sorted(paces))
-    yield from (("J/inference", text) for text in energy_legend(result))
-    yield from (("of roof", text) for text in _roofs(result))
-    if any(latency.calls_per_sample > 1 for latency in latencies):
-        yield "p90 ms", "p90: not available where a sample is several calls"
-    limits = dict.fromkeys(cell.accuracy.limit for cell in result.cells if cell.accuracy is not None)
-    yield from (("accuracy", f"accuracy: {limit_text(limit)}") for limit in limits)
-    yield from (("max err", text) for text in _references(result, context))
-    if result.lead is not None and result.lead.condition is not None:
-        yield (
-            "speedup",
-            "speedup: of this machine as loaded as it was, by mean times over all blocks; p50 and FPS may differ",
-        )
-    if result.unverified:
-        yield "speedup", "speedup ?: outputs not verified"
-
-
-def _roofs(result: GroupResult) -> Iterator[str]:
-    """Yield of which peaks shares are, and when these were measured."""
-    works = [cell.work for cell in result.cells if cell.roof_share is not None and cell.work is not None]
-    for measured in sorted({work.peaks_measured or "" for work in works}):
-        day = f" measured {measured[:10]}" if measured else ""
-        yield f"of roof: share of the roof by this machine's peaks{day} (irbench doctor)"
-
-
-def _references(result: GroupResult, context: Context) -> Iterator[str]:
-    """Yield what outputs were compared with, and which rows with something else."""
-    if result.verified_against is not None:
-        yield f"max err: against {reference_text(result.verified_against)}"
-    others: dict[Reference, list[str]] = {}
-    for cell in result.cells:
-        if cell.verified_against is not None:
-            others.setdefault(cell.verified_against, []).append(context.name(cell.id))
-    for reference, rows in others.items():
-        yield f"max err of {listing(rows)}: against {reference_text(reference)}"
+def _legend(result: GroupResult, context: Context, hidden: Collection[str]) -> Iterator[str]:
+    """Yield what each column means that does not explain itself."""
+    shown = (shown for _, shown in IN_SPEEDS if shown.heading not in hidden)
+    for legend in sorted((found.legend for found in shown if found.legend), key=lambda legend: legend.place):
+        yield from legend.texts(result, context)
 
 
 def _assumes_one_mode(result: GroupResult) -> bool:

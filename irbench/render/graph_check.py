@@ -4,35 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from irbench.graph_record import GraphCheck, InputKind, LeftOut, UncheckedBody, UncheckedReason
+from irbench.graph_record import (
+    KIND_TEXTS,
+    LEFT_OUT_TEXTS,
+    UNCHECKED_TEXTS,
+    GraphCheck,
+    UncheckedBody,
+    UncheckedReason,
+)
 from irbench.plain_text import plain
 from irbench.quantities import listing, plural
-
-KIND_TEXTS: Mapping[InputKind, str] = {
-    "given": "given data",
-    "seeded": "seeded",
-    "constant-rows": "constant rows",
-    "large": "large",
-    "zeros": "zeros",
-    "mask-half": "half masked",
-    "mask-none": "all masked",
-    "mask-ones": "nothing masked",
-}
-
-LEFT_OUT_TEXTS: Mapping[LeftOut, str] = {
-    "fails": "the original fails",
-    "not-finite": "the original's outputs are not finite",
-    "too-large": "the outputs of more inputs need more memory than is available",
-    "unstable": "the original's outputs depend on rounding errors",
-}
-
-UNCHECKED_TEXTS: Mapping[UncheckedReason, str] = {
-    "not-reached": "none of the inputs leads there",
-    "other-shapes": "shapes decide, and none that was tried leads there",
-    "original-fails": "the original fails there",
-    "not-finite": "the original's outputs are not finite there",
-    "not-followed": "what is executed could not be followed",
-}
 
 _GIVE_INPUTS = "Give inputs that lead there with --data"
 _REMEDIES: Mapping[UncheckedReason, str] = {

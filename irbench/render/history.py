@@ -5,16 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
+from irbench.across_runs.conditions import CONDITION_TEXTS
 from irbench.across_runs.history import FigureHistory, LevelChange, ModelHistory, RowHistory
-from irbench.across_runs.measured_cells import Unit
+from irbench.options.conditions import Unit
 from irbench.quantities import listing, plural
-from irbench.render.across_runs_texts import (
-    CONDITION_TEXTS,
-    checked_text,
-    difference_text,
-    problem_text,
-    unjudged_text,
-)
+from irbench.render.across_runs_texts import checked_text, difference_text, unjudged_text
 from irbench.render.changes import amount, change_and_figures, signed_percent
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
@@ -158,4 +153,4 @@ def _explained(row: RowHistory, figure: FigureHistory, change: LevelChange) -> s
 def _warnings(history: ModelHistory) -> Iterator[str]:
     if line := unjudged_text(history.unjudged, regressed=history.regressed):
         yield line
-    yield from dict.fromkeys(f"warning: {problem_text(problem)}" for problem in history.problems)
+    yield from dict.fromkeys(f"warning: {problem.text()}" for problem in history.problems)

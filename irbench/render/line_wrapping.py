@@ -1,9 +1,10 @@
-"""Shorten and wrap text, in terminal cells."""
+"""Shorten, wrap and fold text, in terminal cells."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from rich.cells import cell_len, chop_cells
 
@@ -14,6 +15,14 @@ _TO_BE_TYPED = re.compile(r"(.*?: )((?:[A-Z_]+=\S* )*(?:irbench |--|python |pip 
 
 _SEPARATED = re.compile(r"(?<=[/_+.,:;=-])(?=[^/_+.,:;=-])")
 """Where a long name is broken."""
+_PIECE = re.compile(
+    r"\[[^\]]*\]\S*"  # an interval
+    r"|[<>≥≤~] \S+(?: [^\W\d_]\S*)?"  # a bound with its unit
+    r"|[-+]?\d(?:[\d.,]*\d)? (?:[^\W\d_]|[%±])\S*"  # a number with its unit or its spread
+    r"|\S+"
+)
+_LONGEST_PROSE = 30
+_PROSE = re.compile(r"[(\[\"']*[^\W\d_]+(?:['-][^\W\d_]+)*[)\]\"'.,;:!?]*")
 
 
 def cell_count(text: str) -> int:
@@ -108,3 +117,45 @@ def wrap_message(text: str, width: int) -> list[str]:
     if cell_count(f"{lines[-1]} {typed}") <= width:
         return [*lines[:-1], f"{lines[-1]} {typed}"]
     return [*lines, typed]
+
+
+def parts_of(text: str, folds_at: str) -> list[str]:
+    """Return what belongs on one line each; separators stay at the ends of lines."""
+    if not folds_at.strip():
+        return pieces_of(text)
+    *parts, last = text.split(folds_at)
+    return [*(part + folds_at.rstrip() for part in parts), last]
+
+
+def pieces_of(text: str) -> list[str]:
+    """Return what stays on one line: words, intervals, and numbers with their units."""
+    return _PIECE.findall(text)
+
+
+def is_prose(piece: str) -> bool:
+    """Return whether it is a word of a language, which is never broken, and no name of a file, a node or a setting."""
+    return len(piece) <= _LONGEST_PROSE and _PROSE.fullmatch(piece) is not None
+
+
+def fold(text: str, width: int, *, folds_at: str = " ", breaks_at: str = "") -> list[str]:
+    """Return text as lines of at most ``width`` terminal cells; at least one line.
+
+    Args:
+        text: One line.
+        width: At least 1.
+        folds_at: A space, or what stands between parts that belong on one line.
+        breaks_at: What parts are broken behind that are longer than a line, as far as that suffices; may be empty.
+    """
+    text = plain(text)
+    parts = parts_of(text, folds_at)
+    is_plain = not folds_at.strip() and not breaks_at
+    if is_plain and (cell_count(text) <= width or any(cell_count(part) > width for part in parts)):
+        return wrap(text, width)
+    gap = " " if folds_at.endswith(" ") else ""
+    return filled(parts, width, partial(_broken, behind=breaks_at), gap) or [""]
+
+
+def _broken(part: str, width: int, behind: str) -> list[str]:
+    if not behind or cell_count(part) <= width:
+        return wrap(part, width)
+    return filled(re.split(f"(?<={re.escape(behind)})", part), width, wrap)

@@ -13,7 +13,6 @@ from irbench.notices.conversions import missed_limit_text
 from irbench.render.context import Context
 from irbench.render.graph_check import unchecked_texts
 from irbench.render.note_texts import note_text
-from irbench.render.optimize import obstacle_text
 from irbench.spec import BATCH, shape_text
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def _shortcomings(lineage: Lineage) -> Iterator[str]:
     met = {step.name: step.obstacle for step in lineage.steps if step.obstacle is not None}
     for name, obstacle in met.items():
         if obstacle.code in _CONSEQUENCES:
-            yield f"{obstacle_text(obstacle)}; {_CONSEQUENCES[obstacle.code].format(name=name)}"
+            yield f"{obstacle.text()}; {_CONSEQUENCES[obstacle.code].format(name=name)}"
     if lineage.checked is not None:
         yield from unchecked_texts(lineage.checked)
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from rich.console import Group
 from rich.text import Text
 
-from irbench.graph_record import GraphStep, Obstacle, OptimizerActivity
+from irbench.graph_record import OPTIMIZING_TEXTS, GraphStep, OptimizerActivity
 from irbench.plain_text import plain
 from irbench.quantities import NOT_MEASURED, error_size
 from irbench.render.table import Column, ListingTable, Row, TextTable
@@ -22,17 +22,6 @@ _COLUMNS = (
     Column("what changed", words=True, folds=True, folds_at=", "),
 )
 _MOST_OPERATORS = 6
-_ACTIVITIES = {
-    "start": "starting",
-    "reference-outputs": "computing the outputs of the original graph",
-    "inline-functions": "writing functions out where they are called",
-    "raise-opset": "raising the operator set to {name}",
-    "pass": "{name}",
-    "check": "comparing the result with the original graph",
-    "convert": "converting to {name}",
-    "done": "optimised as {name}: {nodes[0]} to {nodes[1]} nodes, changed by {steps[1]} of {steps[0]} steps"
-    " (irbench optimize lists them)",
-}
 
 
 def steps_view(model: str, name: str, steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Group:
@@ -59,17 +48,6 @@ def sizes_line(sizes: Mapping[str, int], by_default: Collection[str]) -> str:
     return f"fixed: {', '.join(bound)}"
 
 
-def obstacle_text(obstacle: Obstacle) -> str:
-    """Return why a pass could do nothing: ``needs opset 17``."""
-    if obstacle.code == "opset-too-low":
-        return f"needs opset {obstacle.opset}"
-    if obstacle.code == "functions-not-inlined":
-        return f"functions stay as they are: {obstacle.reason.rstrip('.!')}"
-    if obstacle.code == "crashed":
-        return f"the runtime that checks its graph crashed with {obstacle.reason}"
-    return f"opset {obstacle.opset} cannot be raised: {obstacle.reason.rstrip('.!')}"
-
-
 def in_words(say: Callable[[str], None], status: Callable[[str], None]) -> Callable[[OptimizerActivity], None]:
     """Return a function that tells what an optimisation does.
 
@@ -79,7 +57,7 @@ def in_words(say: Callable[[str], None], status: Callable[[str], None]) -> Calla
     """
 
     def tell(activity: OptimizerActivity) -> None:
-        text = _ACTIVITIES[activity.code].format(name=activity.name, nodes=activity.nodes, steps=activity.steps)
+        text = OPTIMIZING_TEXTS[activity.code].format(name=activity.name, nodes=activity.nodes, steps=activity.steps)
         is_done = activity.code == "done"
         status("" if is_done else f"{activity.model}: {text}")
         if is_done:
@@ -96,7 +74,7 @@ def _rows(steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Iterator[Row]:
             changes = ", ".join((*moved, *_changes(before, step))) or "same operators, different connections or weights"
             yield Row((step.name, str(step.nodes), change, error_size(step.max_rel_error), changes))
         elif step.obstacle is not None:
-            why = obstacle_text(step.obstacle)
+            why = step.obstacle.text()
             yield Row((step.name, str(step.nodes), "skipped", NOT_MEASURED, why), style="dim")
 
 

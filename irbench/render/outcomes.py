@@ -2,36 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from irbench.quantities import significant
-from irbench.store.entries import Outcome, OutcomeKind, RunEntry
-
-_CONTRADICTORY = "{leader} or {rival}: contradictory{figure}"
-
-OUTCOME_TEXTS: Mapping[OutcomeKind, str] = {
-    "winner": "{leader} {ratio:.2f}x {rival}",
-    "busy-winner": "{leader} {ratio:.2f}x {rival}, busy machine",
-    "preview": "preview: {leader} {ratio:.2f}x {rival}",
-    "same": "{leader} and {rival} the same{figure}",
-    "busy-same": "{leader} and {rival} the same{figure}, busy machine",
-    "undecided": "{leader} and {rival} undecided{figure}",
-    "busy": "machine too busy{figure}",
-    "uneven-load": "machine unevenly busy{figure}",
-    "all-blocks-disagree": _CONTRADICTORY,
-    "throughput-disagrees": _CONTRADICTORY,
-    "sustained-disagrees": _CONTRADICTORY,
-    "p50-disagrees": _CONTRADICTORY,
-    "only": "only {leader}: {only}",
-    "cold-start": "cold start: {leader} {p50_ms:.0f} ms",
-    "grows": "{leader}: memory grows",
-    "steady": "memory steady",
-    "growth-undecided": "{leader}: growth undecided",
-    "mismatch": "mismatch",
-    "failed": "failed",
-    "interrupted": "interrupted",
-    "not-measured": "not measured",
-}
+from irbench.store.entries import OUTCOME_TEXTS, Outcome, RunEntry
 
 
 def outcome_text(outcome: Outcome) -> str:

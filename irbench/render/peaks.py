@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from irbench.diagnostics.report import NotKept, PeakReport
+from irbench.diagnostics.report import NOT_KEPT_TEXTS, NotKept, PeakReport
 from irbench.measure.bandwidth import ACCESSES
 from irbench.quantities import NOT_MEASURED, age, binary_size, listing, percent, plural, significant
 from irbench.render.table import Column, Row, TextTable
 from irbench.roofline import MEMORY, Bandwidth, ComputePeak, MachinePeaks, best_bandwidth, ridge_point
 
-NOT_KEPT_TEXTS: Mapping[NotKept, str] = {
-    "restricted": "roofs are those of the whole machine, and --backend and --cpus measure a part of it",
-    "no-products": "it has no matrix products, which the peaks that are known have",
-    "no-bandwidth": "it has no bandwidth, which the peaks that are known have",
-    "fewer-cores": "this process may use fewer cores than the peaks that are known were measured with",
-}
 _MOST_DISTURBED = 0.5
 """Of the blocks: below, those that count are undisturbed."""
 

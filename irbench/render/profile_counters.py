@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from irbench.counter_row import COUNTER_STOP_TEXTS
 from irbench.counters import NotCounted, not_counted
 from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.class_counters import ClassCounters
@@ -12,7 +13,7 @@ from irbench.profiling.counter_record import CountedPart, ProfileCounters
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import ProfileReport
 from irbench.quantities import NOT_MEASURED, listing, percent, plural
-from irbench.render.counter_texts import COUNTER_STOP_TEXTS, figure_text, nodes_missing_text
+from irbench.render.counter_texts import figure_text, nodes_missing_text
 from irbench.render.counters import counting_notes, spanned_figure
 from irbench.render.figures import are_ranges, ends_heading
 from irbench.render.profile_texts import class_name

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from irbench.profiling.report import PartRow, ProfileReport
-from irbench.render.node_names import short_names
+from irbench.render.line_wrapping import shorten_middle
 from irbench.render.profile_texts import class_name
 
 _MOST_TYPES = 5
+
+LONGEST_NAME = 40
+"""Characters of a name that are shown where these suffice to tell it from others."""
+_GAP = "…"
 
 
 class PartNames:
@@ -59,3 +63,71 @@ def _operator(row: PartRow, shown: Sequence[str]) -> str:
     more = len(row.op_types) - len(shown)
     types = ", ".join((*shown, *([f"{more} more"] if more else [])))
     return f"{row.name} ({types})"
+
+
+def short_names(names: Iterable[str]) -> Mapping[str, str]:
+    """Return what each name is called in one line; different names stay different.
+
+    A long name keeps its last scopes, as many as :data:`LONGEST_NAME` has room for. Names that would look the same then
+    keep those of their scopes that tell them apart, however far in front: ``…/layer_2/…/Tensordot/MatMul``. Where no
+    scopes do, they are shown whole.
+
+    Args:
+        names: All that stand in one column, or in several that a reader looks through together.
+    """
+    found = {name: _last_scopes(name) for name in names}
+    for alike in _alike(found):
+        found.update({name: text for name, text in _told_apart(alike).items() if len(name) > LONGEST_NAME})
+    while alike_still := _alike(found):
+        found.update({name: name for alike in alike_still for name in alike})
+    return found
+
+
+def _alike(short: Mapping[str, str]) -> list[list[str]]:
+    """Return the names that look the same, together."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for name, text in short.items():
+        names[text].append(name)
+    return [found for found in names.values() if len(found) > 1]
+
+
+def _last_scopes(name: str) -> str:
+    if len(name) <= LONGEST_NAME:
+        return name
+    *scopes, last = name.split("/")
+    while scopes and len(f"{scopes[-1]}/{last}") < LONGEST_NAME - 1:
+        last = f"{scopes.pop()}/{last}"
+    return shorten_middle(f"{_GAP}/{last}" if scopes else last, LONGEST_NAME, LONGEST_NAME // 2)
+
+
+def _told_apart(names: Sequence[str]) -> Mapping[str, str]:
+    """Return names with the scopes that tell them apart, and the last ones as far as there is room."""
+    scopes = [name.split("/")[::-1] for name in names]
+    depth = max(map(len, scopes))
+    kept = {0}
+    while (differ := _different(scopes, kept)) < len(names):
+        place = max(range(depth), key=lambda place: (_different(scopes, {*kept, place}), -place))
+        if _different(scopes, {*kept, place}) == differ:
+            break
+        kept.add(place)
+    for place in range(1, depth):
+        if max(len(_shown(own, {*kept, place})) for own in scopes) > LONGEST_NAME:
+            break
+        kept.add(place)
+    return {name: _shown(own, kept) for name, own in zip(names, scopes, strict=True)}
+
+
+def _different(scopes: Sequence[Sequence[str]], kept: set[int]) -> int:
+    """Return how many of the names differ in the scopes at some places, counted from the last one."""
+    return len({tuple(own[place] if place < len(own) else "" for place in kept) for own in scopes})
+
+
+def _shown(scopes: Sequence[str], kept: set[int]) -> str:
+    """Return a name with some of its scopes, and a mark for those in front and between that are left out."""
+    parts: list[str] = []
+    for place in reversed(range(len(scopes))):
+        if place in kept:
+            parts.append(scopes[place])
+        elif parts[-1:] != [_GAP]:
+            parts.append(_GAP)
+    return "/".join(parts)

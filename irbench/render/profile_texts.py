@@ -8,9 +8,18 @@ from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.disturbances import disturbance_warnings, warnings_of
 from irbench.profiling.estimates import Estimate
-from irbench.profiling.matching import MatchedBy
-from irbench.profiling.record import ProfileDocument, ProfileStop
-from irbench.profiling.report import Excess, Figures, HeadlineFacts, NoSpeed, OperatorShare, PartRow, ProfileReport
+from irbench.profiling.matching import MATCHED_TEXTS, MatchedBy
+from irbench.profiling.record import PROFILE_STOPPED_TEXTS, ProfileDocument
+from irbench.profiling.report import (
+    NO_SPEED_TEXTS,
+    Excess,
+    Figures,
+    HeadlineFacts,
+    NoSpeed,
+    OperatorShare,
+    PartRow,
+    ProfileReport,
+)
 from irbench.quantities import listing, percent, plural, significant
 from irbench.render.context import Context
 from irbench.render.figures import ratio_with_ends
@@ -21,28 +30,6 @@ from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
 from irbench.render.texts import warning_words
 from irbench.spec import Timing
 
-MATCHED_TEXTS: Mapping[MatchedBy, str] = {
-    "name": "joined with nodes by name",
-    "tensor": "joined by the names of tensors",
-    "position": "matched to nodes by the order of execution, because the runtime does not name them",
-    "signature": "joined by class and shape along the graph",
-    "inserted": "in data movement that the runtime added",
-    "overhead": "the runtime's own work",
-    "unmatched": "in operators whose nodes are unknown",
-}
-NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {
-    "nothing-counted": "nothing is computed there that counts as an operation",
-    "unknown-operations": "the nodes are unknown, or no formula counts their operations",
-    "counted-elsewhere": "the operations count for another operator of the same nodes",
-    "partly-known": "operators whose operations are known take less than nine tenths of the time",
-}
-PROFILE_STOPPED_TEXTS: Mapping[ProfileStop, str] = {
-    "launches": "",
-    "budget": "The budget ended it: a larger --budget has more launches.",
-    "interrupt": "Interrupted: these are the results until then.",
-    "failures": "",
-    "unfinished": "Unfinished: these are the results until then.",
-}
 _SHORT_MS = 0.1
 _DOUBTFUL: tuple[MatchedBy, ...] = ("position", "signature", "unmatched")
 _NEARLY_ALL = 0.995

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from irbench.activity import Activity, ActivityCode, Outlook
+from irbench.activity import ACTIVITY_TEXTS, Activity, Outlook
 from irbench.quantities import percent, percents_apart, plural
 
 _WIDEST = 0.5
 """Beyond this half-width an interval says nothing of who is faster, or by how much."""
 
-_ACTIVITIES: Mapping[ActivityCode, str] = {
-    "expected-outputs": "computing expected outputs",
-    "starting": "starting workers",
-    "compile-and-warm-up": "compiling and warming up {row}",
-    "warm-up": "warming up {row}",
-    "block": "block {block}, {clean_blocks} undisturbed ones needed",
-    "alone": "{row} alone (--sustain)",
-    "tail": "{row}: tail latency (--tail)",
-    "paced": "{row} at a constant pace (--pace)",
-    "launch-finished": "launch finished",
-    "cold-survey": "{row}: verifying, and finding the files it reads (--cold)",
-    "cold-launch": "{row}, cold cache (--cold)",
-    "warm-launch": "{row}, warm cache (--cold)",
-    "soak": "{row}: block {block}",
-    "counted-launch": "{row}: counting (--counters)",
-    "profile": "profiling {row}",
-}
-
 
 def activity_text(activity: Activity) -> str:
     """Return what runs now, in a few words."""
-    return _ACTIVITIES[activity.code].format(row=activity.row, block=activity.block, clean_blocks=activity.clean_blocks)
+    return ACTIVITY_TEXTS[activity.code].format(
+        row=activity.row, block=activity.block, clean_blocks=activity.clean_blocks
+    )
 
 
 def reading_text(model: str) -> str:

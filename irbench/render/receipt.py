@@ -9,68 +9,32 @@ import msgspec
 
 from irbench.across_runs.measured_cells import CellKey, key_names
 from irbench.across_runs.receipt import (
+    CLAIM_CONDITION_TEXTS,
+    CLAIM_TEXTS,
+    NO_WINNER_TEXTS,
+    UNCLAIMED_TEXTS,
     Claim,
     ClaimKind,
     NotClaimed,
     Receipt,
     Reservations,
-    Unclaimed,
 )
-from irbench.across_runs.replay import CheckedClaim, ClaimReason, ReplayOutcome, ReplayResult
+from irbench.across_runs.replay import (
+    REASON_TEXTS,
+    REPLAY_TEXTS,
+    CheckedClaim,
+    ReplayOutcome,
+    ReplayResult,
+)
 from irbench.quantities import NOT_MEASURED, listing, plural, significant
-from irbench.render.across_runs_texts import obstacle_text
 from irbench.render.context import Context
 from irbench.render.figures import ends_text, ratio_with_ends
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.texts import by_cost, warning_words
-from irbench.result import Condition, NoWinner
+from irbench.result import Condition
 from irbench.row_figures import Ends
 
-CLAIM_TEXTS: Mapping[ClaimKind, str] = {
-    "winner": "{row} is the fastest, before {other}",
-    "speedup": "{row} against {other}",
-    "latency": "p50 of {row}",
-}
-REPLAY_TEXTS: Mapping[ReplayOutcome, str] = {
-    "confirmed": "confirmed",
-    "refuted": "refuted",
-    "undecided": "undecided",
-    "not-comparable": "not comparable",
-}
-REASON_TEXTS: Mapping[ClaimReason, str] = {
-    "same": "same verdict, and the intervals agree",
-    "other-verdict": "another verdict, and the intervals do not agree",
-    "other-size": "same verdict, but the intervals do not agree",
-    "other-condition": "the intervals do not agree, but only one of both was measured on a busy machine",
-    "other-load": "the intervals do not agree, but both were measured on a busy machine, each beside its own load",
-    "not-decided": "the intervals agree, but the verdict is another or open",
-    "not-measured": "not measured this time",
-}
-CLAIM_CONDITION_TEXTS: Mapping[Condition, str] = {
-    "busy": "this holds on the machine as busy as it was, and a quiet one may differ",
-}
-NO_WINNER_TEXTS: Mapping[NoWinner, str] = {
-    "preview": "too few launches",
-    "same": "the first two rows are the same",
-    "undecided": "the first two rows cannot be distinguished",
-    "busy": "the machine was too busy",
-    "uneven-load": "other programs were busier beside one row than beside another",
-    "all-blocks-disagree": "another row leads once disturbed blocks count",
-    "throughput-disagrees": "another row has the higher throughput (FPS)",
-    "sustained-disagrees": "another row leads where each runs alone",
-    "p50-disagrees": "another row has the lower p50",
-}
-"""Why a run called no row the fastest."""
-UNCLAIMED_TEXTS: Mapping[Unclaimed, str] = {
-    "undecided": "undecided",
-    "preview": "too few launches",
-    "mismatch": "wrong outputs",
-    "failed": "failed",
-    "not-applicable": "not applicable",
-    "interrupted": "interrupted",
-    "not-measured": "not measured",
-}
 _STYLES: Mapping[ReplayOutcome, str] = {"refuted": "red", "confirmed": "green"}
 
 
@@ -209,7 +173,7 @@ def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterato
 def _headline(result: ReplayResult) -> str:
     outcome = REPLAY_TEXTS[result.outcome].capitalize()
     if result.obstacle is not None:
-        return f"{outcome}: {obstacle_text(result.obstacle)}."
+        return f"{outcome}: {result.obstacle.text()}."
     return f"{outcome}."
 
 

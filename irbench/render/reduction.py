@@ -10,9 +10,11 @@ from pathlib import Path
 from irbench.quantities import NOT_MEASURED, error_size, plural, significant
 from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
 from irbench.reduction.report import (
+    CONFIRMATION_TEXTS,
+    CRITERION_TEXTS,
+    REDUCTION_TEXTS,
     BackendFacts,
     Candidate,
-    Conclusion,
     Criterion,
     Evidence,
     ExpectedDifference,
@@ -29,39 +31,8 @@ from irbench.render.verification import Document
 from irbench.row_figures import Speedup
 from irbench.spec import Timing
 from irbench.store.folders import results_option
-from irbench.uncuttable import Uncuttable, UncuttableReason
+from irbench.uncuttable import UNCUTTABLE_TEXTS, Uncuttable
 
-CRITERION_TEXTS: Mapping[Criterion, str] = {
-    "slower": "{backend} is slower than {than} by {factor:g}x",
-    "wrong": "{backend} gives wrong outputs",
-    "failing": "{backend} fails",
-}
-REDUCTION_TEXTS: Mapping[Conclusion, str] = {
-    "reduced": "{kept} of {nodes} {show} that {what}; {minimal}",
-    "unconfirmed": "{kept} of {nodes} seemed to show that {what}, and did not when measured again in full",
-    "whole": "no smaller part of its {nodes} was found to show that {what}",
-    "stopped": "{kept} of {nodes} {show} that {what}; --budget has no time left to try smaller parts",
-    "absent": "the whole graph does not show that {what}",
-    "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may help",
-    "interrupted": "interrupted: {kept} of {nodes} show that {what}",
-}
-VERDICT_TEXTS: Mapping[Verdict, str] = {
-    "shows": "shows it",
-    "absent": "does not show it",
-    "small": "loses too little of the time",
-    "undecided": "undecided",
-    "other": "could not be tested",
-}
-CONFIRMATION_TEXTS: Mapping[Verdict, str] = {
-    **VERDICT_TEXTS,
-    "undecided": "was not decided: a larger --budget may help",
-}
-UNCUTTABLE_TEXTS: Mapping[UncuttableReason, str] = {
-    "no-inputs": "nothing in it depends on the inputs of the model",
-    "no-outputs": "nothing needs what it gives",
-    "no-tensor": "'{value}' at its edge is no tensor",
-    "no-array": "'{value}' at its edge has a type that NumPy cannot store",
-}
 _UNKNOWN: Mapping[Verdict, str] = {"undecided": "undecided", "other": "could not be tested"}
 """Verdicts that leave open whether what was left out is needed."""
 _STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicable": "not run"}

@@ -6,8 +6,8 @@ import math
 
 from irbench.quantities import plural
 from irbench.reduction.outline import GraphOutline
-from irbench.reduction.report import Candidate, ReductionReport, Verdict
-from irbench.render.reduction import VERDICT_TEXTS, shown_text, uncuttable_text
+from irbench.reduction.report import VERDICT_TEXTS, Candidate, ReductionReport, Verdict
+from irbench.render.reduction import shown_text, uncuttable_text
 
 
 def whole_text(report: ReductionReport, verdict: Verdict) -> str:

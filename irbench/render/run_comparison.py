@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted, Unjudged
+from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
-from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome, has_regressed, unjudged_of
-from irbench.quantities import NOT_MEASURED, listing, plural
-from irbench.render.across_runs_texts import (
-    checked_text,
-    difference_text,
-    obstacle_text,
-    problem_text,
-    unjudged_text,
+from irbench.across_runs.conditions import Unjudged
+from irbench.across_runs.confirmation import (
+    CONFIRMATION_TEXTS,
+    Confirmation,
+    has_regressed,
+    unjudged_of,
 )
+from irbench.quantities import NOT_MEASURED, listing, plural
+from irbench.render.across_runs_texts import checked_text, difference_text, unjudged_text
 from irbench.render.changes import change_and_figures, signed_percent_end
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
@@ -26,12 +26,6 @@ _MOST_NAMES = 8
 _STYLES = {"slower": "red", "faster": "green"}
 _ORDER: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "preview")
 
-CONFIRMATION_TEXTS: dict[ConfirmationOutcome, str] = {
-    "confirmed": "confirmed",
-    "not-confirmed": "not confirmed, so it is no regression",
-    "undecided": "undecided",
-    "not-possible": "not possible",
-}
 _COUNTED: dict[Counted, str] = {"launches": "launches", "runs": "runs", "values": "values", "pairs": "pairs"}
 
 
@@ -191,7 +185,7 @@ def _times(rows: Sequence[ComparedRow]) -> str:
 
 def _confirmation(confirmation: Confirmation) -> Iterator[str]:
     if confirmation.obstacle is not None:
-        yield f"Not measured again: {obstacle_text(confirmation.obstacle)}."
+        yield f"Not measured again: {confirmation.obstacle.text()}."
         return
     how = {"both": "both sides in one run", "new": "NEW alone", None: ""}[confirmation.method]
     yield f"Measured again, {how}, in run {confirmation.run}:"
@@ -231,4 +225,4 @@ def _warnings(found: RunComparison, unjudged: str) -> Iterator[str]:
     if found.base.runs == found.new.runs:
         yield "warning: BASE and NEW are the same run, which has no difference from itself."
     yield from (f"warning: {difference_text(difference)}" for difference in found.blocking)
-    yield from dict.fromkeys(f"warning: {problem_text(problem)}" for problem in found.problems)
+    yield from dict.fromkeys(f"warning: {problem.text()}" for problem in found.problems)

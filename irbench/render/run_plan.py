@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from irbench.counters import not_counted
 from irbench.quantities import plural
-from irbench.render.table_title import IO_TEXTS, SEPARATOR, inputs_text
+from irbench.render.table_title import SEPARATOR, inputs_text
 from irbench.row_names import cell_names
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import BATCH, SoakPlan, Timing
+from irbench.spec.cells import IO_TEXTS
 from irbench.stats import GUESSED_START_S, expected_seconds, given_inputs, launch_limits
 from irbench.store.entries import RunEntry
 from irbench.system import host

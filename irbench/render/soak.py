@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from irbench.quantities import NOT_MEASURED, plural, significant
+from irbench.quantities import plural
+from irbench.render.columns import IN_SOAKS
+from irbench.render.columns.row_facts import computed_precision
 from irbench.render.context import Context
-from irbench.render.footer import STOPPED_TEXTS, failure_text
+from irbench.render.footer import failure_text
 from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.rows import heading
+from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.warnings import whole_warnings
 from irbench.row_names import distinguish, name_of
-from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakStop, SoakTable
+from irbench.soak_row import SOAK_STOP_TEXTS, Growth, SoakRow, SoakTable
 from irbench.stats.soak import blocks_left_out
 from irbench.stats.trend import FEWEST_VALUES
-
-SOAK_STOP_TEXTS: Mapping[SoakStop, str] = {
-    "finished": "finished",
-    "interrupt": "interrupted",
-    "failures": "all backends failed",
-    "unfinished": STOPPED_TEXTS["unfinished"],
-}
-"""Why a table's measurement ended."""
 
 _STYLES: Mapping[Growth, str] = {"grows": "red", "steady": "green", "undecided": "yellow"}
 
@@ -61,63 +56,22 @@ def _headline(table: SoakTable, names: Mapping[str, str]) -> str:
 
 
 def _table(table: SoakTable, names: Mapping[str, str]) -> TextTable:
-    span = f"{100 * table.confidence:g} %"
-    columns = (
-        Column("row", words=True),
-        Column("prec", words=True, drops=3),
-        Column("calls"),
-        Column("p50 ms", drops=2),
-        Column(f"slower by [{span}]", words=True, drops=1),
-        Column("MB at start", drops=5),
-        Column("MB at end", drops=4),
-        Column(f"bytes per call [{span}]", words=True),
-        Column("memory", words=True),
-    )
-    return TextTable(columns, tuple(_row(row, names[row.id]) for row in table.rows))
+    columns = tuple(heading(shown, table, table.confidence) for _, shown in IN_SOAKS)
+    return TextTable(columns, tuple(_row(row, table, names[row.id]) for row in table.rows))
 
 
-def _row(row: SoakRow, name: str) -> Row:
-    precision = str(row.effective.get("precision") or NOT_MEASURED)
+def _row(row: SoakRow, table: SoakTable, name: str) -> Row:
+    before = (name, computed_precision(row), f"{row.calls:,}")
     if row.failure is not None:
-        return Row((name, precision, f"{row.calls:,}"), failure_text(row.state, row.failure), _failed_style(row))
+        return Row(before, failure_text(row.state, row.failure), _failed_style(row))
     if row.memory is None:
-        return Row((name, precision, f"{row.calls:,}"), row.state, "dim")
-    return Row(
-        (
-            name,
-            precision,
-            f"{row.calls:,}",
-            significant(row.p50_ms),
-            _drift(row.drift),
-            f"{row.memory.start_bytes / 1e6:.1f}",
-            f"{row.memory.end_bytes / 1e6:.1f}",
-            _growth(row.memory),
-            row.memory.verdict,
-        ),
-        style=_STYLES[row.memory.verdict],
-    )
+        return Row(before, row.state, "dim")
+    texts = tuple(column.text("soak", shown, row, table) for column, shown in IN_SOAKS)
+    return Row(texts, style=_STYLES[row.memory.verdict])
 
 
 def _failed_style(row: SoakRow) -> str:
     return "dim" if row.state == "not-applicable" else "red"
-
-
-def _drift(drift: LatencyDrift | None) -> str:
-    if drift is None:
-        return NOT_MEASURED
-    value, low, high = (f"{round(100 * end, 1) + 0.0:+.1f}" for end in (drift.value, drift.low, drift.high))
-    return f"{value} % [{low}, {high}]"
-
-
-def _growth(memory: MemoryTrend) -> str:
-    if memory.bytes_per_call is None or memory.low is None or memory.high is None:
-        return NOT_MEASURED
-    return f"{_bytes(memory.bytes_per_call)} [{_bytes(memory.low)}, {_bytes(memory.high)}]"
-
-
-def _bytes(value: float) -> str:
-    """Return bytes per call: whole ones from 10 on, two significant digits below."""
-    return f"{value:,.0f}" if abs(value) >= 10 or value == 0 else f"{value:.2g}"
 
 
 def _notes(table: SoakTable) -> Iterator[str]:

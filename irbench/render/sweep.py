@@ -17,27 +17,11 @@ from irbench.render.outcomes import outcomes_text
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.sweeps.cells import AXES, SweepTable, setting_text
-from irbench.sweeps.curve import CurvePoint, StopReason, gain, knee
-from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview, TableStatus
+from irbench.sweeps.curve import CURVE_END_TEXTS, CurvePoint, gain, knee
+from irbench.sweeps.overview import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
 
 _NONE = "-"
 _DURATIONS = ("budget", "deadline", "sustain")
-
-STATUS_TEXTS: Mapping[TableStatus, str] = {
-    "done": "measured, but its run is gone",
-    "failed": "not measured: {message}",
-    "interrupted": "interrupted",
-    "left-out": "left out: the curve ended before",
-    "waiting": "not begun",
-}
-"""What is said of a table instead of its outcome."""
-
-CURVE_END_TEXTS: Mapping[StopReason, str] = {
-    "saturated": "ended at batch {batch}: doubling gained less than {stop_gain} in every row that ran",
-    "memory": "ended at batch {batch}: {row} would need {needed_gb:.1f} GB at twice that, and {available_gb:.1f} GB are"
-    " free",
-    "failed": "ended at batch {batch}, which no row ran",
-}
 
 
 def cells_table(

@@ -16,8 +16,7 @@ from rich.text import Text
 
 from irbench.plain_text import plain
 from irbench.render.csv_text import csv_cells
-from irbench.render.folding import fold, is_prose, parts_of, pieces_of
-from irbench.render.line_wrapping import cell_count, wrap
+from irbench.render.line_wrapping import cell_count, fold, is_prose, parts_of, pieces_of, wrap
 from irbench.render.markdown import markdown_cell
 
 _GAP = "  "

@@ -10,10 +10,9 @@ from irbench.quantities import plural
 from irbench.result import GroupResult
 from irbench.row import GivenInputs, Requested, all_threads
 from irbench.spec import Number, Objective, Scalar, shape_text
+from irbench.spec.cells import IO_TEXTS
 
 SEPARATOR = " · "
-IO_TEXTS = {"copy": "copies included", "bound": "copies excluded"}
-"""What ``--io`` means."""
 COMPARED_BY: Mapping[Objective, str] = {"latency": "latency", "fps": "FPS", "cost": "processor time per sample"}
 """What the objectives are called."""
 _MOST_VALUES = 4

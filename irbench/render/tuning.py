@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from irbench.quantities import NOT_MEASURED, plural, significant
-from irbench.render.accuracy import limit_text
+from irbench.render.accuracy import accuracy_text, limit_text, measure_text
 from irbench.render.code_block import CodeBlock
 from irbench.render.figures import are_ranges, ends_heading
 from irbench.render.flip_map import flip_map_parts
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
-from irbench.render.tuning_accuracy import accuracy_texts, with_accuracy
-from irbench.render.tuning_recommendation import KIND_TEXTS, gain_text, is_recommended, recommendation_texts
+from irbench.render.tuning_recommendation import gain_text, is_recommended, recommendation_texts
 from irbench.render.verification import Document
-from irbench.spec import Objective, Timing
+from irbench.spec import AccuracyLimit, Objective, Timing
 from irbench.store.folders import results_option
-from irbench.tuning.report import Alternative, FrontPoint, Gain, TunedSetting, TuningReport
+from irbench.tuning.report import KIND_TEXTS, Alternative, Excluded, FrontPoint, Gain, TunedSetting, TuningReport
 
 OBJECTIVE_TEXTS: Mapping[Objective, str] = {
     "fps": "frames per second",
@@ -30,6 +30,9 @@ SEARCHED_TEXTS: Mapping[Objective, str] = {
     "latency": "the lowest latency",
     "cost": "the least processor time per sample",
 }
+
+_AFTER = 4
+"""Columns that say what a setting is stand before that of its accuracy."""
 
 
 def searching_text(
@@ -162,3 +165,59 @@ def _runs(report: TuningReport) -> Iterator[str]:
     for what, run in known.items():
         if run is not None:
             yield f"{what.capitalize()}: irbench show {run}{results_option(report.results)}"
+
+
+def with_accuracy(table: TextTable, settings: Sequence[TunedSetting], limit: AccuracyLimit | None) -> TextTable:
+    """Return a table of settings with a column for their accuracy; as it is without a limit."""
+    if limit is None:
+        return table
+    column = Column("agreement" if not limit.function else limit.function.rpartition(":")[2])
+    rows = zip(table.rows, settings, strict=True)
+    return replace(
+        table,
+        columns=(*table.columns[:_AFTER], column, *table.columns[_AFTER:]),
+        rows=tuple(
+            replace(row, cells=(*row.cells[:_AFTER], _value(setting, limit), *row.cells[_AFTER:]))
+            for row, setting in rows
+        ),
+    )
+
+
+def accuracy_texts(report: TuningReport) -> Iterator[str]:
+    """Yield what must be said of accuracy below the table of the confirmation; nothing without a limit."""
+    limit = report.accuracy_limit
+    if limit is None:
+        return
+    if report.excluded is not None and report.excluded.settings:
+        yield _excluded(report.excluded, limit)
+    if any(setting.misses_tolerance for setting in _shown(report)):
+        yield "* off by more than the tolerance of its precision; the limit replaces it."
+    if report.random_inputs:
+        samples = plural(report.random_inputs, "random input")
+        yield f"{measure_text(limit)} on {samples} says little about real ones: use --data."
+
+
+def _shown(report: TuningReport) -> Iterator[TunedSetting]:
+    if report.leader is not None:
+        yield report.leader
+    yield from (other.setting for other in report.alternatives)
+    yield from (point.setting for point in report.front)
+
+
+def _value(setting: TunedSetting, limit: AccuracyLimit) -> str:
+    mark = "*" if setting.misses_tolerance else ""
+    return NOT_MEASURED if setting.accuracy is None else f"{accuracy_text(setting.accuracy, limit)}{mark}"
+
+
+def _excluded(found: Excluded, limit: AccuracyLimit) -> str:
+    counted = f"{plural(found.settings, 'setting')} of {plural(found.combinations, 'combination')}"
+    text = f"Not searched: {counted} that miss {limit_text(limit)}"
+    if found.failed:
+        text += f" ({found.failed} of them failed)"
+    best = found.best
+    if best is None or best.accuracy is None:
+        return f"{text}."
+    graph = "" if best.optimize == "none" else f"+{best.optimize}"
+    options = "".join(f" {key}={value}" for key, value in best.options.items())
+    name = f"{best.backend}{graph} {best.precision}{options}"
+    return f"{text}; the best of them is {name} with {accuracy_text(best.accuracy, limit)}."

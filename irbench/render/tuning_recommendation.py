@@ -2,57 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from irbench.quantities import listing
 from irbench.render.figures import ratio_with_ends
 from irbench.store.folders import results_option
 from irbench.tuning.report import (
+    KIND_TEXTS,
+    RESERVATION_TEXTS,
+    TUNING_TEXTS,
     Alternative,
-    Conclusion,
     Gain,
-    ReferenceKind,
     ReservationReason,
-    TuningNote,
-    TuningNoteCode,
     TuningReport,
+    budget_text,
 )
 
-TUNING_TEXTS: Mapping[Conclusion, str] = {
-    "better": "It is {gains}.",
-    "same": "{leader} is not better than it by as much as counts (--within).",
-    "preview": "{leader} looks better than it, after too few launches to be sure.",
-    "reference": "No setting is known to be better.",
-    "undecided": "{leader} looks better than it, but may not be.",
-    "doubtful": "{leader} looks better than it, but may not be.",
-    "unopposed": "No default and no vendor's hint can be compared with it.",
-    "nothing": "No setting answers as was asked for; irbench show {run} says why.",
-    "interrupted": "Interrupted: these are the results until then.",
-}
-"""What is said of a recommended setting; that of ``better`` also where a setting is recommended until it is confirmed,
-and those of ``preview``, ``undecided`` and ``doubtful`` where a default or a hint is."""
 _OF_LEADER = ("preview", "undecided", "doubtful")
-RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
-    "few-launches": "there were too few launches for confidence intervals",
-    "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
-    "busy": "other programs disturbed most blocks",
-    "uneven-load": "other programs were busier beside one setting than beside another",
-    "all-blocks-disagree": "over all blocks, disturbed ones included, the setting is not faster than {rows}",
-    "throughput-disagrees": "the throughput, which includes slow calls, is below that of {rows}",
-    "sustained-disagrees": "where each runs alone, the setting is not faster than {rows}",
-    "p50-disagrees": "its p50 is above that of {rows}",
-    "preview": "there were too few launches for confidence intervals",
-    "same": "the lead over {rows} is smaller than what counts",
-    "undecided": "it cannot be distinguished from {rows}",
-}
-KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "the vendor's hint"}
-TUNING_NOTE_TEXTS: Mapping[TuningNoteCode, str] = {
-    "few-settings-tried": "Only {tried} of {settings} settings were tried, so a better one may exist: --budget {budget}"
-    " should try {enough}.",
-    "busy-machine": "Other programs disturbed {disturbed} of {blocks} blocks of the confirmation, so its figures are of"
-    " this machine as loaded as it was: a quiet machine may differ.",
-}
 
 
 def recommendation_texts(report: TuningReport) -> Iterator[str]:
@@ -63,7 +30,7 @@ def recommendation_texts(report: TuningReport) -> Iterator[str]:
     yield _reason(report)
     if report.reservations:
         yield f"Not confirmed: {listing(_reservations(report))}. {_remedy(report)}"
-    yield from (_note(note) for note in report.notes)
+    yield from (note.text() for note in report.notes)
 
 
 def is_recommended(report: TuningReport, row: str) -> bool:
@@ -109,18 +76,9 @@ def _reservations(report: TuningReport) -> Iterator[str]:
 
 def _remedy(report: TuningReport) -> str:
     if report.deciding_budget_s is not None:
-        return f"--budget {_budget(report.deciding_budget_s)} should be enough to tell."
+        return f"--budget {budget_text(report.deciding_budget_s)} should be enough to tell."
     if any(reservation.reason == "busy" for reservation in report.reservations):
         return "Measure again while they are idle: a larger --budget does not help."
     if all(reservation.reason == "interval-includes-1" for reservation in report.reservations):
         return "The difference is so small that a larger --budget would hardly help."
     return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."
-
-
-def _note(note: TuningNote) -> str:
-    budget = _budget(note.facts["budget_s"]) if "budget_s" in note.facts else ""
-    return TUNING_NOTE_TEXTS[note.code].format(**note.facts, budget=budget)
-
-
-def _budget(seconds: float) -> str:
-    return f"{seconds / 60:g}m"

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Any
 
 from irbench.record import Failure, OutputError, Stage
-from irbench.row import Requested, State
-from irbench.spec import Cell, Io, Scalar
-
-
-class RowFacts(TypedDict):
-    """The fields that rows of cold starts and of soaks have in common."""
-
-    id: str
-    label: str
-    artifact: str
-    backend: str
-    device: str
-    batch: int
-    io: Io
-    requested: Requested
-    effective: Mapping[str, Scalar]
-    failure: Failure | None
-    output_error: OutputError | None
+from irbench.row import Row, State, row_of
+from irbench.spec import Cell, Scalar
 
 
 @dataclass
@@ -50,22 +34,10 @@ class CellOutcome:
         self.failure, self.output_error = failure, output_error or self.output_error
         self.state = state_of(failure)
 
-    def facts(self) -> RowFacts:
-        """Return what its row says besides its state and its figures."""
-        cell = self.cell
-        return {
-            "id": cell.id,
-            "label": cell.label,
-            "artifact": "" if cell.artifact is None else cell.artifact.label,
-            "backend": cell.backend,
-            "device": cell.device,
-            "batch": cell.load.batch,
-            "io": cell.io,
-            "requested": Requested(cell.load.threads, cell.load.streams, cell.load.precision),
-            "effective": self.effective,
-            "failure": self.failure,
-            "output_error": self.output_error,
-        }
+    def row(self, kind: type[Row], state: State, **figures: Any) -> Row:
+        """Return its row of a table, in a state and with figures."""
+        what = {"effective": self.effective, "failure": self.failure, "output_error": self.output_error}
+        return row_of(kind, self.cell, state=state, **what, **figures)
 
 
 _STATES: Mapping[Stage, State] = {"verify": "mismatch", "plan": "not-applicable"}

@@ -1,8 +1,8 @@
-"""One cell in a process of its own, with nothing beside it: for what is measured one cell at a time."""
+"""The worker of one cell, what its answers are compared with, and what a failure of it says."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -12,15 +12,19 @@ from irbench.output_check import judge
 from irbench.record import Failure, OutputError, Stage
 from irbench.runner.answers import fallback, require_answers, worse, worst_error
 from irbench.runner.confined_cells import confinement_of
+from irbench.runner.instances import InstanceWorkers
 from irbench.runner.other_graph import other_form
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected, expected_outputs
-from irbench.runner.workers import START_DEADLINE_S, failure_of, thread_environment
 from irbench.spec import Cell, Deadline, Timing
+from irbench.system import host
 from irbench.worker.cell import CellTask, Prepared
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.inputs import takes_turns
 from irbench.worker.process import Worker
+
+START_DEADLINE_S = 60.0
+"""A worker may take this long to start even where the protocol's deadline is shorter."""
 
 
 class CellFailed(Exception):
@@ -60,9 +64,12 @@ class Setting:
         """How long a worker is waited for from now on."""
         return self.timing.deadline_after(self.watch.elapsed_s)
 
-    def task(self, cell: Cell) -> CellTask:
-        """Return what a worker must know of a cell."""
-        return CellTask(cell, self.planned.group.workload_of(cell), self.timing)
+    def worker(self, cell: Cell, environment: Mapping[str, str] | None = None) -> CellWorker:
+        """Start the worker of a cell, with variables besides the present ones."""
+        task = CellTask(cell, self.planned.group.workload_of(cell), self.timing)
+        exported = task.workload.bundle.artifact(("onnx",))  # operators of its other forms are named after its nodes
+        readable = () if exported is None else (exported.path,)
+        return CellWorker(task, self.logs, lambda: self.deadline, environment, readable)
 
 
 def setting_of(planned: PlannedGroup, timing: Timing, logs: Path, scratch: Path) -> Setting:
@@ -80,86 +87,144 @@ def setting_of(planned: PlannedGroup, timing: Timing, logs: Path, scratch: Path)
     return Setting(planned, timing, logs, expected, watch)
 
 
-@dataclass
 class CellWorker:
-    """A worker that is started at once. Use it as a context manager: it ends the process.
+    """The process of one cell, or the processes that run it side by side, started at once.
+
+    What goes wrong in it is a failure of the cell. Use it as a context manager: that ends it.
 
     Args:
-        cell: Whose worker.
-        setting: Of its table.
+        task: The cell.
+        logs: Where it writes what it prints.
+        deadline: Returns how long it is waited for from now on.
         environment: Variables to set besides the present ones.
+        readable: Files that it needs besides the model and its inputs, where it is confined.
 
     Attributes:
+        cell: Whose worker.
         spawned_ns: Just before the process was started.
     """
 
-    cell: Cell
-    setting: Setting
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def __post_init__(self) -> None:
-        self._log = self.setting.logs / f"{self.cell.id}.log"
-        environment = {**thread_environment(self.cell.load.threads), **self.environment}
+    def __init__(
+        self,
+        task: CellTask,
+        logs: Path,
+        deadline: Callable[[], Deadline],
+        environment: Mapping[str, str] | None = None,
+        readable: Iterable[Path] = (),
+    ) -> None:
+        self.cell = cell = task.cell
+        self._task, self._deadline = task, deadline
         self.spawned_ns = now_ns()
-        cpus, python = self.cell.load.cpus, self.cell.python
-        workload = self.setting.task(self.cell).workload
-        exported = workload.bundle.artifact(("onnx",))  # operators of its other forms are named after its nodes
-        readable = (*workload.feeding.samples, *(() if exported is None else (exported.path,)))
-        confinement = confinement_of(self.cell, readable, self.environment)
-        self._worker = Worker(self._log, cpus=cpus, environment=environment, python=python, confinement=confinement)
+        load = cell.load
+        variables = {**thread_environment(load.threads), **(environment or {})}
+        confinement = confinement_of(cell, (*task.workload.feeding.samples, *readable), environment)
+        self._process: Worker | InstanceWorkers
+        if load.instances == 1:
+            log = logs / f"{cell.id}.log"
+            self._process = Worker(
+                log, cpus=load.cpus, environment=variables, python=cell.python, confinement=confinement
+            )
+        else:
+            self._process = InstanceWorkers(cell, logs, host.allowance(load.cpus).cpus, variables, confinement)
 
-    def hold(self, target: str, *args: Any) -> None:
-        """Make the object in the worker that later calls by method name belong to; raises as :meth:`ask` does."""
-        self._ask("start", target, args, START_DEADLINE_S, 0.0, hold=True)
+    @property
+    def process_id(self) -> int:
+        """The process id, of a cell that has one process."""
+        assert isinstance(self._process, Worker)
+        return self._process.process_id
 
-    def ask(self, stage: Stage, target: str, *args: Any, extra_s: float = 0.0) -> Any:
-        """Call a function, or a method of what is held, and return what it returned.
+    def hold(self, host_class: str) -> None:
+        """Make the object that later calls by method name belong to; raises as :meth:`ask` does.
+
+        Args:
+            host_class: ``module:class``, which is called with the task; instances have one of their own.
+        """
+        process = self._process
+        if isinstance(process, InstanceWorkers):
+            self._try("start", lambda own_s: process.hold(self._task, deadline_s=max(START_DEADLINE_S, own_s)))
+        else:
+            self._try(
+                "start",
+                lambda own_s: process.ask(host_class, self._task, hold=True, deadline_s=max(START_DEADLINE_S, own_s)),
+            )
+
+    def ask(self, stage: Stage, method: str, *args: Any, extra_s: float = 0.0, deadline_s: float | None = None) -> Any:
+        """Call a method of what is held, and return what it returned.
 
         Args:
             stage: What a failure of this call is called in the cell's row.
-            target: ``module:function``, or a method's name.
+            method: Its name.
             args: Its arguments.
-            extra_s: What it may take on top of the protocol's deadline, in seconds.
+            extra_s: What it may take on top of the deadline, in seconds.
+            deadline_s: When to give it up; the protocol's deadline unless given.
 
         Raises:
             CellFailed: It raised, the process ended, or the deadline passed.
         """
-        return self._ask(stage, target, args, 0.0, extra_s, hold=False)
+        return self._try(
+            stage, lambda own_s: self._process.ask(method, *args, deadline_s=(deadline_s or own_s) + extra_s)
+        )
 
-    def freeze(self) -> None:
+    def send(self, stage: Stage, method: str, *args: Any) -> None:
+        """Call a method without waiting for its answer; raises as :meth:`ask` does."""
+        self._try(stage, lambda own_s: self._process.send(method, *args, deadline_s=own_s))
+
+    def receive(self, stage: Stage, deadline_s: float) -> Any:
+        """Return the answer to what was sent first; raises as :meth:`ask` does."""
+        return self._try(stage, lambda _: self._process.receive(deadline_s=deadline_s))
+
+    def freeze(self, stage: Stage = "measure") -> None:
         """Let it stand still until :meth:`thaw`.
 
         Raises:
             CellFailed: It could not be stopped, and was ended.
         """
-        try:
-            self._worker.freeze()
-        except WorkerDied as error:
-            raise CellFailed(failure_of("measure", error, self._log, self.setting.deadline)) from error
+        self._try(stage, lambda _: self._process.freeze())
 
     def thaw(self) -> None:
         """Let it run again."""
-        self._worker.thaw()
+        self._process.thaw()
+
+    def kill(self) -> None:
+        """End it and everything it started, frozen or not."""
+        self._process.kill()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._worker.kill()
+        self.kill()
 
-    @property
-    def process_id(self) -> int:
-        """The worker's process id."""
-        return self._worker.process_id
-
-    def _ask(
-        self, stage: Stage, target: str, args: Sequence[Any], least_s: float, extra_s: float, *, hold: bool
-    ) -> Any:
-        deadline = self.setting.deadline
+    def _try(self, stage: Stage, action: Callable[[float], Any]) -> Any:
+        deadline = self._deadline()  # of before the wait
         try:
-            return self._worker.ask(target, *args, deadline_s=max(least_s, deadline.seconds) + extra_s, hold=hold)
+            return action(deadline.seconds)
         except (CallFailed, WorkerDied) as error:
-            raise CellFailed(failure_of(stage, error, self._log, deadline)) from error
+            raise CellFailed(failure_of(stage, error, self._process.log, deadline)) from error
+
+
+def failure_of(stage: Stage, error: CallFailed | WorkerDied, log: Path, deadline: Deadline) -> Failure:
+    """Return why a cell has no number, and what helps.
+
+    Args:
+        stage: What its worker was asked for.
+        error: How that ended.
+        log: Where the worker wrote what it printed.
+        deadline: How long it was waited for, beyond what it was asked to do.
+    """
+    remedy = error.hint or None
+    if isinstance(error, WorkerTimedOut):
+        if deadline.by_budget:
+            return Failure(stage, error.message, budget_allowed_s=deadline.seconds)
+        remedy = f"If the model is really that slow, give it more time: --deadline {2 * deadline.seconds:.0f}s"
+    elif not error.hint:
+        remedy = f"What it printed is in {log}" if isinstance(error, WorkerDied) else f"Its traceback is in {log}"
+    return Failure(stage, error.message, remedy)
+
+
+def thread_environment(threads: int | None) -> Mapping[str, str]:
+    """Return the variables that keep libraries which size their own pools within the cell's threads."""
+    return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
 
 
 def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int | None = None) -> OutputError | None:
@@ -232,8 +297,8 @@ def runnable_form(cell: Cell, failed: CellFailed, setting: Setting) -> Cell | No
     if other is None or failed.failure.stage != "compile" or isinstance(failed.__cause__, WorkerTimedOut):
         return None
     try:
-        with CellWorker(other, setting) as worker:
-            worker.hold("irbench.worker.cell:CellHost", setting.task(other))
+        with setting.worker(other) as worker:
+            worker.hold("irbench.worker.cell:CellHost")
             worker.ask("import", "import_runtime")
             worker.ask("compile", "prepare", False)
     except CellFailed:

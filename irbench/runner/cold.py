@@ -10,12 +10,13 @@ from typing import TypeAlias, cast, get_args
 
 from irbench import registry
 from irbench.activity import Activity
-from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdStop, ColdTable
+from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch, now_ns
 from irbench.result import RunDocument
+from irbench.row import LaunchesStop
 from irbench.runner.cell_outcome import CellOutcome
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, runnable_form, setting_of
+from irbench.runner.cell_worker import CellFailed, Setting, checked, runnable_form, setting_of
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
@@ -24,7 +25,7 @@ from irbench.runner.rounds import Rounds
 from irbench.runner.signals import signals_deferred
 from irbench.spec import Artifact, Cell, Group
 from irbench.stats.cold_start import derive_cold_table
-from irbench.stats.workload_facts import bound_shapes, given_inputs
+from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store import RunWriter
 from irbench.system import page_cache
 from irbench.worker.cold_start import FirstAnswer
@@ -197,8 +198,8 @@ class _Measurement:
         assert cell.artifact is not None
         self._rounds.say(Activity("cold-survey", cell.label))
         try:
-            with CellWorker(cell, self._setting, caches_in(candidate.folder)) as worker:
-                worker.hold("irbench.worker.cold_start:ColdStartHost", self._setting.task(cell))
+            with self._setting.worker(cell, caches_in(candidate.folder)) as worker:
+                worker.hold("irbench.worker.cold_start:ColdStartHost")
                 worker.ask("import", "import_runtime")
                 answer: FirstAnswer = worker.ask("compile", "answer", self._setting.expected.outputs is not None)
                 candidate.effective = answer.prepared.effective
@@ -235,8 +236,8 @@ class _Measurement:
 
     def _timed(self, cell: Cell, folder: Path, resident_share: float | None) -> ColdLaunch:
         assert self._setting is not None
-        with CellWorker(cell, self._setting, caches_in(folder)) as worker:
-            worker.hold("irbench.worker.cold_start:ColdStartHost", self._setting.task(cell))
+        with self._setting.worker(cell, caches_in(folder)) as worker:
+            worker.hold("irbench.worker.cold_start:ColdStartHost")
             worker.ask("import", "import_runtime")
             answer: FirstAnswer = worker.ask("compile", "answer", False)
             whole_ns = now_ns() - worker.spawned_ns
@@ -244,19 +245,18 @@ class _Measurement:
         launch = ColdLaunch(self._rounds.finished, phases, 0, resident_share, answer.read_bytes)
         return replace(launch, own_ns=max(0, whole_ns - launch.ready_ns))
 
-    def _commit(self, stopped_by: ColdStop) -> ColdTable:
+    def _commit(self, stopped_by: LaunchesStop) -> ColdTable:
         """Derive the table anew from the launches and put it into the store's document."""
         table = self._table(stopped_by)
         document = replace(self._writer.document, cold_starts=(*self._before.cold_starts, table))
         self._writer.commit(document)
         return table
 
-    def _table(self, stopped_by: ColdStop) -> ColdTable:
+    def _table(self, stopped_by: LaunchesStop) -> ColdTable:
         expected = None if self._setting is None else self._setting.expected
-        table = ColdTable(
-            model=self._group.main.bundle.name,
-            batch=self._group.main.batch,
-            shapes=bound_shapes(self._group.main),
+        table = table_of(
+            ColdTable,
+            self._group.main,
             baseline=None,
             rounds=self._rounds.finished,
             preview=True,
@@ -273,10 +273,10 @@ class _Measurement:
 
 
 def _row(candidate: _Candidate, cache: CacheState) -> ColdRow:
-    return ColdRow(
-        **candidate.facts(),
+    return candidate.row(
+        ColdRow,
+        candidate.state if candidate.failure or candidate.launches[cache] else "interrupted",
         cache=cache,
-        state=candidate.state if candidate.failure or candidate.launches[cache] else "interrupted",
         file_bytes=candidate.file_bytes,
         launches=tuple(candidate.launches[cache]),
     )

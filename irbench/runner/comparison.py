@@ -1,9 +1,9 @@
-"""Measure one group, from its first launch to its table."""
+"""Measure the groups of a run, each from its first launch to its table: the cells of one are compared side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from irbench.activity import Activity, Outlook
@@ -12,11 +12,13 @@ from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
 from irbench.record import CellLaunch, LaunchRecord
-from irbench.result import GroupResult, StoppedBy
+from irbench.result import GroupResult, RunDocument, StoppedBy
 from irbench.runner.answers import mismatch
 from irbench.runner.capacity import GroupTooLarge
 from irbench.runner.continuation import GroupSoFar, without_unfinished
+from irbench.runner.counted import count_tables
 from irbench.runner.launch import Launch
+from irbench.runner.neighbours import busy_neighbours
 from irbench.runner.other_graph import GraphRefused, with_other_graphs
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener, Progress, batch_facts
@@ -43,31 +45,50 @@ from irbench.store import RunWriter
 from irbench.system import host
 
 
-@dataclass(frozen=True)
-class GroupContext:
-    """What a group's measurement needs besides the group.
+def run(
+    request: RunRequest,
+    groups: Sequence[PlannedGroup],
+    scratch: Path,
+    writer: RunWriter,
+    listen: Listener,
+    others: Callable[[], Sequence[Holder]],
+    so_far: GroupSoFar | None = None,
+    schedule: Schedule = UNTIL_PRECISE,
+) -> RunDocument:
+    """Measure the planned groups and return the document, which is also in the store.
 
-    Attributes:
-        request: The run it belongs to.
-        writer: The run in the store.
+    An interrupt ends the run; every finished launch is in the document, whose last group says so.
+
+    Args:
+        request: What was asked for.
+        groups: What is measured, from :func:`irbench.runner.plan.plan`.
+        scratch: A folder that is gone after the run.
+        writer: An open run of the store; groups that it has are finished.
         listen: Receives progress, between rounds only.
-        others: Returns who else has been measuring on this machine since it was last asked.
-        link: The core-to-core probe.
-        scratch: A folder of the group's own that is gone after the run.
-        number: The group's place in the run, counted from 0.
-        so_far: Launches of the group from before its run ended early; ``None`` where it begins.
-        schedule: Decides which cells are launched next, and when the group ends.
-    """
+        others: Returns who else has been measuring on this machine; asked between launches only.
+        so_far: Launches of the first group that is not finished, where the run goes on.
+        schedule: Decides which cells of a group are launched next, and when it ends.
 
-    request: RunRequest
-    writer: RunWriter
-    listen: Listener
-    others: Callable[[], Sequence[Holder]]
-    link: CoreLink
-    scratch: Path
-    number: int
-    so_far: GroupSoFar | None = None
-    schedule: Schedule = UNTIL_PRECISE
+    Raises:
+        IrbenchError: The store cannot be written, or a process that was to keep a processor busy ended.
+    """
+    finished = without_unfinished(writer.document).groups
+    watch = Stopwatch(sum(table.seconds for table in finished))
+    weights = [group.weight for group in groups]
+    counted = 0 if request.counting is None else sum(weights)  # counted launches get as much time as timed ones
+    writer.commit(replace(writer.document, tables_planned=len(groups)))
+    busy = busy_neighbours(request.timing.busy_processors, writer.logs)
+    with CoreLink(host.allowance(request.cpus).cpus) as link, busy:
+        for number, planned in enumerate(groups[len(finished) :], start=len(finished)):
+            share = request.with_budget_for(planned.weight, sum(weights[number:]) + counted, watch.elapsed_s)
+            folder = scratch / f"group-{number}"
+            measured = Comparison(planned, share, folder, writer, listen, others, link, number, so_far, schedule)
+            result, so_far = measured.run(), None
+            if result.stopped_by == "interrupt":
+                return writer.document
+    if request.counting is not None and not count_tables(request, groups, scratch, writer, listen):
+        return writer.document
+    return writer.commit(replace(writer.document, complete=True))
 
 
 _FIRST_CLOSING_S = 0.5
@@ -75,14 +96,46 @@ _FIRST_CLOSING_S = 0.5
 
 
 class Comparison:
-    """Launches a group until its stopping rule is met, and keeps the store up to date."""
+    """Launches a group until its stopping rule is met, and keeps the store up to date.
 
-    def __init__(self, planned: PlannedGroup, context: GroupContext) -> None:
+    Args:
+        planned: The group.
+        request: The run it belongs to, with the group's share of the budget.
+        scratch: A folder of the group's own that is gone after the run.
+        writer: The run in the store.
+        listen: Receives progress, between rounds only.
+        others: Returns who else has been measuring on this machine since it was last asked.
+        link: The core-to-core probe.
+        number: The group's place in the run, counted from 0.
+        so_far: Launches of the group from before its run ended early; ``None`` where it begins.
+        schedule: Decides which cells are launched next, and when the group ends.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedGroup,
+        request: RunRequest,
+        scratch: Path,
+        writer: RunWriter,
+        listen: Listener,
+        others: Callable[[], Sequence[Holder]],
+        link: CoreLink,
+        number: int = 0,
+        so_far: GroupSoFar | None = None,
+        schedule: Schedule = UNTIL_PRECISE,
+    ) -> None:
         self._planned = planned
-        self._context = context
-        self._timing = context.request.timing
+        self._request = request
+        self._scratch = scratch
+        self._writer = writer
+        self._listen = listen
+        self._others_now = others
+        self._link = link
+        self._number = number
+        self._schedule = schedule
+        self._timing = request.timing
         self._watch = Stopwatch()
-        self._before = without_unfinished(context.writer.document)
+        self._before = without_unfinished(writer.document)
         self._records: list[LaunchRecord] = []
         self._samples: Mapping[str, int] = {}
         self._calls = 0
@@ -91,9 +144,9 @@ class Comparison:
         self._remarks: tuple[Warn, ...] = ()
         self._expected: tuple[Expected, ...] = ()
         self._outlook: Outlook | None = None
-        self._others = dict.fromkeys(context.others())
-        if context.so_far is not None:
-            self._take_up(context.so_far)
+        self._others = dict.fromkeys(others())
+        if so_far is not None:
+            self._take_up(so_far)
 
     def _take_up(self, so_far: GroupSoFar) -> None:
         """Go on after the last launch that is stored."""
@@ -131,7 +184,7 @@ class Comparison:
     def _expect_outputs(self) -> None:
         """Get the expected outputs of each workload; those that are fed the same share the first one's."""
         self._say(Activity("expected-outputs"))
-        scratch, workloads = self._context.scratch, self._group.workloads
+        scratch, workloads = self._scratch, self._group.workloads
         scratch.mkdir(parents=True, exist_ok=True)
         found: list[Expected] = []
         for place, workload in enumerate(workloads):
@@ -146,15 +199,14 @@ class Comparison:
         self._expected = tuple(found)
 
     def _launch_plan(self) -> LaunchPlan:
-        context = self._context
         return LaunchPlan(
             group=self._group,
-            number=context.number,
+            number=self._number,
             timing=self._timing,
-            seed=context.request.seed,
-            logs=context.writer.logs,
+            seed=self._request.seed,
+            logs=self._writer.logs,
             expected=self._expected,
-            cpus=host.allowance(context.request.cpus).cpus,
+            cpus=host.allowance(self._request.cpus).cpus,
             others=self._planned.others,
         )
 
@@ -172,7 +224,7 @@ class Comparison:
     def _launch(self, planned: Next) -> Next:
         """Run one launch, keep its record, and return what follows."""
         watch = Stopwatch()
-        with Launch(self._launch_plan(), self._turn(planned), self._context.link, self._say) as launch:
+        with Launch(self._launch_plan(), self._turn(planned), self._link, self._say) as launch:
             record, tempo = launch.measure()
         self._samples = {**tempo.samples, **self._samples}
         self._calls += tempo.blocks_that_count(len(record.blocks)) * tempo.stride
@@ -182,7 +234,7 @@ class Comparison:
         with signals_deferred():  # a launch is told where and only where it is stored
             measured_s = watch.elapsed_s
             self._records.append(record)
-            self._context.writer.add_launch(record)
+            self._writer.add_launch(record)
             interim = self._commit("unfinished")
             self._launches_s.append(watch.elapsed_s)
             self._closing_s = watch.elapsed_s - measured_s
@@ -191,7 +243,7 @@ class Comparison:
 
     def _next(self) -> Next:
         pace = Pace(self._watch.elapsed_s, self._launches_s, self._closing_s)
-        return self._context.schedule.following(self._group, self._records, self._timing, self._admission(), pace)
+        return self._schedule.following(self._group, self._records, self._timing, self._admission(), pace)
 
     @property
     def _launches_planned(self) -> float:
@@ -244,13 +296,13 @@ class Comparison:
         return Admission(
             absent=self._planned.absent,
             mismatches={cell: failure for cell, failure in judged.items() if failure is not None},
-            allow_mixed=self._context.request.compares_all_precisions,
+            allow_mixed=self._request.compares_all_precisions,
         )
 
     def _commit(self, stopped_by: StoppedBy) -> GroupResult:
         """Derive the table anew from the records and put it into the store's document."""
         admission = self._admission()
-        group = self._group if self._context.schedule.measures_all else launched(self._group, self._records)
+        group = self._group if self._schedule.measures_all else launched(self._group, self._records)
         self._outlook = outlook(group, self._records, self._timing, admission)
         result = summarise(
             group,
@@ -262,17 +314,17 @@ class Comparison:
             remarks=self._remarks,
             references=references(self._group, self._expected),
         )
-        self._others.update(dict.fromkeys(self._context.others()))
+        self._others.update(dict.fromkeys(self._others_now()))
         disturbed = (Note("another-irbench", asdict(other)) for other in self._others)
         notes = (
             *result.notes,
             *self._untimed_samples(),
             *self._planned.notes,
-            *self._context.request.notes,
+            *self._request.notes,
             *disturbed,
         )
         result = replace(result, notes=notes)
-        self._context.writer.commit(replace(self._context.writer.document, groups=(*self._before.groups, result)))
+        self._writer.commit(replace(self._writer.document, groups=(*self._before.groups, result)))
         return result
 
     def _untimed_samples(self) -> Iterator[Note]:
@@ -281,17 +333,17 @@ class Comparison:
 
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
         main = self._group.main
-        self._context.listen(
+        self._listen(
             Progress(
                 model=main.bundle.name,
                 activity=activity,
                 launch=len(self._records) + (interim is None),
-                most_launches=most_launches(self._context.schedule, len(self._planned.measured), self._timing),
+                most_launches=most_launches(self._schedule, len(self._planned.measured), self._timing),
                 elapsed_s=self._watch.elapsed_s,
                 budget_s=self._timing.budget,
                 outlook=self._outlook,
                 interim=interim,
-                **batch_facts(self._group.workloads, self._context.request.batches),
+                **batch_facts(self._group.workloads, self._request.batches),
                 sizes=swept_sizes(main.sizes, main.other_sizes),
             )
         )

@@ -8,11 +8,19 @@ from itertools import count
 from pathlib import Path
 
 from irbench.activity import Activity
-from irbench.counter_row import CountedLaunch, CounterRow, CounterStop, CounterTable, PhaseTimeline, TimelineStop
+from irbench.counter_row import (
+    CountedLaunch,
+    CounterRow,
+    CounterTable,
+    PhaseTimeline,
+    TimelineStop,
+    counted_with,
+)
 from irbench.counters import Counting
 from irbench.measure.clock import Stopwatch
 from irbench.record import Failure
 from irbench.result import GroupResult
+from irbench.row import LaunchesStop
 from irbench.runner.cell_outcome import CellOutcome
 from irbench.runner.cell_worker import CellFailed, Setting
 from irbench.runner.continuation import as_begun
@@ -108,7 +116,7 @@ class _Measurement:
         self._setting = Setting(planned, request.timing, writer.logs, Expected(None, None), self._rounds.watch)
         self._files = count()
         self._longest_launch_s = 0.0
-        self._stopped_by: CounterStop = "interrupt"
+        self._stopped_by: LaunchesStop = "interrupt"
         self._timelines_stopped_by: TimelineStop | None = None
 
     def run(self) -> CounterTable:
@@ -158,27 +166,22 @@ class _Measurement:
     def _folder(self) -> Path:
         return self._scratch / str(next(self._files))
 
-    def _commit(self, stopped_by: CounterStop) -> CounterTable:
+    def _commit(self, stopped_by: LaunchesStop) -> CounterTable:
         """Derive the table anew from the launches and put it into the store's document."""
         counting, main = self._counting, self._group.main
         table = derive_counter_table(
-            CounterTable(
+            counted_with(
+                CounterTable,
+                counting,
                 table=self._number,
                 model=main.bundle.name,
                 batch=main.batch,
                 shapes=bound_shapes(main),
-                asked=counting.plan.asked,
-                events=counting.events,
-                perf_version=counting.version,
                 rounds=self._rounds.finished,
                 preview=True,
                 confidence=self._timing.confidence,
                 stopped_by=stopped_by,
                 seconds=self._rounds.watch.elapsed_s,
-                topdown=counting.topdown,
-                level=counting.level,
-                user_only=counting.user_only,
-                unavailable=counting.unavailable,
                 timeline_ms=counting.plan.timeline_ms,
                 timelines_stopped_by=self._timelines_stopped_by,
                 rows=tuple(map(_row, self._rows)),
@@ -193,9 +196,9 @@ def _is_command(cell: Cell) -> bool:
 
 
 def _row(counted: _Counted) -> CounterRow:
-    return CounterRow(
-        **counted.facts(),
-        state=counted.state if counted.failure or counted.launches else "interrupted",
+    return counted.row(
+        CounterRow,
+        counted.state if counted.failure or counted.launches else "interrupted",
         launches=tuple(counted.launches),
         timeline=counted.timeline,
         timeline_failure=counted.timeline_failure,

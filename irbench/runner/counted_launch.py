@@ -91,8 +91,8 @@ class _Launch:
         self._found = CountedPhases()
 
     def run(self) -> CountedPhases:
-        with CellWorker(self._cell, self._setting) as worker:
-            worker.hold("irbench.worker.soak:SoakHost", self._setting.task(self._cell))
+        with self._setting.worker(self._cell) as worker:
+            worker.hold("irbench.worker.soak:SoakHost")
             self._count(worker, "import", lambda: worker.ask("import", "import_runtime"))
             prepared: Prepared = self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
             timing = self._setting.timing

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from irbench.activity import Activity
-from irbench.counter_row import CountedLaunch, CounterStop
+from irbench.counter_row import CountedLaunch
 from irbench.counters import Counting
 from irbench.measure.clock import Stopwatch
 from irbench.profiling.counter_record import CountedPart, ProfileCounters
+from irbench.row import LaunchesStop
 from irbench.runner.cell_worker import CellFailed, Setting
 from irbench.runner.counted_launch import count_cell
 from irbench.runner.plan import PlannedGroup
@@ -125,7 +126,7 @@ class _Counting:
     def _able(self) -> list[_Counted]:
         return [counted for counted in self._counted if counted.part.failure is None]
 
-    def _launch_all(self) -> CounterStop:
+    def _launch_all(self) -> LaunchesStop:
         """Launch in rounds, of which also the first ends when the time is up: parts may be hundreds."""
         while self._able and self._rounds.finished < self._rounds.most:
             turns = self._able
@@ -152,7 +153,7 @@ class _Counting:
             counted.part = replace(counted.part, failure=failed.failure)
         self._longest_s = max(self._longest_s, watch.elapsed_s)
 
-    def _commit(self, stopped_by: CounterStop) -> None:
+    def _commit(self, stopped_by: LaunchesStop) -> None:
         self._counters = replace(
             self._counters,
             parts=(*(counted.part for counted in self._counted), *self._never_launched),

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.runner.workers import START_DEADLINE_S
+from irbench.runner.cell_worker import START_DEADLINE_S
 from irbench.worker.failures import CallFailed, WorkerDied
 from irbench.worker.process import Worker
 

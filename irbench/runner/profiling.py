@@ -13,8 +13,9 @@ from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
 from irbench.notices import Note
 from irbench.profiling.disturbances import disturbance_warnings
 from irbench.profiling.launches import Launch, with_launch
-from irbench.profiling.record import Disturbance, ProfiledCell, ProfileDocument, ProfileStop
+from irbench.profiling.record import Disturbance, ProfiledCell, ProfileDocument
 from irbench.record import OutputError
+from irbench.row import LaunchesStop
 from irbench.runner.answers import worse
 from irbench.runner.cell_worker import (
     CellFailed,
@@ -53,8 +54,8 @@ def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[Profile
     Raises:
         CellFailed: Its backend cannot profile it, its answers are wrong, or its worker failed in another way.
     """
-    with CellWorker(cell, setting) as worker:
-        worker.hold("irbench.worker.profiling:ProfileHost", setting.task(cell))
+    with setting.worker(cell) as worker:
+        worker.hold("irbench.worker.profiling:ProfileHost")
         worker.ask("import", "import_runtime")
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         error = worse(checked(cell, prepared, setting), checked_turns(worker, "verify", prepared, setting))
@@ -172,7 +173,7 @@ class _Profiling:
             self._rounds.say(Activity("expected-outputs"))
             task = self._task
             self._setting = setting_of(task.planned, task.request.timing, task.logs, task.scratch)
-            stopped_by: ProfileStop = self._rounds.run(
+            stopped_by: LaunchesStop = self._rounds.run(
                 lambda: self._able, self._take, lambda: self._commit("unfinished")
             )
         except KeyboardInterrupt:
@@ -212,7 +213,7 @@ class _Profiling:
     def _profiled(self, candidate: _Candidate, setting: Setting) -> ProfiledCell:
         """Time a session without profiling, before and after one with it, and return the cell with both."""
         cell, plain_ns, before = candidate.cell, list[int](), snapshot(self._cpus)
-        with CellWorker(cell, setting) as plain:
+        with setting.worker(cell) as plain:
             calls = self._prepare(plain, candidate, setting)
             plain_ns += _timed(plain, calls)
             plain.freeze()
@@ -236,7 +237,7 @@ class _Profiling:
     def _prepare(self, plain: CellWorker, candidate: _Candidate, setting: Setting) -> _Calls:
         """Compile, check the answers in the first launch, warm up, and return what is timed."""
         is_first = not candidate.profiled.launches
-        plain.hold("irbench.worker.profiling:PlainHost", setting.task(candidate.cell))
+        plain.hold("irbench.worker.profiling:PlainHost")
         plain.ask("import", "import_runtime")
         prepared: Prepared = plain.ask("compile", "prepare", is_first and setting.expected.outputs is not None)
         if is_first:
@@ -246,7 +247,7 @@ class _Profiling:
         calls = max(self._task.plan.inferences, min(MOST_CALLS, in_time))
         return _Calls(math.ceil(calls / 2), warmed.call_ns)
 
-    def _commit(self, stopped_by: ProfileStop) -> None:
+    def _commit(self, stopped_by: LaunchesStop) -> None:
         expected = None if self._setting is None else self._setting.expected
         cells = tuple(candidate.profiled for candidate in self._candidates)
         of_answers = () if expected is None else expected.warnings

@@ -174,8 +174,8 @@ def computed_outputs(
 
 def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, deadline_s: float) -> tuple[Outputs, ...]:
     kind, name = source
-    answers: tuple[Outputs, ...] | tuple[str, str] = call_in_worker(
-        "irbench.worker.reference:answers_or_broken_loop",
+    found: tuple[tuple[Outputs, ...], tuple[str, str] | None] = call_in_worker(
+        "irbench.worker.reference:answers_and_broken_loop",
         name,
         artifact,
         workload.bundle,
@@ -184,14 +184,12 @@ def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, de
         kind,
         deadline_s=deadline_s,
         confinement=confinement_to(artifact, workload.feeding.samples),
-        returns=tuple[tuple[Any, ...], ...] | tuple[str, str],
+        returns=tuple[tuple[tuple[Any, ...], ...], tuple[str, str] | None],
     )
-    match answers:
-        case str(message), str(hint):
-            raise BrokenLoop(message, hint=hint)
-        case _ if len(answers) == workload.feeding.checked_calls:
-            return answers
-        case _:
-            raise unreadable_answer(
-                f"it has {len(answers)} calls, and {workload.feeding.checked_calls} were asked for."
-            )
+    answers, broken_loop = found
+    if broken_loop is not None:
+        message, hint = broken_loop
+        raise BrokenLoop(message, hint=hint)
+    if len(answers) != workload.feeding.checked_calls:
+        raise unreadable_answer(f"it has {len(answers)} calls, and {workload.feeding.checked_calls} were asked for.")
+    return answers

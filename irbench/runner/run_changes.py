@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from irbench import __version__
 from irbench.result import GroupResult, RunDocument
 from irbench.runner.plan import PlannedGroup
-
-ChangeKind = Literal["irbench", "environment", "confinement", "setting", "file", "rows"]
-"""``irbench``: another version; ``environment``: of the machine or a package; ``confinement``: of workers; ``setting``:
-of what is asked for; ``file``: of a model, data or own code; ``rows``: of a table that was begun."""
 
 _NOT_COMPARED = ("command", "asked")
 """What of a plan changes nothing that is measured, or is there in another form."""
@@ -24,19 +20,49 @@ _NESTED = ("cpu", "distributions")
 
 @dataclass(frozen=True)
 class RunChange:
-    """One thing that is not as it was when a run was begun.
+    """One thing that is not as it was when a run was begun: of irbench, of the machine, or a package.
 
     Attributes:
-        kind: What it is about.
         name: What changed: ``onnxruntime``, ``kernel``, ``threads``, ``resnet50 (onnx)``, the model of a table.
         before: What it was; ``None`` where that says nothing, as of files, or where it was not there.
         now: What it is.
     """
 
-    kind: ChangeKind
     name: str
     before: Any = None
     now: Any = None
+
+    def text(self, shown: Callable[[Any], str]) -> str:
+        """Return it in words, as part of a sentence; ``shown`` writes a value."""
+        return f"{self.name} was {shown(self.before)} and is {shown(self.now)}"
+
+
+class ConfinementChange(RunChange):
+    """Workers are confined now and were not then, or the other way round."""
+
+    def text(self, shown: Callable[[Any], str]) -> str:
+        return confinement_change(is_set=bool(self.now))
+
+
+class SettingChange(RunChange):
+    """Something else is asked for."""
+
+    def text(self, shown: Callable[[Any], str]) -> str:
+        return f"the setting {super().text(shown)}"
+
+
+class FileChange(RunChange):
+    """A model, data or own code is another."""
+
+    def text(self, shown: Callable[[Any], str]) -> str:
+        return f"{self.name} has changed"
+
+
+class RowsChange(RunChange):
+    """A table that was begun would have other rows."""
+
+    def text(self, shown: Callable[[Any], str]) -> str:
+        return f"the table of {self.name} has different rows"
 
 
 @dataclass(frozen=True)
@@ -65,7 +91,7 @@ def changes_since(document: RunDocument, planned: PlannedRun) -> tuple[RunChange
     """
     return (
         *changed_environment(document, planned.environment),
-        *_different("setting", _asked(document.plan), _asked(planned.plan)),
+        *_different(SettingChange, _asked(document.plan), _asked(planned.plan)),
         *_changed_files(document.file_digests, planned.files),
         *_changed_tables(document.groups, planned.groups),
     )
@@ -79,25 +105,45 @@ def changed_environment(document: RunDocument, environment: Mapping[str, Any]) -
         environment: The machine and its software now.
     """
     other = document.irbench_version != __version__
-    version = (RunChange("irbench", "irbench", document.irbench_version, __version__),) if other else ()
+    version = (RunChange("irbench", document.irbench_version, __version__),) if other else ()
     before, now = _flat(document.environment), _flat(environment)
     if "confined" not in before:  # an older document does not say
         now.pop("confined", None)
-    found = _different("environment", before, now)
-    return (*version, *(replace(fact, kind="confinement") if fact.name == "confined" else fact for fact in found))
+    confined = _different(ConfinementChange, *({"confined": facts.pop("confined", None)} for facts in (before, now)))
+    return (*version, *confined, *_different(RunChange, before, now))
+
+
+def confinement_change(*, is_set: bool) -> str:
+    """Return, as part of a sentence, that the workers of what was begun were confined otherwise than now.
+
+    Args:
+        is_set: Whether confinement is asked for now, other than then.
+    """
+    if is_set:
+        return "its workers were not confined, and IRBENCH_CONFINE is set now"
+    return "its workers were confined, and IRBENCH_CONFINE is not set now"
+
+
+def confinement_remedy(*, is_set: bool) -> str:
+    """Return how to go on with what was begun with, or without, confinement.
+
+    Args:
+        is_set: Whether it is asked for now, other than then.
+    """
+    return f"{'Unset IRBENCH_CONFINE' if is_set else 'Set IRBENCH_CONFINE=1'} to go on as it began"
 
 
 def _changed_files(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[RunChange]:
     """Yield each file that has changed; what nobody could read then or cannot read now is not known."""
     for name, digest in before.items():
         if now.get(name, digest) != digest:
-            yield RunChange("file", name)
+            yield FileChange(name)
 
 
 def _changed_tables(tables: Sequence[GroupResult], groups: Sequence[PlannedGroup]) -> Iterator[RunChange]:
     for number, table in enumerate(tables):
         if number >= len(groups) or not _is_of(table, groups[number]):
-            yield RunChange("rows", table.model)
+            yield RowsChange(table.model)
 
 
 def _is_of(table: GroupResult, planned: PlannedGroup) -> bool:
@@ -112,10 +158,10 @@ def _is_of(table: GroupResult, planned: PlannedGroup) -> bool:
     )  # fmt: skip
 
 
-def _different(kind: ChangeKind, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[RunChange]:
+def _different(kind: type[RunChange], before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[RunChange]:
     for name in dict.fromkeys((*before, *now)):
         if before.get(name) != now.get(name):
-            yield RunChange(kind, name, before.get(name), now.get(name))
+            yield kind(name, before.get(name), now.get(name))
 
 
 def _flat(environment: Mapping[str, Any]) -> dict[str, Any]:

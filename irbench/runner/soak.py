@@ -30,7 +30,7 @@ from irbench.runner.signals import signals_deferred
 from irbench.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
 from irbench.spec import SoakPlan
 from irbench.stats.soak import derive_soak_table
-from irbench.stats.workload_facts import bound_shapes, given_inputs
+from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store import RunWriter
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.soak import SoakBlock
@@ -144,7 +144,7 @@ class _Soak:
         """Soak a row with the form of its graph that it has, and return how it failed."""
         self._say(Activity("compile-and-warm-up", row.cell.label))
         try:
-            with CellWorker(row.cell, setting) as worker:
+            with setting.worker(row.cell) as worker:
                 self._call_in_blocks(row, worker, self._warmed(row, worker, setting))
                 self._verify_again(row, worker, setting)
         except CellFailed as failed:
@@ -152,7 +152,7 @@ class _Soak:
         return None
 
     def _warmed(self, row: _Soaked, worker: CellWorker, setting: Setting) -> Warmed:
-        worker.hold("irbench.worker.soak:SoakHost", setting.task(row.cell))
+        worker.hold("irbench.worker.soak:SoakHost")
         worker.ask("import", "import_runtime")
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         row.effective = prepared.effective
@@ -189,10 +189,9 @@ class _Soak:
     def _commit(self, stopped_by: SoakStop) -> SoakTable:
         """Derive the table anew and put it into the store's document."""
         expected = None if self._setting is None else self._setting.expected
-        raw = SoakTable(
-            model=self._group.main.bundle.name,
-            batch=self._group.main.batch,
-            shapes=bound_shapes(self._group.main),
+        raw = table_of(
+            SoakTable,
+            self._group.main,
             growth_limit=self._plan.growth_limit,
             confidence=self._timing.confidence,
             stopped_by=stopped_by,
@@ -232,4 +231,4 @@ def _row(soaked: _Soaked) -> SoakRow:
     series = SoakSeries(
         tuple(soaked.calls), tuple(soaked.elapsed_ns), tuple(soaked.median_ns), tuple(soaked.resident_bytes)
     )
-    return SoakRow(**soaked.facts(), state=soaked.state, series=series if series.calls else None)
+    return soaked.row(SoakRow, soaked.state, series=series if series.calls else None)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from irbench.measure.clock import now_ns
 from irbench.record import Failure, Stage
-from irbench.runner.confined_cells import confinement_of
-from irbench.runner.instances import InstanceWorkers
+from irbench.runner.cell_worker import CellFailed, CellWorker
 from irbench.spec import Cell, Deadline
-from irbench.system import host
 from irbench.worker.cell import CellTask
-from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
-from irbench.worker.process import Worker
-
-START_DEADLINE_S = 60.0
-"""A worker may take this long to start even where the protocol's deadline is shorter."""
+from irbench.worker.failures import WorkerTimedOut
 
 
 class Workers:
@@ -34,7 +28,7 @@ class Workers:
         self.started_ns: dict[str, int] = {}
         self._deadline = deadline
         self._timed_out: set[str] = set()
-        self._workers: dict[str, Worker | InstanceWorkers] = {}
+        self._workers: dict[str, CellWorker] = {}
         self._tasks = {task.cell.id: task for task in tasks}
         self._logs = logs
 
@@ -59,14 +53,16 @@ class Workers:
             self._start_one(cell, task)
             if cell in together and cell in self._workers:
                 # waits in the worker until the import is done
-                self._try(cell, "import", partial(self._send, cell, "prepare", False))
+                self._try(cell, partial(self._workers[cell].send, "import", "prepare", False))
         prepared: dict[str, Any] = {}
         shared_s = self._deadline().together(len(together))
         for cell in self._tasks:
             if cell not in together:
                 self._finish(cell, "import", self._deadline().seconds)
-            elif self._receive(cell, "import", shared_s):
-                prepared[cell] = self._finish(cell, "compile", shared_s)
+                continue
+            if cell in self._workers:
+                self._try(cell, partial(self._workers[cell].receive, "import", shared_s))
+            prepared[cell] = self._finish(cell, "compile", shared_s)
         return {cell: answer for cell, answer in prepared.items() if cell in self._workers}
 
     def ask(self, cell: str, stage: Stage, method: str, *args: Any, deadline_s: float | None = None) -> Any:
@@ -84,10 +80,8 @@ class Workers:
         """
         worker = self._workers[cell]
         worker.thaw()
-        patience_s = deadline_s or self._deadline().seconds
-        answer = self._try(cell, stage, lambda: worker.ask(method, *args, deadline_s=patience_s))
-        if cell in self._workers:
-            self._try(cell, stage, worker.freeze)
+        answer = self._try(cell, lambda: worker.ask(stage, method, *args, deadline_s=deadline_s))
+        self._try(cell, lambda: worker.freeze(stage))
         return answer if cell in self._workers else None
 
     def can_prepare(self, task: CellTask) -> bool:
@@ -119,82 +113,29 @@ class Workers:
         self._workers.clear()
 
     def _start_one(self, cell: str, task: CellTask) -> None:
-        deadline_s = max(START_DEADLINE_S, self._deadline().seconds)
-        start_ns = now_ns()
-        self._workers[cell] = worker = _started(task, self._logs)
-        self._try(cell, "start", lambda: _hold(worker, task, deadline_s))
-        self.started_ns[cell] = now_ns() - start_ns
-        if cell in self._workers:
-            self._try(cell, "import", lambda: self._send(cell, "import_runtime"))
-
-    def _send(self, cell: str, method: str, *args: Any) -> None:
-        self._workers[cell].send(method, *args, deadline_s=self._deadline().seconds)
-
-    def _receive(self, cell: str, stage: Stage, deadline_s: float) -> bool:
-        """Take one answer, whatever it is; whether the cell is still healthy."""
-        if cell in self._workers:
-            self._try(cell, stage, lambda: self._workers[cell].receive(deadline_s=deadline_s))
-        return cell in self._workers
+        self._workers[cell] = worker = CellWorker(task, self._logs, self._deadline)
+        self._try(cell, lambda: worker.hold("irbench.worker.run:RunHost"))
+        self.started_ns[cell] = now_ns() - worker.spawned_ns
+        self._try(cell, lambda: worker.send("import", "import_runtime"))
 
     def _finish(self, cell: str, stage: Stage, deadline_s: float) -> Any:
         """Return the answer to what was sent to a worker, and freeze it; ``None`` where it failed."""
         if cell not in self._workers:
             return None
         worker = self._workers[cell]
-        answer = self._try(cell, stage, lambda: worker.receive(deadline_s=deadline_s))
-        if cell in self._workers:
-            self._try(cell, stage, worker.freeze)
+        answer = self._try(cell, lambda: worker.receive(stage, deadline_s))
+        self._try(cell, lambda: worker.freeze(stage))
         return answer
 
-    def _try(self, cell: str, stage: Stage, action: Callable[[], Any]) -> Any:
-        deadline = self._deadline()  # of before the wait
+    def _try(self, cell: str, action: Callable[[], Any]) -> Any:
+        """Return what an action returns; ``None`` where the cell has failed before, or fails and leaves."""
+        if cell not in self._workers:
+            return None
         try:
             return action()
-        except (CallFailed, WorkerDied) as error:
-            worker = self._workers.pop(cell)
-            worker.kill()
-            if isinstance(error, WorkerTimedOut):
+        except CellFailed as failed:
+            self._workers.pop(cell).kill()
+            if isinstance(failed.__cause__, WorkerTimedOut):
                 self._timed_out.add(cell)
-            self.failures[cell] = failure_of(stage, error, worker.log, deadline)
+            self.failures[cell] = failed.failure
             return None
-
-
-def _started(task: CellTask, logs: Path) -> Worker | InstanceWorkers:
-    cell, load = task.cell, task.cell.load
-    environment = thread_environment(load.threads)
-    confinement = confinement_of(cell, task.workload.feeding.samples)
-    if load.instances == 1:
-        log = logs / f"{cell.id}.log"
-        return Worker(log, cpus=load.cpus, environment=environment, python=cell.python, confinement=confinement)
-    return InstanceWorkers(cell, logs, host.allowance(load.cpus).cpus, environment, confinement)
-
-
-def _hold(worker: Worker | InstanceWorkers, task: CellTask, deadline_s: float) -> None:
-    if isinstance(worker, InstanceWorkers):
-        worker.hold(task, deadline_s=deadline_s)
-    else:
-        worker.ask("irbench.worker.run:RunHost", task, hold=True, deadline_s=deadline_s)
-
-
-def failure_of(stage: Stage, error: CallFailed | WorkerDied, log: Path, deadline: Deadline) -> Failure:
-    """Return why a cell has no number, and what helps.
-
-    Args:
-        stage: What its worker was asked for.
-        error: How that ended.
-        log: Where the worker wrote what it printed.
-        deadline: How long it was waited for, beyond what it was asked to do.
-    """
-    remedy = error.hint or None
-    if isinstance(error, WorkerTimedOut):
-        if deadline.by_budget:
-            return Failure(stage, error.message, budget_allowed_s=deadline.seconds)
-        remedy = f"If the model is really that slow, give it more time: --deadline {2 * deadline.seconds:.0f}s"
-    elif not error.hint:
-        remedy = f"What it printed is in {log}" if isinstance(error, WorkerDied) else f"Its traceback is in {log}"
-    return Failure(stage, error.message, remedy)
-
-
-def thread_environment(threads: int | None) -> Mapping[str, str]:
-    """Return the variables that keep libraries which size their own pools within the cell's threads."""
-    return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}

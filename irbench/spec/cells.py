@@ -18,6 +18,8 @@ from irbench.spec.work import InferenceWork
 Objective = Literal["latency", "fps", "cost"]
 Precision = Literal["fp32", "bf16", "fp16", "int8", "native"]
 Io = Literal["copy", "bound"]
+IO_TEXTS: Mapping[Io, str] = {"copy": "copies included", "bound": "copies excluded"}
+"""What ``--io`` means."""
 
 AGAIN = "-again"
 """How the id of a cell ends that is measured against one just like it, to see whether they can be told apart."""

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from irbench.notices import Reference, Warn
 from irbench.record import LaunchRecord
 from irbench.result import Basis, Condition, GroupResult, Lead, StoppedBy, Winner
-from irbench.row import CellResult, Requested
+from irbench.row import CellResult, row_of
 from irbench.row_figures import Spans, Speedup
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.compare import speedups
@@ -49,7 +50,7 @@ from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
 from irbench.stats.uneven_load import uneven_load
 from irbench.stats.winner import LeadEstimate, find_winner
-from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs
+from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 
 
 def summarise(
@@ -77,17 +78,28 @@ def summarise(
     """
     launches = observe(group, records, timing)
     standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
-    rows = {cell.id: _row(cell, group, records, launches, standing) for cell in group.cells}
-    rows = {cell: _filled(row, records, launches, timing) for cell, row in rows.items()}
-    rows = _compared(rows, records, launches, standing, timing)
     uneven = uneven_load(group, records, launches, timing) if is_as_loaded(launches) else None
-    if uneven is not None:
-        rows = {cell: _without_verdict(row) for cell, row in rows.items()}
+    found = _speedups(records, launches, standing, timing, is_even=uneven is None)
+    references = references or {}
+    common = references.get(group.baseline)
+    rows = {
+        cell.id: _row(
+            cell,
+            group,
+            records,
+            launches,
+            standing,
+            timing,
+            speedup=found.get(cell.id),
+            verified_against=references[cell.id] if references.get(cell.id, common) != common else None,
+        )
+        for cell in group.cells
+    }
     finding = find_winner(launches, standing.candidates, timing, standing.link)
     ranking = _ranking(rows, launches, standing, finding)
     rows = {cell: rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))}
     table = _table(Scene(group, records, launches, standing, rows, timing, stopped_by, seconds, uneven), finding)
-    return _with_references(replace(table, warnings=(*remarks, *table.warnings)), references or {}, group.baseline)
+    return replace(table, warnings=(*remarks, *table.warnings), verified_against=common)
 
 
 def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
@@ -98,10 +110,9 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     lead = finding.as_lead(doubt(scene, finding) or order_doubt(scene, finding), condition)
     count = len(scene.records)
     blocks = [len(launch.counted) for launch in launches if launch.counted]
-    return GroupResult(
-        model=group.main.bundle.name,
-        batch=group.main.batch,
-        shapes=bound_shapes(group.main),
+    return table_of(
+        GroupResult,
+        group.main,
         baseline=scene.standing.baseline,
         launches=count,
         blocks_per_launch=statistics.median_low(blocks) if blocks else 0,
@@ -131,14 +142,6 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
     )
 
 
-def _with_references(table: GroupResult, references: Mapping[str, Reference], baseline: str) -> GroupResult:
-    """Return the table with the reference of its baseline, and each row with its own where that is another."""
-    common = references.get(baseline)
-    own = {cell: reference for cell, reference in references.items() if reference != common}
-    rows = tuple(replace(row, verified_against=own.get(row.id)) for row in table.cells)
-    return replace(table, cells=rows, verified_against=common)
-
-
 def _winner(lead: Lead | None) -> Winner | None:
     if lead is None or lead.reason is not None or lead.low is None or lead.high is None:
         return None
@@ -146,28 +149,29 @@ def _winner(lead: Lead | None) -> Winner | None:
 
 
 def _row(
-    cell: Cell, group: Group, records: Sequence[LaunchRecord], launches: Sequence[Observed], standing: Standing
+    cell: Cell,
+    group: Group,
+    records: Sequence[LaunchRecord],
+    launches: Sequence[Observed],
+    standing: Standing,
+    timing: Timing,
+    *,
+    speedup: Speedup | None,
+    verified_against: Reference | None,
 ) -> CellResult:
-    """Return what is known of a cell without its figures."""
+    """Return a row with all that is known of its cell, and its figures where it measured and did not fail."""
     first = first_launch(records, cell.id)
     workload = group.workload_of(cell)
     given = given_inputs(workload.feeding)
-    return CellResult(
-        id=cell.id,
-        label=cell.label,
-        artifact=cell.artifact.label if cell.artifact is not None else "",
-        backend=cell.backend,
-        device=cell.device,
+    is_measured = standing.states[cell.id] in ("ok", "mismatch")
+    return row_of(
+        CellResult,
+        cell,
         mode="streams" if cell.load.streams > 1 else "instances" if cell.load.instances > 1 else "sync",
-        batch=cell.load.batch,
         model=workload.bundle.name,
         shapes=bound_shapes(workload),
         given_inputs=given if given != given_inputs(group.main.feeding) else None,
-        io=cell.io,
         dynamic=cell.dynamic,
-        requested=Requested(
-            cell.load.threads, cell.load.streams, cell.load.precision, cell.load.instances, cell.load.varied
-        ),
         effective=dict(first.effective) if first is not None else {},
         state=standing.states[cell.id],
         failure=standing.failures.get(cell.id),
@@ -181,92 +185,94 @@ def _row(
         program=cell.program,
         accuracy=cell.accuracy,
         work=cell.work,
+        speedup=speedup,
+        verified_against=verified_against,
+        **(_figures(cell, records, launches, timing) if is_measured else {}),
     )
 
 
-def _filled(
-    row: CellResult, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
-) -> CellResult:
-    """Return the row with its own figures, where it measured and did not fail."""
-    first = first_launch(records, row.id)
-    rounds = rounds_that_count(records, launches, row.id)
-    if first is None or not rounds or row.state not in ("ok", "mismatch"):
-        return row
-    everything = rounds_that_count(records, launches, row.id, all_blocks=True)
-    sustained = list(sustained_by_launch(records, row.id, row.batch).values())
-    new_shape = list(new_shape_by_launch(records, row.id).values())
-    paced = list(paced_runs(records, row.id).values())
+def _figures(
+    cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
+) -> dict[str, Any]:
+    """Return the figures of a row by their fields; none where no round counts."""
+    first = first_launch(records, cell.id)
+    rounds = rounds_that_count(records, launches, cell.id)
+    if first is None or not rounds:
+        return {}
+    everything = rounds_that_count(records, launches, cell.id, all_blocks=True)
+    sustained = list(sustained_by_launch(records, cell.id, cell.load.batch).values())
+    new_shape = list(new_shape_by_launch(records, cell.id).values())
+    paced = list(paced_runs(records, cell.id).values())
 
     def fps(own: Rounds) -> float:
-        return frames_per_second(own, row.batch)
+        return frames_per_second(own, cell.load.batch)
 
     def spans(figure: Callable[[Rounds], float]) -> Spans:
         return span_over_launches(rounds, everything, figure, timing)
 
-    rate, share = achieved(row, fps(rounds))
-    return replace(
-        row,
-        latency_ms=latency_ms(rounds, _tails(records, row.id), timing),
-        p50_over_launches=spans(percentile_ms(50)),
-        p90_over_launches=spans(percentile_ms(90)) if all(map(supports_p90, by_launch(rounds))) else None,
-        fps=fps(rounds),
-        fps_over_launches=spans(fps),
-        new_shape_ms=median(new_shape) if new_shape else None,
-        new_shape_over_launches=positive_span(new_shape, timing) if new_shape else None,
-        sustained_fps=median(sustained) if sustained else None,
-        sustained_over_launches=positive_span(sustained, timing) if sustained else None,
-        paced_ms=paced_latency(paced),
-        paced_p50_over_launches=paced_over_launches(paced, 50, timing),
-        paced_p90_over_launches=paced_over_launches(paced, 90, timing),
-        launches_measured=sum(cell.cell == row.id for record in records for cell in record.cells),
-        launch_spread=launch_spread(launch_levels(launches, row.id)),
-        phases_ms=phases_ms(first),
-        peak_memory_bytes=peak_memory_bytes(records, row.id),
-        private_memory_bytes=private_memory_bytes(records, row.id),
-        **energy_figures(records, row.id, timing),
-        gflop_per_s=rate,
-        roof_share=share,
-    )
+    rate, share = achieved(cell, str(first.effective.get("precision")), fps(rounds))
+    return {
+        "latency_ms": latency_ms(rounds, _tails(records, cell.id), timing),
+        "p50_over_launches": spans(percentile_ms(50)),
+        "p90_over_launches": spans(percentile_ms(90)) if all(map(supports_p90, by_launch(rounds))) else None,
+        "fps": fps(rounds),
+        "fps_over_launches": spans(fps),
+        "new_shape_ms": median(new_shape) if new_shape else None,
+        "new_shape_over_launches": positive_span(new_shape, timing) if new_shape else None,
+        "sustained_fps": median(sustained) if sustained else None,
+        "sustained_over_launches": positive_span(sustained, timing) if sustained else None,
+        "paced_ms": paced_latency(paced),
+        "paced_p50_over_launches": paced_over_launches(paced, 50, timing),
+        "paced_p90_over_launches": paced_over_launches(paced, 90, timing),
+        "launches_measured": sum(own.cell == cell.id for record in records for own in record.cells),
+        "launch_spread": launch_spread(launch_levels(launches, cell.id)),
+        "phases_ms": phases_ms(first),
+        "peak_memory_bytes": peak_memory_bytes(records, cell.id),
+        "private_memory_bytes": private_memory_bytes(records, cell.id),
+        **energy_figures(records, cell.id, timing),
+        "gflop_per_s": rate,
+        "roof_share": share,
+    }
 
 
-def _compared(
-    rows: Mapping[str, CellResult],
+def _speedups(
     records: Sequence[LaunchRecord],
     launches: Sequence[Observed],
     standing: Standing,
     timing: Timing,
-) -> dict[str, CellResult]:
-    """Return the rows with their speedups, which are adjusted for their number and so derived together."""
+    *,
+    is_even: bool,
+) -> dict[str, Speedup]:
+    """Return the speedups by cell; they are adjusted for their number and so derived together.
+
+    Args:
+        records: All launches.
+        launches: The same, observed.
+        standing: Who is compared.
+        timing: The protocol's numbers.
+        is_even: Whether other programs were as busy in the turns of one cell as in those of another.
+    """
     baseline = standing.baseline
     if baseline is None:
-        return dict(rows)
-    others = [cell for cell in standing.compared if cell != baseline]
-    found = speedups(launches, others, baseline, timing)
-    return {
-        cell: replace(row, speedup=_with_reservations(found[cell], row.id, baseline, records, standing))
-        if cell in found
-        else row
-        for cell, row in rows.items()
+        return {}
+    found = speedups(launches, [cell for cell in standing.compared if cell != baseline], baseline, timing)
+    marked = {
+        cell: replace(
+            speedup,
+            reason=standing.mixed(cell),
+            verified=all(_is_verified(records, either) for either in (cell, baseline)),
+        )
+        for cell, speedup in found.items()
     }
+    return marked if is_even else {cell: _without_verdict(speedup) for cell, speedup in marked.items()}
 
 
-def _with_reservations(
-    speedup: Speedup, cell: str, baseline: str, records: Sequence[LaunchRecord], standing: Standing
-) -> Speedup:
-    """Return a speedup with why it is marked, and whether the answers behind it were checked."""
-    verified = all(_is_verified(records, either) for either in (cell, baseline))
-    return replace(speedup, reason=standing.mixed(cell), verified=verified)
-
-
-def _without_verdict(row: CellResult) -> CellResult:
-    """Return a row without an interval, which of unequal conditions would decide something for whoever reads it."""
-    found = row.speedup
-    if found is None or found.verdict == "preview":
-        return row
-    undecided = Speedup(
+def _without_verdict(found: Speedup) -> Speedup:
+    """Return a speedup without an interval, which of unequal conditions would decide something for the reader."""
+    if found.verdict == "preview":
+        return found
+    return Speedup(
         value=found.value,
-        low=None,
-        high=None,
         verdict="undecided",
         excludes_one=False,
         all_blocks_value=found.all_blocks_value,
@@ -275,7 +281,6 @@ def _without_verdict(row: CellResult) -> CellResult:
         verified=found.verified,
         launches=found.launches,
     )
-    return replace(row, speedup=undecided)
 
 
 def _is_verified(records: Sequence[LaunchRecord], cell: str) -> bool:

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from irbench.row import CellResult, GivenInputs
-from irbench.spec import Feeding, Workload
+from typing import Any, TypeVar
+
+from irbench.row import GivenInputs, TableHead
+from irbench.spec import Cell, Feeding, Workload
 
 
-def achieved(row: CellResult, fps: float) -> tuple[float | None, float | None]:
+def achieved(cell: Cell, precision: str, fps: float) -> tuple[float | None, float | None]:
     """Return how many 10^9 operations per second a row did, and which share of its roof that is; ``None`` if unknown.
 
     Args:
-        row: With its work and the precision that it computed in.
+        cell: What the row runs, with its work.
+        precision: What it computed in.
         fps: Its samples per second.
     """
-    if row.work is None:
+    if cell.work is None:
         return None, None
-    rate = row.work.operations * fps / row.batch / 1e9
-    roof = row.work.roofs.get(str(row.effective.get("precision")))
+    rate = cell.work.operations * fps / cell.load.batch / 1e9
+    roof = cell.work.roofs.get(precision)
     return rate, None if roof is None else roof.share(rate)
+
+
+Table = TypeVar("Table", bound=TableHead)
+
+
+def table_of(kind: type[Table], workload: Workload, **facts: Any) -> Table:
+    """Return a table of any kind with what is known of its workload.
+
+    Args:
+        kind: Class of the table.
+        workload: What its baseline runs.
+        facts: All other fields.
+    """
+    return kind(model=workload.bundle.name, batch=workload.batch, shapes=bound_shapes(workload), **facts)
 
 
 def bound_shapes(workload: Workload) -> dict[str, tuple[int, ...]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Literal, TypeAlias
 
 from irbench.errors import IrbenchError
+from irbench.plain_text import plain
+from irbench.quantities import plural
 from irbench.system.file_states import is_file, is_folder
 from irbench.system.home import data_home
 
@@ -33,6 +35,12 @@ Unreadable: TypeAlias = Callable[[str, OSError], object]
 UnsearchedReason: TypeAlias = Literal["link", "not-a-file", "unreadable"]
 """``link``: a symbolic link to a folder elsewhere; ``not-a-file``: a pipe, a socket or a device; ``unreadable``: a
 folder that may not be entered."""
+UNSEARCHED_TEXTS: Mapping[UnsearchedReason, str] = {
+    "link": "was left out: it is a symbolic link. If you know where it leads, name that folder.",
+    "not-a-file": "was left out: it is neither a file nor a folder. Copy what was meant in its place, or remove it.",
+    "unreadable": "was left out: it cannot be read. Change its permissions.",
+}
+_MOST_LINES = 10
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,18 @@ class Unsearched:
 
     path: Path
     reason: UnsearchedReason
+
+
+def unsearched_text(found: Unsearched) -> str:
+    """Return what was left out, why, and what to do about it, in a line."""
+    return f"{plain(str(found.path))} {UNSEARCHED_TEXTS[found.reason]}"
+
+
+def unsearched_lines(found: Sequence[Unsearched]) -> Iterator[str]:
+    """Yield a line for each of the first things that were left out, and how many more there are."""
+    yield from map(unsearched_text, found[:_MOST_LINES])
+    if len(found) > _MOST_LINES:
+        yield f"{plural(len(found) - _MOST_LINES, 'more path')} were left out for such reasons."
 
 
 def default_root() -> Path:

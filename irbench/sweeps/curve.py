@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -11,6 +11,12 @@ from irbench.row import State
 
 StopReason: TypeAlias = Literal["saturated", "memory", "failed"]
 """The last step gained too little in every row; a row would not fit into memory at the next one; no row has figures."""
+CURVE_END_TEXTS: Mapping[StopReason, str] = {
+    "saturated": "ended at batch {batch}: doubling gained less than {stop_gain} in every row that ran",
+    "memory": "ended at batch {batch}: {row} would need {needed_gb:.1f} GB at twice that, and {available_gb:.1f} GB are"
+    " free",
+    "failed": "ended at batch {batch}, which no row ran",
+}
 
 
 @dataclass(frozen=True)

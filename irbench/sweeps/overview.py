@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -15,6 +15,14 @@ from irbench.sweeps.curve import CurveEnd, CurvePoint
 
 TableStatus: TypeAlias = Literal["done", "failed", "interrupted", "left-out", "waiting"]
 """``left-out`` lies beyond the end of its curve, and ``waiting`` was not begun."""
+STATUS_TEXTS: Mapping[TableStatus, str] = {
+    "done": "measured, but its run is gone",
+    "failed": "not measured: {message}",
+    "interrupted": "interrupted",
+    "left-out": "left out: the curve ended before",
+    "waiting": "not begun",
+}
+"""What is said of a table instead of its outcome."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from irbench.result import GroupResult, NoWinner, StoppedBy
 from irbench.stats.compare import launch_ratios
@@ -16,7 +15,7 @@ from irbench.stats.scene import Scene
 from irbench.stats.stopping import launches_planned, launches_to_reach
 from irbench.stats.winner import LeadEstimate
 from irbench.tuning.decision import PairEvidence
-from irbench.tuning.report import Reservation, TuningNote
+from irbench.tuning.report import BusyConfirmation, FewSettingsTried, Reservation, TuningNote
 from irbench.tuning.schedule import ENOUGH_TRIED
 
 _ROUND_S = 60.0
@@ -110,14 +109,16 @@ def with_one_budget(
     deciding_s: float | None, notes: Sequence[TuningNote]
 ) -> tuple[float | None, tuple[TuningNote, ...]]:
     """Return the budget that decides and the notes, which name the same one: the largest that either takes."""
-    named = [note.facts["budget_s"] for note in notes if "budget_s" in note.facts]
+    named = [note.budget_s for note in notes if isinstance(note, FewSettingsTried)]
     if deciding_s is None or not named:
         return deciding_s, tuple(notes)
     largest = max(deciding_s, *named)
-    one = (
-        replace(note, facts={**note.facts, "budget_s": largest}) if "budget_s" in note.facts else note for note in notes
-    )
+    one = (_with_budget(note, largest) if isinstance(note, FewSettingsTried) else note for note in notes)
     return largest, tuple(one)
+
+
+def _with_budget(note: FewSettingsTried, budget_s: float) -> FewSettingsTried:
+    return FewSettingsTried(tried=note.tried, settings=note.settings, enough=note.enough, budget_s=budget_s)
 
 
 def search_notes(
@@ -135,20 +136,17 @@ def search_notes(
     enough = min(settings, ENOUGH_TRIED)
     if stopped_by != "budget" or not 0 < tried < min(settings, _FEW_TRIED):
         return ()
-    facts = {
-        "tried": tried,
-        "settings": settings,
-        "enough": enough,
-        "budget_s": _whole_minutes(rest_s + whole_search_s(tried, settings, stopped_by, search_s)),
-    }
-    return (TuningNote("few-settings-tried", facts),)
+    budget_s = _whole_minutes(rest_s + whole_search_s(tried, settings, stopped_by, search_s))
+    return (FewSettingsTried(tried=tried, settings=settings, enough=enough, budget_s=budget_s),)
 
 
 def confirmation_notes(table: GroupResult, reservations: Iterable[Reservation]) -> tuple[TuningNote, ...]:
     """Return that other programs disturbed most of the confirmation, unless it stands among the reservations."""
-    if not table.is_mostly_disturbed or any(reservation.reason == "busy" for reservation in reservations):
+    disturbed = table.blocks_disturbed
+    told = any(reservation.reason == "busy" for reservation in reservations)
+    if disturbed is None or not table.is_mostly_disturbed or told:
         return ()
-    return (TuningNote("busy-machine", {"disturbed": table.blocks_disturbed, "blocks": table.blocks_measured}),)
+    return (BusyConfirmation(disturbed=disturbed, blocks=table.blocks_measured),)
 
 
 def _whole_minutes(seconds: float) -> float:

@@ -214,4 +214,11 @@ def _by_elimination(flip: Flip) -> Flip:
 
 def _gain(speedup: Speedup) -> Gain:
     is_preview = speedup.verdict == "preview"
-    return Gain(speedup.value, speedup.low, speedup.high, is_preview, speedup.range_low, speedup.range_high)
+    return Gain(
+        speedup.value,
+        low=speedup.low,
+        high=speedup.high,
+        is_preview=is_preview,
+        range_low=speedup.range_low,
+        range_high=speedup.range_high,
+    )

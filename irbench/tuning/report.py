@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-from irbench.notices import Facts
+from irbench.notices.base import Notice
 from irbench.result import NoWinner
-from irbench.row_figures import WithEnds
+from irbench.row_figures import Estimated, WithEnds
 from irbench.spec import AccuracyLimit, Objective, Precision
 
 Conclusion = Literal[
@@ -18,18 +18,59 @@ Conclusion = Literal[
 as counts; ``preview``: too few launches to be sure; ``reference``: the best is one of them; ``undecided``: a setting
 looks better, and an interval includes 1; ``doubtful``: it does, but the machine was too busy, for example;
 ``unopposed``: no reference can be compared with it; ``nothing``: no setting answers as was asked for."""
+TUNING_TEXTS: Mapping[Conclusion, str] = {
+    "better": "It is {gains}.",
+    "same": "{leader} is not better than it by as much as counts (--within).",
+    "preview": "{leader} looks better than it, after too few launches to be sure.",
+    "reference": "No setting is known to be better.",
+    "undecided": "{leader} looks better than it, but may not be.",
+    "doubtful": "{leader} looks better than it, but may not be.",
+    "unopposed": "No default and no vendor's hint can be compared with it.",
+    "nothing": "No setting answers as was asked for; irbench show {run} says why.",
+    "interrupted": "Interrupted: these are the results until then.",
+}
+"""What is said of a recommended setting; that of ``better`` also where a setting is recommended until it is confirmed,
+and those of ``preview``, ``undecided`` and ``doubtful`` where a default or a hint is."""
 ReservationReason = Literal[NoWinner, "few-launches", "interval-includes-1"]
 """``few-launches``: too few for an interval; any other one is what speaks against a lead in every table."""
+RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
+    "few-launches": "there were too few launches for confidence intervals",
+    "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
+    "busy": "other programs disturbed most blocks",
+    "uneven-load": "other programs were busier beside one setting than beside another",
+    "all-blocks-disagree": "over all blocks, disturbed ones included, the setting is not faster than {rows}",
+    "throughput-disagrees": "the throughput, which includes slow calls, is below that of {rows}",
+    "sustained-disagrees": "where each runs alone, the setting is not faster than {rows}",
+    "p50-disagrees": "its p50 is above that of {rows}",
+    "preview": "there were too few launches for confidence intervals",
+    "same": "the lead over {rows} is smaller than what counts",
+    "undecided": "it cannot be distinguished from {rows}",
+}
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
+KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "the vendor's hint"}
 
 ConditionAxis = Literal["neighbour", "batch", "threads", "processors", "streams", "precision"]
 """What a condition changes; ``neighbour``: another process keeps a processor busy."""
 FlipOutcome = Literal["kept", "flipped", "same", "undecided", "not-measured"]
 """``kept``: the recommended setting is better; ``flipped``: its rival is; ``same``: no difference that matters;
 ``undecided``: the interval does not tell, or there were too few launches for one."""
+OUTCOME_TEXTS: Mapping[FlipOutcome, str] = {
+    "kept": "{setting} stays ahead",
+    "flipped": "{rival} wins",
+    "same": "no difference that matters",
+    "undecided": "undecided",
+    "not-measured": "not measured",
+}
 NotMeasured = Literal["no-time", "interrupted", "neighbour-ended", "impossible", "failed"]
 """``impossible``: the condition cannot be planned; ``failed``: neither setting can be used under it."""
+NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
+    "no-time": "not measured: no time is left, a larger --budget has more",
+    "interrupted": "not measured: interrupted",
+    "neighbour-ended": "not measured: {message}",
+    "impossible": "not measured: {message}",
+    "failed": "not measured: neither setting can be used",
+}
 Side = Literal["setting", "rival"]
 
 
@@ -70,7 +111,7 @@ class TunedSetting:
 
 
 @dataclass(frozen=True)
-class Gain(WithEnds):
+class Gain(WithEnds, Estimated):
     """How many times as good as another setting the leader is, in what was asked for.
 
     Attributes:
@@ -78,16 +119,9 @@ class Gain(WithEnds):
         low: Lower end of the confidence interval, adjusted for having chosen the best; null in a preview.
         high: Upper end; null likewise.
         is_preview: Whether there were too few launches for an interval.
-        range_low: The smallest launch in a preview of several launches; null otherwise.
-        range_high: The largest launch; null likewise.
     """
 
-    value: float
-    low: float | None
-    high: float | None
     is_preview: bool
-    range_low: float | None = None
-    range_high: float | None = None
 
     @property
     def inverse(self) -> Gain:
@@ -98,7 +132,9 @@ class Gain(WithEnds):
 
         ends = (turned(end) for end in (self.high, self.low, self.range_high, self.range_low))
         low, high, range_low, range_high = ends
-        return Gain(1 / self.value, low, high, self.is_preview, range_low, range_high)
+        return Gain(
+            1 / self.value, low=low, high=high, is_preview=self.is_preview, range_low=range_low, range_high=range_high
+        )
 
 
 @dataclass(frozen=True)
@@ -133,22 +169,60 @@ class Reservation:
     row: str
 
 
-TuningNoteCode = Literal["few-settings-tried", "busy-machine"]
+class TuningNote(Notice):
+    """Something that a reader must know of a search besides its figures."""
+
+    known: ClassVar[list[type[TuningNote]]] = []
+
+    def text(self) -> str:
+        """Return it in a sentence."""
+        raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class TuningNote:
-    """Something that a reader must know of a search besides its figures.
+class FewSettingsTried(TuningNote):
+    """A better setting may be among those that were not tried.
 
     Attributes:
-        code: What. ``few-settings-tried``: a better one may be among those that were not; ``busy-machine``: other
-            programs disturbed most blocks of the confirmation.
-        facts: ``few-settings-tried`` has ``tried``, ``settings``, ``enough``, how many are worth trying, and
-            ``budget_s``, in which so many are expected to be tried; ``busy-machine`` has ``disturbed`` and ``blocks``.
+        enough: How many are worth trying.
+        budget_s: In which so many are expected to be tried.
     """
 
-    code: TuningNoteCode
-    facts: Facts = field(default_factory=dict[str, Any])
+    code = "few-settings-tried"
+    says = "few of the settings were tried, so a better one may exist"
+
+    tried: int
+    settings: int
+    enough: int
+    budget_s: float
+
+    def text(self) -> str:
+        """Return how many were tried, and the budget that tries enough."""
+        return (
+            f"Only {self.tried} of {self.settings} settings were tried, so a better one may exist: --budget"
+            f" {budget_text(self.budget_s)} should try {self.enough}."
+        )
+
+
+class BusyConfirmation(TuningNote):
+    """Other programs disturbed most blocks of the confirmation."""
+
+    code = "busy-machine"
+    says = "other programs disturbed most blocks of the confirmation"
+
+    disturbed: int
+    blocks: int
+
+    def text(self) -> str:
+        """Return how many, and what that means."""
+        return (
+            f"Other programs disturbed {self.disturbed} of {self.blocks} blocks of the confirmation, so its figures are"
+            " of this machine as loaded as it was: a quiet machine may differ."
+        )
+
+
+def budget_text(seconds: float) -> str:
+    """Return a budget as ``--budget`` reads it, in minutes."""
+    return f"{seconds / 60:g}m"
 
 
 @dataclass(frozen=True)

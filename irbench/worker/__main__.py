@@ -16,7 +16,7 @@ from typing import Any
 from irbench.worker.confinement_variable import CONFINEMENT
 from irbench.worker.parent_death import die_with_parent
 from irbench.worker.problems import problem_of
-from irbench.worker.wire import Channel, Problem, Reply, Request, Say
+from irbench.worker.wire import Channel, Problem, Reply, Request, Say, unpickled
 
 
 def main() -> None:
@@ -40,9 +40,9 @@ def _form_of_answers() -> Callable[[object], bytes] | None:
     """Return what makes bytes of answers: of a confined worker nobody takes a pickle."""
     if CONFINEMENT not in os.environ:
         return None
-    from irbench.worker.plain_values import plain_bytes  # needs NumPy, which others import with their runtime
+    from irbench.worker.answer_encoding import encoded  # needs NumPy, which others import with their runtime
 
-    return plain_bytes
+    return encoded
 
 
 def _serve(channel: Channel) -> None:
@@ -55,7 +55,7 @@ def _serve(channel: Channel) -> None:
         except (EOFError, OSError):
             return
         try:
-            request: Request = channel.next()
+            request: Request = unpickled(channel.next())
             value = _call(request, held, channel)
             if request.hold:
                 held, value = value, None

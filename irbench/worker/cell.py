@@ -53,12 +53,13 @@ class Prepared:
 
     Attributes:
         effective: What the runtime read back.
-        outputs: The answers of each slot to the first sample; empty when they were not asked for.
+        outputs: The answers of each slot to the first sample, an array for each output, or a list of them where a
+            graph gives a sequence; empty when they were not asked for.
         first_inference_s: How long the first inference took, in seconds; it may have been slower than others are.
     """
 
     effective: Mapping[str, Scalar]
-    outputs: tuple[tuple[Array, ...], ...]
+    outputs: tuple[tuple[Any, ...], ...]
     first_inference_s: float = 0.0
 
 

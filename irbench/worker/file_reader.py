@@ -20,13 +20,12 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.onnx.reading.protobuf import DAMAGED, require_model_file
 from irbench.system import host
 from irbench.system.confinement import Confinement
+from irbench.worker.answer_decoding import Expected, NotAsked, NotPlain, decoded
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut, how_it_ended
-from irbench.worker.field_types import check_of
-from irbench.worker.isolated_call import Ended, IsolatedCall, OutOfMemory
-from irbench.worker.plain_values import NotPlain, load_plain
+from irbench.worker.isolated_call import Ended, IsolatedCall
 from irbench.worker.process import Worker
 from irbench.worker.scratch import scratch_folder
-from irbench.worker.wire import Problem, Reply
+from irbench.worker.wire import OutOfMemory, Problem, Reply
 
 _TARGET = "irbench.worker.isolated_call:isolated_call"
 _DEADLINE_S = 60.0
@@ -98,12 +97,10 @@ def read_file(
     require_model_file(path)
     version = _version(path)
     if version not in _BOUNDED and target != _INVENTORY:
-        _read(_BOUNDS, (path,), version)
+        _read(_BOUNDS, (path,), version, Expected())
         _BOUNDED.add(version)
-    found = _read(target, (path, *args), version, imports, deadline_s)
+    found = _read(target, (path, *args), version, Expected(returns), imports, deadline_s)
     _BOUNDED.add(version)
-    if not check_of(returns)(found):
-        raise UnreadableFile(f"{path} could not be read: the answer is of another type.", "answer")
     return found
 
 
@@ -111,6 +108,7 @@ def _read(
     target: str,
     args: tuple[Any, ...],
     version: _Version,
+    expected: Expected,
     imports: tuple[str, ...] = (),
     deadline_s: float = _DEADLINE_S,
 ) -> Any:
@@ -119,7 +117,7 @@ def _read(
     memory_bytes = most_memory_bytes(version.size_bytes)
     try:
         asked = IsolatedCall(target, args, memory_bytes, Confinement(readable), imports)
-        answer = _answer(_READER.call(asked, deadline_s), path, memory_bytes)
+        answer = _answer(_READER.call(asked, deadline_s), expected, path, memory_bytes)
     except (IrbenchError, NotPlain) as error:
         _refuse_changed(path, version)  # which explains whatever else is wrong
         explained = _explained(error, path, deadline_s)
@@ -137,9 +135,16 @@ def _explained(error: IrbenchError | NotPlain, path: Path, deadline_s: float) ->
     if isinstance(error, WorkerDied):
         died = error.during(f"{path} could not be read.", _HARMFUL)
         return UnreadableFile(died.message, "crash", died.hint)
+    if isinstance(error, NotAsked):
+        return other_answer(path)
     if isinstance(error, NotPlain):
         return UnreadableFile(f"{path} could not be read: {error}", "answer")
     return error
+
+
+def other_answer(path: Path) -> UnreadableFile:
+    """Return the error for an answer of another type than was asked for."""
+    return UnreadableFile(f"{path} could not be read: the answer is of another type.", "answer")
 
 
 def most_memory_bytes(file_bytes: int) -> int:
@@ -204,7 +209,7 @@ class _FileReader:
 _READER = _FileReader()
 
 
-def _answer(ended: Ended, path: Path, memory_bytes: int) -> Any:
+def _answer(ended: Ended, expected: Expected, path: Path, memory_bytes: int) -> Any:
     """Return the value that a process gave.
 
     Raises:
@@ -215,7 +220,7 @@ def _answer(ended: Ended, path: Path, memory_bytes: int) -> Any:
         raise UnreadableFile(f"{path} has more nodes, weights or names than irbench reads.", "answer")
     if not ended.answer:
         raise _death(path, ended.exit_code, memory_bytes)
-    answer = load_plain(ended.answer)
+    answer = decoded(ended.answer, expected)
     if isinstance(answer, Reply):
         return answer.value
     if isinstance(answer, Problem):

@@ -18,10 +18,10 @@ from typing import Any, NoReturn
 
 from irbench.system.confinement import Confinement, confine
 from irbench.system.memory import limit_memory
+from irbench.worker.answer_encoding import encoded
 from irbench.worker.parent_death import die_with_parent
-from irbench.worker.plain_values import plain_bytes
 from irbench.worker.problems import problem_of
-from irbench.worker.wire import Problem, Reply
+from irbench.worker.wire import OutOfMemory, Problem, Reply
 
 _FIRST_DESCRIPTOR = 3
 """Behind stdin, stdout and stderr."""
@@ -52,18 +52,12 @@ class IsolatedCall:
 
 
 @dataclass(frozen=True)
-class OutOfMemory:
-    """The answer of a call that needed more memory than it may have."""
-
-
-@dataclass(frozen=True)
 class Ended:
     """How a call ended.
 
     Attributes:
-        answer: The bytes (:mod:`irbench.worker.plain_values`) of a :class:`irbench.worker.wire.Reply`, a
-            :class:`irbench.worker.wire.Problem` or an :class:`OutOfMemory`; not to be trusted. Empty where the process
-            ended without one.
+        answer: A message (:mod:`irbench.worker.answer_encoding`), not to be trusted. Empty where the process ended
+            without one.
         exit_code: What the process ended with; a negative one is a signal's.
         is_too_long: Whether the answer was longer than any that is expected.
     """
@@ -114,11 +108,11 @@ def _outcome(function: Callable[..., Any], asked: IsolatedCall) -> bytes:
         limit_memory(asked.memory_bytes)
         confine(asked.confinement)
         gc.disable()  # it would go through all objects of a large graph again and again, and the process ends soon
-        return plain_bytes(Reply(function(*asked.args)))
+        return encoded(Reply(function(*asked.args)))
     except MemoryError:
         outcome = OutOfMemory()
     except BaseException as error:  # noqa: BLE001 - every failure must reach the coordinator as a value
         with contextlib.suppress(OSError, MemoryError):  # the log's disk may be full
             traceback.print_exc()
         outcome = problem_of(error)
-    return plain_bytes(outcome)
+    return encoded(outcome)

@@ -13,7 +13,7 @@ from irbench.errors import IrbenchError
 from irbench.onnx.reading.external_data import size_of_file
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, TensorSpec
-from irbench.worker.file_reader import read_file
+from irbench.worker.file_reader import other_answer, read_file
 
 if TYPE_CHECKING:
     from irbench.cost_model import ModelCost
@@ -126,11 +126,14 @@ def read_formulas(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas | N
     """Return the cost as formulas in the dimensions that have no size; raises as :func:`read_file` does."""
     from irbench.cost_model.formulas import ModelFormulas, NoFormulas
 
-    target, returns = "irbench.cost_model.formulas:formulas_of_file", ModelFormulas | NoFormulas
-    found: ModelFormulas | NoFormulas = read_file(
+    target, returns = "irbench.cost_model.formulas:formulas_of_file", tuple[ModelFormulas | None, NoFormulas | None]
+    found: tuple[ModelFormulas | None, NoFormulas | None] = read_file(
         target, path, tuple(inputs), returns=returns, imports=_SHAPES, deadline_s=_COUNT_DEADLINE_S
     )
-    return found
+    formulas = found[0] or found[1]
+    if formulas is None:
+        raise other_answer(path)
+    return formulas
 
 
 def read_value_shapes(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueShape, ...]:

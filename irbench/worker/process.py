@@ -20,7 +20,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.system.confinement import Confinement
-from irbench.worker.answer_types import check_of_method
+from irbench.worker.answer_decoding import Expected, NotAsked, decoded, expected_of
 from irbench.worker.confined_start import confined_environment
 from irbench.worker.failures import (
     CallFailed,
@@ -30,12 +30,10 @@ from irbench.worker.failures import (
     how_it_ended,
     unreadable_answer,
 )
-from irbench.worker.field_types import Check, check_of
 from irbench.worker.interpreters import interpreter_command, interpreter_environment
-from irbench.worker.plain_values import load_plain
 from irbench.worker.shown_variables import shown_variables
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
-from irbench.worker.wire import Channel, Problem, Reply, Request, Say
+from irbench.worker.wire import Channel, Problem, Reply, Request, Say, unpickled
 
 _LOG_TAIL_BYTES = 4000
 _EXIT_GRACE_S = 5.0
@@ -57,6 +55,9 @@ class Worker:
         confinement: What it may reach, if it is not to be trusted: it then answers in plain values and arrays.
         shows_all_variables: Whether it sees all of our environment variables; who is confined only sees those of
             runtimes.
+
+    Attributes:
+        is_confined: Whether it may answer with anything.
 
     Raises:
         IrbenchError: The interpreter cannot be started, or no folder for temporary files be made.
@@ -82,7 +83,7 @@ class Worker:
         read = () if confinement is None else registry.variables()
         variables = present if inherits_all else shown_variables(present, read)
         ours, theirs = socket.socketpair()
-        self._channel = Channel(ours) if confinement is None else Channel(ours, load_plain)
+        self._channel = Channel(ours)
         arguments = [str(theirs.fileno()), ",".join(map(str, cpus or ()))]
         with theirs, log.open("ab") as output, _started(python, self._channel, folder):
             self._process = subprocess.Popen(
@@ -96,8 +97,8 @@ class Worker:
             )
         self._exit = os.pidfd_open(self._process.pid)
         self._frozen = False
-        self._is_confined = confinement is not None
-        self._awaited: deque[Check | None] = deque()
+        self.is_confined = confinement is not None
+        self._awaited: deque[Expected] = deque()
         watchdog().guard(self._process.pid, self._mark)
 
     @property
@@ -123,6 +124,7 @@ class Worker:
         hold: bool = False,
         say: Callable[[Any], None] | None = None,
         returns: Any = Any,
+        says: Any = Any,
     ) -> Any:
         """Call ``target`` in the worker and return what it returned.
 
@@ -133,13 +135,14 @@ class Worker:
             hold: Keep the result there; later calls by method name belong to it.
             say: Receives the progress; the callee then gets a function to speak with as its last argument.
             returns: The type of what a function returns; another answer of a confined worker is refused.
+            says: The type of its progress; other progress of a confined worker is refused too.
 
         Raises:
             CallFailed: The call raised, or its answer is none.
             WorkerDied: The process ended.
             WorkerTimedOut: The deadline passed.
         """
-        self.send(target, *args, deadline_s=deadline_s, hold=hold, talks=say is not None, returns=returns)
+        self.send(target, *args, deadline_s=deadline_s, hold=hold, talks=say is not None, returns=returns, says=says)
         return self.receive(deadline_s=deadline_s, say=say)
 
     def send(
@@ -150,6 +153,7 @@ class Worker:
         hold: bool = False,
         talks: bool = False,
         returns: Any = Any,
+        says: Any = Any,
     ) -> None:
         """Send a request without waiting for its answer, so that several workers can be busy side by side.
 
@@ -163,7 +167,7 @@ class Worker:
             raise self._late(f"It took no request within {deadline_s:.0f} s and was ended.") from None
         except (BrokenPipeError, ConnectionResetError):
             raise self._death() from None
-        self._awaited.append(self._check(target, returns))
+        self._awaited.append(Expected(returns, progress=says) if ":" in target else expected_of(target))
 
     def receive(
         self, *, deadline_s: float, say: Callable[[Any], None] | None = None, watch: Stopwatch | None = None
@@ -184,15 +188,13 @@ class Worker:
                 if say is not None:
                     say(message.progress)
                 continue
-            has_type = self._awaited.popleft()
+            self._awaited.popleft()
             if isinstance(message, Problem):
                 code = message.exit_code
                 known = ExitCode(code) if code and code in set(ExitCode) else ExitCode.FAILED_CELL
                 raise CallFailed(message.message, hint=message.hint, exit_code=known)
             if not isinstance(message, Reply):
                 raise unreadable_answer("it is no reply")
-            if has_type is not None and not has_type(message.value):
-                raise unreadable_answer("it is not what was asked for")
             return message.value
 
     def freeze(self) -> None:
@@ -242,18 +244,15 @@ class Worker:
         except OSError:
             return ""
 
-    def _check(self, target: str, returns: Any) -> Check | None:
-        """Return whether an answer to ``target`` is what was asked for, where the process may answer with anything."""
-        if not self._is_confined:
-            return None
-        return check_of(returns) if ":" in target else check_of_method(target)
-
     def _next(self) -> Any:
+        """Return a message; one of a confined worker may be anything."""
+        content = self._channel.next()
         try:
-            return self._channel.next()
+            return decoded(content, self._awaited[0]) if self.is_confined else unpickled(content)
         except Exception as error:
             self._awaited.popleft()
-            raise unreadable_answer(f"{type(error).__name__}: {error}") from error
+            why = "it is not what was asked for" if isinstance(error, NotAsked) else f"{type(error).__name__}: {error}"
+            raise unreadable_answer(why) from error
 
     def _take_in(self, deadline_s: float, watch: Stopwatch) -> None:
         """Wait for a piece of the answer: a worker can also stop in the middle of one."""

@@ -48,22 +48,22 @@ def answers(
     return tuple(answers)
 
 
-def answers_or_broken_loop(
+def answers_and_broken_loop(
     name: str,
     artifact: Artifact,
     bundle: Bundle,
     sizes: Mapping[str, int],
     feeding: Feeding,
     group: str = registry.REFERENCES,
-) -> tuple[tuple[Array, ...], ...] | tuple[str, str]:
-    """Do as :func:`answers`; a loop that no backend can run is returned as its message and hint.
+) -> tuple[tuple[tuple[Array, ...], ...], tuple[str, str] | None]:
+    """Do as :func:`answers`; of a loop that no backend can run the message and the hint are returned as well.
 
     Of exceptions that reach the coordinator the class is lost.
     """
     try:
-        return answers(name, artifact, bundle, sizes, feeding, group)
+        return answers(name, artifact, bundle, sizes, feeding, group), None
     except BrokenLoop as broken:
-        return broken.message, broken.hint
+        return (), (broken.message, broken.hint)
 
 
 def _require_room(left_bytes: int, feeding: Feeding) -> None:

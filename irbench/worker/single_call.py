@@ -25,6 +25,7 @@ def call_in_worker(
     python: str | None = None,
     confinement: Confinement | None = None,
     returns: Any = Any,
+    says: Any = Any,
 ) -> Any:
     """Run one function in a fresh process and return its result.
 
@@ -37,6 +38,7 @@ def call_in_worker(
         python: Another interpreter than ours; ``None`` for ours.
         confinement: As of :class:`Worker`.
         returns: The type of what it returns; another answer of a confined process is refused.
+        says: The type of its progress; other progress of a confined process is refused too.
 
     Raises:
         IrbenchError: What the function raised, with its message, hint and exit code.
@@ -47,7 +49,7 @@ def call_in_worker(
         Worker(folder / "log", environment=environment, python=python, confinement=confinement) as worker,
     ):
         try:
-            return worker.ask(target, *args, deadline_s=deadline_s, say=say, returns=returns)
+            return worker.ask(target, *args, deadline_s=deadline_s, say=say, returns=returns, says=says)
         except WorkerDied as error:
             # the log goes with the folder, so its last line must come along
             lines = [line for line in error.log_tail.splitlines() if _REMARK.match(line) is None]

@@ -1,8 +1,8 @@
 """What travels between the coordinator and a worker, over a descriptor of its own and never over stdout.
 
 Messages are pickled: both ends are the same program started by the same user, and the arrays they carry need no other
-form. Only a worker that is confined answers in one (:mod:`irbench.worker.plain_values`). The two may run in different
-versions of Python, so the protocol is fixed, and what versions pickle differently has a form of its own.
+form. Only the answers of a worker that is confined have one (:mod:`irbench.worker.answer_encoding`). The two may run in
+different versions of Python, so the protocol is fixed, and what versions pickle differently has a form of its own.
 """
 
 from __future__ import annotations
@@ -38,18 +38,15 @@ class Channel:
 
     Args:
         end: A connected stream, which the channel owns.
-        load: Returns the message of what arrives; what is trusted may be a pickle, which may name any code.
         dump: Returns what a message is sent as.
     """
 
     def __init__(
         self,
         end: socket.socket,
-        load: Callable[[bytes], Any] = pickle.loads,  # both ends are ours
         dump: Callable[[object], bytes] | None = None,
     ) -> None:
         self._end = end
-        self._load = load
         self._dump = dump or pickled
         self._arrived = bytearray()
 
@@ -107,16 +104,12 @@ class Channel:
             raise EOFError
         self._arrived += piece
 
-    def next(self) -> Any:
-        """Return a message that is complete.
-
-        Raises:
-            Exception: It cannot be read; the next one can.
-        """
+    def next(self) -> bytes:
+        """Return the content of a message that is complete; :func:`unpickled` reads what is trusted."""
         end = _LENGTH.size + self._length
         content = bytes(memoryview(self._arrived)[_LENGTH.size : end])
         del self._arrived[:end]
-        return self._load(content)
+        return content
 
     @property
     def _length(self) -> int:
@@ -128,6 +121,15 @@ def pickled(message: object) -> bytes:
     buffer = io.BytesIO()
     _Pickler(buffer, _PROTOCOL).dump(message)
     return buffer.getvalue()
+
+
+def unpickled(content: bytes) -> Any:
+    """Return the message in a content of our own making: a pickle may name any code.
+
+    Raises:
+        Exception: It cannot be read here.
+    """
+    return pickle.loads(content)  # noqa: S301 - our own
 
 
 @dataclass(frozen=True)
@@ -174,3 +176,8 @@ class Problem:
     message: str
     hint: str
     exit_code: int | None
+
+
+@dataclass(frozen=True)
+class OutOfMemory:
+    """The call needed more memory than it may have."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import pickle
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -228,7 +227,7 @@ def unconfined(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     send = Worker.send
 
     def record(worker: Worker, target: str, *arguments: object, **options: object) -> None:
-        if worker._channel._load is pickle.loads and target not in _WITHOUT_MODEL:
+        if not worker.is_confined and target not in _WITHOUT_MODEL:
             found.add(target)
         send(worker, target, *arguments, **options)  # type: ignore[arg-type]
 

@@ -11,7 +11,8 @@ from export_checks import LAYERS_FILE, MODELS_FILE, TRAINED_FILE
 from irbench import bundles, feeds
 from irbench.cli.commands.export import command
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import ExportOptions, export
+from irbench.exporter import export
+from irbench.options.model_commands import ExportOptions
 from irbench.spec import TensorSpec
 from irbench.worker import call_in_worker
 

@@ -13,7 +13,8 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from irbench import bundles
-from irbench.exporter import ExportOptions, export
+from irbench.exporter import export
+from irbench.options.model_commands import ExportOptions
 from irbench.worker import call_in_worker
 from irbench_openvino import runtime
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from irbench import bundles, feeds
-from irbench.exporter import ExportOptions, export
+from irbench.exporter import export
 from irbench.optimizer.build import optimize
 from irbench.optimizer.recipe import build_recipe
+from irbench.options.model_commands import ExportOptions
 from irbench.spec import BATCH, Bundle
 from irbench.worker import call_in_worker
 

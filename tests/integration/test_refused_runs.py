@@ -9,7 +9,7 @@ import pytest
 from front_door import irbench
 
 from irbench.errors import IrbenchError
-from irbench.runner import campaign
+from irbench.runner import comparison
 
 pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("known_backends")]
 
@@ -18,7 +18,7 @@ def test_a_refused_run_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: object) -> None:
         raise IrbenchError("The folder holds more than compiled code.", hint="Name another.")
 
-    monkeypatch.setattr(campaign, "run", refuse)
+    monkeypatch.setattr(comparison, "run", refuse)
     model = models.mlp(tmp_path).path
     results = tmp_path / "results"
     called = irbench("run", model, "--backends", "fake-a", "--quick", "--results", results)

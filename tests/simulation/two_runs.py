@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values, outcome_of, read_condition, verdict_of
+from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values, verdict_of
+from irbench.across_runs.conditions import outcome_of
 from irbench.across_runs.measured_cells import FIGURES
+from irbench.options.conditions import read_condition
 from irbench.spec import Timing
 from irbench.stats.change_points import change_points
 from irbench.stats.intervals import interval_at, looks_of

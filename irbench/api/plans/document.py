@@ -109,7 +109,7 @@ class _Document(BaseModel):
     )
 
 
-_FORMS: Mapping[Kind, Any] = {
+_FORMS: Mapping[Kind[Any], Any] = {
     kinds.FLAG: Flag,
     kinds.COUNTS: Count,
     kinds.THREAD_COUNTS: Threads,

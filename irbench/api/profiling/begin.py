@@ -18,13 +18,14 @@ from irbench.profiling.joining import ORIGINAL
 from irbench.profiling.record import PROFILE_VERSION, GraphNode, ProfiledCell, ProfileDocument
 from irbench.record import Failure
 from irbench.roofline import MachinePeaks
+from irbench.row import head_of
 from irbench.runner.cells import is_at_level
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.runner.run_environment import describe_environment
 from irbench.spec import Artifact, Cell, TensorSpec, Workload
 from irbench.spi import ProfilingBackend
-from irbench.stats.workload_facts import bound_shapes
+from irbench.stats.workload_facts import table_of
 from irbench.store.ulid import new_ulid
 from irbench.worker.file_reader import read_file
 
@@ -70,14 +71,13 @@ def begun_profile(options: ProfileOptions, request: RunRequest, planned: Planned
     """
     now = utc_now()
     main = planned.group.main
-    return ProfileDocument(
+    return table_of(
+        ProfileDocument,
+        main,
         profile_version=PROFILE_VERSION,
         profile_id=new_ulid(now),
         created=now.isoformat(timespec="seconds"),
         irbench_version=__version__,
-        model=main.bundle.name,
-        batch=main.batch,
-        shapes=bound_shapes(main),
         inferences=options.plan.inferences,
         launches=options.plan.launches,
         environment=describe_environment(),
@@ -99,12 +99,9 @@ def _peaks() -> MachinePeaks | None:
 def _cell(cell: Cell, compared: Sequence[str], planned: PlannedGroup) -> ProfiledCell:
     artifact = cell.artifact
     level = next((level for level in compared if is_at_level(cell, level)), _level_of(artifact))
-    return ProfiledCell(
-        id=cell.id,
-        label=cell.label,
-        backend=cell.backend,
-        device=cell.device,
-        artifact="" if artifact is None else artifact.label,
+    return head_of(
+        ProfiledCell,
+        cell,
         level=level,
         graph=_level_of(artifact) if artifact is not None and artifact.kind in _ONNX else ORIGINAL,
         failure=planned.absent.get(cell.id),

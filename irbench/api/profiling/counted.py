@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from irbench.counter_row import counted_with
 from irbench.counters import Counting
 from irbench.errors import IrbenchError
 from irbench.feeds import write_sample
@@ -77,18 +78,13 @@ def counted_profile(
 
 
 def _begun(counting: Counting, task: ProfileTask) -> ProfileCounters:
-    return ProfileCounters(
-        asked=counting.plan.asked,
-        events=counting.events,
-        perf_version=counting.version,
+    return counted_with(
+        ProfileCounters,
+        counting,
         planned=counting.plan.launches,
         share=SHARE,
         most_kinds=MOST_KINDS,
         confidence=task.request.timing.confidence,
-        topdown=counting.topdown,
-        level=counting.level,
-        user_only=counting.user_only,
-        unavailable=counting.unavailable,
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import click
 
 from irbench.cli.options.completion import RUN
-from irbench.cli.options.declared import shared, strict_option
+from irbench.cli.options.declared import declared, strict_option
 from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT, RESULTS
-from irbench.cli.options.types import CONDITION
 from irbench.errors import IrbenchError
+from irbench.options.stored_run_commands import COMPARE, CompareOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -24,24 +24,7 @@ Examples:
 @click.command("compare", epilog=_EXAMPLES)
 @click.argument("base", required=False, type=RUN)
 @click.argument("new", required=False, default="latest", type=RUN)
-@click.option(
-    "--fail-on",
-    type=CONDITION,
-    multiple=True,
-    help="Exit with 1 if a row changed by more: p50>5%, fps<-3%, peak_memory>50MB, size>0%; with 6 if that cannot be"
-    " judged. May be repeated.",
-)
-@shared("within", group="")
-@click.option(
-    "--confirm",
-    is_flag=True,
-    help="Measure a regression again, both models side by side where available, and exit with 1 only if it is found"
-    " again. Without --fail-on: a time that is longer by more than --within.",
-)
-@click.option(
-    "--allow-own-code", is_flag=True, help="Let --confirm run the code and use the files that the stored plan names."
-)
-@click.option("--force", is_flag=True, help="Compare although the machines differ.")
+@declared(COMPARE)
 @strict_option("a condition is undecided")
 @REPORT_FORMAT
 @OUTPUT
@@ -49,7 +32,6 @@ Examples:
 def command(
     base: str | None,
     new: str,
-    within: float | None,
     strict: bool,
     form: Literal["table", "json", "md"],
     output: Path | None,
@@ -67,14 +49,14 @@ def command(
     The exit code is 1 if a condition of --fail-on is met, 6 if one could not be judged (too few launches, a row or
     figure that NEW lacks, a busy machine), and 0 if all were judged and none is met.
     """
-    from irbench.api.compare import WITHIN, CompareOptions, compare_with
+    from irbench.api.compare import compare_with
     from irbench.api.progress import displayed
     from irbench.cli.output.console import print_data, to_text
     from irbench.cli.output.gates import say_unjudged
 
     if base is None:
         raise IrbenchError("BASE is missing.", hint="Name the run to compare with: irbench compare BASE [NEW]")
-    asked = CompareOptions(base, new, within=WITHIN if within is None else within, **options)
+    asked = CompareOptions(base, new, **options)
     with displayed() as reporter:
         found = compare_with(asked, reporter)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from irbench.cli.options.completion import GRAPH
-from irbench.cli.options.declared import shared
+from irbench.cli.options.declared import declared
 from irbench.cli.options.formats import OUTPUT
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import COUNT
 from irbench.cli.output.stderr import say
+from irbench.options.model_commands import COST, GraphSizes
 
 if TYPE_CHECKING:
     from irbench.api.cost import CostFormat
@@ -29,12 +28,7 @@ Examples:
 
 @click.command("cost", epilog=_EXAMPLES)
 @click.argument("model", type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx")
-@click.option("--batch", type=COUNT, metavar="N", help="Count for this batch size.")
-@shared(
-    "shape",
-    help="Count for this shape of an input, or size of a dynamic dimension (length=128). A batch and"
-    " dimensions that are not given have their default sizes.",
-)
+@declared(COST)
 @click.option("--per-node", is_flag=True, help="A row for each node instead of one for each operator.")
 @click.option(
     "--format",
@@ -47,11 +41,10 @@ Examples:
 @OUTPUT
 def command(
     model: str,
-    batch: int | None,
-    shape: Mapping[str, tuple[int, ...]],
     per_node: bool,
     form: CostFormat,
     output: Path | None,
+    **options: Any,
 ) -> None:
     """Count the arithmetic, parameters and bytes of one inference of an ONNX graph.
 
@@ -67,7 +60,7 @@ def command(
 
     with reporting("auto") as reporter:  # which says on a terminal what takes seconds of large graphs
         reporter.status(counting_text(model))
-        found = cost_with(model, batch, shape)
+        found = cost_with(model, GraphSizes(**options))
         reporter.status("")
     if found.outdated:
         say(found.outdated)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from irbench.cli.options.completion import BACKEND, MODEL
+from irbench.cli.options.completion import MODEL
+from irbench.cli.options.declared import declared
 from irbench.cli.options.formats import OUTPUT, RESULTS
-from irbench.cli.options.types import CPUS, DURATION, THREADS
 from irbench.cli.output.stderr import plugin_warnings_shown, say
+from irbench.options.model_commands import DOCTOR, DoctorOptions
 
 if TYPE_CHECKING:
     from irbench.api.doctor import Diagnosis
@@ -35,42 +36,15 @@ Examples:
     metavar="[MODEL]",
     help="Also measure a backend against itself: on MODEL, the model exported last, or a built-in matrix product.",
 )
-@click.option(
-    "--peak",
-    is_flag=True,
-    help="Also measure the peak performance of this machine: matrix products per precision, and bandwidth of caches"
-    " and memory. This takes five to fifteen minutes, longest on a busy machine; the result is kept.",
-)
-@click.option(
-    "--backend",
-    type=BACKEND,
-    metavar="NAME",
-    help="Backend for --aa and --peak. [default: a reference backend, such as ort; for --peak, each that reads ONNX]",
-)
-@click.option(
-    "--threads",
-    type=THREADS,
-    help="For --aa: threads per process in total, or native. [default: the available physical cores]",
-)
-@click.option("--cpus", type=CPUS, help="For --aa and --peak: processors to use. [default: all available]")
-@click.option("--budget", type=DURATION, help="For --aa: time limit. [default: 90s]")
-@click.option(
-    "--no-lock", is_flag=True, help="For --aa and --peak: measure even if another irbench is measuring on this machine."
-)
+@declared(DOCTOR)
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
 @RESULTS
 def command(
     model: str | None,
-    peak: bool,
-    backend: str | None,
-    threads: int | Literal["native"] | None,
-    cpus: tuple[int, ...] | None,
-    budget: float | None,
-    no_lock: bool,
     form: Literal["table", "json"],
     output: Path | None,
-    results: Path | None,
+    **options: Any,
 ) -> int:
     """Report what disturbs measurements on this machine, and how to fix it.
 
@@ -86,18 +60,15 @@ def command(
     for this machine, and later reports show it with its age; with --backend or --cpus it is only shown.
     """
     from irbench.api.doctor import diagnose
-    from irbench.api.peaks import PeakOptions
     from irbench.api.progress import displayed
-    from irbench.api.self_comparison import SelfComparisonOptions
 
-    if model is None and (threads or budget):
+    asked = DoctorOptions(**options)
+    if model is None and (asked.threads or asked.budget):
         raise click.UsageError("--threads and --budget need --aa.")
-    if model is None and not peak and (backend or cpus or results or no_lock):
+    if model is None and not asked.peak and (asked.backend or asked.cpus or asked.results or asked.no_lock):
         raise click.UsageError("--backend, --cpus, --no-lock and --results need --aa or --peak.")
-    aa = None if model is None else SelfComparisonOptions(model, backend, threads, cpus, budget, results, no_lock)
-    peaks = PeakOptions(backend, cpus, results, no_lock) if peak else None
     with displayed() as reporter, plugin_warnings_shown():
-        found = diagnose(aa, reporter, peaks)
+        found = diagnose(model, asked, reporter)
     _show(found, form, output)
     return int(found.exit_code)
 

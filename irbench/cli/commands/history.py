@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import click
 
-from irbench.cli.options.completion import BACKEND, MODEL_NAME, RUN
-from irbench.cli.options.declared import strict_option
+from irbench.cli.options.completion import MODEL_NAME
+from irbench.cli.options.declared import declared, strict_option
 from irbench.cli.options.formats import OUTPUT, RESULTS
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import CONDITION, COUNT, DURATION
+from irbench.options.stored_run_commands import HISTORY, HistoryOptions
 
 _MANY = 200
 """So many runs take a second to read, or longer."""
@@ -26,20 +26,7 @@ Examples:
 
 @click.command("history", epilog=_EXAMPLES)
 @click.argument("model", required=False, type=MODEL_NAME, metavar="[MODEL|FILE.onnx]")
-@click.option("--backend", type=BACKEND, metavar="NAME", help="Only rows of this backend.")
-@click.option(
-    "--machine", metavar="ID", help="Fingerprint, or its beginning. [default: machine of the newest run of the model]"
-)
-@click.option("--since", type=DURATION, help="Only runs no older than this, for example 90d.")
-@click.option("--limit", type=COUNT, metavar="N", help="Only the newest N runs.")
-@click.option(
-    "--fail-on",
-    type=CONDITION,
-    multiple=True,
-    help="Exit with 1 if the last confirmed change is more, or the total change since the oldest run: p50>5%, fps<-3%;"
-    " with 6 if that cannot be judged. May be repeated.",
-)
-@click.option("--since-run", type=RUN, help="Take the total change since this run. [default: the oldest shown]")
+@declared(HISTORY)
 @strict_option("a condition is undecided")
 @click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
 @OUTPUT
@@ -55,7 +42,7 @@ def command(form: Literal["table", "json", "md"], output: Path | None, strict: b
     newest four, so that many small steps fail too. The exit code is 1 if a condition is met, and 6 if one could not be
     judged, as with fewer than eight runs.
     """
-    from irbench.api.history import HistoryOptions, history_with
+    from irbench.api.history import history_with
     from irbench.cli.output.console import print_data, to_text
     from irbench.cli.output.gates import say_unjudged
 

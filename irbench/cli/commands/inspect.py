@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from irbench.cli.options.completion import GRAPH
-from irbench.cli.options.declared import shared
+from irbench.cli.options.declared import declared
 from irbench.cli.options.formats import OUTPUT
-from irbench.cli.options.types import COUNT
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
+from irbench.options.model_commands import INSPECT, GraphSizes
 
 if TYPE_CHECKING:
     from irbench.api.inspect import GraphDifference, GraphInspection
@@ -32,17 +32,15 @@ Examples:
 @click.command("inspect", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx...")
 @click.option("--diff", "compares", is_flag=True, help="Show how the second graph differs from the first.")
-@click.option("--batch", type=COUNT, metavar="N", help="Show the graph at this batch size.")
-@shared("shape", help="Show the graph at this shape of an input, or size of a dynamic dimension (length=128).")
+@declared(INSPECT)
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @OUTPUT
 def command(
     models: tuple[str, ...],
     compares: bool,
-    batch: int | None,
-    shape: Mapping[str, tuple[int, ...]],
     form: Literal["table", "json"],
     output: Path | None,
+    **options: Any,
 ) -> None:
     """Show the signature, multiply-accumulates, operators, weights and origin of ONNX graphs.
 
@@ -58,9 +56,10 @@ def command(
 
     if compares and len(models) != 2:
         raise IrbenchError(f"--diff compares two graphs, not {len(models)}.", hint="irbench inspect --diff A B")
-    if compares and (batch is not None or shape):
+    sizes = GraphSizes(**options)
+    if compares and sizes != GraphSizes():
         raise IrbenchError("--diff compares nodes, which have no sizes.", hint="Leave --batch and --shape out.")
-    found = _inspected(models, batch, shape, counts=not compares)
+    found = _inspected(models, sizes, counts=not compares)
     for message in dict.fromkeys(graph.outdated for graph in found if graph.outdated):
         say(message)
     shown = GraphDifference(*found) if compares else found
@@ -68,9 +67,7 @@ def command(
     _refuse_damaged_weights([graph.weights_problem for graph in found if graph.weights_problem is not None])
 
 
-def _inspected(
-    models: Sequence[str], batch: int | None, shape: Mapping[str, tuple[int, ...]], *, counts: bool
-) -> list[GraphInspection]:
+def _inspected(models: Sequence[str], sizes: GraphSizes, *, counts: bool) -> list[GraphInspection]:
     """Return what graphs hold, and say on a terminal what is done meanwhile: large ones take seconds."""
     from irbench.api.inspect import inspect_at
     from irbench.api.progress import reporting
@@ -80,7 +77,7 @@ def _inspected(
     with reporting("auto") as reporter:
         for model in models:
             reporter.status(reading_text(model))
-            found.append(inspect_at(model, batch, shape))
+            found.append(inspect_at(model, sizes))
             if counts:
                 reporter.status(counting_text(model))
                 found[-1].count()

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from irbench.cli.options.completion import LEVEL, MODEL
-from irbench.cli.options.declared import shared
-from irbench.cli.options.types import COUNT, PASSES, PlainDefault
+from irbench.cli.options.completion import MODEL
+from irbench.cli.options.declared import declared
 from irbench.cli.output.stderr import say, say_in_width
-from irbench.spec import DISTRIBUTIONS
+from irbench.options.model_commands import OPTIMIZE, OptimizeOptions
 
 if TYPE_CHECKING:
     from irbench.api.optimize import OptimizedModel
@@ -30,64 +29,9 @@ Examples:
 
 @click.command("optimize", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL|FILE.onnx...")
-@click.option(
-    "--level",
-    type=LEVEL,
-    cls=PlainDefault,
-    show_default="basic",
-    metavar="none|basic|extended|all",
-    help="How much to optimise: basic and extended use standard ONNX operators, all adds Microsoft's.",
-)
-@click.option("--passes", type=PASSES, help="Run these passes, in this order, instead of a level.")
-@click.option(
-    "--precision",
-    type=click.Choice(["fp32", "fp16", "bf16", "int8"]),
-    default="fp32",
-    show_default=True,
-    help="Convert the result, and measure how its outputs change.",
-)
-@click.option(
-    "--calibrate",
-    type=COUNT,
-    cls=PlainDefault,
-    metavar="N",
-    show_default="64",
-    help="Number of inputs to calibrate static int8 with.",
-)
-@click.option(
-    "--quantize",
-    type=click.Choice(["auto", "static", "dynamic"]),
-    cls=PlainDefault,
-    show_default="auto",
-    help="How to quantise to int8; auto is static for convolutional networks, otherwise dynamic.",
-)
-@click.option(
-    "--layout",
-    type=click.Choice(["keep", "nchw"]),
-    default="keep",
-    show_default=True,
-    help="nchw: change image inputs to NCHW where the graph transposes them itself.",
-)
-@click.option("--batch", type=COUNT, metavar="N", help="Fix the batch size first; dynamic by default.")
-@shared("shape", help="Fix the shape of an input, or a dynamic dimension (length=128), first.")
-@shared("data", help="Samples to check and calibrate on, as irbench run takes them; generated inputs by default.")
-@shared("value")
-@click.option(
-    "--distribution",
-    type=click.Choice(DISTRIBUTIONS),
-    cls=PlainDefault,
-    show_default="the range that the model declares",
-    help="What generated floats are drawn from: uniform in [0, 1), symmetric in [-1, 1), normal with deviation 1, or"
-    " bytes in [0, 255).",
-)
+@declared(OPTIMIZE, but="output")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the graph to FILE; the report goes to standard output.",
-)
+@declared(OPTIMIZE, "output")
 def command(
     models: tuple[str, ...],
     form: Literal["table", "json"],
@@ -106,7 +50,7 @@ def command(
     calibration. Fixed shapes let more be computed in advance. With --data, every other sample is used for calibration,
     and the result is compared on the rest.
     """
-    from irbench.api.optimize import OptimizeOptions, optimize_with
+    from irbench.api.optimize import optimize_with
     from irbench.api.progress import displayed
     from irbench.cli.output.console import check_writable
 

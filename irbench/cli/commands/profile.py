@@ -9,9 +9,8 @@ import click
 
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.completion import PROFILE as STORED_PROFILE
-from irbench.cli.options.declared import declared, headings
+from irbench.cli.options.declared import declared, given_parameters, headings
 from irbench.cli.options.formats import OUTPUT, RESULTS, OutputFile
-from irbench.cli.options.given import given_parameters
 from irbench.cli.options.groups import OneOf, SectionedCommand
 from irbench.cli.options.types import COUNT
 from irbench.cli.output.measured import refuse_overwriting_models

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
-from irbench.cli.options.declared import shared
+from irbench.cli.options.declared import declared
 from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT, RESULTS
-from irbench.cli.options.types import DURATION, PERCENT, PlainDefault
+from irbench.options.stored_run_commands import REPLAY, ReplayOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -28,37 +28,16 @@ Examples:
     metavar="MODEL",
     help="Path of a model on this machine, once for each in the order of the plan. [default: where it was]",
 )
-@click.option(
-    "--force", is_flag=True, help="Replay even if the machine, the versions or the confinement of workers differ."
-)
-@click.option("--allow-own-code", is_flag=True, help="Run the code and use the files that the receipt's plan names.")
-@click.option(
-    "--within",
-    type=PERCENT,
-    cls=PlainDefault,
-    show_default="2%",
-    help="Intervals that lie no further apart than this agree.",
-)
-@click.option(
-    "--budget", type=DURATION, cls=PlainDefault, show_default="that of the plan", help="Time limit for the whole run."
-)
-@click.option("--quick", is_flag=True, help="3 launches: shows whether the plan runs here, and decides no claim.")
-@shared("no_lock")
+@declared(REPLAY)
 @REPORT_FORMAT
 @OUTPUT
 @RESULTS
 def command(
     claim: Path,
     models: tuple[str, ...],
-    force: bool,
-    allow_own_code: bool,
-    within: float | None,
-    budget: float | None,
-    quick: bool,
-    no_lock: bool,
     form: Literal["table", "json", "md"],
     output: Path | None,
-    results: Path | None,
+    **options: Any,
 ) -> int:
     """Measure what a receipt claims again, and say whether it holds.
 
@@ -70,25 +49,13 @@ def command(
     A plan with rows of own code, or with a model that a function makes, is not replayed without --allow-own-code: the
     code is shown, and can do anything that you can.
     """
-    from irbench.api.compare import WITHIN
     from irbench.api.progress import displayed
-    from irbench.api.receipt import ReplayOptions, replay_with
+    from irbench.api.receipt import replay_with
     from irbench.cli.output.console import print_data, to_text
     from irbench.cli.output.stderr import plugin_warnings_shown
 
-    asked = ReplayOptions(
-        claim,
-        models,
-        force=force,
-        allow_own_code=allow_own_code,
-        within=WITHIN if within is None else within,
-        budget=budget,
-        quick=quick,
-        no_lock=no_lock,
-        results=results,
-    )
     with displayed() as reporter, plugin_warnings_shown():
-        found = replay_with(asked, reporter)
+        found = replay_with(ReplayOptions(claim, models, **options), reporter)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
     print_data(text, output)
     return int(found.exit_code)

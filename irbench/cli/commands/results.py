@@ -13,13 +13,14 @@ from click.core import ParameterSource
 
 from irbench.cli.commands.results_export import export
 from irbench.cli.commands.stored_runs import import_, remove
-from irbench.cli.options.completion import BACKEND, MODEL_NAME
-from irbench.cli.options.formats import FORMAT, OUTPUT, RESULTS
+from irbench.cli.options.declared import declared
+from irbench.cli.options.formats import FORMAT, OUTPUT
+from irbench.cli.options.formats import RESULTS as RESULTS_FOLDER
 from irbench.cli.options.groups import SuggestingGroup
-from irbench.cli.options.types import COUNT, DURATION
 from irbench.cli.output.resuming import say_which_are_unfinished
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
+from irbench.options.stored_run_commands import RESULTS, RunFilter
 from irbench.quantities import plural
 
 if TYPE_CHECKING:
@@ -45,14 +46,11 @@ Examples:
     subcommand_metavar="[COMMAND]",
     epilog=_EXAMPLES,
 )
-@click.option("--model", type=MODEL_NAME, metavar="NAME", help="Only runs of this model.")
-@click.option("--backend", type=BACKEND, metavar="NAME", help="Only runs that measured this backend or row.")
-@click.option("--since", type=DURATION, help="Only runs no older than this, for example 12h or 7d.")
-@click.option("--limit", type=COUNT, metavar="N", help="Only the newest N.")
+@declared(RESULTS)
 @click.option("--rebuild", is_flag=True, help="Rebuild the index from the folders, and list those that cannot be read.")
 @FORMAT
 @OUTPUT
-@RESULTS
+@RESULTS_FOLDER
 @click.pass_context
 def command(
     context: click.Context, /, form: str, output: Path | None, results: Path | None, rebuild: bool, **filters: Any
@@ -72,7 +70,7 @@ def command(
     if rebuild:
         _rebuild(root, [option for option in given if option not in ("rebuild", "results")])
         return
-    _list(root, form, output, named=results, **filters)
+    _list(root, form, output, RunFilter(**filters, results=results))
 
 
 command.add_command(remove)
@@ -108,34 +106,24 @@ def _rebuild(root: Path, others: list[str]) -> None:
     )
 
 
-def _list(
-    root: Path,
-    form: str,
-    output: Path | None,
-    *,
-    named: Path | None,
-    model: str | None,
-    backend: str | None,
-    since: float | None,
-    limit: int | None,
-) -> None:
+def _list(root: Path, form: str, output: Path | None, wanted: RunFilter) -> None:
     from irbench.api.stored_runs import chosen_entries
     from irbench.cli.output.console import print_data
     from irbench.store.listing import list_runs
 
     listing = list_runs(root)
     _warn(listing.problems)
-    found = chosen_entries(listing.entries, model, backend, since, limit)
+    found = chosen_entries(listing.entries, wanted)
     if not found:
         say(f"No stored run in {root} matches." if listing.entries else f"No runs are stored in {root}.")
-    is_cut = form == "table" and limit is None and output is None and sys.stdout.isatty()
+    is_cut = form == "table" and wanted.limit is None and output is None and sys.stdout.isatty()
     shown = found[:_MOST_LINES] if is_cut else found
     if found or form != "table":
         print_data(_as_text(shown, listing.entries, form, to_file=output is not None), output)
     if len(shown) < len(found):
         say(f"{plural(len(found) - len(shown), 'older run')} not shown; --limit {len(found)} shows all")
     if form == "table":
-        say_which_are_unfinished(found, named)
+        say_which_are_unfinished(found, wanted.results)
 
 
 def _warn(problems: Sequence[str]) -> None:

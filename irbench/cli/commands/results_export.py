@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from irbench.cli.options.completion import BACKEND, MODEL_NAME, RUN
+from irbench.cli.options.completion import RUN
+from irbench.cli.options.declared import declared
 from irbench.cli.options.formats import COLUMNS, EXPORT_FORMAT, RESULTS, OutputFile
-from irbench.cli.options.types import COUNT, DURATION
 from irbench.cli.output.stderr import say
 from irbench.errors import ExitCode, IrbenchError
+from irbench.options.stored_run_commands import RESULTS_EXPORT, RunFilter
 from irbench.render.formats.registry import ARCHIVE, FORMATS, format_for
 from irbench.system.file_states import is_file
 
@@ -30,10 +32,7 @@ Examples:
 @click.command("export", short_help="Export runs to an archive, or to a file for other programs.", epilog=_EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[RUN]...", type=RUN)
 @click.option("--all", "everything", is_flag=True, help="Every stored run.")
-@click.option("--model", type=MODEL_NAME, metavar="NAME", help="Every run of this model.")
-@click.option("--backend", type=BACKEND, metavar="NAME", help="Every run that measured this backend or row.")
-@click.option("--since", type=DURATION, help="Every run no older than this, for example 12h or 7d.")
-@click.option("--limit", type=COUNT, metavar="N", help="Only the newest N of them.")
+@declared(RESULTS_EXPORT)
 @EXPORT_FORMAT
 @COLUMNS
 @click.option(
@@ -48,15 +47,12 @@ Examples:
 def export(
     runs: tuple[str, ...],
     everything: bool,
-    model: str | None,
-    backend: str | None,
-    since: float | None,
-    limit: int | None,
     form: str | None,
     columns: tuple[str, ...],
     output: Path | None,
     force: bool,
     results: Path | None,
+    **filters: Any,
 ) -> int:
     """Export runs to an archive, or to a file for other programs.
 
@@ -72,7 +68,7 @@ def export(
     wanted = _format(form, output)
     if output is not None and not force:
         _refuse_overwriting(output)
-    names, problems = _chosen(root, runs, (model, backend, since, limit), everything=everything)
+    names, problems = _chosen(root, runs, RunFilter(**filters), everything=everything)
     for problem in problems:
         say(f"error: {problem}")
     if wanted == ARCHIVE:
@@ -101,7 +97,7 @@ def _refuse_overwriting(output: Path) -> None:
 def _chosen(
     root: Path,
     runs: tuple[str, ...],
-    filters: tuple[str | None, str | None, float | None, int | None],
+    wanted: RunFilter,
     *,
     everything: bool,
 ) -> tuple[tuple[str | Path, ...], tuple[str, ...]]:
@@ -110,7 +106,7 @@ def _chosen(
     Raises:
         IrbenchError: No run is meant, or runs are both named and chosen by options.
     """
-    is_chosen = everything or any(value is not None for value in filters)
+    is_chosen = everything or wanted != RunFilter()
     if runs and is_chosen:
         raise IrbenchError("RUN and options that choose runs cannot be combined.", hint="Leave one of them out.")
     if runs:
@@ -124,7 +120,7 @@ def _chosen(
     from irbench.store.listing import list_runs
 
     listing = list_runs(root)
-    entries = chosen_entries(listing.entries, *filters)
+    entries = chosen_entries(listing.entries, wanted)
     if not entries and not listing.problems:
         raise IrbenchError(
             f"No stored run in {root} matches.", hint=f"List the stored runs: irbench results{results_option(root)}"

@@ -5,23 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from irbench.cli.options.completion import MODEL
-from irbench.cli.options.declared import declared, headings, strict_option
+from irbench.cli.options.completion import RUN as RUN_NAME
+from irbench.cli.options.declared import declared, given_parameters, headings, strict_option
 from irbench.cli.options.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.cli.options.groups import SectionedCommand
-from irbench.cli.options.resuming import ALLOW_OWN_CODE, RESUME, refuse_other_options
 from irbench.cli.output.measured import measured, refuse_overwriting_models, resumed
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RUN, RunOptions
-
-if TYPE_CHECKING:
-    from irbench.api.resume import ResumeOptions
+from irbench.options.stored_run_commands import RESUME, ResumeOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -30,6 +28,22 @@ Examples:
   irbench run model.onnx --shape tokens=1x128 --format json -o result.json
   irbench run --resume
 """
+
+
+_NEWEST = ""
+"""What ``--resume`` without a run stands for."""
+
+_RESUME = click.option(
+    "--resume",
+    type=RUN_NAME,
+    is_flag=False,
+    flag_value=_NEWEST,
+    metavar="[RUN]",
+    help="Continue a run that ended early, after its last stored launch and with its own settings: RUN, or the newest"
+    " run that ended early.",
+)
+_BESIDE = ("resume", "allow_own_code", "strict", "no_lock", "yes", "form", "output", "results")
+"""Options that change nothing of what is measured."""
 
 
 @click.command(
@@ -48,8 +62,8 @@ Examples:
     " optimised for that.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@RESUME
-@ALLOW_OWN_CODE
+@_RESUME
+@declared(RESUME, "allow_own_code")
 @RUN_FORMAT
 @OUTPUT
 @RESULTS
@@ -78,7 +92,7 @@ def command(
     from irbench.cli.output.console import command_line, print_lines
 
     if resume is not None:
-        refuse_other_options(context)
+        _refuse_other_options(context)
         return resumed(_resumption(resume, allow_own_code, options), form, output, strict=strict)
     if allow_own_code:
         raise IrbenchError("--allow-own-code applies to --resume only.", hint="Leave it out: --cell names the code.")
@@ -95,9 +109,22 @@ def command(
     return measured(asked, form, output, strict=strict)
 
 
-def _resumption(run: str, allow_own_code: bool, options: Mapping[str, Any]) -> ResumeOptions:
-    from irbench.api.resume import ResumeOptions
+def _refuse_other_options(context: click.Context) -> None:
+    """Refuse models and options that say what is measured: a run that is continued has its own.
 
+    Raises:
+        IrbenchError: One of them was given.
+    """
+    names = ", ".join(given_parameters(context, _BESIDE))
+    if not names:
+        return
+    raise IrbenchError(
+        f"--resume and {names} cannot be combined: a run is continued with the settings that it was begun with.",
+        hint="Leave out either of them; without --resume another run begins.",
+    )
+
+
+def _resumption(run: str, allow_own_code: bool, options: Mapping[str, Any]) -> ResumeOptions:
     return ResumeOptions(run or None, allow_own_code, options["no_lock"], options["results"])
 
 

@@ -61,8 +61,7 @@ def import_(sources: tuple[Path, ...], results: Path | None) -> int:
     """
     from irbench.api.stored_runs import bring_in, import_exit_code
     from irbench.cli.output.console import print_lines
-    from irbench.render.unsearched_texts import unsearched_lines
-    from irbench.store.folders import default_root
+    from irbench.store.folders import default_root, unsearched_lines
 
     arrivals = bring_in(sources, results or default_root())
     for folder in arrivals.added:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from irbench.cli.options.completion import PLAN
-from irbench.cli.options.declared import shared
+from irbench.cli.options.declared import declared, strict_option
 from irbench.cli.options.formats import OUTPUT, RESULTS, TABLE_OR_JSON
-from irbench.cli.options.types import PlainDefault
 from irbench.cli.output.stderr import plugin_warnings_shown, say
+from irbench.options.stored_run_commands import SWEEP, SweepOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -22,38 +23,17 @@ Examples:
 
 @click.command("sweep", epilog=_EXAMPLES)
 @click.argument("plan", metavar="PLAN", type=PLAN)
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Go on where the sweep stopped: nothing is measured twice, and an interrupted table goes on after its last"
-    " launch. Tables that could not be measured are tried again.",
-)
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Measure only these cells: batch=8,backends=ort, or the beginning of an id; may be repeated.",
-)
-@click.option("--skip", multiple=True, metavar="KEY=VALUE", help="Leave these cells out; may be repeated.")
-@click.option("--name", cls=PlainDefault, show_default="that of the plan", metavar="NAME", help="Name the sweep.")
-@shared("seed", help="Seed for the order of the tables.", default=None, default_text="that of the plan")
-@shared("no_lock")
-@click.option("--strict", is_flag=True, help="Exit with 4 if a verdict or the winner of a table is undecided.")
+@declared(SWEEP)
+@strict_option("a verdict or the winner of a table is undecided")
 @TABLE_OR_JSON
 @OUTPUT
 @RESULTS
 def command(
     plan: str,
-    resume: bool,
-    only: tuple[str, ...],
-    skip: tuple[str, ...],
-    name: str | None,
-    seed: int | None,
-    no_lock: bool,
     strict: bool,
     form: str,
     output: Path | None,
-    results: Path | None,
+    **options: Any,
 ) -> int:
     """Measure everything that a plan asks for, table after table in random order.
 
@@ -62,11 +42,11 @@ def command(
     """
     from irbench.api.plans.reading import read_plan
     from irbench.api.progress import displayed
-    from irbench.api.sweep import SweepCall, run_sweep
+    from irbench.api.sweep import run_sweep
     from irbench.cli.output.console import command_line, print_data, to_text
     from irbench.errors import ExitCode
 
-    call = SweepCall(resume, only, skip, name, seed, no_lock, results, command_line())
+    call = SweepOptions(command=command_line(), **options)
     asked = read_plan(plan)
     with plugin_warnings_shown(), displayed() as reporter:
         found, ended = run_sweep(asked, call, reporter)

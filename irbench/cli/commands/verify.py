@@ -8,10 +8,10 @@ from typing import Any, Literal
 import click
 
 from irbench.cli.options.completion import MODEL
-from irbench.cli.options.declared import shared
+from irbench.cli.options.declared import declared
 from irbench.cli.options.formats import OUTPUT, REPORT_FORMAT
-from irbench.cli.options.groups import OneOf
 from irbench.cli.output.stderr import say
+from irbench.options.model_commands import VERIFY, VerifyOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -25,24 +25,7 @@ Examples:
 
 @click.command("verify", epilog=_EXAMPLES)
 @click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
-@shared(
-    "data",
-    help="Samples as irbench run takes them: a .npz, .npy or image file, or a folder of them; or a test_data_set_0, or"
-    " a folder of those, whose output_*.pb are the expected outputs.",
-)
-@shared("value")
-@shared("feedback")
-@shared("shape", help="Shape of an input, or size of a dynamic dimension: length=128.")
-@click.option("--suite", type=OneOf(["onnx"]), metavar="onnx", help="Run the test suite of the onnx package.")
-@click.option("--only", metavar="PATTERN", help="Run only the cases that match, for example test_add*.")
-@click.option(
-    "--between",
-    nargs=2,
-    metavar="A B",
-    help="Compare two versions of a runtime, each a release (onnxruntime==1.22.0), a wheel, the Python of an"
-    " environment, or installed.",
-)
-@shared("backends", help="Backends to check, with an optional device: ort:cuda.")
+@declared(VERIFY)
 @REPORT_FORMAT
 @OUTPUT
 def command(
@@ -63,7 +46,6 @@ def command(
     the operators whose support or answers changed, and the exit code is 1 if there are any.
     """
     from irbench.api.verify import verify_with
-    from irbench.api.verify_options import VerifyOptions
     from irbench.cli.output.console import print_data, to_text
 
     found = verify_with(VerifyOptions(**options), say)

@@ -79,6 +79,13 @@ def levels(_begun: str) -> tuple[str, ...]:
     return (*LEVELS, *(f"{level}-{conversion.name}" for level in better for conversion in CONVERSIONS))
 
 
+def passes(_begun: str) -> tuple[str, ...]:
+    """Return the passes of the optimiser."""
+    from irbench import registry
+
+    return registry.names(registry.PASSES)
+
+
 def settings(incomplete: str) -> list[CompletionItem]:
     """Return the backends, and behind the dot the keys that the one before it declares."""
     from irbench import registry

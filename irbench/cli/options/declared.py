@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, get_args
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from irbench.cli.options.completion import BACKEND, LEVEL, addresses, levels, offer_list, settings
+from irbench.cli.options.completion import BACKEND, LEVEL, MODEL_NAME, addresses, levels, offer_list, passes, settings
+from irbench.cli.options.completion import RUN as RUN_NAME
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import Parsed, PlainDefault
 from irbench.counters import GROUPS
-from irbench.options import kinds, values
+from irbench.options import values
 from irbench.options.kinds import Kind
 from irbench.options.option import CommandOptions, Option, flag_of
-from irbench.options.run import RUN
 from irbench.spec import Precision
 
 FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
@@ -32,51 +32,51 @@ class Decorator(Protocol):
         ...
 
 
-_TYPES: Mapping[Kind, click.ParamType[Any]] = {
-    kinds.BACKEND: BACKEND,
-    kinds.LEVEL: LEVEL,
-    kinds.DATA: click.Path(path_type=Path),
-    kinds.PATH: click.Path(path_type=Path),
-    kinds.FOLDER: click.Path(path_type=Path, file_okay=False),
-    kinds.SEED: click.IntRange(0, 2**32 - 1),
-    kinds.POSITIVE: click.FloatRange(min=0, min_open=True),
+_TYPES: Mapping[str, click.ParamType[Any]] = {
+    "backend": BACKEND,
+    "level": LEVEL,
+    "model": MODEL_NAME,
+    "run": RUN_NAME,
+    "path": click.Path(path_type=Path),
+    "file": click.Path(path_type=Path, dir_okay=False),
+    "folder": click.Path(path_type=Path, file_okay=False),
+    "seed": click.IntRange(0, 2**32 - 1),
+    "positive": click.FloatRange(min=0, min_open=True),
 }
-"""Where click has a type of its own, or a shell completes the values."""
+"""Where click has a type of its own, or a shell completes a name, by what a kind calls it."""
 
-_OFFERS: Mapping[Kind, Callable[[str], list[CompletionItem]]] = {
-    kinds.BACKENDS: partial(offer_list, addresses),
-    kinds.LEVELS: partial(offer_list, levels),
-    kinds.PRECISIONS: partial(offer_list, lambda _begun: get_args(Precision)),
-    kinds.COUNTERS: partial(offer_list, lambda _begun: (*GROUPS, "topdown-l2")),
-    kinds.SETTINGS: settings,
-    kinds.VARIED: settings,
+_OFFERS: Mapping[str, Callable[[str], list[CompletionItem]]] = {
+    "backends": partial(offer_list, addresses),
+    "levels": partial(offer_list, levels),
+    "passes": partial(offer_list, passes),
+    "precisions": partial(offer_list, lambda _begun: get_args(Precision)),
+    "counters": partial(offer_list, lambda _begun: (*GROUPS, "topdown-l2")),
+    "settings": settings,
 }
-"""What a shell offers for a text that is being typed."""
+"""What a shell offers for a text that is being typed, likewise."""
+
+_BESIDE_THE_OUTPUT = "results"
 
 
-def declared(command: CommandOptions) -> Decorator:
-    """Return what adds all options of a command, but the folder of results, which stands beside the output."""
+def declared(command: CommandOptions[Any], *names: str, but: str = _BESIDE_THE_OUTPUT) -> Decorator:
+    """Return what adds options of a command: all but one, by default the folder of results beside the output.
+
+    Args:
+        command: What declares them.
+        names: Of these alone.
+        but: Which stands elsewhere in the help.
+    """
 
     def add(function: FC) -> FC:
         for name, found in reversed(list(command.options.items())):  # the last decorator comes first
-            if name != "results":
+            if name in names if names else name not in (but, _BESIDE_THE_OUTPUT):
                 function = click_option(name, found)(function)
         return function
 
     return add
 
 
-def shared(name: str, **changes: Any) -> Decorator:
-    """Return an option of a run as another command has it.
-
-    Args:
-        name: Of the option.
-        changes: Attributes of its declaration that are told differently.
-    """
-    return click_option(name, replace(RUN.options[name], **changes))
-
-
-def headings(command: CommandOptions, others: Mapping[str, str]) -> dict[str, str]:
+def headings(command: CommandOptions[Any], others: Mapping[str, str]) -> dict[str, str]:
     """Return the headings of the help by option; ``others`` has those of options that are not declared."""
     return {**{name: found.group for name, found in command.options.items() if found.group}, **others}
 
@@ -88,22 +88,23 @@ def click_option(name: str, found: Option) -> Decorator:
         return click.option(flag, name, is_flag=True, help=found.help)
     if kind.entry is not None and kind.collect is not None:
         collect = kind.collect
+        repeated = " May be repeated." if found.help.endswith(".") else "; may be repeated."
         return click.option(
             flag,
             name,
             type=Parsed(kind.metavar, kind.entry, _offer(kind)),
             multiple=True,
             callback=lambda _context, _option, given: collect(flag, given),
-            help=f"{found.help.rstrip('.')}; may be repeated.",
+            help=f"{found.help}{repeated}",
         )
-    metavar = None if kind in (kinds.BACKEND, kinds.LEVEL) else kind.metavar
     return click.option(
         *([found.short] if found.short else []),
         flag,
         name,
         type=_type(kind),
+        nargs=kind.arguments,
         help=found.help,
-        metavar=found.metavar or metavar or None,
+        metavar=found.metavar or kind.metavar or None,
         **_default(found),
     )
 
@@ -116,18 +117,31 @@ def _default(found: Option) -> dict[str, Any]:
     return {"default": found.default, "show_default": found.default not in (None, "", ())}
 
 
-def _type(kind: Kind) -> click.ParamType[Any]:
+def _type(kind: Kind[Any]) -> click.ParamType[Any]:
     if kind.words:
         return OneOf(kind.words)
-    if kind.read is values.text and kind not in _TYPES:
+    if kind.type_name in _TYPES:
+        return _TYPES[kind.type_name]
+    if kind.read in (values.text, values.pair):
         return click.STRING
-    return _TYPES.get(kind) or Parsed(kind.metavar, kind.text or kind.read, _offer(kind))
+    return Parsed(kind.metavar, kind.text or kind.read, _offer(kind))
 
 
-def _offer(kind: Kind) -> Callable[[str], list[CompletionItem]]:
-    return _OFFERS.get(kind, lambda _begun: [])
+def _offer(kind: Kind[Any]) -> Callable[[str], list[CompletionItem]]:
+    return _OFFERS.get(kind.type_name, lambda _begun: [])
 
 
 def strict_option(what: str) -> Decorator:
     """Return ``--strict``: what is undecided makes the exit code 4."""
     return click.option("--strict", is_flag=True, help=f"Exit with 4 if {what}.")
+
+
+def given_parameters(context: click.Context, beside: Collection[str]) -> list[str]:
+    """Return what was given on the command line, options by their names; those of ``beside`` left out."""
+    given = (param for param in context.command.params if param.name not in beside and _is_given(context, param))
+    return [param.opts[0] if isinstance(param, click.Option) else "a model" for param in given]
+
+
+def _is_given(context: click.Context, param: click.Parameter) -> bool:
+    is_named = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+    return is_named and context.params.get(param.name or "") not in ((), None)

@@ -9,17 +9,18 @@ from typing import Any
 import click
 
 from irbench.cli.options.completion import offer_list
-from irbench.cli.options.declared import shared
+from irbench.cli.options.declared import declared
 from irbench.cli.options.groups import OneOf
 from irbench.cli.options.types import Parsed
 from irbench.options import values
+from irbench.options.run import RUN
 from irbench.render.formats.registry import ARCHIVE, FORMATS
 
 _TEXTS = ("table", "json", "jsonl", "csv", "md")
 
 
 def _columns(_begun: str) -> tuple[str, ...]:
-    from irbench.render.formats.columns import COLUMNS
+    from irbench.render.columns import COLUMNS
 
     return tuple(COLUMNS)
 
@@ -88,4 +89,4 @@ REPORT_FORMAT = click.option(
 OUTPUT = click.option(
     "-o", "--output", type=OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."
 )
-RESULTS = shared("results", group="")
+RESULTS = declared(RUN, "results")

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 from click.types import OptionHelpExtra
 
-from irbench.cli.options.completion import offer_list
 from irbench.options import values
-
-if TYPE_CHECKING:
-    from irbench.across_runs.changes import Condition
 
 T = TypeVar("T")
 Offer = Callable[[str], list[CompletionItem]]
@@ -64,23 +59,4 @@ class Parsed(click.ParamType[T], Generic[T]):
         return self._offer(incomplete)
 
 
-def _passes(_begun: str) -> tuple[str, ...]:
-    from irbench import registry
-
-    return registry.names(registry.PASSES)
-
-
-def _condition(text: str) -> Condition:
-    from irbench.across_runs.changes import read_condition
-
-    return read_condition(text)
-
-
-CONDITION = Parsed("p50>5%", _condition)
-PASSES = Parsed("a,b", values.ordered_names, partial(offer_list, _passes))
 COUNT = Parsed("20", values.count)
-THREADS = Parsed("4|native", values.threads)
-THREAD_COUNTS = Parsed("1,4|native", values.thread_counts)
-DURATION = Parsed("90s|5m", values.duration_s)
-PERCENT = Parsed("1%", values.fraction)
-CPUS = Parsed("0-3,8", values.cpus)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from irbench import __version__
 from irbench.errors import ExitCode, IrbenchError
-from irbench.render.formats.columns import ExportColumn
-from irbench.render.formats.meanings import MEANINGS
+from irbench.render.columns.declaration import Column
 from irbench.render.formats.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -86,9 +85,8 @@ def _schema(table: RowTable) -> pa.Schema:
     return pa.schema(fields, metadata={"irbench": __version__})
 
 
-def _metadata(column: ExportColumn) -> dict[str, str]:
-    described = {"description": MEANINGS[column.name]} if column.name in MEANINGS else {}
-    return {**described, **({"unit": column.unit} if column.unit else {})}
+def _metadata(column: Column[Any]) -> dict[str, str]:
+    return {"description": column.meaning, **({"unit": column.unit} if column.unit else {})}
 
 
 def _pyarrow() -> Any:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from irbench.render.formats.benchmark_names import named_rows
 from irbench.render.formats.exported_run import Export
-from irbench.render.formats.row_table import row_values
+from irbench.render.formats.row_table import named_rows, row_values
 from irbench.render.json_text import json_text
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.render.formats.columns import Kind, RowSource
+from irbench.render.columns.declaration import Kind, RowSource
 from irbench.render.formats.row_table import RowTable, kinds_of, row_sources, table_of
 from irbench.result import RunDocument
 from irbench.store.folders import removal_of

@@ -12,9 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from irbench.plain_text import plain_lines
-from irbench.render.formats.columns import COLUMNS, ExportColumn
+from irbench.render.columns.declaration import Column
 from irbench.render.formats.exported_run import Export
-from irbench.render.formats.meanings import MEANINGS
 from irbench.render.formats.row_table import RowTable
 
 _LABELS = {
@@ -94,26 +93,26 @@ def _descriptions(table: RowTable, rows: Sequence[_Row]) -> Iterator[str]:
         yield f"irbench_row_info{{{row.labels},{more}}} 1 {row.timestamp_s}\n"
 
 
-def _gauge(column: ExportColumn, measured: Sequence[_Row]) -> Iterator[str]:
+def _gauge(column: Column[Any], measured: Sequence[_Row]) -> Iterator[str]:
     if not measured:
         return
-    family = _family(column.name)
+    family = _family(column)
     yield f"# TYPE {family.name} gauge\n"
     if family.unit:
         yield f"# UNIT {family.name} {family.unit}\n"
-    yield f"# HELP {family.name} {MEANINGS.get(column.name, column.name).translate(_ESCAPES)}\n"
+    yield f"# HELP {family.name} {column.meaning.translate(_ESCAPES)}\n"
     for row in measured:
         value = row.record[column.name]
         shown = value if family.divisor is None else value / family.divisor
         yield f"{family.name}{{{row.labels}}} {shown} {row.timestamp_s}\n"
 
 
-def _family(column: str) -> _Family:
+def _family(column: Column[Any]) -> _Family:
     for ending, per_second in _PER_SECOND.items():
-        if column.endswith(ending):
-            return _Family(f"irbench_{column.removesuffix(ending)}_seconds", "seconds", per_second)
-    unit = COLUMNS[column].unit.replace(" ", "_")
-    return _Family(f"irbench_{column}", unit if column.endswith(unit) else "")
+        if column.name.endswith(ending):
+            return _Family(f"irbench_{column.name.removesuffix(ending)}_seconds", "seconds", per_second)
+    unit = column.unit.replace(" ", "_")
+    return _Family(f"irbench_{column.name}", unit if column.name.endswith(unit) else "")
 
 
 def _labels(texts: Mapping[str, str]) -> str:

@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 
 from irbench.errors import one_line
 from irbench.record import CellLaunch, LaunchRecord, Round
-from irbench.render.formats.benchmark_names import named_rows
-from irbench.render.formats.columns import RowSource
+from irbench.render.columns.declaration import RowSource
 from irbench.render.formats.exported_run import Export, ExportedRun
-from irbench.render.formats.row_table import row_values
+from irbench.render.formats.row_table import named_rows, row_values
 from irbench.render.json_text import json_line
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing

@@ -89,7 +89,7 @@ class ExportFormat:
 
 _ALL = (
     ExportFormat("csv", "text_tables:as_csv", (".csv",), takes="table", takes_columns=True),
-    ExportFormat("md", "markdown:as_documents", (".md",), takes_columns=True),
+    ExportFormat("md", "text_tables:as_documents", (".md",), takes_columns=True),
     ExportFormat("jsonl", "text_tables:as_json_lines", (".jsonl", ".ndjson"), takes="table", takes_columns=True),
     ExportFormat(
         "parquet",

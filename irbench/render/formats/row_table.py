@@ -2,25 +2,78 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from math import isfinite
+from typing import Any, TypeAlias
+
+import msgspec
 
 from irbench.cold_row import cold_names
 from irbench.errors import IrbenchError
-from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, ExportColumn, Kind, RowSource
-from irbench.render.formats.row_reader import RowReader, plain_value
+from irbench.render.columns import COLUMNS, columns_of
+from irbench.render.columns.declaration import KINDS, Column, Kind, RowSource
 from irbench.render.json_text import json_line
 from irbench.result import RunDocument
 from irbench.row_names import distinguish, name_of, row_names
+from irbench.store.document import representable
 from irbench.store.reading import Outline
 from irbench.suggestions import nearest
 
-_BY_NAME_OF_KIND: Mapping[Kind, Mapping[str, ExportColumn]] = {
-    kind: {column.name: column for column in columns} for kind, columns in COLUMNS_OF_KIND.items()
-}
+Convert: TypeAlias = Callable[[Column[Any], Any], Any]
+"""Makes of a value, which is not ``None``, what a format holds."""
+
+
+def plain_value(_column: Column[Any], value: Any) -> Any:
+    """Return a value of JSON, with numbers that JSON has."""
+    return representable(value if isinstance(value, float) else msgspec.to_builtins(value))
+
+
+class RowReader:
+    """Reads the columns of one kind of rows, one run after the other.
+
+    Args:
+        kind: Of the rows.
+        columns: Of the table; rows of this kind may lack some.
+        convert: What becomes of open-ended values, and of numbers that are not finite.
+    """
+
+    def __init__(self, kind: Kind, columns: Sequence[Column[Any]], convert: Convert) -> None:
+        places = list(enumerate(columns))
+        self._blank: list[Any] = [None] * len(places)
+        self._convert = convert
+        self._of_run = [(place, column, column.run) for place, column in places if column.run]
+        self._of_source = [(place, read) for place, column in places if (read := column.of_source(kind))]
+        self._of_row = [(place, read) for place, column in places if (read := column.of_row(kind))]
+        self._numbers = [item for item in places if item[1].type == "double"]
+        self._open_ended = [item for item in places if item[1].type == "json" and not item[1].run]
+        self._run: tuple[RunDocument, list[Any]] | None = None
+
+    def read(self, source: RowSource) -> list[Any]:
+        """Return a row's values, one for each column."""
+        if self._run is None or self._run[0] is not source.document:
+            self._run = source.document, self._values_of_run(source.document)
+        found, row = self._run[1].copy(), source.row
+        for place, of_source in self._of_source:
+            found[place] = of_source(source)
+        for place, of_row in self._of_row:
+            found[place] = of_row(row)
+        for place, column in self._numbers:
+            if (value := found[place]) is not None and not isfinite(value):
+                found[place] = self._convert(column, value)
+        for place, column in self._open_ended:
+            if (value := found[place]) is not None:
+                found[place] = self._convert(column, value)
+        return found
+
+    def _values_of_run(self, document: RunDocument) -> list[Any]:
+        found = self._blank.copy()
+        for place, column, read in self._of_run:
+            found[place] = self._convert(column, read(document))
+        return found
 
 
 @dataclass(frozen=True)
@@ -32,7 +85,7 @@ class RowTable:
         sources: What the rows are made of, whenever they are asked for.
     """
 
-    columns: tuple[ExportColumn, ...]
+    columns: tuple[Column[Any], ...]
     sources: Iterable[RowSource]
 
     @property
@@ -57,8 +110,8 @@ class RowTable:
         """Yield the scalars of each row, in the order of the columns."""
         return self._rows(_scalar)
 
-    def _rows(self, convert: Callable[[ExportColumn, Any], Any]) -> Iterator[list[Any]]:
-        readers = {kind: RowReader(map(columns.get, self.names), convert) for kind, columns in _BY_NAME_OF_KIND.items()}
+    def _rows(self, convert: Convert) -> Iterator[list[Any]]:
+        readers = {kind: RowReader(kind, self.columns, convert) for kind in KINDS}
         for source in self.sources:
             yield readers[source.kind].read(source)
 
@@ -105,13 +158,13 @@ def kinds_of(document: RunDocument | Outline) -> tuple[Kind, ...]:
 def row_values(source: RowSource) -> dict[str, Any]:
     """Return the value of every column that a row's kind has, with numbers that every format can hold."""
     values = copy(_reader(source.kind)).read(source)
-    return {column.name: value for column, value in zip(COLUMNS_OF_KIND[source.kind], values, strict=True)}
+    return {column.name: value for column, value in zip(columns_of(source.kind), values, strict=True)}
 
 
 @cache
 def _reader(kind: Kind) -> RowReader:
     """Return what reads all columns of a kind; a copy of it reads a row, so that none is held."""
-    return RowReader(COLUMNS_OF_KIND[kind], plain_value)
+    return RowReader(kind, columns_of(kind), plain_value)
 
 
 def check_columns(names: Sequence[str]) -> None:
@@ -144,17 +197,16 @@ def row_sources(document: RunDocument) -> Iterator[RowSource]:
         yield from (RowSource(document, "soak", number, soak, row, names[row.id]) for row in soak.rows)
 
 
-def _columns(kinds: Sequence[Kind], chosen: Sequence[str]) -> tuple[ExportColumn, ...]:
-    of_kinds = [_BY_NAME_OF_KIND[kind] for kind in kinds]
-    wanted = chosen or [name for name in COLUMNS if any(name in columns for columns in of_kinds)]
-    return tuple(_merged(name, of_kinds) for name in dict.fromkeys(wanted))
+def _columns(kinds: Sequence[Kind], chosen: Sequence[str]) -> tuple[Column[Any], ...]:
+    wanted = chosen or [name for name, column in COLUMNS.items() if any(map(column.has, kinds))]
+    return tuple(_for_kinds(COLUMNS[name], kinds) for name in dict.fromkeys(wanted))
 
 
-def _merged(name: str, of_kinds: Sequence[Mapping[str, ExportColumn]]) -> ExportColumn:
+def _for_kinds(column: Column[Any], kinds: Sequence[Kind]) -> Column[Any]:
     """Return a column of several kinds of rows: a value may be missing where one of them does not have it."""
-    found = [columns[name] for columns in of_kinds if name in columns]
-    may_be_null = len(found) < len(of_kinds) or any(column.is_nullable for column in found)
-    return replace(COLUMNS[name], is_nullable=may_be_null)
+    if all(map(column.has, kinds)):
+        return column
+    return replace(column, values=replace(column.values, is_nullable=True))
 
 
 def _with_suggestion(name: str) -> str:
@@ -162,8 +214,49 @@ def _with_suggestion(name: str) -> str:
     return f"{name!r} (did you mean {near}?)" if near else repr(name)
 
 
-def _scalar(column: ExportColumn, value: Any) -> Any:
+def _scalar(column: Column[Any], value: Any) -> Any:
     if column.type != "json":
         return plain_value(column, value)
     text = json_line(value)
     return json_line(plain_value(column, value)) if "null" in text else text  # which may stand for an infinity
+
+
+def named_rows(documents: Sequence[RunDocument]) -> Iterator[tuple[str, RowSource]]:
+    """Yield each row with its name as a benchmark: model, shapes, row, and what was requested of it.
+
+    A name does not depend on which other rows were measured, so that it is found again in another run. Where rows of a
+    file would have the same one, the run is added, and if that does not tell them apart, their place in it.
+    """
+    sources = [source for document in documents for source in row_sources(document)]
+    names = [_benchmark_name(source) for source in sources]
+    for place in (_run, _place):
+        often = Counter(names)
+        names = [
+            name if often[name] == 1 else f"{_benchmark_name(source)} ({place(source)})"
+            for name, source in zip(names, sources, strict=True)
+        ]
+    yield from zip(names, sources, strict=True)
+
+
+def _benchmark_name(source: RowSource) -> str:
+    row, requested = source.row, source.row.requested
+    parts = (
+        source.model,
+        source.shapes,
+        f"batch={row.batch}",
+        row.label,
+        requested.precision,
+        "native threads" if requested.threads is None else f"threads={requested.threads}",
+        "bound" if row.io == "bound" else "",
+        f"{row.cache} cache" if source.kind == "cold-start" else "",
+        "soak" if source.kind == "soak" else "",
+    )
+    return " ".join(part for part in parts if part)
+
+
+def _run(source: RowSource) -> str:
+    return str(source.document.plan.get("name") or source.document.run_id)
+
+
+def _place(source: RowSource) -> str:
+    return f"run {source.document.run_id}, table {source.table_number}, {source.row.id}"

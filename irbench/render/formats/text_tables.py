@@ -6,8 +6,9 @@ import csv
 from collections.abc import Iterator
 from typing import Any
 
+from irbench.render.columns.declaration import Column as RunColumn
 from irbench.render.csv_text import csv_cell
-from irbench.render.formats.columns import ExportColumn
+from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import RowTable
 from irbench.render.json_text import json_line
 from irbench.render.table import Column, Row, TextTable
@@ -44,7 +45,17 @@ def as_markdown(table: RowTable) -> Iterator[str]:
     yield TextTable(tuple(map(_heading, table.columns)), rows).as_markdown() + "\n"
 
 
-def _heading(column: ExportColumn) -> Column:
+def as_documents(export: Export) -> Iterator[str]:
+    """Yield the tables of each run as people read them, and where they come from; with chosen columns one table."""
+    from irbench.render.export import render_document  # which renders rows with what is above
+
+    if export.columns:
+        yield from as_markdown(export.table)
+        return
+    yield "\n".join(render_document(run.document, "md") for run in export.runs)
+
+
+def _heading(column: RunColumn[Any]) -> Column:
     return Column(column.name, words=column.type in ("string", "json", "bool"))
 
 

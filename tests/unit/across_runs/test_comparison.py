@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from compared_runs import EVEN, MACHINE, store, times
 
-from irbench.across_runs.changes import FEWEST_RUNS, read_condition
+from irbench.across_runs.changes import FEWEST_RUNS
 from irbench.across_runs.comparison import RunComparison, compare_sides
+from irbench.across_runs.problems import Models
 from irbench.across_runs.reading import read_run
 from irbench.across_runs.sides import Side, read_side
+from irbench.options.conditions import read_condition
 from irbench.record import Failure
 from irbench.spec import Goal, Objective, Program, PythonEnvironment
 
@@ -162,7 +164,7 @@ def test_rows_that_only_their_graphs_tell_apart_are_named_and_not_pooled(tmp_pat
     tables = (*writer.document.groups, *other.document.groups)
     writer.commit(replace(writer.document, groups=tables, irbench_version="0"))
     both = read_side(str(writer.folder), tmp_path, tmp_path, lambda *_: None)
-    assert [(problem.code, problem.facts) for problem in both.problems] == [("same-names", {"models": ["tiny"]})]
+    assert [(problem.code, problem.facts) for problem in both.problems] == [("same-names", Models(("tiny",)))]
     found = compare_sides(side("one", other.folder), both, [], 0.02)
     assert (found.rows, [row.in_base and row.in_new for row in found.unmatched]) == ((), [True])
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from compared_runs import EVEN, times
 
-from irbench.across_runs.changes import Change, Condition, change_of_values, outcome_of, read_condition, slower_than
+from irbench.across_runs.changes import Change, change_of_values
+from irbench.across_runs.conditions import outcome_of
 from irbench.across_runs.measured_cells import FIGURES
+from irbench.options.conditions import Condition, read_condition, slower_than
 
 
 def change(figure: str, base: tuple[float, ...], new: tuple[float, ...]) -> Change:

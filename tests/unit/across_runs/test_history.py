@@ -12,10 +12,11 @@ from across_runs_history import run
 from compared_runs import MACHINE
 from documents import cell, document, group
 
-from irbench.across_runs.changes import read_condition
 from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.history import FigureHistory, ModelHistory
+from irbench.across_runs.problems import Files
 from irbench.errors import IrbenchError
+from irbench.options.conditions import read_condition
 from irbench.render.history import history_view
 from irbench.result import RunDocument
 from irbench.spec import GraphFiles
@@ -189,7 +190,7 @@ def test_different_files_of_one_name_with_different_graphs_are_a_warning():
     ]
     (problem,) = history_of("resnet50", runs).problems
     assert problem.code == "several-files"
-    assert problem.facts == {"model": "resnet50", "runs": {"a/resnet50.onnx": 2, "b/resnet50.onnx": 1}}
+    assert problem.facts == Files("resnet50", {"a/resnet50.onnx": 2, "b/resnet50.onnx": 1})
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from compared_runs import EVEN, store
 from stored_runs import altered
 
 from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.reading import CheckedRun, Problem, read_run
+from irbench.across_runs.problems import Altered, Problem
+from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.sides import MACHINE as MACHINE_PREFIX
 from irbench.across_runs.sides import Side, read_side
 from irbench.errors import IrbenchError
@@ -44,8 +45,8 @@ def test_every_damaged_launch_has_a_line_of_its_own(tmp_path: Path):
     run, problems = read(folder)
     assert run is None
     assert [problem.code for problem in problems] == ["unreadable", "unreadable"]
-    assert "checksum" in problems[0].facts["message"]
-    assert "cannot be read" in problems[1].facts["message"]
+    assert "checksum" in problems[0].text()
+    assert "cannot be read" in problems[1].text()
 
 
 def test_figures_that_do_not_follow_from_the_samples_exclude_a_run(tmp_path: Path):
@@ -56,7 +57,7 @@ def test_figures_that_do_not_follow_from_the_samples_exclude_a_run(tmp_path: Pat
     (folder / "run.json").write_text(json.dumps(document))
     run, problems = read(folder)
     assert run is None
-    assert [(problem.code, problem.facts) for problem in problems] == [("figures-altered", {"rows": [row["label"]]})]
+    assert [(problem.code, problem.facts) for problem in problems] == [("figures-altered", Altered((row["label"],)))]
 
 
 def test_another_irbench_may_have_derived_other_figures(tmp_path: Path):
@@ -73,8 +74,8 @@ def test_a_newer_format_and_half_a_document_are_problems(tmp_path: Path):
     document = json.loads((newer / "run.json").read_text())
     (newer / "run.json").write_text(json.dumps({**document, "schema_version": 99}))
     (half / "run.json").write_text((half / "run.json").read_text()[:200])
-    assert "newer irbench" in read(newer)[1][0].facts["message"]
-    assert "damaged" in read(half)[1][0].facts["message"]
+    assert "newer irbench" in read(newer)[1][0].text()
+    assert "damaged" in read(half)[1][0].text()
 
 
 def test_a_run_that_ended_early_is_used_and_told(tmp_path: Path):
@@ -82,7 +83,7 @@ def test_a_run_that_ended_early_is_used_and_told(tmp_path: Path):
     writer.commit(replace(writer.document, complete=False))
     run, problems = read(writer.folder)
     assert run is not None
-    assert [(problem.code, problem.excludes) for problem in problems] == [("incomplete", False)]
+    assert [problem.code for problem in problems] == ["incomplete"]
 
 
 def test_a_document_without_its_samples_is_a_problem(tmp_path: Path):

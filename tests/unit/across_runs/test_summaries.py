@@ -19,10 +19,10 @@ from front_door import irbench
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.across_runs.changes import read_condition
 from irbench.across_runs.history import ModelHistory, history_of
 from irbench.across_runs.measured_cells import FIGURES, CellKey
 from irbench.across_runs.summaries import VERSION, RowSummary, RunSummary, read_summaries, summary_of
+from irbench.options.conditions import read_condition
 from irbench.result import RunDocument
 from irbench.spec import GraphFiles
 from irbench.store import Store, default_root, index

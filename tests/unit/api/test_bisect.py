@@ -10,7 +10,7 @@ from documents import speedup
 
 from irbench.api.bisect import Bisection
 from irbench.api.bisect_search import search
-from irbench.bisection.halving import BisectReport, Comparison, Side, Step
+from irbench.bisection.report import BisectReport, Comparison, Side, Step
 from irbench.environments import Unsolvable
 from irbench.row_figures import Speedup
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from compared_runs import EVEN, MACHINE, store, times
 
@@ -154,7 +156,10 @@ def test_own_code_is_measured_again_only_if_it_is_allowed(monkeypatch: pytest.Mo
     found = confirmed(monkeypatch, asked, {"ort": times(2)}, plan={"asked": {"cells": cells}})
     assert found.obstacle is not None
     assert (found.outcome, found.obstacle.code, asked) == ("not-possible", "own-code", [])
-    assert found.obstacle.facts == {"code": ["mine=./loop {model}"]}
+    assert json.loads(msgspec.json.encode(found.obstacle)) == {
+        "code": "own-code",
+        "facts": {"code": ["mine=./loop {model}"]},
+    }
     allowed = irbench.compare(
         "before", "after", fail_on="p50>5%", confirm=True, allow_own_code=True, progress=None
     ).confirmation

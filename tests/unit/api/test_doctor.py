@@ -16,10 +16,9 @@ from irbench import bundles
 from irbench.api import doctor
 from irbench.api.doctor import Diagnosis, diagnose
 from irbench.api.measurement import StoredRun
-from irbench.api.peaks import PeakOptions
 from irbench.api.progress import Reporter
-from irbench.api.self_comparison import SelfComparisonOptions
 from irbench.errors import ExitCode
+from irbench.options.model_commands import DoctorOptions
 from irbench.result import StoppedBy
 from irbench.store.peaks import kept_peaks
 
@@ -53,8 +52,7 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Callable[[StoppedBy], tuple[Diagnos
         for name, answer in answers.items():
             monkeypatch.setattr(doctor, name, answer)
         silent = Reporter(lambda _line: None, lambda _progress: None)
-        asked = SelfComparisonOptions("", "fake-a", None, None, None, None, no_lock=True)
-        return diagnose(asked, silent, PeakOptions(no_lock=True)), done
+        return diagnose("", DoctorOptions(peak=True, no_lock=True), silent), done
 
     return called
 

@@ -13,15 +13,39 @@ from irbench.row_figures import Speedup, Verdict
 
 
 def document(*states: State, verdict: Verdict = "faster", stopped_by: StoppedBy = "target") -> RunDocument:
-    speedup = Speedup(1.2, 1.1, 1.3, verdict, excludes_one=True, all_blocks_value=1.2)
+    speedup = Speedup(1.2, low=1.1, high=1.3, verdict=verdict, excludes_one=True, all_blocks_value=1.2)
     cells = tuple(
         CellResult(
-            str(index), "label", "onnx", "ort", "cpu", "sync", 1, "copy", Requested(1, 1, "fp32"), {}, state,
+            id=str(index),
+            label="label",
+            artifact="onnx",
+            backend="ort",
+            device="cpu",
+            mode="sync",
+            batch=1,
+            io="copy",
+            requested=Requested(1, 1, "fp32"),
+            effective={},
+            state=state,
             speedup=speedup if state == "ok" else None,
         )
         for index, state in enumerate(states)
-    )  # fmt: skip
-    group = GroupResult("model", 1, {}, "0", 6, 8, 0, 48, stopped_by, False, 1.0, None, cells)
+    )
+    group = GroupResult(
+        model="model",
+        batch=1,
+        shapes={},
+        baseline="0",
+        launches=6,
+        blocks_per_launch=8,
+        blocks_excluded=0,
+        blocks_measured=48,
+        stopped_by=stopped_by,
+        preview=False,
+        seconds=1.0,
+        winner=None,
+        cells=cells,
+    )
     return RunDocument(1, "id", "now", "0", {}, {}, (group,))
 
 
@@ -49,7 +73,7 @@ def test_indecision_matters_only_to_the_strict(verdict: Verdict) -> None:
 
 def test_what_holds_for_a_busy_machine_alone_is_undecided_to_the_strict() -> None:
     found = document("ok", "ok")
-    lead = Lead("0", "1", 1.2, 1.1, 1.3, 6, condition="busy")
+    lead = Lead("0", "1", 1.2, low=1.1, high=1.3, launches=6, condition="busy")
     busy = replace(found, groups=(replace(found.groups[0], lead=lead, condition="busy"),))
     assert (exit_code(busy, strict=False), exit_code(busy, strict=True)) == (0, 4)
     alone = replace(found, groups=(replace(found.groups[0], condition="busy"),))  # one row is compared with nothing

@@ -27,7 +27,7 @@ SETTING = TunedSetting("ort/fp32", "ort", "ort", 8, 2, 1, 1, "fp32")
 RIVAL = TunedSetting("openvino/fp32", "openvino", "openvino", 8, 2, 1, 1, "fp32")
 REPORT = TuningReport(
     "m", "fps", None, "better", SETTING, SETTING,
-    (Alternative(RIVAL, None, Gain(1.1, 1.05, 1.2, is_preview=False)),), confirmation_run="CONFIRMED",
+    (Alternative(RIVAL, None, Gain(1.1, low=1.05, high=1.2, is_preview=False)),), confirmation_run="CONFIRMED",
 )  # fmt: skip
 CONFIRMATION = group(cell("ort", launches_measured=10), cell("openvino", launches_measured=10), seconds=20.0)
 """A launch of a row takes a second, so that four launches of two rows take eight."""

@@ -15,7 +15,21 @@ from irbench.api.live_display import LiveDisplay, ProgressConsole
 from irbench.result import GroupResult
 from irbench.runner.progress import Progress
 
-INTERIM = GroupResult("model", 1, {}, None, 1, 8, 0, 8, "launches", True, 1.0, None, ())
+INTERIM = GroupResult(
+    model="model",
+    batch=1,
+    shapes={},
+    baseline=None,
+    launches=1,
+    blocks_per_launch=8,
+    blocks_excluded=0,
+    blocks_measured=8,
+    stopped_by="launches",
+    preview=True,
+    seconds=1.0,
+    winner=None,
+    cells=(),
+)
 BLOCK = Activity("block", block=3, clean_blocks=8)
 MOMENT = Progress("resnet50", BLOCK, 2, 12, 31.0, 150.0, Outlook("ort", None, 0.018, target=0.01, rows_left=0))
 

@@ -18,13 +18,14 @@ from irbench.address import BackendAddress
 from irbench.api import peaks as api_peaks
 from irbench.api.doctor import Diagnosis
 from irbench.api.known_peaks import known_peaks
-from irbench.api.peaks import PeakOptions, PeakPlan, keep_whole_peaks, measure_peaks, peak_plan
+from irbench.api.peaks import PeakPlan, keep_whole_peaks, measure_peaks, peak_plan
 from irbench.api.progress import Reporter
 from irbench.diagnostics import PeakReport, Report, describe_machine
 from irbench.diagnostics.bandwidth import BandwidthPlan, MemoryLevel
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.lock import measuring
 from irbench.onnx.probe_graph import MatrixChain
+from irbench.options.model_commands import DoctorOptions
 from irbench.roofline import MachinePeaks
 from irbench.spec import Timing
 from irbench.store import Store
@@ -44,7 +45,9 @@ CALL_MS = 0.3
 def measure(tmp_path: Path) -> Callable[[PeakPlan], MachinePeaks | None]:
     def measured(plan: PeakPlan) -> MachinePeaks | None:
         with lock() as own:
-            return measure_peaks(plan, PeakOptions("fake-a", (CPU,), tmp_path), tmp_path, own, silent())
+            return measure_peaks(
+                plan, DoctorOptions(backend="fake-a", cpus=(CPU,), results=tmp_path), tmp_path, own, silent()
+            )
 
     return measured
 
@@ -114,13 +117,13 @@ def test_an_interrupt_keeps_what_was_known(
 def test_peaks_of_the_whole_machine_replace_those_that_were_known():
     newer = replace(this_machine(), measured="2026-02-28T00:00:00+00:00")
     for found in (this_machine(), newer):
-        assert keep_whole_peaks(found, PeakOptions()) is None
+        assert keep_whole_peaks(found, DoctorOptions()) is None
         assert known_peaks() == found
 
 
-@pytest.mark.parametrize("options", [PeakOptions(backend="fake-a"), PeakOptions(cpus=(CPU,))])
+@pytest.mark.parametrize("options", [DoctorOptions(backend="fake-a"), DoctorOptions(cpus=(CPU,))])
 @pytest.mark.parametrize("is_known", [True, False])
-def test_peaks_of_a_part_of_the_machine_are_never_kept(options: PeakOptions, is_known: bool):
+def test_peaks_of_a_part_of_the_machine_are_never_kept(options: DoctorOptions, is_known: bool):
     before = this_machine() if is_known else None
     if before is not None:
         keep_peaks(bundles.home(), before)
@@ -135,15 +138,15 @@ def test_what_is_known_is_not_overwritten_by_a_measurement_that_lacks_it():
         "compute": tuple(peak for peak in before.compute if peak.threads == 1),
         "bandwidth": tuple(found for found in before.bandwidth if found.threads == 1),
     }
-    assert keep_whole_peaks(replace(before, compute=()), PeakOptions()) == "no-products"
-    assert keep_whole_peaks(replace(before, bandwidth=()), PeakOptions()) == "no-bandwidth"
-    assert keep_whole_peaks(replace(before, **alone), PeakOptions()) == "fewer-cores"
+    assert keep_whole_peaks(replace(before, compute=()), DoctorOptions()) == "no-products"
+    assert keep_whole_peaks(replace(before, bandwidth=()), DoctorOptions()) == "no-bandwidth"
+    assert keep_whole_peaks(replace(before, **alone), DoctorOptions()) == "fewer-cores"
     assert known_peaks() == before
 
 
 def test_bandwidth_alone_is_kept_where_nothing_is_known():
     bare = replace(this_machine(), compute=())
-    assert keep_whole_peaks(bare, PeakOptions()) is None
+    assert keep_whole_peaks(bare, DoctorOptions()) is None
     assert known_peaks() == bare
 
 
@@ -152,7 +155,7 @@ def test_nothing_is_known_before_anything_was_measured():
 
 
 def test_a_plan_has_every_installed_backend_that_reads_onnx_with_one_core_and_all():
-    plan = peak_plan(PeakOptions(), describe_machine())
+    plan = peak_plan(DoctorOptions(), describe_machine())
     names = [address.name for address in plan.backends]
     assert {"fake-a", "ort"} <= set(names)
     assert "tf" not in names
@@ -162,7 +165,7 @@ def test_a_plan_has_every_installed_backend_that_reads_onnx_with_one_core_and_al
 
 
 def test_one_backend_can_be_chosen():
-    plan = peak_plan(PeakOptions(backend="fake-b"), describe_machine())
+    plan = peak_plan(DoctorOptions(backend="fake-b"), describe_machine())
     assert plan.backends == (BackendAddress("fake-b"),)
 
 
@@ -176,14 +179,14 @@ def test_one_backend_can_be_chosen():
 )
 def test_a_backend_that_cannot_be_measured_is_refused(backend: str, code: ExitCode, message: str):
     with pytest.raises(IrbenchError, match=message) as caught:
-        peak_plan(PeakOptions(backend=backend), describe_machine())
+        peak_plan(DoctorOptions(backend=backend), describe_machine())
     assert caught.value.hint
     assert caught.value.exit_code == code
 
 
 def test_a_processor_that_is_not_there_is_refused():
     with pytest.raises(IrbenchError, match="not available"):
-        peak_plan(PeakOptions(cpus=(9999,)), describe_machine())
+        peak_plan(DoctorOptions(cpus=(9999,)), describe_machine())
 
 
 def test_an_interrupted_measurement_is_told_by_the_exit_code():

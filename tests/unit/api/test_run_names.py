@@ -9,8 +9,8 @@ import pytest
 from stored_runs import measured
 
 import irbench
-from irbench.api.run_names import run_name
 from irbench.errors import IrbenchError
+from irbench.options.run_names import run_name
 
 
 def test_a_text_and_a_folder_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from irbench import registry
 from irbench.api.verify import verify_with
-from irbench.api.verify_options import VerifyOptions
 from irbench.conformance.verification import PlannedTrials, VerificationRequest
+from irbench.options.model_commands import VerifyOptions
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_backends_that_cannot_read_the_model_are_left_out_with_one_line(verified
 
 def test_a_backend_that_was_named_keeps_its_row(verified: list[str], tmp_path: Path) -> None:
     heard: list[str] = []
-    verify_with(VerifyOptions(str(models.mlp(tmp_path).path), ("tf", "ort")), heard.append)
+    verify_with(VerifyOptions(str(models.mlp(tmp_path).path), backends=("tf", "ort")), heard.append)
     assert (verified, heard) == (["tf", "ort"], [])
 
 
@@ -52,5 +52,5 @@ def test_expected_outputs_are_those_of_a_folder_of_data_sets_or_of_one(
     folder.mkdir(parents=True)
     for name in ("input_0.pb", "output_0.pb"):
         (folder / name).write_bytes(b"")
-    verify_with(VerifyOptions(str(models.mlp(tmp_path).path), ("ort",), tmp_path / given), lambda _: None)
+    verify_with(VerifyOptions(str(models.mlp(tmp_path).path), tmp_path / given, backends=("ort",)), lambda _: None)
     assert asked[0].data == tmp_path / given

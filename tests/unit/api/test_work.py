@@ -24,7 +24,20 @@ from irbench.spec import Cell, Load, TensorSpec
 
 def cost(**changes: Any) -> ModelCost:
     """Return one product of 2,000 operations, with weights of 400 bytes and activations of 240."""
-    node = NodeCost("product", "MatMul", "", OperatorClass.MATRIX, 1000, 2000, 100, 400, 520, 120, 1, 240)
+    node = NodeCost(
+        name="product",
+        op_type="MatMul",
+        domain="",
+        operator_class=OperatorClass.MATRIX,
+        macs=1000,
+        flops=2000,
+        parameters=100,
+        weight_bytes=400,
+        read_bytes=520,
+        written_bytes=120,
+        executions=1,
+        activation_bytes=240,
+    )
     return ModelCost((replace(node, **changes),))
 
 

@@ -13,12 +13,12 @@ from irbench.result import GroupResult, Lead, NoWinner, Winner
 from irbench.row_figures import Speedup, Verdict
 
 ALL, TIED, WIDE = "all the time", "only in one row's turn", "bursts of 0.3 s, 70 %"
-OPEN = Speedup(1.05, None, None, "undecided", False, 1.05)
+OPEN = Speedup(1.05, low=None, high=None, verdict="undecided", excludes_one=False, all_blocks_value=1.05)
 
 
 def table(found: Speedup, reason: NoWinner | None = None, *, wins: bool = False) -> GroupResult:
     fast, slow = cell("known-b", speedup=found), cell("known-a")
-    lead = Lead(fast.id, slow.id, 1.05, found.low, found.high, 6, reason)
+    lead = Lead(fast.id, slow.id, 1.05, low=found.low, high=found.high, launches=6, reason=reason)
     winner = Winner(fast.id, slow.id, 1.05, 1.04, 1.06) if wins else None
     return replace(group(fast, slow), lead=lead, winner=winner)
 

@@ -8,8 +8,8 @@ import pytest
 
 from irbench.api.export import ExportedModel, ExportListener
 from irbench.cli.commands import export
-from irbench.exporter import ExportOptions
 from irbench.options.asked_inputs import AskedInputs
+from irbench.options.model_commands import ExportOptions
 from irbench.spec import Bundle
 
 

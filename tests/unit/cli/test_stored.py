@@ -78,7 +78,10 @@ def test_rm_refuses_a_name_of_several_runs():
 
 
 def test_show_puts_intervals_behind_figures_on_demand():
-    rows = [replace(cell_, p50_over_launches=Spans(32.5, 32.1, 33.0, 32.6)) for cell_ in example().cells]
+    rows = [
+        replace(cell_, p50_over_launches=Spans(32.5, low=32.1, high=33.0, all_blocks_value=32.6))
+        for cell_ in example().cells
+    ]
     writer = Store(default_root()).begin(ENVIRONMENT, {})
     writer.add_launch(launch())
     writer.commit(replace(writer.document, groups=(replace(example(), cells=tuple(rows)),), complete=True))

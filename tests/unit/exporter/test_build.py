@@ -8,7 +8,8 @@ import models
 import pytest
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import ExportOptions, build, from_onnx_file, validate
+from irbench.exporter import build, from_onnx_file, validate
+from irbench.options.model_commands import ExportOptions
 from irbench.system import host
 from irbench.worker.failures import CallFailed, WorkerDied
 

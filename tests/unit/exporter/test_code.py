@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.exporter import ExportOptions, Source, validate
+from irbench.exporter import Source, validate
 from irbench.exporter.source import require_code
+from irbench.options.model_commands import ExportOptions
 
 NET = """
 raise RuntimeError("imported")

@@ -8,9 +8,11 @@ import pytest
 
 from irbench.card import Origin
 from irbench.errors import IrbenchError
-from irbench.exporter import ExportOptions, Source
+from irbench.exporter import Source
+from irbench.exporter.build import refuse_impossible
 from irbench.exporter.identity import identity, stored_options
 from irbench.exporter.refresh import original_request
+from irbench.options.model_commands import ExportOptions
 
 OPTIONS = ExportOptions()
 
@@ -102,7 +104,7 @@ def test_two_models_of_the_zoo_with_other_code_of_irbench_are_two(tmp_path, monk
 )
 def test_an_impossible_option_is_refused_with_a_remedy(change, message):
     with pytest.raises(IrbenchError, match=message) as caught:
-        replace(OPTIONS, **change).validate()
+        refuse_impossible(replace(OPTIONS, **change))
     assert caught.value.hint
 
 

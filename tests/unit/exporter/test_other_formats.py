@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.exporter import ExportOptions, validate
+from irbench.exporter import validate
 from irbench.exporter.foreign import refusal
+from irbench.options.model_commands import ExportOptions
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ import pytest
 
 from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import ExportOptions, Source, identity, missing_distributions, validate
+from irbench.exporter import Source, identity, missing_distributions, validate
 from irbench.exporter.identity import require_distributions
+from irbench.options.model_commands import ExportOptions
 
 ABSENT = "irbench-is-built-with-no-such-thing"
 

@@ -31,7 +31,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     made: list[str] = []
 
-    def here(target, job, *, say, deadline_s, confinement, returns):
+    def here(target, job, *, say, deadline_s, confinement, returns, says):
         made.append(target)
         return run_job(job, say)
 
@@ -137,7 +137,7 @@ def test_a_result_for_which_there_is_no_room_is_refused_with_the_way_out(bundle,
 def test_a_batch_that_stays_dynamic_is_checked_at_two_and_one_that_is_bound_at_its_size(bundle, monkeypatch):
     asked = []
 
-    def look(target, job, *, say, deadline_s, confinement, returns):
+    def look(target, job, *, say, deadline_s, confinement, returns, says):
         asked.append(job.sizes["batch"])
         raise WorkerDied("It crashed.")
 
@@ -186,7 +186,7 @@ def test_other_weights_in_a_file_beside_the_graph_are_another_source(bundle, cal
 
 
 def test_the_step_in_which_the_worker_died_is_named(bundle, monkeypatch):
-    def die(target, job, *, say, deadline_s, confinement, returns):
+    def die(target, job, *, say, deadline_s, confinement, returns, says):
         say(OptimizerActivity("pass", "fake-harmless"))
         raise WorkerDied("It crashed with SIGSEGV.")
 
@@ -197,7 +197,7 @@ def test_the_step_in_which_the_worker_died_is_named(bundle, monkeypatch):
 
 
 def test_no_pass_is_blamed_for_a_death_in_another_activity(bundle, monkeypatch):
-    def die(target, job, *, say, deadline_s, confinement, returns):
+    def die(target, job, *, say, deadline_s, confinement, returns, says):
         say(OptimizerActivity("convert", "fp16"))
         raise WorkerDied("It crashed.", hint="Try again.")
 

@@ -29,7 +29,7 @@ def silent(_activity: OptimizerActivity) -> None: ...
 def _crashing(monkeypatch: pytest.MonkeyPatch, crashes: Callable[[OptimizationJob, OptimizerActivity], bool]) -> None:
     """Run the work here, in a process that a signal ends where ``crashes`` says so."""
 
-    def call(target, job, *, say, deadline_s, confinement, returns):
+    def call(target, job, *, say, deadline_s, confinement, returns, says):
         def hear(activity):
             say(activity)
             if crashes(job, activity):
@@ -80,7 +80,7 @@ def test_a_crash_in_the_last_check_is_traced_to_its_pass(bundle, monkeypatch):
 
 
 def test_no_pass_is_left_out_for_a_process_that_was_killed(bundle, monkeypatch):
-    def die(target, job, *, say, deadline_s, confinement, returns):
+    def die(target, job, *, say, deadline_s, confinement, returns, says):
         say(OptimizerActivity("pass", "fake-harmless"))
         raise WorkerDied("It crashed with SIGKILL.")
 

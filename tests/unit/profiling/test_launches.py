@@ -10,7 +10,7 @@ from irbench.profiling.launches import Launch, middle_half, with_launch
 from irbench.profiling.record import ProfiledCell
 from irbench.spi.profiling import InferenceProfile, OperatorTime
 
-EMPTY = ProfiledCell("a", "a", "a", "cpu", "onnx")
+EMPTY = ProfiledCell(id="a", label="a", backend="a", device="cpu", artifact="onnx")
 
 
 def inference(*times: tuple[str, int], averages: int = 1) -> InferenceProfile:

@@ -13,8 +13,7 @@ from irbench.counters import GROUPS, NoPmu, NotSupported, Said, ToplevFailed, no
 from irbench.record import Failure
 from irbench.render import render_document
 from irbench.render.counter_texts import figure_value
-from irbench.render.counters import counter_views
-from irbench.render.timelines import sparkline
+from irbench.render.counters import counter_views, sparkline
 from irbench.result import RunDocument
 
 

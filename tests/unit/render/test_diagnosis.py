@@ -117,7 +117,7 @@ def test_core_to_core_latency_says_how_often_it_was_looked_at_and_no_more_than_t
     ],
 )
 def test_the_verdict_counts_the_findings(count: int, verdict: str) -> None:
-    finding = Turbo("/sys/x/boost")
+    finding = Turbo(file="/sys/x/boost")
     assert findings_summary((finding,) * count) == verdict
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from documents import cell, group
 
-from irbench.render.energy import above_idle_text, energy_legend, energy_text, power_text
+from irbench.render.context import Context
+from irbench.render.footer import footer
 from irbench.render.group import GroupView
 from irbench.row import CellResult
 from irbench.row_figures import EnergyUse
@@ -21,15 +22,22 @@ def shown(*rows: CellResult) -> str:
     return "\n".join(line.plain for line in GroupView(group(*rows)).as_lines(160))
 
 
+def figures(row: CellResult) -> list[str]:
+    """Return what a row shows behind its throughput: J/inference, above idle, W."""
+    (heading, line, *_) = (
+        line for line in shown(row, using("tf", 0.8, 0.7)).splitlines() if line.startswith((" backend", " ort"))
+    )
+    begin, end = heading.index("J/inference"), heading.index(" W ") + 2
+    return line[begin - 2 : end].split()
+
+
 def test_energy_above_idle_has_no_more_decimals_than_what_it_is_a_part_of() -> None:
-    row = using("ort", 0.0083, -0.0000668)
-    assert (energy_text(row), above_idle_text(row), power_text(row)) == ("0.00830", "-0.00007", "50.0")
+    assert figures(using("ort", 0.0083, -0.0000668)) == ["0.00830", "-0.00007", "50.0"]
 
 
 def test_what_was_not_measured_is_no_zero() -> None:
-    row = cell("ort")
-    assert (energy_text(row), above_idle_text(row), power_text(row)) == ("-", "-", "-")
-    assert above_idle_text(using("ort", 0.5, None)) == "-"
+    assert figures(cell("ort")) == ["-", "-", "-"]
+    assert figures(using("ort", 0.5, None)) == ["0.500", "-", "50.0"]
 
 
 def test_a_table_names_the_counters_and_the_power_of_the_idle_machine() -> None:
@@ -41,9 +49,9 @@ def test_a_table_names_the_counters_and_the_power_of_the_idle_machine() -> None:
 
 def test_a_counter_that_belongs_to_rows_on_gpus_alone_is_named_as_such() -> None:
     rows = (using("ort", 0.5, None), using("tf", 0.8, None, **{"gpu-0": 70.0}))
-    assert list(energy_legend(group(*rows))) == [
-        "J/inference: of package-0, dram-0 and gpu-0 (rows on an NVIDIA GPU), each row alone"
-    ]
+    below = " ".join(footer(group(*rows), Context()))
+    assert "J/inference: of package-0, dram-0 and gpu-0 (rows on an NVIDIA GPU), each row alone" in below
+    assert "above idle" not in below
 
 
 def test_a_table_without_energy_has_none_of_these_columns() -> None:

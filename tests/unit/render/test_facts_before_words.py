@@ -30,8 +30,8 @@ EXAMPLES: Mapping[str, tuple[Any, str]] = {
        for code, text in WARNINGS.items() if code != STORED_WORDS},
     **{f"note {code}": (text.example, note_text(Note(code, text.example), Context()))
        for code, text in NOTES.items() if code != STORED_WORDS},
-     **{f"mark {mark.code}": (json.loads(msgspec.json.encode(mark.example().facts)), mark.example().text())
-        for mark in Mark.known},
+    **{f"mark {mark.code}": (json.loads(msgspec.json.encode(mark.example().facts)), mark.example().text())
+       for mark in Mark.known},
 }  # fmt: skip
 BUSY = facts(
     hypervisor="KVM", quota=1.0, turbo=True, foreign_share=0.9, programs=(Program("stress", 4711, 0.9, "stress"),)
@@ -61,7 +61,7 @@ def test_the_facts_of_a_code_are_json_and_hold_no_words_that_are_made_of_them(na
 
 def test_the_facts_of_a_finding_are_json_and_hold_no_words_that_are_made_of_them():
     for finding in find(BUSY):
-        plain = json.loads(json.dumps(finding.facts))
+        plain = json.loads(json.dumps(msgspec.to_builtins(finding.facts)))
         assert not [text for text in texts_in(plain) if is_sentence(text) and text in finding.words().found]
 
 

@@ -81,4 +81,17 @@ def test_no_measured_duration_is_shown_as_zero(milliseconds: float):
 
 @pytest.mark.parametrize(("launches", "note"), [(1, ", after only one launch"), (6, "")])
 def test_several_launches_without_an_interval_are_not_called_one(launches: int, note: str):
-    assert range_note(Speedup(1.2, None, None, "undecided", False, 1.2, launches=launches)) == note
+    assert (
+        range_note(
+            Speedup(
+                1.2,
+                low=None,
+                high=None,
+                verdict="undecided",
+                excludes_one=False,
+                all_blocks_value=1.2,
+                launches=launches,
+            )
+        )
+        == note
+    )

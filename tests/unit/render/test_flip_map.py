@@ -19,7 +19,7 @@ BATCH_4, BATCH_16 = Condition("batch", 4, 8, 1.0), Condition("batch", 16, 8, 1.0
 
 
 def flip(condition: Condition, outcome: Any, low: float = 0.0, high: float = 0.0, **changes: Any) -> Flip:
-    gain = Gain((low * high) ** 0.5, low, high, is_preview=False) if low else None
+    gain = Gain((low * high) ** 0.5, low=low, high=high, is_preview=False) if low else None
     return replace(Flip(condition, OPENVINO, ORT, outcome, gain), **changes)
 
 

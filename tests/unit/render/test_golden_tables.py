@@ -59,7 +59,9 @@ def instances() -> GroupResult:
         speedup=speedup(1.82, 1.79, 1.85),
         peak_memory_bytes={"process": 660_000_000},
     )
-    return group(several, cell("ort", 37.0, fps=26.5), lead=Lead(several.id, "ort/fp32", 1.82, 1.79, 1.85, 6))
+    return group(
+        several, cell("ort", 37.0, fps=26.5), lead=Lead(several.id, "ort/fp32", 1.82, low=1.79, high=1.85, launches=6)
+    )
 
 
 def paced() -> GroupResult:
@@ -86,7 +88,9 @@ def preview() -> GroupResult:
         cell("openvino", 32.51, launch_spread=0.031, speedup=speedup(1.14, 1.09, 1.21, "preview")),
         cell("ort", 37.02, launch_spread=0.052),
     )
-    lead = Lead(rows[0].id, rows[1].id, 1.14, None, None, 3, "preview", range_low=1.09, range_high=1.21)
+    lead = Lead(
+        rows[0].id, rows[1].id, 1.14, low=None, high=None, launches=3, reason="preview", range_low=1.09, range_high=1.21
+    )
     return group(*rows, preview=True, launches=3, blocks_measured=18, blocks_per_launch=6, blocks_excluded=0, lead=lead)
 
 
@@ -96,7 +100,7 @@ def raced() -> GroupResult:
         cell("ort", 34.0, launches_measured=7, speedup=speedup(1.25, 1.17, 1.35)),
         cell("tf", 42.7, launches_measured=4),
     )
-    lead = Lead(rows[0].id, rows[1].id, 1.046, 1.038, 1.055, 7)
+    lead = Lead(rows[0].id, rows[1].id, 1.046, low=1.038, high=1.055, launches=7)
     winner = Winner(rows[0].id, rows[1].id, 1.046, 1.038, 1.055)
     return group(*rows, launches=7, blocks_measured=56, winner=winner, lead=lead)
 
@@ -106,7 +110,7 @@ def contradicted(reason: NoWinner) -> GroupResult:
         cell("openvino", 32.5, fps=22.0, speedup=speedup(1.14, 1.12, 1.16)),
         cell("ort", 37.0),
     )
-    lead = Lead(rows[0].id, rows[1].id, 1.14, 1.12, 1.16, 6, reason)
+    lead = Lead(rows[0].id, rows[1].id, 1.14, low=1.12, high=1.16, launches=6, reason=reason)
     return group(*rows, lead=lead, blocks_excluded=0, blocks_disturbed=31)
 
 
@@ -116,7 +120,7 @@ def as_loaded() -> GroupResult:
         cell("openvino", 41.9, fps=21.0, launch_spread=0.31),
     )
     winner = Winner(rows[0].id, rows[1].id, 3.38, 2.42, 4.70, "busy")
-    lead = Lead(rows[0].id, rows[1].id, 3.38, 2.42, 4.70, 10, condition="busy")
+    lead = Lead(rows[0].id, rows[1].id, 3.38, low=2.42, high=4.70, launches=10, condition="busy")
     blocks = {"launches": 10, "blocks_measured": 93, "blocks_disturbed": 93, "blocks_excluded": 0}
     table = group(*rows, baseline=rows[1].id, winner=winner, lead=lead, condition="busy", **blocks)
     return replace(table, warnings=(Warn("many-dirty-blocks", {"blocks_disturbed": 93, "blocks": 93}),))

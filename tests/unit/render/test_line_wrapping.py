@@ -1,10 +1,10 @@
-"""Messages on a terminal: words are wrapped, and a command that is to be typed stays in one piece."""
+"""Messages and cells: words are wrapped, and a command that is to be typed stays in one piece."""
 
 from __future__ import annotations
 
 import pytest
 
-from irbench.render.line_wrapping import wrap_message
+from irbench.render.line_wrapping import fold, wrap_message
 
 COMMAND = "irbench export 'my nets.py:build' --shape sequence=64"
 
@@ -27,3 +27,12 @@ COMMAND = "irbench export 'my nets.py:build' --shape sequence=64"
 )
 def test_words_are_wrapped_and_neither_commands_nor_paths_are_broken(text: str, lines: list[str]) -> None:
     assert wrap_message(text, 25) == lines
+
+
+def test_options_are_broken_behind_their_sign_where_words_fold_at_spaces():
+    assert fold("openvino x2 PERFORMANCE_HINT=THROUGHPUT", 18, breaks_at="=") == [
+        "openvino x2",
+        "PERFORMANCE_HINT=",
+        "THROUGHPUT",
+    ]
+    assert fold("", 18, breaks_at="=") == [""]

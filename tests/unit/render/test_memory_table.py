@@ -7,7 +7,7 @@ from dataclasses import replace
 from documents import ENVIRONMENT, cell, group
 
 from irbench.record import Failure
-from irbench.render.memory import memory_view
+from irbench.render.document import memory_view
 from irbench.row import CellResult
 from irbench.spec import GraphFiles
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
-from typing import get_args
 
 import profiles
 import pytest
@@ -15,13 +14,12 @@ from profiles import SCORES, cell, document, operator
 
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.disturbances import warnings_of
-from irbench.profiling.matching import MatchedBy
-from irbench.profiling.record import Disturbance, ProfileDocument, ProfileStop, TimelineSpan
-from irbench.profiling.report import By, NoSpeed
+from irbench.profiling.record import Disturbance, ProfileDocument, TimelineSpan
+from irbench.profiling.report import By
 from irbench.profiling.summary import derive_report
 from irbench.render.formats.operator_trace import operator_trace
 from irbench.render.profile import ProfileView
-from irbench.render.profile_texts import MATCHED_TEXTS, NO_SPEED_TEXTS, PROFILE_STOPPED_TEXTS, headline_lines
+from irbench.render.profile_texts import headline_lines
 
 
 def view(document: ProfileDocument, by: By = "class", top: int = 20) -> ProfileView:
@@ -238,12 +236,6 @@ def test_how_many_nodes_are_fused_with_one_is_explained_where_it_is_shown() -> N
     fused = [operator("a", "Conv", *[9.0] * 4, nodes=names[:3]), operator("b", "Gemm", *[9.0] * 4, nodes=names[3:])]
     shown = text(document(cell("ort", fused, [20] * 4, [20] * 4)), 100, "node")
     assert "+1, +2: with so many other nodes that a backend fuses with it." in shown
-
-
-def test_every_code_has_its_words() -> None:
-    assert set(MATCHED_TEXTS) == set(get_args(MatchedBy))
-    assert set(PROFILE_STOPPED_TEXTS) == set(get_args(ProfileStop))
-    assert set(NO_SPEED_TEXTS) == set(get_args(NoSpeed))
 
 
 def test_a_trace_has_a_process_for_each_backend_and_lays_operators_end_to_end_without_starts() -> None:

@@ -7,13 +7,16 @@ from dataclasses import replace
 import pytest
 from golden_files import check_golden
 
-from irbench.across_runs.changes import CheckedCondition, change_of_values, checked_condition, read_condition
+from irbench.across_runs.changes import change_of_values
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
-from irbench.across_runs.confirmation import Confirmation, Obstacle
+from irbench.across_runs.conditions import CheckedCondition, checked_condition
+from irbench.across_runs.confirmation import Confirmation
 from irbench.across_runs.environments import Difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey
-from irbench.across_runs.reading import Problem
+from irbench.across_runs.obstacles import OtherSoftware
+from irbench.across_runs.problems import Finished, Incomplete
 from irbench.api.display import as_text
+from irbench.options.conditions import read_condition
 from irbench.render.run_comparison import comparison_markdown, comparison_view
 
 KEY = CellKey("resnet50", (("image", (1, 3, 224, 224)),), "ort", "cpu", "fp32", 1, 2, 1, "copy")
@@ -50,7 +53,7 @@ FOUND = RunComparison(
     rows=(SLOWER, PREVIEW),
     unmatched=(UnmatchedRow("tf", replace(KEY, backend="tf"), in_base=True, in_new=False, is_missed=True),),
     differences=(Difference("software", "onnxruntime", ("1.22.0",), ("1.23.0",)),),
-    problems=(Problem("incomplete", "01B", {"launches": 4}),),
+    problems=(Incomplete("01B", Finished(4)),),
     confidence=0.95,
     within=0.02,
     asked=("time>5%", "peak_memory>50MB", "compile>5%", "p99>5%"),
@@ -105,7 +108,7 @@ def test_the_p50_of_a_run_is_over_included_blocks_and_a_latency_where_the_times_
         (Confirmation("not-confirmed", "new", "01C"), "measured again: not confirmed, so it is no regression"),
         (Confirmation("undecided", "new", "01C"), "measured again: undecided"),
         (
-            Confirmation("not-possible", obstacle=Obstacle("other-software", {"names": ["onnx", "openvino"]})),
+            Confirmation("not-possible", obstacle=OtherSoftware(names=("onnx", "openvino"))),
             "Not measured again: other versions are installed now: onnx and openvino.",
         ),
     ],

@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 from irbench.render.tuning import searching_text, tuning_view
-from irbench.render.tuning_recommendation import TUNING_TEXTS
 from irbench.tuning.report import (
+    TUNING_TEXTS,
     Alternative,
+    FewSettingsTried,
     Gain,
     Reservation,
     RowFigures,
     TunedSetting,
-    TuningNote,
     TuningReport,
 )
 
@@ -23,10 +23,20 @@ FOUND = TunedSetting("found", "openvino+extended 2x1", "openvino", 4, 1, 1, 2, "
 DEFAULT = TunedSetting("default", "openvino", "openvino", 1, None, 1, 1, "fp32")
 CODE = "session = onnxruntime.InferenceSession('a-model-with-a-long-name.extended.onnx', options, providers=['CPU'])"
 REPORT = TuningReport(
-    "net.onnx", "fps", None, "better", FOUND, FOUND, (Alternative(DEFAULT, "default", Gain(1.26, 1.13, 1.42, False)),),
-    search_run="01S", confirmation_run="01C", command=("irbench", "run", "net.onnx", "--optimize", "extended" * 9),
-    code=CODE, figures={"found": RowFigures(13.1, 305.4), "default": RowFigures(4.2, 239.1)}, results="my results",
-)  # fmt: skip
+    "net.onnx",
+    "fps",
+    None,
+    "better",
+    FOUND,
+    FOUND,
+    (Alternative(DEFAULT, "default", Gain(1.26, low=1.13, high=1.42, is_preview=False)),),
+    search_run="01S",
+    confirmation_run="01C",
+    command=("irbench", "run", "net.onnx", "--optimize", "extended" * 9),
+    code=CODE,
+    figures={"found": RowFigures(13.1, 305.4), "default": RowFigures(4.2, 239.1)},
+    results="my results",
+)
 
 
 def shown(report: TuningReport, width: int) -> str:
@@ -91,8 +101,8 @@ def test_the_budget_that_would_decide_is_named():
 
 
 def test_a_search_that_tried_few_settings_says_so():
-    facts = {"tried": 5, "settings": 180, "enough": 40, "budget_s": 720.0}
-    text = shown(replace(REPORT, notes=(TuningNote("few-settings-tried", facts),)), 200)
+    note = FewSettingsTried(tried=5, settings=180, enough=40, budget_s=720.0)
+    text = shown(replace(REPORT, notes=(note,)), 200)
     assert "Only 5 of 180 settings were tried" in text
     assert "--budget 12m" in text
 
@@ -108,7 +118,7 @@ def test_what_is_searched_is_said_before_the_search():
 
 
 def test_a_single_launch_has_no_interval():
-    single = (Alternative(DEFAULT, "default", Gain(1.26, None, None, is_preview=True)),)
+    single = (Alternative(DEFAULT, "default", Gain(1.26, low=None, high=None, is_preview=True)),)
     text = shown(replace(REPORT, conclusion="preview", alternatives=single), 200)
     assert "1.26x preview" in text
     assert "[1.26" not in text

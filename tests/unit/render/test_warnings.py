@@ -138,7 +138,7 @@ def test_processors_are_advised_only_where_some_are_left(
 
 def busy() -> GroupResult:
     rows = (cell("openvino"), cell("ort"))
-    lead = Lead(rows[0].id, rows[1].id, 1.14, 1.12, 1.16, 6, "busy")
+    lead = Lead(rows[0].id, rows[1].id, 1.14, low=1.12, high=1.16, launches=6, reason="busy")
     short = Warn("few-clean-blocks", WARNINGS["few-clean-blocks"].example)
     return group(*rows, lead=lead, blocks_disturbed=31, warnings=(short,))
 

@@ -18,7 +18,7 @@ from irbench.measure.machine import MachineSnapshot
 from irbench.record import Failure, LaunchRecord
 from irbench.result import GroupResult
 from irbench.runner import comparison, launch
-from irbench.runner.comparison import Comparison, GroupContext
+from irbench.runner.comparison import Comparison
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
@@ -129,9 +129,12 @@ def result_of(
     monkeypatch.setattr(RunWriter, "add_launch", add_launch)
     request = RunRequest((), (), timing=timing)
     writer = Store(tmp_path / "results").begin({}, {})
-    context = GroupContext(request, writer, lambda _: None, lambda: (), CoreLink((0,)), tmp_path, 0)
     planned = PlannedGroup(launches.group(*machine.call_s))
-    return Comparison(planned, context).run(), machine.now_s - began_s, records
+    return (
+        Comparison(planned, request, tmp_path, writer, lambda _: None, lambda: (), CoreLink((0,))).run(),
+        machine.now_s - began_s,
+        records,
+    )
 
 
 def resnet50(disturbed: float = 0.0) -> Machine:

@@ -8,6 +8,7 @@ import pytest
 from irbench.record import Failure, OutputError, Stage
 from irbench.row import State
 from irbench.runner.cell_outcome import CellOutcome, state_of
+from irbench.soak_row import SoakRow
 
 ERROR = OutputError(0.1, 0.5, 0.9, None)
 
@@ -25,5 +26,5 @@ def test_who_leaves_keeps_the_error_that_was_measured() -> None:
     failure = Failure("measure", "It crashed.")
     outcome.leave(failure)
     assert (outcome.state, outcome.failure, outcome.output_error) == ("failed", failure, ERROR)
-    facts = outcome.facts()
-    assert (facts["id"], facts["backend"], facts["artifact"], facts["failure"]) == ("a", "a", "", failure)
+    row = outcome.row(SoakRow, outcome.state)
+    assert (row.id, row.backend, row.artifact, row.failure) == ("a", "a", "", failure)

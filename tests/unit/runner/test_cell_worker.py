@@ -90,8 +90,6 @@ def test_a_confined_cell_reads_the_onnx_file_that_its_operators_are_named_after(
         workload.bundle, artifacts=(Artifact("onnx", onnx, (), ()), other := Artifact("tf-graph", graph, (), ()))
     )
     group = replace(group, workloads=(replace(workload, bundle=bundle),))
-    CellWorker(
-        replace(group.cells[0], artifact=other, backend="fake-a"),
-        Setting(PlannedGroup(group), Timing(), Path(), Expected(None, None)),
-    )
+    alone = Setting(PlannedGroup(group), Timing(), Path(), Expected(None, None))
+    alone.worker(replace(group.cells[0], artifact=other, backend="fake-a"))
     assert allowed == [Confinement((graph, onnx), for_runtime=True)]

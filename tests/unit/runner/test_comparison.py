@@ -17,7 +17,7 @@ from irbench.measure.lock import Holder
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.runner import comparison
-from irbench.runner.comparison import Comparison, GroupContext
+from irbench.runner.comparison import Comparison
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.progress import Progress
@@ -52,8 +52,7 @@ def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[Holder
     def interrupt(_: Any) -> None:
         raise KeyboardInterrupt
 
-    around = GroupContext(request, writer, interrupt, lambda: next(others), CoreLink((0,)), tmp_path, 0)
-    return Comparison(planned, around)
+    return Comparison(planned, request, tmp_path, writer, interrupt, lambda: next(others), CoreLink((0,)))
 
 
 def test_all_who_measured_meanwhile_are_noted_once(tmp_path: Path, writer: RunWriter) -> None:
@@ -96,8 +95,7 @@ def test_progress_names_the_batches_where_a_run_has_several(
         heard.append(progress.table)
         raise KeyboardInterrupt
 
-    around = GroupContext(request, writer, listen, tuple[Holder, ...], CoreLink((0,)), tmp_path, 0)
-    Comparison(planned, around).run()
+    Comparison(planned, request, tmp_path, writer, listen, tuple[Holder, ...], CoreLink((0,))).run()
     assert heard == [told]
 
 
@@ -135,8 +133,15 @@ def test_launches_share_the_samples_and_a_note_counts_them_where_some_are_left(
     monkeypatch.setattr(comparison, "expected_outputs", lambda *_: Expected(None, None))
     feeding = Feeding(samples=tuple(Path(f"{number}.npz") for number in range(samples)))
     request, planned = planned_run(tmp_path, timing=Timing(min_launches=2, max_launches=2))
-    around = GroupContext(request, writer, lambda _: None, tuple[Holder, ...], CoreLink((0,)), tmp_path, 0)
-    result = Comparison(replace(planned, group=fed(planned.group, feeding)), around).run()
+    result = Comparison(
+        replace(planned, group=fed(planned.group, feeding)),
+        request,
+        tmp_path,
+        writer,
+        lambda _: None,
+        tuple[Holder, ...],
+        CoreLink((0,)),
+    ).run()
     assert Scripted.firsts == [0, 35]
     assert [note.facts["timed"] for note in result.notes if note.code == "samples-not-timed"] == timed
 
@@ -149,7 +154,6 @@ def test_progress_counts_the_launches_of_every_part_of_a_large_table(
     heard: list[Progress] = []
     timing = Timing(min_launches=3, max_launches=3)
     request, planned = planned_run(tmp_path, timing=timing, streams=tuple(range(1, 9)))
-    around = GroupContext(request, writer, heard.append, tuple[Holder, ...], CoreLink((0,)), tmp_path, 0)
-    Comparison(planned, around).run()
+    Comparison(planned, request, tmp_path, writer, heard.append, tuple[Holder, ...], CoreLink((0,))).run()
     assert {progress.most_launches for progress in heard} == {6}
     assert max(progress.launch for progress in heard) == launch_limits(8, timing)[0] == 5

@@ -17,7 +17,7 @@ from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
-from irbench.runner import campaign, comparison
+from irbench.runner import comparison
 from irbench.runner.continuation import as_begun, group_so_far, without_unfinished
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
@@ -62,7 +62,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> type[Scripted]:
     monkeypatch.setattr(Scripted, "turns", [])
     monkeypatch.setattr(comparison, "Launch", Scripted)
     monkeypatch.setattr(comparison, "expected_outputs", lambda *_: Expected(None, None))
-    monkeypatch.setattr(campaign, "CoreLink", lambda _: nullcontext())  # which scripted launches do not ask
+    monkeypatch.setattr(comparison, "CoreLink", lambda _: nullcontext())  # which scripted launches do not ask
     return Scripted
 
 
@@ -88,7 +88,7 @@ def stop_after(batch: int, launch: int) -> Callable[[Progress], None]:
 def measured(store: Store, asked: TwoTables, listen: Callable[[Progress], None]) -> Path:
     request, groups = asked
     writer = store.begin(ENVIRONMENT, request.as_plan())
-    campaign.run(request, groups, store.root / "one", writer, listen, tuple[Holder, ...])
+    comparison.run(request, groups, store.root / "one", writer, listen, tuple[Holder, ...])
     return writer.folder
 
 
@@ -98,7 +98,7 @@ def gone_on(store: Store, folder: Path, asked: TwoTables, listen: Callable[[Prog
     assert not changes_since(document, PlannedRun(request.as_plan(), ENVIRONMENT, {}, groups))
     so_far = group_so_far(document, store.launches(folder))
     writer = store.reopen(folder, document)
-    return campaign.run(request, groups, store.root / "two", writer, listen, tuple[Holder, ...], so_far)
+    return comparison.run(request, groups, store.root / "two", writer, listen, tuple[Holder, ...], so_far)
 
 
 def without_times(table: GroupResult) -> GroupResult:

@@ -6,8 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
-import pytest
-
 from irbench.runner import counted_launch
 from irbench.spec import Timing
 
@@ -33,9 +31,8 @@ class _Worker:
         return SimpleNamespace(first_inference_s=0.7, calls_per_sample=1, completion_ns=7e8, calls=5)
 
 
-def test_a_warm_up_of_many_calls_has_the_time_that_they_take(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(counted_launch, "CellWorker", _Worker)
-    setting: Any = SimpleNamespace(timing=Timing(warm_up=0.0, warm_up_calls=500), task=lambda cell: cell)
+def test_a_warm_up_of_many_calls_has_the_time_that_they_take(tmp_path: Path) -> None:
+    setting: Any = SimpleNamespace(timing=Timing(warm_up=0.0, warm_up_calls=500), worker=_Worker)
     counting: Any = SimpleNamespace(arguments=(), toplev=None)
     cell: Any = None
     counted_launch.count_cell(cell, setting, counting, tmp_path)

@@ -40,7 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     def call(_target: str, _name: str, artifact: Artifact, *rest: Any, **_: Any) -> Any:
         calls.append((rest[-1], artifact.kind))
-        return ANSWERS * rest[-2].checked_calls
+        return ANSWERS * rest[-2].checked_calls, None
 
     monkeypatch.setattr(reference, "call_in_worker", call)
     monkeypatch.setattr(reference, "bound_shapes", lambda artifact, *_: artifact)
@@ -81,7 +81,7 @@ def test_a_framework_that_fails_leaves_it_to_the_references(
 
 
 def test_a_loop_that_cannot_run_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reference, "call_in_worker", lambda *_, **__: ("It cannot be fed back.", "Use another."))
+    monkeypatch.setattr(reference, "call_in_worker", lambda *_, **__: ((), ("It cannot be fed back.", "Use another.")))
     monkeypatch.setattr(reference, "bound_shapes", lambda artifact, *_: artifact)
     with pytest.raises(BrokenLoop, match="cannot be fed back"):
         expected_of(workload(Feeding(feedback={"x": "y"})), tmp_path)
@@ -117,7 +117,7 @@ def test_a_reference_is_confined_as_rows_are(tmp_path: Path, monkeypatch: pytest
 
     def call(*_: Any, confinement: Any, **__: Any) -> Any:
         told.append(confinement)
-        return ANSWERS * Feeding(feedback={"x": "y"}).checked_calls
+        return ANSWERS * Feeding(feedback={"x": "y"}).checked_calls, None
 
     monkeypatch.setattr(reference, "call_in_worker", call)
     monkeypatch.setattr(reference, "bound_shapes", lambda artifact, *_: artifact)
@@ -129,7 +129,7 @@ def test_a_reference_is_confined_as_rows_are(tmp_path: Path, monkeypatch: pytest
 def test_a_reference_that_answers_fewer_calls_than_were_asked_for_is_no_reference(
     monkeypatch: pytest.MonkeyPatch, asked: list[tuple[str, str]], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(reference, "call_in_worker", lambda *_, **__: ())
+    monkeypatch.setattr(reference, "call_in_worker", lambda *_, **__: ((), None))
     found = expected_of(workload(Feeding(values={"x": (1,)})), tmp_path)
     assert found.outputs is None
     assert "0 calls, and 1 were asked for" in str(found.warnings)

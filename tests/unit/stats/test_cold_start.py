@@ -27,11 +27,34 @@ def row(cell: str, times_ms: list[float], cache: CacheState = "cold", precision:
     launches = tuple(launch(number, time_ms) for number, time_ms in enumerate(times_ms))
     asked = Requested(1, 1, "fp32")
     effective = {"precision": precision}
-    return ColdRow(cell, cell, "onnx", cell, "cpu", cache, 1, "copy", asked, effective, "ok", launches=launches)
+    return ColdRow(
+        id=cell,
+        label=cell,
+        artifact="onnx",
+        backend=cell,
+        device="cpu",
+        cache=cache,
+        batch=1,
+        io="copy",
+        requested=asked,
+        effective=effective,
+        state="ok",
+        launches=launches,
+    )
 
 
 def table(*rows: ColdRow, allow_mixed: bool = False) -> ColdTable:
-    raw = ColdTable("model", 1, {}, None, 6, True, "launches", 1.0, rows)
+    raw = ColdTable(
+        model="model",
+        batch=1,
+        shapes={},
+        baseline=None,
+        rounds=6,
+        preview=True,
+        stopped_by="launches",
+        seconds=1.0,
+        rows=rows,
+    )
     return derive_cold_table(raw, rows[0].id, Timing(), allow_mixed=allow_mixed)
 
 

@@ -27,13 +27,35 @@ def launch(number: int, cycles: float | None, instructions: float, running: floa
 
 def row(*launches: CountedLaunch) -> CounterRow:
     return CounterRow(
-        "ort", "ort", "onnx", "ort", "cpu", 1, "copy", Requested(1, 1, "fp32"), {}, "ok", launches=launches
-    )  # fmt: skip
+        id="ort",
+        label="ort",
+        artifact="onnx",
+        backend="ort",
+        device="cpu",
+        batch=1,
+        io="copy",
+        requested=Requested(1, 1, "fp32"),
+        effective={},
+        state="ok",
+        launches=launches,
+    )
 
 
 def derived(*launches: CountedLaunch) -> tuple[CounterTable, dict[tuple[str, str], CounterFigure]]:
     raw = CounterTable(
-        0, "net", 1, {}, ("ipc",), EVENTS, "6.8", len(launches), True, 0.95, "launches", 1.0, rows=(row(*launches),)
+        table=0,
+        model="net",
+        batch=1,
+        shapes={},
+        asked=("ipc",),
+        events=EVENTS,
+        perf_version="6.8",
+        rounds=len(launches),
+        preview=True,
+        confidence=0.95,
+        stopped_by="launches",
+        seconds=1.0,
+        rows=(row(*launches),),
     )
     table = derive_counter_table(raw)
     return table, {(figure.phase, figure.name): figure for figure in table.rows[0].figures}

@@ -73,7 +73,18 @@ def test_calls_that_become_slower_drift():
 
 
 def test_a_row_has_its_figures_from_its_series_alone():
-    row = SoakRow("ort", "ort", "onnx", "ort", "cpu", 1, "copy", Requested(1, 1, "fp32"), {}, "ok")
+    row = SoakRow(
+        id="ort",
+        label="ort",
+        artifact="onnx",
+        backend="ort",
+        device="cpu",
+        batch=1,
+        io="copy",
+        requested=Requested(1, 1, "fp32"),
+        effective={},
+        state="ok",
+    )
     assert with_trends(row, LIMIT, 0.95) == row
     found = with_trends(replace(row, series=series(leak(2 * LIMIT))), LIMIT, 0.95)
     assert found.memory is not None

@@ -18,7 +18,7 @@ def table(batch: int, p50: float, fps: float, reason: Any = "undecided", precisi
         cell("openvino", p50, fps=fps, batch=batch, precision=precision),
         cell("ort", 1.1 * p50, fps=fps / 1.1, batch=batch, precision=precision),
     )
-    lead = Lead(rows[0].id, rows[1].id, 1.1, 0.9, 1.3, 4, reason)
+    lead = Lead(rows[0].id, rows[1].id, 1.1, low=0.9, high=1.3, launches=4, reason=reason)
     return group(*rows, batch=batch, lead=lead)
 
 

@@ -24,7 +24,7 @@ from irbench.tuning.evidence import (
     whole_search_s,
     with_one_budget,
 )
-from irbench.tuning.report import Reservation
+from irbench.tuning.report import FewSettingsTried, Reservation
 
 REFERENCES: Any = {"default": "default", "hint": "hint"}
 
@@ -104,8 +104,7 @@ def test_what_is_confirmed_needs_no_budget():
 
 def test_a_search_that_ran_out_of_time_with_few_settings_says_what_would_do():
     (note,) = search_notes(5, 180, "budget", search_s=150.0, rest_s=120.0)
-    assert note.code == "few-settings-tried"
-    assert note.facts == {"tried": 5, "settings": 180, "enough": 40, "budget_s": 1320.0}
+    assert note == FewSettingsTried(tried=5, settings=180, enough=40, budget_s=1320.0)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +124,10 @@ def test_more_time_is_the_searchs_first_until_it_has_tried_enough():
 def test_one_budget_is_named():
     notes = search_notes(5, 180, "budget", search_s=150.0, rest_s=120.0)
     deciding_s, named = with_one_budget(420.0, notes)
-    assert {deciding_s, named[0].facts["budget_s"]} == {1320.0}
-    assert with_one_budget(2000.0, notes)[1][0].facts["budget_s"] == 2000.0
+    assert deciding_s == 1320.0
+    assert named == notes
+    (note,) = with_one_budget(2000.0, notes)[1]
+    assert isinstance(note, FewSettingsTried)
+    assert note.budget_s == 2000.0
     assert with_one_budget(None, notes) == (None, notes)
     assert with_one_budget(420.0, ()) == (420.0, ())

@@ -131,7 +131,9 @@ def test_without_another_backend_it_is_the_best_row_that_still_differs_under_the
 
 def report(recommended: TunedSetting, leader: TunedSetting, **gains: float | None) -> TuningReport:
     found = tuple(
-        Alternative(setting(row=row), None, None if value is None else Gain(value, value, value, is_preview=False))
+        Alternative(
+            setting(row=row), None, None if value is None else Gain(value, low=value, high=value, is_preview=False)
+        )
         for row, value in gains.items()
     )
     return TuningReport("m", "fps", None, "better", recommended, leader, found)
@@ -168,8 +170,8 @@ def flip(found: GroupResult) -> Flip:
 def test_the_interval_of_the_ratio_decides_who_wins(verdict: Any, outcome: str):
     found = flip(table(cell("ort", speedup=speedup(1.1, 1.05, 1.2, verdict)), cell("openvino")))
     assert (found.outcome, found.run, found.missing) == (outcome, "run", None)
-    ranged = Gain(1.1, None, None, is_preview=True, range_low=1.05, range_high=1.2)
-    assert found.gain == (ranged if verdict == "preview" else Gain(1.1, 1.05, 1.2, is_preview=False))
+    ranged = Gain(1.1, low=None, high=None, is_preview=True, range_low=1.05, range_high=1.2)
+    assert found.gain == (ranged if verdict == "preview" else Gain(1.1, low=1.05, high=1.2, is_preview=False))
 
 
 def test_where_the_setting_cannot_run_its_rival_wins_and_the_other_way_round():
@@ -197,7 +199,7 @@ def test_a_table_that_was_interrupted_before_its_first_launch_says_so():
 
 @pytest.mark.parametrize("reason", ["busy", "all-blocks-disagree", "throughput-disagrees"])
 def test_a_flip_that_something_else_speaks_against_is_doubtful(reason: Any):
-    lead = Lead("ort/fp32", "openvino/fp32", 1.1, 1.05, 1.2, 4, reason)
+    lead = Lead("ort/fp32", "openvino/fp32", 1.1, low=1.05, high=1.2, launches=4, reason=reason)
     rows = cell("ort", speedup=speedup(1.1, 1.05, 1.2)), cell("openvino")
     assert flip(table(*rows, lead=lead)).is_doubtful
     assert not flip(table(*rows, lead=replace(lead, reason=None))).is_doubtful

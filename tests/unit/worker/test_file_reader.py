@@ -165,7 +165,7 @@ def test_an_answer_that_would_run_code_here_is_refused(model: Path) -> None:
 
 def test_an_answer_of_another_type_is_refused(model: Path) -> None:
     assert read_file("isolated_reads:process_of", model, returns=tuple[int, int])
-    for returns in (tuple[int, str], tuple[int, int, int], list[int], str, Signature, int | None):
+    for returns in (tuple[int, str], tuple[int, int, int], list[str], str, Signature, int | None):
         with pytest.raises(UnreadableFile, match="of another type"):
             read_file("isolated_reads:process_of", model, returns=returns)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from irbench.spec import Artifact
-from irbench.worker.wire import Channel
+from irbench.worker.wire import Channel, unpickled
 
 
 def received(message: object) -> tuple[Any, bytes]:
@@ -22,7 +22,7 @@ def received(message: object) -> tuple[Any, bytes]:
     while not receiver.complete:
         receiver.take_in(wait=True)
     sender.close()
-    answer = receiver.next()
+    answer = unpickled(receiver.next())
     receiver.close()
     return answer, sent
 

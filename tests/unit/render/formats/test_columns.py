@@ -1,97 +1,78 @@
-"""The columns of exports: every field of a row is one, with a name that says its unit, and means what is documented."""
+"""The columns of exports: every figure of a row has one, of the type that it says."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from cold_and_soak_runs import cold, soak_example
 from documents import cell, document, example, failed, group
 
-from irbench.api.rows import RunRow
 from irbench.errors import IrbenchError
-from irbench.notices import AnyMark
 from irbench.record import OutputError
-from irbench.render.formats.column_names import column_name
-from irbench.render.formats.columns import COLUMNS, COLUMNS_OF_KIND, Kind
-from irbench.render.formats.fields import RowField, fields_of, value_at
-from irbench.render.formats.meanings import MEANINGS
+from irbench.render.columns import COLUMNS, columns_of
+from irbench.render.columns.declaration import KINDS, Kind
+from irbench.render.columns.generating import export_tables, run_row_module, shown_table, with_columns
 from irbench.render.formats.row_table import row_sources, row_table, row_values
 from irbench.result import RunDocument
-from irbench.row import Requested
-from irbench.row_figures import PhasesMs, Spans
 
-DOCUMENT = (Path(__file__).parents[4] / "docs" / "exports.md").read_text()
+ROOT = Path(__file__).parents[4]
 RUNS: Mapping[Kind, RunDocument] = {
     "speed": document(example(), group(failed())), "cold-start": cold(), "soak": soak_example()
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class MadeUp:
-    label: str
-    figure: float | None
-    always: Requested
-    sometimes: Spans | None
-    struct: PhasesMs | None
-    several: tuple[Spans, ...]
-    by_name: Mapping[str, Spans] | None
-    mark: AnyMark | None
+ELSEWHERE = {"label", "model", "shapes", "given_inputs", "verified_against", "series"}
+"""Fields of rows that no column is of: what a row is called, raw series, and what documents alone hold."""
 
 
-def test_a_field_that_is_one_dataclass_or_struct_has_a_column_for_each_part():
-    found = {field.path: field for field in fields_of(MadeUp)}
-    assert found["always.threads"] == RowField("always.threads", "int64", True)
-    assert found["always.streams"] == RowField("always.streams", "int64", False)
-    assert found["sometimes.low"] == RowField("sometimes.low", "double", True)
-    assert found["struct.import_"] == RowField("struct.import_", "double", True)
-    assert not {"always", "sometimes", "struct"} & set(found)
+class Watched:
+    """A row or a part of it that remembers which of its fields were read.
+
+    Args:
+        wrapped: It.
+        read: Receives the paths of fields that are no parts.
+        path: Of this part.
+    """
+
+    def __init__(self, wrapped: object, read: set[str], path: str = "") -> None:
+        self._wrapped, self._read, self._path = wrapped, read, path
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._wrapped, name)
+        path = f"{self._path}{name}"
+        if is_dataclass(value) or isinstance(value, msgspec.Struct):
+            return Watched(value, self._read, f"{path}.")
+        self._read.add(path)
+        return value
 
 
-def test_what_is_open_ended_is_one_column_of_json():
-    found = {field.path: field.type for field in fields_of(MadeUp)}
-    assert {found["several"], found["by_name"], found["mark"]} == {"json"}
-    assert found["label"] == "string"
+def paths_of(part: object, before: str = "") -> Iterator[str]:
+    """Yield the paths of the fields of a row, down to those that are no parts."""
+    names = part.__struct_fields__ if isinstance(part, msgspec.Struct) else [field.name for field in fields(part)]  # type: ignore[arg-type]
+    for name in names:
+        value = getattr(part, name)
+        if is_dataclass(value) or isinstance(value, msgspec.Struct):
+            yield from paths_of(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}"
 
 
-def test_nothing_on_the_path_of_a_value_is_no_value():
-    (failure,) = [source.row for source in row_sources(document(group(failed())))]
-    assert value_at(failure, "latency_ms.p50") is None
-    assert value_at(failure, "failure.stage") == "compile"
-
-
-@pytest.mark.parametrize("kind", COLUMNS_OF_KIND)
-def test_no_two_columns_have_the_same_name(kind: Kind):
-    names = [column.name for column in COLUMNS_OF_KIND[kind]]
-    assert sorted(names) == sorted(set(names))
-
-
-@pytest.mark.parametrize("kind", COLUMNS_OF_KIND)
-def test_a_column_of_several_kinds_has_one_type(kind: Kind):
-    assert {column.name: column.type for column in COLUMNS_OF_KIND[kind]}.items() <= {
-        name: column.type for name, column in COLUMNS.items()
-    }.items()
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("latency_ms.p99_9", "p99_9_ms"),
-        ("p50_over_launches.value", "p50_over_launches_ms"),
-        ("fps_over_launches.high", "fps_high"),
-        ("phases_ms.import_", "import_ms"),
-        ("speedup.verified", "speedup_verified"),
-        ("speedup.reason.code", "speedup_reason_code"),
-        ("new_part.some", "new_part_some"),
-    ],
-)
-def test_the_name_of_a_column_ends_with_its_unit(path: str, name: str):
-    assert column_name(path) == name
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_figure_of_a_row_has_a_column(kind: Kind):
+    for source in row_sources(RUNS[kind]):
+        read: set[str] = set()
+        for column in columns_of(kind):
+            of_row = column.of_row(kind)
+            if of_row is not None:
+                of_row(Watched(source.row, read))
+        missing = {path for path in paths_of(source.row) if path.partition(".")[0] not in ELSEWHERE} - read
+        assert not missing, "declare a column of it: irbench/render/columns"
 
 
 @pytest.mark.parametrize(
@@ -103,11 +84,13 @@ def test_a_column_knows_its_unit(name: str, unit: str):
     assert COLUMNS[name].unit == unit
 
 
-def test_every_column_is_explained_and_documented():
-    """Explain a new column in irbench/render/formats/meanings.py, and copy the line to docs/exports.md."""
-    assert set(MEANINGS) == set(COLUMNS)
-    documented = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", DOCUMENT, re.MULTILINE))
-    assert {name: documented.get(name) for name in MEANINGS} == MEANINGS
+def test_what_is_made_from_the_columns_is_up_to_date():
+    written = {"exports.md": export_tables(), "reading-results.md": shown_table()}
+    for name, tables in written.items():
+        document = (ROOT / "docs" / name).read_text()
+        assert with_columns(document, tables) == document, "write it anew: make generated"
+    module = (ROOT / "irbench" / "api" / "run_row.py").read_text()
+    assert run_row_module() == module, "write it anew: make generated"
 
 
 @pytest.mark.parametrize("kind", RUNS)
@@ -117,7 +100,7 @@ def test_a_value_has_the_type_of_its_column(kind: Kind):
     }  # fmt: skip
     for source in row_sources(RUNS[kind]):
         values = row_values(source)
-        for column in COLUMNS_OF_KIND[kind]:
+        for column in columns_of(kind):
             value = values[column.name]
             assert isinstance(value, types[column.type]) or (value is None and column.is_nullable), column.name
 
@@ -160,15 +143,6 @@ def test_unknown_columns_are_refused_all_at_once_each_with_the_nearest():
     assert caught.value.message == (
         "There are no columns 'p5_ms' (did you mean p50_ms?), 'ftps' (did you mean fps?), 'nonsense'."
     )
-
-
-def test_attributes_of_a_row_in_python_are_columns_of_the_same_type():
-    types = {"string": "str", "int64": "int", "double": "float", "bool": "bool"}
-    columns = {column.name: column for column in COLUMNS_OF_KIND["speed"]}
-    for attribute in fields(RunRow):
-        column = columns[attribute.name]
-        optional = " | None" if column.is_nullable else ""
-        assert str(attribute.type) == f"{types[column.type]}{optional}", attribute.name
 
 
 def test_two_rows_of_a_table_have_different_labels():

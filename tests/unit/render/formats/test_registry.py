@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.render.formats.columns import COLUMNS
+from irbench.render.columns import COLUMNS
 from irbench.render.formats.registry import ARCHIVE, FORMATS, FormatName, format_called, format_for
 
 DOCUMENT = (Path(__file__).parents[4] / "docs" / "exports.md").read_text()

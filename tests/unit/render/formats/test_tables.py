@@ -13,9 +13,8 @@ from cold_and_soak_runs import cold, soak_example
 from documents import cell, document, group
 from exports import busy_run, data, run_of, text, two_tables
 
-from irbench.render.formats.columns import COLUMNS
+from irbench.render.columns import COLUMNS
 from irbench.render.formats.exported_run import Export
-from irbench.render.formats.meanings import MEANINGS
 from irbench.render.formats.row_table import RowTable
 from irbench.result import Lead
 
@@ -67,7 +66,7 @@ def test_arrow_reads_both_of_its_files_with_types_units_and_meanings():
         assert differing(table.to_pylist()) == []
         field = table.schema.field("p50_ms")
         assert field.type == pa.float64()
-        assert field.metadata == {b"unit": b"ms", b"description": MEANINGS["p50_ms"].encode()}
+        assert field.metadata == {b"unit": b"ms", b"description": COLUMNS["p50_ms"].meaning.encode()}
         assert table.schema.field("streams").type == pa.int64()
 
 
@@ -119,7 +118,7 @@ def test_a_winner_of_a_busy_machine_is_exported_with_its_condition():
 
 
 def test_why_nobody_is_the_fastest_is_exported():
-    lead = Lead("openvino/fp32", "ort/fp32", 1.01, 0.99, 1.03, 6, "undecided")
+    lead = Lead("openvino/fp32", "ort/fp32", 1.01, low=0.99, high=1.03, launches=6, reason="undecided")
     (row, _) = csv.DictReader(
         io.StringIO(text("csv", run_of(document(group(cell("openvino"), cell("ort"), lead=lead)))))
     )

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias, Union
 
 from irbench.errors import IrbenchError
 
-if TYPE_CHECKING:
-    from irbench.api.results import Run
-    from irbench.store.entries import RunEntry
 
-RunName: TypeAlias = "str | PathLike[str] | Run | RunEntry"
+class StoredRun(Protocol):
+    """What ``run``, ``load`` and ``results`` return."""
+
+    @property
+    def folder(self) -> str | PathLike[str]:
+        """Where it is stored."""
+        ...
+
+
+RunName: TypeAlias = Union[str, "PathLike[str]", StoredRun]
 """A run: its name, its id or the beginning of its id, its folder, ``latest``, or what ``run``, ``load`` or ``results``
 returned."""
 

@@ -1,0 +1,117 @@
+"""One row of a run as Python has it.
+
+Written by ``make generated`` from the declarations in :mod:`irbench.render.columns`; change those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One row: a model on a backend under one load. ``None`` is what was not measured.
+
+    Latencies are in milliseconds for one batch; p50, p90, fps and the speedup are those of the table. Attributes are
+    columns of :meth:`Run.to_pandas` and of every export, which have more (docs/exports.md).
+
+    Attributes:
+        run_id: The run's ULID.
+        run_name: Name given to the run; empty without one.
+        run_note: Note given to the run; empty without one.
+        table: Number of the table in its run, counted from 0.
+        model: The model.
+        batch: Samples per inference.
+        shapes: Shapes of the inputs.
+        condition: busy where all that the table says is of the machine as loaded as it was; ``None`` elsewhere.
+        blocks_measured: Blocks of the table, in all launches.
+        blocks_disturbed: How many of them something outside disturbed; ``None`` in older documents.
+        no_winner: Why no row is the fastest, for example undecided or busy; ``None`` where one is, or none is compared.
+        label: What the table calls the row; unique in its table.
+        precision: What the runtime computed in, or was asked to where it did not run.
+        threads: Threads of each process as the runtime reports them, or as requested where it reports none.
+        is_baseline: Whether speedups are relative to this row.
+        is_winner: Whether it is the fastest, under the condition of its table.
+        backend: The backend.
+        device: The backend's device.
+        threads_requested: Threads of each process that were requested; ``None`` for native.
+        streams: Inferences that each process keeps in flight.
+        instances: Processes that run the model side by side.
+        state: ok, mismatch, failed, not-applicable, interrupted or not-measured.
+        failure: Why there are no figures.
+        hint: What to do about that.
+        p50_ms: Median latency of one batch.
+        p90_ms: 90th percentile of latency.
+        p99_ms: 99th percentile, with ``tail``.
+        p99_9_ms: 99.9th percentile, with ``tail``.
+        mean_ms: Mean latency.
+        fps: Samples per second.
+        sustained_fps: Samples per second where the row runs alone, with ``sustain``.
+        paced_p50_ms: Median latency at the pace, from issue to completion.
+        paced_p90_ms: 90th percentile of that.
+        launches: Launches that measured the row.
+        launch_spread: Half the range of launch medians, as a fraction of their median.
+        speedup: How many times as fast as the baseline.
+        speedup_low: Lower end of its confidence interval; ``None`` without one.
+        speedup_high: Upper end of its confidence interval.
+        verdict: faster, slower, same, undecided or preview.
+        max_rel_error: Largest difference from the reference, relative to the largest reference value.
+        compile_ms: Compilation.
+        ready_ms: Process start to first output; of a cold start the median over launches.
+        environment: What the table calls the Python whose runtime was measured; ``None`` for the one that irbench ran
+            in.
+        energy_per_inference_j: Energy of one inference of one batch while the row runs alone, with ``energy``.
+        power_w: Mean power while the row runs alone.
+        gflop_per_s: 10^9 operations per second.
+        roof_share: Share of what the machine attains at most for the model.
+        peak_memory_bytes: Resident peak of the process.
+    """
+
+    run_id: str
+    run_name: str
+    run_note: str
+    table: int
+    model: str
+    batch: int
+    shapes: str
+    condition: str | None
+    blocks_measured: int
+    blocks_disturbed: int | None
+    no_winner: str | None
+    label: str
+    precision: str
+    threads: int | None
+    is_baseline: bool
+    is_winner: bool
+    backend: str
+    device: str
+    threads_requested: int | None
+    streams: int
+    instances: int
+    state: str
+    failure: str | None
+    hint: str | None
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    p99_9_ms: float | None
+    mean_ms: float | None
+    fps: float | None
+    sustained_fps: float | None
+    paced_p50_ms: float | None
+    paced_p90_ms: float | None
+    launches: int | None
+    launch_spread: float | None
+    speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    verdict: str | None
+    max_rel_error: float | None
+    compile_ms: float | None
+    ready_ms: float | None
+    environment: str | None
+    energy_per_inference_j: float | None
+    power_w: float | None
+    gflop_per_s: float | None
+    roof_share: float | None
+    peak_memory_bytes: int | None

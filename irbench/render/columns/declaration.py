@@ -1,0 +1,319 @@
+"""What a column of the run table is: declared once, for tables, exports, Python and the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
+
+from irbench.cold_row import ColdRow, ColdTable
+from irbench.quantities import NOT_MEASURED, significant
+from irbench.render.context import Context
+from irbench.render.table_title import sizes_text
+from irbench.result import GroupResult, RunDocument
+from irbench.row import CellResult
+from irbench.row_figures import Spans
+from irbench.soak_row import SoakRow, SoakTable
+
+Kind: TypeAlias = Literal["speed", "cold-start", "soak"]
+"""What the table of a row is about."""
+KINDS: tuple[Kind, ...] = ("speed", "cold-start", "soak")
+AnyRow: TypeAlias = CellResult | ColdRow | SoakRow
+ComparedRow: TypeAlias = CellResult | ColdRow
+ColumnType: TypeAlias = Literal["string", "int64", "double", "bool", "json"]
+"""``json`` is open-ended: text with JSON in it where a format has columns of scalars only."""
+
+V = TypeVar("V")
+P = TypeVar("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Values(Generic[V]):
+    """What kind of values a column has.
+
+    Attributes:
+        type: In exports.
+        is_nullable: Whether a row may lack one.
+    """
+
+    type: ColumnType
+    is_nullable: bool
+
+
+TEXT, TEXT_ALWAYS = Values[str | None]("string", True), Values[str]("string", False)
+COUNT, COUNT_ALWAYS = Values[int | None]("int64", True), Values[int]("int64", False)
+NUMBER, NUMBER_ALWAYS = Values[float | None]("double", True), Values[float]("double", False)
+FLAG, FLAG_ALWAYS = Values[bool | None]("bool", True), Values[bool]("bool", False)
+FACTS = Values[Any]("json", True)
+
+
+@dataclass(frozen=True)
+class Part(Generic[R, P]):
+    """A part of a row that not every row has; called with what reads a value from it, it reads that from a row.
+
+    Attributes:
+        find: Returns it; ``None`` where a row does not have it.
+    """
+
+    find: Callable[[R], P | None]
+
+    def __call__(self, read: Callable[[P], V]) -> Callable[[R], V | None]:
+        """Return what reads a value from a row; ``None`` where it does not have the part."""
+        find = self.find
+
+        def of_row(row: R) -> V | None:
+            part = find(row)
+            return None if part is None else read(part)
+
+        return of_row
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """A row, and what it belongs to.
+
+    Attributes:
+        document: Its run.
+        kind: What its table is about.
+        table_number: Place of its table in the run, counted from 0.
+        table: A :class:`GroupResult`, a ``ColdTable`` or a ``SoakTable``.
+        row: A :class:`CellResult`, a ``ColdRow`` or a ``SoakRow``.
+        label: What the table calls it; no other row of the table is called the same.
+    """
+
+    document: RunDocument
+    kind: Kind
+    table_number: int
+    table: Any
+    row: Any
+    label: str
+
+    @property
+    def model(self) -> str:
+        """The model that the row ran."""
+        return str(getattr(self.row, "model", None) or self.table.model)
+
+    @property
+    def shapes(self) -> str:
+        """The shapes of its inputs, written as in the title of a table."""
+        return sizes_text(getattr(self.row, "shapes", None) or self.table.shapes)
+
+
+def _always(_table: object) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Shown(Generic[R, T]):
+    """How a table for people shows a column.
+
+    Attributes:
+        place: Columns stand from left to right in the order of their places.
+        heading: Its name; made from the table and the confidence of intervals where it says what brackets hold.
+        form: Writes a value.
+        spread: How uncertain a row's value is, relative to it, which decides how many digits are shown.
+        text: What it shows of a row, where that is more than the value.
+        words: Whether it holds words, which stand to the left; numbers stand to the right.
+        drops: Columns are left out where the table is too wide, that with the largest number first; 0 never.
+        is_shown: Whether a table has the column.
+    """
+
+    place: int
+    heading: str | Callable[[T, float], str]
+    form: Callable[[Any], str] = significant
+    spread: Callable[[R], float | None] | None = None
+    text: Callable[[R, T], str] | None = None
+    words: bool = False
+    drops: int = 0
+    is_shown: Callable[[T], bool] = _always
+
+
+@dataclass(frozen=True)
+class Legend:
+    """Lines below a table that explain a column.
+
+    Attributes:
+        place: Among those of other columns.
+        texts: Returns them; none where the column explains itself.
+    """
+
+    place: int
+    texts: Callable[[GroupResult, Context], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class ShownSpeed(Shown[CellResult, GroupResult]):
+    """How the table of speeds shows a column, which docs/reading-results.md explains.
+
+    Attributes:
+        when: When it is shown, in words.
+        explained: What it means, in more words than exports have room for.
+        spans: The figure over launches, which ``--intervals`` shows in its place.
+        legend: What stands below the table.
+        documented: What the document calls it, where its heading depends on the table.
+    """
+
+    when: str = "always"
+    explained: str = ""
+    spans: Callable[[CellResult], Spans | None] | None = None
+    legend: Legend | None = None
+    documented: str = ""
+
+
+ShownCold: TypeAlias = Shown[ColdRow, ColdTable]
+ShownSoak: TypeAlias = Shown[SoakRow, SoakTable]
+
+_FPS = ("fps", "sustained_fps")
+_UNITS = {
+    "gflop_per_s": "GFLOP/s",
+    "_ms": "ms",
+    "_s": "s",
+    "_ns": "ns",
+    "_bytes": "bytes",
+    "_bytes_per_call": "bytes per call",
+    "_j": "J",
+    "_w": "W",
+}
+"""By what names end with."""
+
+
+@dataclass(frozen=True)
+class Column(Generic[V]):
+    """One column of the run table.
+
+    Its value comes from the first of the functions that a row's kind has; a kind that has none of them has no such
+    column.
+
+    Attributes:
+        name: In exports and in Python; ends with the unit where there is one.
+        values: Of which kind its values are.
+        meaning: One sentence, in docs/exports.md, in files of Arrow and Parquet, in OpenMetrics and in Python.
+        run: Its value of a run, which all of its rows share.
+        source: Of a row and what it belongs to.
+        kinds: Of rows that ``source`` reads.
+        group: Of a table of speeds.
+        cold_table: Of a table of cold starts.
+        soak_table: Of a table of soaks.
+        speed: Of a row of speeds.
+        cold: Of a row of cold starts.
+        soak: Of a row of a soak.
+        compared: Of a row of speeds or of cold starts.
+        any_row: Of a row of any kind.
+        in_python: Whether :class:`irbench.RunRow` has it.
+        in_speeds: How a table of speeds shows it.
+        in_cold_starts: How a table of cold starts does.
+        in_soaks: How a table of soaks does.
+    """
+
+    name: str
+    values: Values[V]
+    meaning: str
+    run: Callable[[RunDocument], V] | None = None
+    source: Callable[[RowSource], V] | None = None
+    kinds: tuple[Kind, ...] = KINDS
+    group: Callable[[GroupResult], V] | None = None
+    cold_table: Callable[[ColdTable], V] | None = None
+    soak_table: Callable[[SoakTable], V] | None = None
+    speed: Callable[[CellResult], V] | None = None
+    cold: Callable[[ColdRow], V] | None = None
+    soak: Callable[[SoakRow], V] | None = None
+    compared: Callable[[ComparedRow], V] | None = None
+    any_row: Callable[[AnyRow], V] | None = None
+    in_python: bool = False
+    in_speeds: ShownSpeed | None = None
+    in_cold_starts: ShownCold | None = None
+    in_soaks: ShownSoak | None = None
+
+    @property
+    def type(self) -> ColumnType:
+        """The type of its values in exports."""
+        return self.values.type
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether a row may lack a value."""
+        return self.values.is_nullable
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values; empty for text, counts, ratios and shares."""
+        if self.name.startswith(_FPS):
+            return "samples/s"
+        fitting = [ending for ending in _UNITS if self.name.endswith(ending)]
+        return _UNITS[max(fitting, key=len)] if fitting and self.type != "string" else ""
+
+    def of_row(self, kind: Kind) -> Callable[[Any], V] | None:
+        """Return what reads its value from a row of a kind alone; ``None`` where nothing does."""
+        own: dict[Kind, Callable[[Any], V] | None] = {
+            "speed": self.speed or self.compared,
+            "cold-start": self.cold or self.compared,
+            "soak": self.soak,
+        }
+        return own[kind] or self.any_row
+
+    def of_source(self, kind: Kind) -> Callable[[RowSource], V] | None:
+        """Return what reads its value from a row of a kind with its table and its run; ``None`` where nothing does."""
+        own: dict[Kind, Callable[[Any], V] | None] = {
+            "speed": self.group,
+            "cold-start": self.cold_table,
+            "soak": self.soak_table,
+        }
+        of_table = own[kind]
+        if of_table is not None:
+            return lambda source: of_table(source.table)
+        return self.source if kind in self.kinds else None
+
+    def has(self, kind: Kind) -> bool:
+        """Return whether rows of a kind have it."""
+        return any(found is not None for found in (self.run, self.of_row(kind), self.of_source(kind)))
+
+    def text(self, kind: Kind, shown: Shown[R, T], row: R, table: T) -> str:
+        """Return what a table for people shows of a row."""
+        if shown.text is not None:
+            return shown.text(row, table)
+        read = cast("Callable[[R], V]", self.of_row(kind))
+        value = read(row)
+        if value is None:
+            return NOT_MEASURED
+        return shown.form(value) if shown.spread is None else significant(cast("float", value), shown.spread(row))
+
+
+_Number: TypeAlias = Column[float | None]
+
+
+@dataclass(frozen=True)
+class OverLaunches:
+    """A figure of a row of speeds over launches, with its interval: six columns.
+
+    Attributes:
+        figure: What their names begin with.
+        unit: What they end with.
+        spans: The figure; ``None`` where it was not measured.
+        meaning: Of the median over launches.
+        all_blocks: Of the figure over all blocks.
+    """
+
+    figure: str
+    unit: str
+    spans: Callable[[CellResult], Spans | None]
+    meaning: str
+    all_blocks: str
+
+    @property
+    def columns(self) -> tuple[_Number, _Number, _Number, _Number, _Number, _Number]:
+        """The columns, in the order of exports."""
+        of = Part(self.spans)
+        name, unit = self.figure, self.unit
+        return (
+            Column(f"{name}_over_launches{unit}", NUMBER, self.meaning, speed=of(lambda spans: spans.value)),
+            Column(f"{name}_low{unit}", NUMBER, "Lower end of its interval; null without one.",
+                speed=of(lambda spans: spans.low)),
+            Column(f"{name}_high{unit}", NUMBER, "Upper end of its interval.", speed=of(lambda spans: spans.high)),
+            Column(f"{name}_all_blocks{unit}", NUMBER, self.all_blocks, speed=of(lambda spans: spans.all_blocks_value)),
+            Column(f"{name}_range_low{unit}", NUMBER, "Smallest launch, where there are too few for an interval.",
+                speed=of(lambda spans: spans.range_low)),
+            Column(f"{name}_range_high{unit}", NUMBER, "Largest launch, likewise.",
+                speed=of(lambda spans: spans.range_high)),
+        )  # fmt: skip
