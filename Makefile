@@ -95,7 +95,7 @@ generated: $(STAMP) ## Write anew what is made from declarations: keywords and r
 	$(BIN)/python -m irbench.render.columns.generating
 	$(BIN)/python -c "from pathlib import Path; from irbench.store.document import json_schema; \
 		Path('irbench/store/run.schema.json').write_bytes(json_schema())"
-	$(BIN)/python -c "from pathlib import Path; from irbench.profiling.document import profile_schema; \
+	$(BIN)/python -c "from pathlib import Path; from irbench.profiling.record import profile_schema; \
 		Path('irbench/profiling/profile.schema.json').write_bytes(profile_schema())"
 	$(BIN)/python -c "from pathlib import Path; from irbench.api.plans.document import plan_schema; \
 		Path('irbench/plans/plan.schema.json').write_bytes(plan_schema())"

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from irbench.errors import IrbenchError
 from irbench.result import GroupResult
-from irbench.row_figures import Verdict
+from irbench.row import Verdict
 from irbench.spec import Timing
 from irbench.stats.compare import verdict
 from irbench.stats.intervals import Interval

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from irbench.optimizer import UNOPTIMIZED
 from irbench.result import GroupResult
-from irbench.row import CellResult
-from irbench.row_figures import Speedup
+from irbench.row import CellResult, Speedup
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, Looks, interval_at
 from irbench.stats.observed import Observed

@@ -11,7 +11,7 @@ from benchmarks.stored import StoredRun, run_stored
 from benchmarks.workbench import Workbench, in_turn
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult
-from irbench.row_figures import Speedup
+from irbench.row import Speedup
 from irbench.stats.rederive import rederive
 
 _PAIR, _DEMO = "ort,openvino", "tf,tf-xla,ort,openvino"

@@ -22,8 +22,8 @@ import click
 import numpy as np
 
 from irbench.record import BlockEvidence, CellLaunch, Evidence, LaunchRecord, Round
-from irbench.runner.forecast import Forecast
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
+from irbench.runner.tempo import Forecast
 from irbench.spec import Bundle, Cell, Goal, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats import (
     Admission,

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.tuning_grid import Grid, load_grid
 from irbench.spec import Timing
-from irbench.tuning.search import Known, finalists, propose
+from irbench.tuning.schedule import Known, finalists, propose
 from irbench.tuning.surrogate import Settings
 
 _OBJECTIVE = "fps"

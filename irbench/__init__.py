@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         TuneKeywords,
     )
     from irbench.runner.progress import Progress
-    from irbench.spi.own_code import CellContext
+    from irbench.spi.runtime import CellContext
 
 __version__ = "0.1.0"
 
@@ -128,7 +128,7 @@ _MODULES = {
     "BackendRow": "api.backend_rows",
     "Bisection": "api.bisect",
     "ComparedRuns": "api.compare",
-    "CellContext": "spi.own_code",
+    "CellContext": "spi.runtime",
     "Diagnosis": "api.doctor",
     "ExportedModel": "api.export",
     "GraphCost": "api.cost",

@@ -12,23 +12,155 @@ Everything is put in place by a rename, so a reader sees the old state or the ne
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import hashlib
+import os
 import secrets
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shlex import quote
 
-from irbench.bundle_integrity import first_damaged
-from irbench.bundle_replacement import ELSEWHERE, put_elsewhere, require_replaceable
+import msgspec
+
 from irbench.card import CARD, Card, Origin, load, load_card, reference_outputs, with_absolute_paths, write_card
 from irbench.errors import IrbenchError
 from irbench.spec import Bundle
-from irbench.system.file_states import digest, is_file
-from irbench.system.files import move_folder, write_atomically
+from irbench.system.file_states import FileState, digest, is_file, is_unchanged
+from irbench.system.files import move_folder, replace_folder, write_atomically
 from irbench.system.home import home, homes
 from irbench.system.locks import temporary_folder
 from irbench.system.regular_files import read_regular
+
+ELSEWHERE = "Give another path with -o."
+
+
+def require_replaceable(target: Path) -> None:
+    """Refuse a folder that holds more than the bundle which an export into it would replace.
+
+    Raises:
+        IrbenchError: It names one of the files or folders that are no part of that bundle.
+    """
+    try:
+        if not target.is_dir() and (target.exists() or target.is_symlink()):
+            raise IrbenchError(
+                f"{target} is not a folder, and irbench does not overwrite it.", hint="Choose a new or empty folder."
+            )
+        names = _names_of_bundle(target)
+        held = sorted(target.iterdir()) if target.is_dir() else []
+        others = [path.name for path in held if not _belongs(path, names)]
+    except OSError as error:
+        raise IrbenchError(f"{target} cannot be read: {error.strerror or error}.", hint=ELSEWHERE) from error
+    if others:
+        raise IrbenchError(
+            f"{target} holds {others[0]}, which is not part of a bundle, so irbench does not overwrite it.",
+            hint="Choose a new or empty folder, or move your files.",
+        )
+
+
+def put_elsewhere(folder: Path, target: Path) -> Path:
+    """Move a finished bundle from its staging folder to ``target``, in the place of a bundle that is there.
+
+    Returns:
+        The bundle's folder.
+
+    Raises:
+        IrbenchError: ``target`` holds other files, or cannot be replaced; it is as it was.
+    """
+    require_replaceable(target)
+    try:
+        replace_folder(folder, target.resolve())
+    except OSError as error:
+        raise IrbenchError(f"{target} cannot be written: {error.strerror or error}.", hint=ELSEWHERE) from error
+    return target.absolute()
+
+
+def _belongs(path: Path, names: set[str]) -> bool:
+    return path.name in names and path.is_file()
+
+
+def _names_of_bundle(directory: Path) -> set[str]:
+    """Return the names of the files that make up the bundle in ``directory``; of none where it holds no card."""
+    if not (directory / CARD).is_file():
+        return set()
+    try:
+        return {CARD, *load_card(directory).checksums}
+    except IrbenchError as error:
+        raise IrbenchError(
+            f"{directory} is not overwritten, because its contents are unknown: {error.message}",
+            hint="Choose a new or empty folder, or delete this one.",
+        ) from error
+
+
+_INTACT_FOLDER, _MOST_INTACT_BYTES = "intact", 1 << 24
+COARSEST_CLOCK_NS = 2_000_000_000
+"""Of file systems in use, FAT keeps times most coarsely: two changes within 2 s may have the same time."""
+
+
+def first_damaged(directory: Path, checksums: Mapping[str, str]) -> Path | None:
+    """Return a file of a folder that is missing or not what was written; ``None`` where all are intact.
+
+    A large file that has the size and times of change which it had when it was last compared is not read again: no
+    program sets back when an inode was changed. A file that had been changed only just before it was compared is read
+    again, since another change within a tick of the clock would leave no sign.
+
+    Args:
+        directory: The folder, as an absolute path.
+        checksums: SHA-256 of each file, by file name.
+    """
+    memory = Path(_INTACT_FOLDER, f"{hashlib.sha256(os.fsencode(directory)).hexdigest()[:32]}.json")
+    known = next(filter(None, (_read(place / memory) for place in homes())), {})
+    if builtins.all(_is_known(directory / name, expected, known) for name, expected in checksums.items()):
+        return None
+    now_ns = _now_ns()
+    states: dict[str, FileState] = {}
+    for name, expected in checksums.items():
+        state = _state(directory / name)
+        if state is None or state.sha256 != expected:
+            return directory / name
+        states[name] = state
+    if now_ns is not None:
+        settled_ns = now_ns - COARSEST_CLOCK_NS
+        settled = {name: state for name, state in states.items() if state.inode_changed_ns < settled_ns}
+        with contextlib.suppress(OSError):  # without a memory the next use compares again
+            write_atomically(home() / memory, msgspec.json.encode(settled))
+    return None
+
+
+def _is_known(path: Path, expected: str, known: Mapping[str, FileState]) -> bool:
+    state = known.get(path.name)
+    return state is not None and state.sha256 == expected and is_unchanged(path, state)
+
+
+def _state(path: Path) -> FileState | None:
+    """Return what a file contains now; its times are those from before it was read."""
+    try:
+        found = path.stat()
+        return FileState(digest(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns) if path.is_file() else None
+    except OSError:
+        return None
+
+
+def _now_ns() -> int | None:
+    """Return the time as file systems keep it, in nanoseconds since 1970; ``None`` where nothing can be remembered."""
+    folder = home() / _INTACT_FOLDER
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            return os.fstat(file.fileno()).st_ctime_ns
+    except OSError:
+        return None
+
+
+def _read(memory: Path) -> dict[str, FileState]:
+    """Return the states of files when they were last compared; of none where that is not known."""
+    try:
+        return msgspec.json.decode(read_regular(memory, _MOST_INTACT_BYTES), type=dict[str, FileState])
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+        return {}
+
 
 __all__ = [
     "CARD",

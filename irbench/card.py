@@ -29,7 +29,7 @@ CARD = "card.json"
 #    that the reference was computed for
 # 3: masks with a last axis of one element have zeros too
 _SCHEMA_VERSION = 3
-_MOST_BYTES = 1 << 24
+MOST_BYTES = 1 << 24
 _DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|bfloat16")
 
 
@@ -111,7 +111,7 @@ def load_card(directory: Path) -> Card:
     try:
         if not is_file(path):
             raise IrbenchError(f"{directory} is not a bundle: it contains no {CARD}.", hint="irbench export MODEL")
-        content = read_regular(path, _MOST_BYTES)
+        content = read_regular(path, MOST_BYTES)
         if msgspec.json.decode(content, type=_Version).schema_version > _SCHEMA_VERSION:
             raise IrbenchError(
                 f"{path} was written by a newer version of irbench.", hint="Upgrade irbench, or export it again."
@@ -166,11 +166,11 @@ def write_card(card: Card, directory: Path) -> None:
         IrbenchError: It would be longer than what :func:`load_card` reads.
     """
     document = msgspec.json.format(msgspec.json.encode(card, enc_hook=str), indent=2) + b"\n"
-    if len(document) > _MOST_BYTES:
+    if len(document) > MOST_BYTES:
         files = 0 if card.origin is None else len(card.origin.files)
         raise IrbenchError(
             f"The metadata of {card.bundle.name} would take {len(document) / 1e6:.1f} MB, and at most"
-            f" {_MOST_BYTES / 1e6:.1f} MB can be read: its export read {files:,} files.",
+            f" {MOST_BYTES / 1e6:.1f} MB can be read: its export read {files:,} files.",
             hint="Have the code of the model read fewer files, for example one archive instead of a folder of many.",
         )
     write_atomically(directory / CARD, document)

@@ -6,8 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from irbench.row import UNFINISHED_TEXT, LaunchesStop, MeasuredTable, RowHead
-from irbench.row_figures import Spans, Speedup
+from irbench.row import (
+    UNFINISHED_TEXT,
+    LaunchesStop,
+    MeasuredTable,
+    RowHead,
+    Spans,
+    Speedup,
+)
 from irbench.row_names import distinguish, name_of
 
 CacheState = Literal["cold", "warm"]

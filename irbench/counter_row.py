@@ -8,8 +8,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from irbench.counters import CountedPhase, Counting, EventCount, Obstacle, TopdownMethod
 from irbench.record import Failure
-from irbench.row import UNFINISHED_TEXT, LaunchesStop, RowHead, TableHead
-from irbench.row_figures import WithEnds
+from irbench.row import UNFINISHED_TEXT, LaunchesStop, RowHead, TableHead, WithEnds
 
 TimelineStop: TypeAlias = Literal["budget", "interrupt"]
 """Why not every row has a timeline; the counters of the table are whole."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.notices.warnings import Degeneracy
 from irbench.record import Failure, OutputError
 from irbench.spec import Accuracy, shape_text
 from irbench.spi import Array
@@ -32,7 +34,7 @@ An output much smaller than the values that it was computed from consists of the
 largest answer is 1e-5 is computed as 0.5 + 0.5 tanh by some kernels and is off by 2e-7, three times the unit roundoff
 of 1 and 2 % of 1e-5. With this floor fp32 accepts an absolute error of 1e-6 at inputs of about 1, eight times the
 spacing of fp32 numbers there. Zeros in place of 1e-5 are still wrong. Below 1e-6 every small answer passes, so
-:mod:`irbench.degenerate_outputs` reports any output that the floor applies to.
+:func:`degenerate_outputs` reports any output that the floor applies to.
 """
 
 _FEWEST_CLASSES = 3
@@ -221,3 +223,45 @@ def _round_up(value: float) -> float:
     """Return the least number with two significant digits that is not below ``value``."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return float(f"{math.ceil(value / unit) * unit:.2g}")
+
+
+@dataclass(frozen=True)
+class DegenerateOutput:
+    """One output of the reference that cannot tell a right answer from a wrong one.
+
+    Attributes:
+        output: Its place among the outputs, from 0.
+        values: What all of them are.
+        largest: The largest absolute value; ``None`` where none is finite.
+    """
+
+    output: int
+    values: Degeneracy
+    largest: float | None
+
+
+def degenerate_outputs(reference: Sequence[Array], scale: float = 1.0) -> Iterator[DegenerateOutput]:
+    """Yield the float outputs that say little for these inputs.
+
+    Args:
+        reference: What backends are compared with.
+        scale: As in :func:`irbench.output_check.compare`.
+    """
+    for place, output in enumerate(map(np.asarray, reference)):
+        if output.size and not is_exact(output.dtype):
+            yield from _degenerate(place, output, scale)
+
+
+def _degenerate(place: int, output: Array, scale: float) -> Iterator[DegenerateOutput]:
+    values = output.astype(np.complex128 if output.dtype.kind == "c" else np.float64).ravel()
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        yield DegenerateOutput(place, "not-finite", None)
+        return
+    largest = float(np.abs(finite).max())
+    if largest == 0:
+        yield DegenerateOutput(place, "zero", largest)
+    elif largest < LEAST_LARGEST * scale:
+        yield DegenerateOutput(place, "tiny", largest)
+    elif finite.size > 1 and bool((finite == finite[0]).all()):
+        yield DegenerateOutput(place, "constant", largest)

@@ -14,8 +14,7 @@ from typing import Any, Literal, get_args
 
 from irbench.cold_row import ColdTable
 from irbench.counter_row import CounterTable
-from irbench.row import UNFINISHED_TEXT, CellResult, MeasuredTable
-from irbench.row_figures import WithEnds
+from irbench.row import UNFINISHED_TEXT, CellResult, MeasuredTable, WithEnds
 from irbench.soak_row import SoakTable
 from irbench.spec import Goal, Objective, objective_of
 

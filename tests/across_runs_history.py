@@ -11,7 +11,7 @@ from compared_runs import MACHINE
 from documents import cell, document, group
 
 from irbench.across_runs.history import ModelHistory, history_of
-from irbench.across_runs.problems import Error, Unreadable
+from irbench.across_runs.reading import Error, Unreadable
 from irbench.across_runs.summaries import SummarisedRun, summary_of
 from irbench.result import RunDocument
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import settings
 
 from irbench.measure import clock, drive, evidence, machine, phases
-from irbench.runner import block, launch
+from irbench.runner import launch
 
 # Fast tests try the same few examples everywhere, so that a failure is one of the change.
-settings.register_profile("repeatable", derandomize=True, max_examples=30)
+settings.register_profile("repeatable", derandomize=True, max_examples=30, deadline=None)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("repeatable")
 
@@ -27,7 +27,7 @@ def real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take back, after each test, what a scripted backend put in the place of the clock of this process."""
     for module in (clock, drive, evidence, phases):
         monkeypatch.setattr(module, "now_ns", module.now_ns)  # type: ignore[attr-defined]
-    monkeypatch.setattr(evidence, "_run_queue_wait_ns", evidence._run_queue_wait_ns)
+    monkeypatch.setattr(evidence, "wait_in_run_queue_ns", evidence.wait_in_run_queue_ns)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -44,7 +44,7 @@ def quiet_machine() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launch, "snapshot", undisturbed)
         patch.setattr(launch, "foreign_cpu_of_turn_ns", lambda *_: 0)
-        patch.setattr(block, "foreign_cpu_ns", lambda *_: 0)
+        patch.setattr(launch, "foreign_cpu_ns", lambda *_: 0)
         yield
 
 

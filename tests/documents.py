@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from irbench.notices import Note, Warn
+from irbench.notices.notes import NativePrecision
+from irbench.notices.warnings import BusyMachine
 from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, OutputError, Round, Sustained
 from irbench.result import SCHEMA_VERSION, GroupResult, Lead, RunDocument, Winner
-from irbench.row import CellResult, Requested
-from irbench.row_figures import LatencyMs, PhasesMs, Speedup, Verdict
+from irbench.row import CellResult, LatencyMs, PhasesMs, Requested, Speedup, Verdict
 
 RUN_ID = "01KAJ3WQ4R8Z6M1X0V9T7S5P3N"
 ENVIRONMENT = {"physical_cores_allowed": 2, "cpus_allowed": 2, "system": "Linux", "cpu": {"Model name": "A CPU"}}
@@ -120,7 +120,7 @@ def example() -> GroupResult:
         winner=Winner(openvino.id, ort.id, 1.14, 1.12, 1.16),
         lead=Lead(openvino.id, ort.id, 1.14, low=1.12, high=1.16, launches=6),
         blocks_disturbed=3,
-        notes=(Note("native-precision", {"backend": "openvino", "precision": "bf16"}),),
+        notes=(NativePrecision(backend="openvino", precision="bf16", measured=("fp32",)),),
     )
 
 
@@ -162,7 +162,7 @@ def document(*groups: GroupResult, **changes: Any) -> RunDocument:
     return replace(whole, **changes)
 
 
-BUSY = Warn("busy-machine", {"foreign_share": 0.3, "processors": 2})
+BUSY = BusyMachine(foreign_share=0.3, processors=2)
 
 
 def launch(

@@ -186,7 +186,7 @@ def _conversion(case: str, folder: Path) -> Conversion:
     detached = convert(traced, 18, ())
     run = run_reference(traced, loaded, 0)
     name_dimensions(detached.model, traced.inputs, run.specs)
-    exporter._fold(detached)
+    exporter.fold_detached(detached)
     path = folder / f"{case}.onnx"
     write(detached, path)
     feed = feeds.generate(inputs, {**sizes, "batch": 3}, 0)

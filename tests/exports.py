@@ -12,8 +12,7 @@ from irbench.record import LaunchRecord
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.registry import FORMATS
 from irbench.result import Lead, RunDocument, Winner
-from irbench.row import CellResult
-from irbench.row_figures import Spans, Speedup
+from irbench.row import CellResult, Spans, Speedup
 from irbench.store import Store
 
 TIMING = {"burn_in_blocks": 1, "min_blocks": 2}

@@ -13,7 +13,7 @@ import pytest
 from irbench import registry
 from irbench.api.export import ExportedModel, ExportListener, export_with
 from irbench.api.resolve import resolve_bundles
-from irbench.exporter.build import _ExportWorker
+from irbench.exporter.build import ExportWorker
 from irbench.options.model_commands import ExportOptions
 from irbench.record import OutputError
 
@@ -84,7 +84,7 @@ def forget_modules_of_users() -> None:
     for name in [*sys.modules]:
         if name.partition(".")[0] in USERS:
             del sys.modules[name]
-    registry._models.cache_clear()
+    registry.forget()
 
 
 USERS = {"nets", "single", "helper", "edited", "hidden", "deep", "layers", "fake_plugin", "fake_scales"}
@@ -111,7 +111,7 @@ def make_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(plugin / "fake_plugin/__init__.py", ZOO_MODEL)
     write(plugin / "fake_plugin/scales.py", "SCALE = 2\n")
     # outputs are checked elsewhere, and the check takes longer than the export
-    monkeypatch.setattr(_ExportWorker, "accept", lambda *_: OutputError(0.0, 0.0, 1.0, None))
+    monkeypatch.setattr(ExportWorker, "accept", lambda *_: OutputError(0.0, 0.0, 1.0, None))
     monkeypatch.setattr("irbench.exporter.build.call_in_worker", call_here)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python does not see that a second later it is another file
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")

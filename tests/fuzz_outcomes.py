@@ -23,7 +23,7 @@ from irbench.spec import Bundle, Cell, Group, Timing
 from irbench.spi import Outputs
 from irbench.worker.cell import CellTask, Prepared
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
-from irbench.worker.file_reader import UnreadableFile
+from irbench.worker.model_files import UnreadableFile
 from irbench.worker.process import Worker
 
 BACKENDS = ("ort", "openvino")

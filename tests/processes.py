@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import psutil
 
-from irbench.worker import file_reader
+from irbench.worker import model_files
 
 _PATIENCE_S = 30.0
 _PAUSE_S = 0.05
@@ -16,7 +16,7 @@ _PAUSE_S = 0.05
 def workers() -> list[psutil.Process]:
     """Return the workers of this process, but for the one that reads model files, which waits for the next call."""
     children = psutil.Process().children(recursive=True)
-    reader = file_reader._READER.process_id
+    reader = model_files.READER.process_id
     return [child for child in children if "irbench.worker" in child.cmdline() and child.pid != reader]
 
 

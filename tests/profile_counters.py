@@ -9,8 +9,7 @@ import profiles
 
 from irbench.counter_row import CountedLaunch, PhaseCounts
 from irbench.counters import EventCount, NotSupported
-from irbench.profiling.counter_record import CountedKind, CountedPart, ProfileCounters
-from irbench.profiling.record import ProfileDocument
+from irbench.profiling.record import CountedKind, CountedPart, ProfileCounters, ProfileDocument
 from irbench.record import Failure
 
 EVENTS = ("task-clock", "cycles", "instructions")

@@ -123,7 +123,7 @@ def stage_within(memory_bytes: int, sources: tuple[Path, ...], root: Path, scrat
     """Check runs as an import does, in this much memory beyond what the process has."""
     from irbench.store import import_staging
 
-    import_staging._MEMORY_BYTES = memory_bytes
+    import_staging.MEMORY_BYTES = memory_bytes
     import_staging.stage(sources, root, scratch)
 
 

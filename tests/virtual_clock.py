@@ -32,7 +32,7 @@ class VirtualClock:
         for module in (clock, drive, evidence, paced, phases):
             module.now_ns = self.read  # type: ignore[attr-defined]
         paced.sleep = self.sleep
-        evidence._run_queue_wait_ns = lambda: 0  # nobody waits for a processor in virtual time
+        evidence.wait_in_run_queue_ns = lambda: 0  # nobody waits for a processor in virtual time
         return self
 
     def read(self) -> int:

@@ -1,7 +1,9 @@
 """The warnings of a table by their codes."""
 
+import json
 from dataclasses import replace
 
+import msgspec
 from launches import block, even
 
 from irbench.spec import Timing
@@ -15,7 +17,7 @@ def warnings(asked, records, stopped_by="target", seconds=60.0, timing=TIMING):
     """Return the facts of each warning by its code."""
     result = summarise(asked, records, timing, Admission(), stopped_by=stopped_by, seconds=seconds)
     assert len({warning.code for warning in result.warnings}) == len(result.warnings)
-    return {warning.code: warning.facts for warning in result.warnings}
+    return {warning.code: json.loads(msgspec.json.encode(warning.facts)) for warning in result.warnings}
 
 
 def pair(cell=STEADY, **blocks_changes):

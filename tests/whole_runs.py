@@ -9,8 +9,6 @@ from counter_runs import counted
 from documents import cell, document, example, failed, group
 
 from irbench.notices import Mark, Note, Warn
-from irbench.render.note_texts import NOTES
-from irbench.render.texts import WARNINGS
 from irbench.result import RunDocument
 
 
@@ -22,8 +20,8 @@ def everything() -> RunDocument:
         cell("openvino", state="mismatch"),
         failed("tf"),
         failed("tf-xla", state="not-applicable"),
-        warnings=tuple(Warn(code, made.example) for code, made in WARNINGS.items()),
-        notes=tuple(Note(code, made.example) for code, made in NOTES.items()),
+        warnings=tuple(warning.example() for warning in Warn.known),
+        notes=tuple(note.example() for note in Note.known),
     )
     counters = counted(timeline_ms=100)
     return replace(

@@ -72,14 +72,15 @@ def require_correct_reading(core: Any, artifact: Artifact) -> None:
     found = dict(_forms(artifact))
     for name in _FORMS.keys() & found.keys():
         form = _FORMS[name]
-        if not _reads(core, form):
+        if not reads_as_defined(core, form):
             raise Refusal(
                 f"OpenVINO misreads a Fourier transform of this model ({found[name]}): it {form.misread}.",
                 hint=form.hint,
             )
 
 
-def _reads(core: Any, form: _Form) -> bool:
+def reads_as_defined(core: Any, form: _Form) -> bool:
+    """Tell whether this OpenVINO gives a transform of one form the shape that ONNX defines."""
     from onnx import parser
 
     try:

@@ -121,7 +121,7 @@ def placement_facts(partitions: Iterable[Any], device: str) -> dict[str, Scalar]
     return facts
 
 
-_pool_of_process: dict[str, int] = {}
+pool_of_process: dict[str, int] = {}
 """TensorFlow makes the intra-op pool once in a process; later sessions get the same."""
 
 
@@ -149,11 +149,11 @@ def plan_threads(load: Load, options: TensorFlowOptions) -> ThreadPlan:
     """
     if load.threads is None:
         inter_op = options.inter_op_threads or 0
-        intra_op = _pool_of_process.setdefault("intra_op", 0)
+        intra_op = pool_of_process.setdefault("intra_op", 0)
         return ThreadPlan(intra_op, inter_op, on_caller=False, total=intra_op or len(os.sched_getaffinity(0)))
     runners = load.streams if options.inter_op_threads is None else options.inter_op_threads
     wanted = load.threads if runners == 1 else max(1, load.threads - runners)
-    intra_op = _pool_of_process.setdefault("intra_op", wanted)
+    intra_op = pool_of_process.setdefault("intra_op", wanted)
     total = intra_op if runners == 1 else runners if intra_op == 1 else runners + intra_op
     return ThreadPlan(intra_op, runners, on_caller=options.inter_op_threads is None, total=total)
 

@@ -65,7 +65,7 @@ class TensorFlowExporter:
         from irbench_tf.tracing import trace
 
         loaded = with_sizes(sources.load(request.source, request.imports, request.signature), request)
-        notes = _prepare_weights(loaded, request, say)
+        notes = prepare_weights(loaded, request, say)
         traced = trace(loaded, request.batch)
         say(f"running {loaded.name} in TensorFlow for its reference outputs")
         run = run_reference(traced, loaded, request.seed)
@@ -110,7 +110,8 @@ def _import_tensorflow() -> None:
     gc.enable()
 
 
-def _prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mapping[str, Scalar]:
+def prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mapping[str, Scalar]:
+    """Draw or load weights where that was asked for, and look at the activations they give."""
     from irbench.feeds import POOL
     from irbench_tf.model_errors import blaming_model
 
@@ -203,14 +204,15 @@ def _write_onnx(traced: Traced, run: ReferenceRun, request: ExportRequest) -> tu
         require_draws(detached.model)
     name_dimensions(detached.model, inputs, run.specs)
     upgrade_opset(detached, request.opset)
-    _fold(detached)
+    fold_detached(detached)
     digest = write(detached, request.directory / _ONNX_FILE)
     artifact = Artifact("onnx", Path(_ONNX_FILE), inputs, run.specs, sha256=digest, opset=opset_of(detached.model))
     layout: Literal["keep", "nchw"] = "nchw" if images else "keep"
     return artifact, {"layout": layout, "nodes_converted": converted, "nodes": len(detached.model.graph.node)}
 
 
-def _fold(detached: Any) -> None:
+def fold_detached(detached: Any) -> None:
+    """Fold what is constant in a graph without its weights, until nothing more can be, and drop what nothing reads."""
     from irbench.onnx.rewriting.fold_constants import drop_unused, fold_affine, fold_constants
 
     for _ in range(_FOLDING_ROUNDS):

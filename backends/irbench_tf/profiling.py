@@ -246,7 +246,7 @@ def inferences_of(space: Any, count: int, contained: Contained) -> tuple[Inferen
     runs, operators = read_events(space)
     if len(runs) != count:
         return None
-    modules = dict(_modules(space))
+    modules = dict(modules_of(space))
     return tuple(_Run(run, operators, modules, contained).profile() for run in runs)
 
 
@@ -316,7 +316,8 @@ class _Run:
         return OperatorTime(RUN, RUN, left_ns, start_ns=0, thread=0, is_overhead=True)
 
 
-def _modules(space: Any) -> Iterator[tuple[str, Mapping[str, Instruction]]]:
+def modules_of(space: Any) -> Iterator[tuple[str, Mapping[str, Instruction]]]:
+    """Yield the modules of XLA that a trace describes, with their instructions by name."""
     for plane in space.planes:
         for described in plane.event_metadata.values() if plane.name == _METADATA else ():
             for stat in described.stats:

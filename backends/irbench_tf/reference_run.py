@@ -227,13 +227,13 @@ def run_reference(traced: Traced, loaded: Loaded, seed: int) -> ReferenceRun:
     if traced.batch is None and not run.draws:
         with blaming_model(loaded, {BATCH: 1, **loaded.defaults}):
             alone = _answer(traced, loaded, {BATCH: 1}, seed)
-        _refuse_mixing(loaded.name, run, alone)
+        refuse_mixing(loaded.name, run, alone)
     return run
 
 
-def _refuse_mixing(name: str, run: ReferenceRun, alone: Sequence[Array]) -> None:
+def refuse_mixing(name: str, run: ReferenceRun, alone: Sequence[Array]) -> None:
     """Refuse a model whose answers to one sample alone are not those to it among others."""
-    mixed = _mixed_output(run, alone)
+    mixed = mixed_output(run, alone)
     if mixed is not None:
         output, share = mixed
         raise IrbenchError(
@@ -243,7 +243,7 @@ def _refuse_mixing(name: str, run: ReferenceRun, alone: Sequence[Array]) -> None
         )
 
 
-def _mixed_output(run: ReferenceRun, alone: Sequence[Array]) -> tuple[str, float] | None:
+def mixed_output(run: ReferenceRun, alone: Sequence[Array]) -> tuple[str, float] | None:
     """Return the first output that differs for a sample alone, and by what share of its largest value."""
     expected = feeds.repeat_pool(run.outputs, 1, run.axes)
     for spec, answer, among_others in zip(run.specs, alone, expected, strict=True):

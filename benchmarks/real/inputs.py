@@ -43,7 +43,7 @@ def line_of_text(text: str, height: int, width: int) -> Floats:
     """Return dark letters on light paper, in [0, 1] and of shape (height, width), cut off at the right end."""
     scale = max(height // (_ROWS + 2 * _MARGIN), 1)
     gap = np.zeros((_ROWS, 1), bool)
-    letters = [np.hstack([_letter(letter), gap]) for letter in text]
+    letters = [np.hstack([letter_pixels(letter), gap]) for letter in text]
     inked = np.kron(np.hstack(letters), np.ones((scale, scale), bool))[:height, : width - _MARGIN * scale]
     image = np.full((height, width), _PAPER, np.float32)
     top, left = (height - inked.shape[0]) // 2, min(_MARGIN * scale, width)
@@ -121,7 +121,7 @@ def _scaled(sound: NDArray[np.float64], peak: float) -> Floats:
     return np.asarray(peak * sound / np.abs(sound).max(), np.float32)
 
 
-def _letter(letter: str) -> NDArray[np.bool_]:
+def letter_pixels(letter: str) -> NDArray[np.bool_]:
     """Return the pixels of a letter, of shape (7, 5); none of what is not in :data:`LETTERS`."""
     position = LETTERS.find(letter)
     columns = _COLUMNS[position * _WIDE : (position + 1) * _WIDE] if position >= 0 else bytes(_WIDE)

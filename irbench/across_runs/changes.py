@@ -10,7 +10,7 @@ from typing import Literal
 
 from irbench.across_runs.measured_cells import ComparedFigure, MeasuredCell
 from irbench.options.conditions import Unit
-from irbench.row_figures import Verdict
+from irbench.row import Verdict
 from irbench.stats.compare import within_band
 from irbench.stats.two_samples import Shift, shift_between
 

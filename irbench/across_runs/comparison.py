@@ -9,10 +9,10 @@ from irbench.across_runs.changes import Change, change_between, verdict_of
 from irbench.across_runs.conditions import CheckedCondition, Unjudged, checked_condition
 from irbench.across_runs.environments import Difference, differences_between, fingerprint, graph_difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey, MeasuredCell, key_names, without_model
-from irbench.across_runs.problems import Problem
+from irbench.across_runs.reading import Problem
 from irbench.across_runs.sides import Side, cells_of
 from irbench.options.conditions import Condition
-from irbench.row_figures import Verdict
+from irbench.row import Verdict
 
 
 @dataclass(frozen=True)

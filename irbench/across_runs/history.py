@@ -12,9 +12,8 @@ from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values
 from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome, Unjudged, checked_condition, outcome_of
 from irbench.across_runs.environments import Difference, differences_between, graph_difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, key_names
-from irbench.across_runs.model_names import name_problems
-from irbench.across_runs.problems import Problem
-from irbench.across_runs.summaries import RowSummary, SummarisedRun
+from irbench.across_runs.reading import Problem
+from irbench.across_runs.summaries import RowSummary, SummarisedRun, name_problems
 from irbench.errors import IrbenchError
 from irbench.options.conditions import Condition, Unit
 from irbench.stats.change_points import change_points

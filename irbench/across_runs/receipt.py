@@ -23,7 +23,7 @@ from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.measured_cells import CellKey, MeasuredGraph, key_of, measured_graphs
 from irbench.across_runs.reading import CheckedRun
 from irbench.errors import IrbenchError
-from irbench.notices import AnyMark, Warn, named_rows
+from irbench.notices import AnyMark, AnyWarn
 from irbench.result import Condition, GroupResult, NoWinner
 from irbench.row import CellResult
 from irbench.stats.rederive import rederive
@@ -89,7 +89,7 @@ class Reservations:
     blocks_measured: int
     blocks_disturbed: int | None
     blocks_excluded: int
-    warnings: tuple[Warn, ...]
+    warnings: tuple[AnyWarn, ...]
     marks: Mapping[str, tuple[AnyMark, ...]]
     rows: Mapping[str, CellKey]
 
@@ -183,7 +183,7 @@ def receipt_of(run: CheckedRun) -> Receipt:
             if is_busy
             else "Measure longer: without --quick, with --thorough or with a larger --budget.",
         )
-    return _sealed(
+    return sealed(
         Receipt(
             format=_FORMAT,
             run_id=document.run_id,
@@ -242,7 +242,8 @@ def decode_receipt(data: bytes, name: str) -> Receipt:
     return receipt
 
 
-def _sealed(receipt: Receipt) -> Receipt:
+def sealed(receipt: Receipt) -> Receipt:
+    """Return a receipt with the digest of its own content."""
     return replace(receipt, sha256=_digest(msgspec.to_builtins(receipt)))
 
 
@@ -286,10 +287,10 @@ def reservations_of(table: GroupResult, named: Iterable[str], launches: int | No
     """
     cells, own = {row.id for row in table.cells}, set(named)
     bearing = tuple(
-        warning for warning in table.warnings if not (mentioned := named_rows(warning) & cells) or mentioned & own
+        warning for warning in table.warnings if not (mentioned := warning.named_rows & cells) or mentioned & own
     )
     marks = {row.id: row.marks for row in table.cells if row.id in own and row.marks}
-    shown = marks.keys() | {cell for warning in bearing for cell in named_rows(warning)}
+    shown = marks.keys() | {cell for warning in bearing for cell in warning.named_rows}
     return Reservations(
         no_winner=None if table.lead is None else table.lead.reason,
         launches=table.launches if launches is None else launches,

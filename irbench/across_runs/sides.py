@@ -10,10 +10,8 @@ import msgspec
 
 from irbench.across_runs.environments import fingerprint, software_facts
 from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells
-from irbench.across_runs.model_names import shared_names
-from irbench.across_runs.problems import Error, NotSearched, Problem, Unreadable, Why
-from irbench.across_runs.reading import CheckedRun, read_run
-from irbench.across_runs.summaries import SummarisedRun, read_summaries
+from irbench.across_runs.reading import CheckedRun, Error, NotSearched, Problem, Unreadable, Why, read_run
+from irbench.across_runs.summaries import SummarisedRun, read_summaries, shared_names
 from irbench.errors import IrbenchError
 from irbench.store.folders import RUN_FILE, Unsearched, folders_of_runs, is_run, run_folders
 from irbench.store.listing import find_run

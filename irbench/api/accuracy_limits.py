@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irbench.api.own_cells import require_function
 from irbench.errors import IrbenchError
-from irbench.options.metrics import Metric, metric_text
+from irbench.options.own_code import Metric, metric_text
 from irbench.options.run import RunOptions
 from irbench.spec import AccuracyLimit, Program
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from irbench.errors import IrbenchError
 from irbench.suggestions import did_you_mean
+
+ReportForm = Literal["table", "json", "csv", "md"]
+"""Of the report of a command: for people, or for programs."""
 
 
 def require_rows(given: str, kinds: Any) -> None:

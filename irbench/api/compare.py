@@ -14,8 +14,8 @@ from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.options.keywords import CompareKeywords
-from irbench.options.run_names import RunName, run_name
 from irbench.options.stored_run_commands import COMPARE, CompareOptions
+from irbench.options.values import RunName, run_name
 from irbench.render.across_runs_texts import blocked_message
 from irbench.render.json_text import json_text
 from irbench.store.folders import default_root, results_option

@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from irbench.api.choices import require_form, require_rows
+from irbench.api.choices import ReportForm, require_form, require_rows
 from irbench.api.display import Displayable
 from irbench.api.graph_costs import cost_at, formulas_at
 from irbench.api.graph_sizes import asked_sizes
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from irbench.render.cost import GraphCosts
-
-CostFormat = Literal["table", "json", "csv", "md"]
 
 
 class GraphCost(Displayable):
@@ -144,7 +142,7 @@ class GraphCost(Displayable):
             "unknown_operators": list(self.cost.unknown_operators),
         }
 
-    def to_text(self, form: CostFormat = "table", *, per_node: bool = False) -> str:
+    def to_text(self, form: ReportForm = "table", *, per_node: bool = False) -> str:
         """Return the costs as text: tables as people read them, JSON, CSV or Markdown.
 
         Args:
@@ -157,7 +155,7 @@ class GraphCost(Displayable):
         from irbench.api.display import as_text
         from irbench.render.cost import cost_csv, cost_view
 
-        require_form(form, CostFormat)
+        require_form(form, ReportForm)
         if form == "json":
             return json.dumps(self.to_dict(), indent=2)
         if form == "csv":

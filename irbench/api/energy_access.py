@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irbench.errors import IrbenchError
-from irbench.measure.energy import AbsenceReason, EnergyAccess, find_energy_counters
+from irbench.measure.energy import EnergyAccess, find_energy_counters
 from irbench.notices import Note
+from irbench.notices.notes import AbsenceReason, EnergyIncomplete
 
 _COUNTERS = "/sys/class/powercap/intel-rapl:*/energy_uj"
 _GPU_HINTS: Mapping[AbsenceReason, str] = {
@@ -60,7 +61,7 @@ def energy_notes(asked: bool) -> tuple[Note, ...]:
         raise _refused(access)
     # a machine without a GPU lacks nothing
     absent = {source: reason for source, reason in access.absent.items() if reason != "no-driver"}
-    return tuple(Note("energy-incomplete", {"source": source, "reason": reason}) for source, reason in absent.items())
+    return tuple(EnergyIncomplete(source=source, reason=reason) for source, reason in absent.items())
 
 
 def _refused(access: EnergyAccess) -> IrbenchError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irbench import backend_checks
+from irbench import registry
 from irbench.address import BackendAddress
 from irbench.api.progress import Say
 from irbench.environments import Candidate, as_environment, candidate, labelled, parse_source, shared_backend
@@ -27,7 +27,7 @@ class Environments:
     """
 
     def __init__(self, backend: str | None, say: Say, *, insist: bool) -> None:
-        self._address = None if backend is None else backend_checks.parse_backend(backend)
+        self._address = None if backend is None else registry.parse_backend(backend)
         self._say = say
         self._insist = insist
         self._known: dict[str, Candidate] = {}

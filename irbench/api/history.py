@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from irbench.across_runs.history import ModelHistory, RowHistory, history_of
-from irbench.across_runs.problems import Error, Problem, SameNames, Unreadable
+from irbench.across_runs.reading import Error, Problem, SameNames, Unreadable
 from irbench.across_runs.sides import machine_called
 from irbench.across_runs.summaries import read_summaries
 from irbench.api.display import Displayable

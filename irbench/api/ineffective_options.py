@@ -8,6 +8,7 @@ from irbench import registry
 from irbench.address import BackendAddress
 from irbench.errors import IrbenchError
 from irbench.notices import Note
+from irbench.notices.notes import LayoutUnchanged, OptimizeNotApplied
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -34,7 +35,7 @@ def ineffective_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> I
     kinds = {cell.backend: cell.artifact.kind for cell in cells if cell.artifact is not None}
     for name, kind in kinds.items():
         if _optimizes(request.variants) and not _reads_onnx(name):
-            yield Note("optimize-not-applied", {"backend": name, "artifact": kind})
+            yield OptimizeNotApplied(backend=name, artifact=kind)
 
 
 def ineffective_layouts(groups: Sequence[PlannedGroup]) -> Iterator[Note]:
@@ -47,7 +48,7 @@ def ineffective_layouts(groups: Sequence[PlannedGroup]) -> Iterator[Note]:
     )
     for model, name in kept:
         if name and variant(name).layout == "nchw":
-            yield Note("layout-unchanged", {"model": model, "variant": name})
+            yield LayoutUnchanged(model=model, variant=name)
 
 
 def _exported_inputs(workload: Workload) -> tuple[TensorSpec, ...]:

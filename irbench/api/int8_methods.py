@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from irbench import registry
 from irbench.address import BackendAddress
 from irbench.notices import Note
+from irbench.notices.notes import Int8StaticChosen
 from irbench.optimizer import UNOPTIMIZED, variant
 
 _STATIC = "static"
@@ -25,10 +26,7 @@ def with_suitable_int8(
     """
     limited = [name for name in dict.fromkeys(name for name, _ in backends) if not _takes_any(name)]
     chosen = {name: f"{name}-{_STATIC}" for name in variants if limited and _leaves_the_method_open(name)}
-    notes = (
-        Note("int8-static-chosen", {"backend": limited[0], "asked": asked, "chosen": static})
-        for asked, static in chosen.items()
-    )
+    notes = (Int8StaticChosen(backend=limited[0], asked=asked, chosen=static) for asked, static in chosen.items())
     return tuple(dict.fromkeys(chosen.get(name, name) for name in variants)), tuple(notes)
 
 

@@ -9,6 +9,7 @@ from irbench.address import BackendAddress
 from irbench.api import probes
 from irbench.errors import IrbenchError
 from irbench.notices import Note
+from irbench.notices.notes import NativePrecision
 from irbench.spi import Availability
 
 
@@ -30,8 +31,8 @@ def native_notes(
     for name, device in backends:
         native = _native(name, device, say)
         if native is not None and native not in precisions:
-            measured = list(dict.fromkeys(precisions))
-            notes.append(Note("native-precision", {"backend": name, "precision": native, "measured": measured}))
+            measured = tuple(dict.fromkeys(precisions))
+            notes.append(NativePrecision(backend=name, precision=native, measured=measured))
     return tuple(notes)
 
 

@@ -25,8 +25,8 @@ from irbench.api.stored_plan import stored_options
 from irbench.errors import ExitCode, IrbenchError
 from irbench.options.keywords import ReplayKeywords
 from irbench.options.run import RunOptions
-from irbench.options.run_names import RunName, run_name
 from irbench.options.stored_run_commands import REPLAY, ReplayOptions
+from irbench.options.values import RunName, run_name
 from irbench.plain_text import plain
 from irbench.render.json_text import json_text
 from irbench.store.files import explained, read_bytes

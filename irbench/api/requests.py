@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from irbench import backend_checks, registry
+from irbench import registry
 from irbench.address import BackendAddress
 from irbench.api.accuracy_limits import accuracy_limit
 from irbench.api.counters import counting_of
@@ -23,22 +23,19 @@ from irbench.api.progress import Say
 from irbench.api.resolve import able_backends, named_apart, resolve_backends, resolve_bundles
 from irbench.api.unchecked_graphs import graph_notes
 from irbench.errors import IrbenchError
+from irbench.notices import Context
 from irbench.optimizer import variant
 from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
-from irbench.options.values import Settings
-from irbench.options.varied_options import alternatives
-from irbench.render.context import Context
-from irbench.render.note_texts import note_text
+from irbench.options.values import Settings, alternatives
 from irbench.render.optimize import in_words
+from irbench.runner.cells import environment_notes
 from irbench.runner.cold import refuse_several_samples
-from irbench.runner.environment_cells import environment_notes
-from irbench.runner.graph_files import with_files_of_graphs
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
-from irbench.runner.prepare import prepare
-from irbench.runner.request import RunRequest
-from irbench.spec import Goal, Precision, Timing, WarmUpLength
+from irbench.runner.prepare import prepare, with_files_of_graphs
+from irbench.runner.request import RunRequest, as_asked
+from irbench.spec import Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.suggestions import did_you_mean
 
@@ -73,7 +70,7 @@ def refuse_contradictions(options: RunOptions) -> None:
 def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
     """Return the backends; those of other environments need not be installed in ours."""
     if options.environments:
-        return tuple(map(backend_checks.parse_backend, options.backends or ()))
+        return tuple(map(registry.parse_backend, options.backends or ()))
     if options.backends != _NO_BACKENDS:
         return resolve_backends(options.backends or ())
     if not options.cells:
@@ -110,7 +107,7 @@ def requested(options: RunOptions) -> RunRequest:
     _refuse_wrong_settings(options.set, backends)
     varied = _alternatives(options, backends)
     return replace(
-        _as_asked(options),
+        as_asked(options),
         backends=backends,
         precisions=_precisions(options.precision),
         variants=variants,
@@ -121,39 +118,6 @@ def requested(options: RunOptions) -> RunRequest:
         notes=(*notes, *notes_on_energy, *environment_notes(options.environments)),
         accuracy=limit,
         counting=counting_of(options),
-    )
-
-
-def _as_asked(options: RunOptions) -> RunRequest:
-    """Return what needs no looking up."""
-    return RunRequest(
-        bundles=(),
-        backends=(),
-        batches=options.batch,
-        streams=options.streams,
-        instances=options.instances,
-        divides_threads=options.threads is None,
-        io=options.io,
-        options=options.set,
-        rows=options.rows,
-        shapes=options.shape,
-        sweep=options.shapes,
-        baseline=options.baseline,
-        allow_mixed=options.allow_mixed,
-        seed=options.seed,
-        budget_s=options.budget,
-        preset="quick" if options.quick else "thorough" if options.thorough else "default",
-        command=options.command,
-        cold=options.cold,
-        name=options.name,
-        note=options.note,
-        inputs=options.inputs,
-        apart=options.apart,
-        goal=_goal(options),
-        environments=options.environments,
-        programs=options.cells,
-        require_full=options.require_full,
-        asked=options,
     )
 
 
@@ -192,10 +156,10 @@ def planned(
         refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
     for note in (*request.notes, *levels):
-        say(note_text(note, Context()))
+        say(note.text(Context()))
     unchecked = graph_notes(groups)
     for note in (*layouts, *unchecked):
-        say(f"warning: {note_text(note, Context())}")
+        say(f"warning: {note.text(Context())}")
     passes = 1 if request.counting is None else 2  # rows are launched once more to be counted
     return replace(request, notes=(*request.notes, *levels, *layouts, *unchecked)).with_budget_for(
         1, passes * sum(group.weight for group in groups)
@@ -203,12 +167,6 @@ def planned(
 
 
 def _silent(_line: str) -> None: ...
-
-
-def _goal(options: RunOptions) -> Goal | None:
-    if options.objective is None and options.max_latency is None:
-        return None
-    return Goal(options.objective or "fps", None if options.max_latency is None else 1e3 * options.max_latency)
 
 
 def budget_s(options: RunOptions) -> float:
@@ -285,7 +243,7 @@ def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress
                 hint=f"Backends of the run: {', '.join(taking_part)}.",
             )
     for backend, given in settings.items():
-        backend_checks.require_options(backend, given)
+        registry.require_options(backend, given)
 
 
 def _refuse_name(name: str) -> None:

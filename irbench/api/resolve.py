@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
-from irbench import backend_checks, bundles, registry
+from irbench import bundles, registry
 from irbench.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import (
@@ -26,7 +26,7 @@ from irbench.exporter import (
     require_possible,
     validate,
 )
-from irbench.notices import ExportNotice
+from irbench.notices.exports import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.options.model_commands import ExportOptions
 from irbench.render.confinement_texts import unconfined_root_text
@@ -38,7 +38,7 @@ from irbench.worker.requested_confinement import VARIABLE
 
 FIRST_MODEL = "resnet50"
 """What is exported and run when nothing is named and nothing was exported yet."""
-_warned: set[str] = set()
+warned_of: set[str] = set()
 """What this process has warned of: a sweep resolves models for each of its tables."""
 
 
@@ -140,9 +140,9 @@ def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
         if not installed:
             raise IrbenchError("No runtime is installed.", hint=_ways_to_install(), exit_code=ExitCode.NOT_INSTALLED)
         return tuple(map(BackendAddress, installed))
-    pairs = tuple(dict.fromkeys(backend_checks.parse_backend(name) for name in asked))
+    pairs = tuple(dict.fromkeys(registry.parse_backend(name) for name in asked))
     for name, _ in pairs:
-        backend_checks.require_installed(name)
+        registry.require_installed(name)
     return pairs
 
 
@@ -189,8 +189,8 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
 
 def _warn_of_root(say: Callable[[str], None]) -> None:
     """Say once that a model which came as a file runs with the rights of root, unless the user has decided on that."""
-    if os.geteuid() == 0 and VARIABLE not in os.environ and not _warned:
-        _warned.add(VARIABLE)
+    if os.geteuid() == 0 and VARIABLE not in os.environ and not warned_of:
+        warned_of.add(VARIABLE)
         say(unconfined_root_text(VARIABLE))
 
 
@@ -203,8 +203,8 @@ def _made_from(source: Source, say: Callable[[str], None]) -> Path | None:
         return None
     places = made_from(source)
     if len(places) > 1:
-        names = [place.parent.name for place in places]
-        _notifier(say)(ExportNotice("exported-often", {"source": source.text, "names": names}))
+        names = tuple(place.parent.name for place in places)
+        _notifier(say)(ExportedOften(source=source.text, names=names))
     return places[0] if places else None
 
 
@@ -245,8 +245,8 @@ def _means_path(name: str, found: Path, say: Callable[[str], None]) -> bool:
     source = Source(name)
     if source.is_zoo or not is_exportable(source) or is_made_from(found, source):
         return False
-    facts = {**bundle_facts(bundles.load_card(found)), "path": str(source.path), "folder": str(found)}
-    _notifier(say)(ExportNotice("path-preferred", facts))
+    facts = bundle_facts(bundles.load_card(found))
+    _notifier(say)(PathPreferred(**facts, path=str(source.path), folder=str(found)))
     return True
 
 

@@ -21,9 +21,8 @@ from irbench.environments import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.measure.lock import measuring
 from irbench.options.keywords import ResumeKeywords
-from irbench.options.run import RunOptions
-from irbench.options.run_names import RunName, run_name
-from irbench.options.stored_run_commands import RESUME, ResumeOptions
+from irbench.options.run import RESUME, ResumeOptions, RunOptions
+from irbench.options.values import RunName, run_name
 from irbench.quantities import plural
 from irbench.render.resume_texts import changed_message, changed_remedy
 from irbench.result import RunDocument

@@ -9,11 +9,10 @@ from irbench.address import BackendAddress
 from irbench.api.processors import allowed_cpus, total_threads
 from irbench.api.progress import Say
 from irbench.api.resolve import resolve_backends, resolve_bundles
-from irbench.notices import Note
+from irbench.notices import Context, Note
+from irbench.notices.notes import ChosenBackend, ChosenModel
 from irbench.onnx.probe_graph import matmul
 from irbench.options.model_commands import DoctorOptions
-from irbench.render.context import Context
-from irbench.render.note_texts import note_text
 from irbench.runner.request import RunRequest
 
 _OWN_SHAPE = (1, 512, 512)
@@ -26,7 +25,7 @@ def self_comparison_request(model: str, asked: DoctorOptions, scratch: Path, say
     model, why_model = _model(model, scratch)
     notes = tuple(note for note in (why_backend, why_model) if note is not None)
     for note in notes:
-        say(note_text(note, Context()))
+        say(note.text(Context()))
     cpus = allowed_cpus(asked.cpus)
     return RunRequest(
         bundles=resolve_bundles([model], everything=False, say=say),
@@ -48,7 +47,7 @@ def _backend(asked: str | None) -> tuple[BackendAddress, Note | None]:
     installed = resolve_backends(())
     trusted = [address for address in map(BackendAddress, registry.references_in_order()) if address in installed]
     chosen = (trusted or installed)[0]
-    return chosen, Note("chosen-backend", {"backend": str(chosen), "is_reference": bool(trusted)})
+    return chosen, ChosenBackend(backend=str(chosen), is_reference=bool(trusted))
 
 
 def _model(asked: str, scratch: Path) -> tuple[str, Note | None]:
@@ -57,5 +56,5 @@ def _model(asked: str, scratch: Path) -> tuple[str, Note | None]:
         return asked, None
     latest = bundles.latest()
     if latest is None:
-        return str(matmul(scratch, "fp32", _OWN_SHAPE).path), Note("chosen-model", {"model": None})
-    return str(latest), Note("chosen-model", {"model": latest.parent.name})
+        return str(matmul(scratch, "fp32", _OWN_SHAPE).path), ChosenModel(model=None)
+    return str(latest), ChosenModel(model=latest.parent.name)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from irbench import bundles
 from irbench.errors import IrbenchError
 from irbench.options.run import RunOptions
@@ -59,44 +57,8 @@ def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
 
 def _options(plan: Mapping[str, Any]) -> RunOptions:
     """Return the options of a plan that can be asked for; raises what a value of another type leads to."""
-    options = options_of(plan["asked"])
-    _require_shown(plan, options)
+    options = options_of(plan)
     return replace(options, models=tuple(map(_model, plan["models"], plan.get("sources") or plan["models"])))
-
-
-def _require_shown(plan: Mapping[str, Any], options: RunOptions) -> None:
-    """Refuse options other than those that the plan shows: who reads a plan must know what would be measured.
-
-    Raises:
-        ValueError: They differ.
-    """
-    threads = None if options.threads is None else [None if count == "native" else count for count in options.threads]
-    shown: dict[str, Any] = {
-        "batches": options.batch,
-        "streams": options.streams,
-        "instances": options.instances,
-        "precisions": options.precision,
-        "variants": options.optimize,
-        "threads": threads,
-        "cpus": options.cpus,
-        "io": options.io,
-        "options": options.set,
-        "shapes": options.shape,
-        "values": options.value,
-        "feedback": options.feedback,
-        "rows": options.rows,
-        "baseline": options.baseline,
-        "allow_mixed": options.allow_mixed,
-        "apart": options.apart,
-        "require_full": options.require_full,
-        "seed": options.seed,
-        "cold": options.cold,
-    }
-    if plan.get("divides_threads"):
-        del shown["threads"]  # instances share the default
-    for key, value in msgspec.to_builtins(shown).items():
-        if key in plan and msgspec.json.encode(plan[key], order="sorted") != msgspec.json.encode(value, order="sorted"):
-            raise ValueError(f"its plan shows other {key.replace('_', ' ')} than its options ask for")
 
 
 def _model(name: str, source: str) -> str:

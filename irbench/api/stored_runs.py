@@ -14,8 +14,8 @@ from irbench.api.keywords import names_keywords
 from irbench.api.paths import given_path, results_folder
 from irbench.errors import ExitCode, IrbenchError
 from irbench.options.keywords import ResultsKeywords
-from irbench.options.run_names import RunName, run_name
 from irbench.options.stored_run_commands import RESULTS, RunFilter
+from irbench.options.values import RunName, run_name
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -153,12 +153,13 @@ class _Rows:
         group = planned.group
         models = {cell.id: self._model(request, group.workload_of(cell).bundle) for cell in group.cells}
         cells = tuple(
-            cell for cell in group.cells if any(_is_row(cell, settings, models[cell.id]) for settings in self._wanted)
+            cell for cell in group.cells if any(is_row(cell, settings, models[cell.id]) for settings in self._wanted)
         )
         return with_rows(planned, {cell.id for cell in cells})
 
 
-def _is_row(cell: Cell, settings: Settings, model: str) -> bool:
+def is_row(cell: Cell, settings: Settings, model: str) -> bool:
+    """Tell whether a cell is what a row of a table asks for, at every setting that varies."""
     load = cell.load
     found: dict[str, object] = {
         "models": model,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irbench.notices import Note
+from irbench.notices.notes import GraphPartlyUnchecked
 from irbench.optimizer import Lineage, calibration_note, read_lineage
 from irbench.runner.plan import PlannedGroup
 
@@ -17,7 +18,7 @@ def graph_notes(groups: Sequence[PlannedGroup]) -> tuple[Note, ...]:
     """
     graphs = list(_optimized_graphs(groups))
     unchecked = (
-        Note("graph-partly-unchecked", {"model": model, "variant": name, "parts": len(lineage.checked.unchecked)})
+        GraphPartlyUnchecked(model=model, variant=name, parts=len(lineage.checked.unchecked))
         for model, name, lineage in graphs
         if lineage.checked is not None and lineage.checked.unchecked
     )

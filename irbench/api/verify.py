@@ -20,13 +20,12 @@ from irbench.conformance.case import exit_code as suite_exit_code
 from irbench.conformance.model import trials, verified_cells
 from irbench.conformance.verification import ModelReport, NoReference, PlannedTrials, VerificationRequest
 from irbench.errors import ExitCode, IrbenchError
+from irbench.notices import Context
 from irbench.options.asked_inputs import AskedInputs
 from irbench.options.keywords import VerifyKeywords
 from irbench.options.model_commands import VERIFY, VerifyOptions
 from irbench.plain_text import plain
-from irbench.render.context import Context
 from irbench.render.json_text import json_text
-from irbench.render.texts import warning_words
 from irbench.render.verification import Document, model_view, suite_view
 from irbench.row import CellResult
 from irbench.runner.inputs import refuse_unknown_values
@@ -185,8 +184,8 @@ def planned_trials(
     try:
         return trials(_asked(options, bundle, backends, environments), scratch)
     except NoReference as lack:
-        words = warning_words(lack.warning, Context())
-        raise IrbenchError(words.brief, hint=words.more, exit_code=ExitCode.FAILED_CELL) from lack
+        brief, more = lack.warning.brief(Context()), lack.warning.more(Context())
+        raise IrbenchError(brief, hint=more, exit_code=ExitCode.FAILED_CELL) from lack
 
 
 def _model(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from irbench.bisection.report import Side
-from irbench.row_figures import Speedup
+from irbench.row import Speedup
 
 
 def bounds(versions: Sequence[str], sides: Mapping[str, Side]) -> tuple[str, str]:

@@ -8,8 +8,7 @@ from typing import Literal, TypeAlias
 
 from irbench.options.commands import Criterion
 from irbench.record import Failure, OutputError
-from irbench.row import State
-from irbench.row_figures import Speedup
+from irbench.row import Speedup, State
 
 """What is looked at: how fast the model runs, or what it answers."""
 CRITERION_TEXTS: Mapping[Criterion, str] = {"speed": "the speed", "answer": "the answers"}

@@ -18,19 +18,17 @@ from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.output_check import compare, input_scale, judge
 from irbench.record import Failure
 from irbench.row import CellResult, State, row_of
-from irbench.runner.answers import fallback
-from irbench.runner.confined_cells import confinement_of
 from irbench.runner.inputs import memory_for_data_bytes
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup, plan
+from irbench.runner.plan import PlannedGroup, other_form, plan
 from irbench.runner.prepare import prepare
-from irbench.runner.reference import expected_outputs
+from irbench.runner.reference import expected_outputs, fallback
 from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Cell, TensorSpec, shape_text
 from irbench.spi import Array, Outputs
 from irbench.system import host
 from irbench.worker.failures import CallFailed, WorkerDied
-from irbench.worker.single_call import call_in_worker
+from irbench.worker.process import call_in_worker
+from irbench.worker.requested_confinement import confinement_of
 
 _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "failed")
 
@@ -94,7 +92,7 @@ def _seeded(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     expected = expected_outputs(group.main, group.cells, scratch, asked.deadline_s)
     if expected.outputs is None:
         raise NoReference(expected.warnings[0])
-    trial = _trial("", (), expected.outputs, planned, asked.deadline_s)
+    trial = trial_of("", (), expected.outputs, planned, asked.deadline_s)
     trial = replace(trial, feeding=group.main.feeding, scale=expected.scale)
     return PlannedTrials((trial,), expected.source, expected.warnings)
 
@@ -105,7 +103,7 @@ def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratc
     inputs = tuple(as_logical(array, spec) for array, spec in zip(data.inputs, artifact.inputs, strict=True))
     names = (spec.tensor.name for spec in asked.bundle.inputs)
     shapes = {name: array.shape for name, array in zip(names, inputs, strict=True)}
-    trial = _trial(data.name, inputs, (data.outputs,), _plan(asked, shapes, scratch), asked.deadline_s)
+    trial = trial_of(data.name, inputs, (data.outputs,), _plan(asked, shapes, scratch), asked.deadline_s)
     return replace(trial, scale=input_scale(inputs))
 
 
@@ -126,9 +124,10 @@ def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scr
     return planned
 
 
-def _trial(
+def trial_of(
     name: str, inputs: tuple[Array, ...], expected: tuple[Outputs, ...], planned: PlannedGroup, deadline_s: float
 ) -> Trial:
+    """Return the trial of a case: its inputs, what they should give, and the rows of a group that answer it."""
     group, workload = planned.group, planned.group.main
     bound = (workload.bundle, workload.sizes, group.cells)
     return Trial(name, inputs, expected, *bound, planned.absent, planned.others, deadline_s=deadline_s)

@@ -12,8 +12,7 @@ from irbench.conformance.case import Case, CaseResult, Tried
 from irbench.errors import IrbenchError
 from irbench.spec import PythonEnvironment
 from irbench.worker.failures import CallFailed, WorkerDied
-from irbench.worker.process import Worker
-from irbench.worker.single_call import call_in_worker
+from irbench.worker.process import Worker, call_in_worker
 
 _COLLECT_DEADLINE_S = 900.0
 _CASE_DEADLINE_S = 120.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from irbench.address import BackendAddress
 from irbench.errors import ExitCode
-from irbench.notices import Reference, Warn
+from irbench.notices import AnyWarn, Reference, Warn
 from irbench.options.asked_inputs import AskedInputs
 from irbench.record import Failure
 from irbench.row import CellResult, GivenInputs
@@ -52,7 +52,7 @@ class ModelReport:
     verified_against: Reference | DataSets | None
     complete: bool
     cells: tuple[CellResult, ...]
-    warnings: tuple[Warn, ...] = ()
+    warnings: tuple[AnyWarn, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     given_inputs: GivenInputs | None = None
 
@@ -99,7 +99,7 @@ class PlannedTrials:
 
     trials: tuple[Trial, ...]
     source: Reference | DataSets | None
-    warnings: tuple[Warn, ...] = ()
+    warnings: tuple[AnyWarn, ...] = ()
 
     def report(self, model: str, cells: Sequence[CellResult], *, complete: bool) -> ModelReport:
         """Return the document of what came of them."""

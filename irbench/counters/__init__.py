@@ -13,7 +13,6 @@ from irbench.counters.asking import (
     parse_counters,
     toplev_level,
 )
-from irbench.counters.figures import PHASES, RATIOS, CountedPhase, figures_of, unit_of
 from irbench.counters.obstacles import (
     Alone,
     Level,
@@ -36,8 +35,12 @@ from irbench.counters.obstacles import (
     obstacle_from_messages,
 )
 from irbench.counters.perf_output import (
+    PHASES,
+    RATIOS,
+    CountedPhase,
     EventCount,
     PerfReading,
+    figures_of,
     has_kind,
     is_user_only,
     matching_names,
@@ -45,6 +48,7 @@ from irbench.counters.perf_output import (
     read_intervals,
     read_perf,
     read_toplev,
+    unit_of,
 )
 from irbench.counters.plan import Counting
 from irbench.counters.topdown import (

@@ -36,9 +36,6 @@ def read_image(file: Path, model_input: ModelInput, sizes: Mapping[str, int]) ->
         file: A PNG or JPEG file.
         model_input: One that :func:`is_image_input` accepts.
         sizes: What is known of the dynamic dimensions.
-
-    Raises:
-        IrbenchError: Pillow is missing, the file is damaged, or a dimension of the input has no size.
     """
     axis = _channel_axis(model_input)
     assert axis is not None

@@ -87,9 +87,6 @@ def fit(array: Array, model_input: ModelInput, place: str) -> Array:
     """Return an array with all axes of the logical input, in their order.
 
     The batch axis may be missing or have any size, and the axes may be in the order of an artifact.
-
-    Raises:
-        IrbenchError: The shape is another.
     """
     tensor = model_input.spec.tensor
     for candidate in _candidates(array, model_input):
@@ -103,11 +100,7 @@ def fit(array: Array, model_input: ModelInput, place: str) -> Array:
 
 
 def convert(array: Array, model_input: ModelInput, place: str) -> Array:
-    """Return an array with the input's dtype: integers exactly, floating-point numbers rounded.
-
-    Raises:
-        IrbenchError: Values would change by more than rounding.
-    """
+    """Return an array with the input's dtype: integers exactly, floating-point numbers rounded."""
     wanted = np.dtype(model_input.spec.tensor.dtype)
     if array.dtype == wanted:
         return array

@@ -28,11 +28,7 @@ class Sample:
 
 
 def rows(sample: Sample, inputs: Sequence[ModelInput]) -> int:
-    """Return how many entries a sample has along the batch axis; 1 where none of its inputs has that.
-
-    Raises:
-        IrbenchError: Its inputs disagree.
-    """
+    """Return how many entries a sample has along the batch axis; 1 where none of its inputs has that."""
     found = {
         model_input.name: sample.arrays[model_input.name].shape[model_input.batch_axis]
         for model_input in inputs
@@ -48,11 +44,7 @@ def rows(sample: Sample, inputs: Sequence[ModelInput]) -> int:
 
 
 def bound_dimensions(samples: Sequence[Sample], inputs: Sequence[ModelInput]) -> dict[str, int]:
-    """Return the sizes of dynamic dimensions other than the batch, as the samples have them.
-
-    Raises:
-        IrbenchError: Two samples, or two inputs of one, have different sizes of a dimension.
-    """
+    """Return the sizes of dynamic dimensions other than the batch, as the samples have them."""
     found: dict[str, tuple[int, str]] = {}
     for sample in samples:
         for model_input in inputs:
@@ -74,9 +66,6 @@ def feeds_of_batch(samples: Sequence[Sample], inputs: Sequence[ModelInput], batc
 
     Samples of the batch size stay as they are. Others are divided into rows, and as many feeds are made of them as
     have room for every row once; the last feed is filled up with the first rows.
-
-    Raises:
-        IrbenchError: Samples would have to be joined that differ in an input without a batch axis.
     """
     if not rows_to_join(samples, inputs, batch):
         return tuple(samples)
@@ -89,11 +78,7 @@ def feeds_of_batch(samples: Sequence[Sample], inputs: Sequence[ModelInput], batc
 
 
 def rows_to_join(samples: Sequence[Sample], inputs: Sequence[ModelInput], batch: int) -> int:
-    """Return how many rows the calls of a batch size are made of; 0 where each sample is a call.
-
-    Raises:
-        IrbenchError: As :func:`rows`.
-    """
+    """Return how many rows the calls of a batch size are made of; 0 where each sample is a call."""
     counts = [rows(sample, inputs) for sample in samples]
     return 0 if all(count == batch for count in counts) else sum(counts)
 

@@ -16,7 +16,7 @@ from irbench.measure.core_to_core import CoreLink
 from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
 from irbench.system.host import read_text
 
-_LOOK_S = 1.5
+LOOK_S = 1.5
 _BETWEEN_LOOKS_S = 0.05
 _NAMED = 4
 """Programs that are named, at most."""
@@ -59,7 +59,7 @@ def _look(link: CoreLink) -> tuple[float | None, ...]:
     """Return core-to-core latencies in nanoseconds, taken again and again; ``None`` for each without an answer."""
     watch = Stopwatch()
     found: list[float | None] = []
-    while watch.elapsed_s < _LOOK_S:
+    while watch.elapsed_s < LOOK_S:
         found.append(link.core_to_core_ns())
         sleep(_BETWEEN_LOOKS_S)
     return tuple(found)
@@ -71,17 +71,17 @@ def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program,
     near = None if before.near is None or after.near is None else before.near | after.near
     for thread, cpu_ns in after.foreign.items():
         if near is None or thread in near:
-            used_ns[_process_of(thread)] += max(0, cpu_ns - before.foreign.get(thread, 0))
+            used_ns[process_of(thread)] += max(0, cpu_ns - before.foreign.get(thread, 0))
     wall_ns = after.at_ns - before.at_ns
     above = {parent.pid for parent in psutil.Process().parents()}
     return tuple(
-        _program(process, cpu_ns / wall_ns, above)
+        program_of(process, cpu_ns / wall_ns, above)
         for process, cpu_ns in used_ns.most_common(_NAMED)
         if cpu_ns >= _WORTH_NAMING * wall_ns
     )
 
 
-def _process_of(thread: int) -> int:
+def process_of(thread: int) -> int:
     """Return the process that a thread belongs to; a process belongs to itself."""
     for line in read_text(Path("/proc") / str(thread) / "status").splitlines():
         if line.startswith("Tgid:"):
@@ -89,7 +89,7 @@ def _process_of(thread: int) -> int:
     return thread
 
 
-def _program(number: int, share: float, above: Container[int]) -> Program:
+def program_of(number: int, share: float, above: Container[int]) -> Program:
     """Return what can be told of a process.
 
     Args:
@@ -100,24 +100,24 @@ def _program(number: int, share: float, above: Container[int]) -> Program:
     try:
         process = psutil.Process(number)
         words = process.cmdline()
-        name, command = _name(process.name(), words), _command(words)
+        name, command = name_of(process.name(), words), _command(words)
         lives = bool(command) and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
         ours = process.uids().effective == os.geteuid()
         leads = os.getsid(number) == number
     except (psutil.Error, OSError):
         return Program("a program that has ended", number, share)
-    stoppable = lives and ours and not leads and number not in above and not _is_of_irbench(words)
+    stoppable = lives and ours and not leads and number not in above and not is_of_irbench(words)
     return Program(name, number, share, command, stoppable=stoppable)
 
 
-def _is_of_irbench(words: Sequence[str]) -> bool:
+def is_of_irbench(words: Sequence[str]) -> bool:
     """Whether a process belongs to another call of irbench, whose measurement would stop with it."""
     return any(
         word.partition(".")[0] == "irbench" or Path(word).name == "irbench" for word in words[:_WORDS_OF_PROGRAM]
     )
 
 
-def _name(name: str, words: Sequence[str]) -> str:
+def name_of(name: str, words: Sequence[str]) -> str:
     """Return what tells a program from others: of an interpreter also its script or module, not its thread's name."""
     if not words:
         return name

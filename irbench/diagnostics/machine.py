@@ -26,7 +26,7 @@ _CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clock
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _MEMORY_INFO = Path("/proc/meminfo")
 _OWN_PROCESS = Path("/proc/self")
-_CONTAINERS = {"docker": Path("/.dockerenv"), "podman": Path("/run/.containerenv")}
+CONTAINERS = {"docker": Path("/.dockerenv"), "podman": Path("/run/.containerenv")}
 _SYSTEMD_CONTAINER = Path("/run/systemd/container")
 _TURBO = (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1"))
 """The kernel's switches, and what each holds while turbo is on."""
@@ -139,7 +139,7 @@ def _turbo() -> tuple[bool | None, str | None]:
 def _container() -> str | None:
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return "kubernetes"
-    named = next((name for name, mark in _CONTAINERS.items() if mark.exists()), None)
+    named = next((name for name, mark in CONTAINERS.items() if mark.exists()), None)
     return named or read_text(_SYSTEMD_CONTAINER) or None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from irbench.result import GroupResult, RunDocument
-from irbench.row_figures import Speedup
+from irbench.row import Speedup
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at, looks_of
 from irbench.stats.stopping import unit_half_width

@@ -2,8 +2,15 @@
 
 from irbench.environments.building import build
 from irbench.environments.candidates import Candidate, as_environment, candidate, labelled, shared_backend
-from irbench.environments.releases import releases_between
-from irbench.environments.sources import INSTALLED, Release, Source, exact_release, normalised, parse_source
+from irbench.environments.sources import (
+    INSTALLED,
+    Release,
+    Source,
+    exact_release,
+    normalised,
+    parse_source,
+    releases_between,
+)
 from irbench.environments.uv import Unsolvable
 
 __all__ = [

@@ -16,10 +16,9 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from irbench import bundles
-from irbench.environments.needs import pinned_requirements, worker_requirements
+from irbench.environments.inspection import pinned_requirements, worker_requirements
 from irbench.environments.sources import Release
-from irbench.environments.uv import Unsolvable, call_uv
-from irbench.environments.uv_settings import digest_of_settings
+from irbench.environments.uv import Unsolvable, call_uv, digest_of_settings
 from irbench.errors import IrbenchError
 from irbench.system.file_states import is_of_another_user
 from irbench.system.files import replace_folder
@@ -105,9 +104,6 @@ def build(release: Release, say: Callable[[str], None]) -> Built:
     Args:
         release: Which.
         say: Receives that one is built, and from which index.
-
-    Raises:
-        IrbenchError: uv is not installed, or cannot install the release.
     """
     parent = bundles.home().absolute() / _ENVIRONMENTS
     try:

@@ -9,13 +9,12 @@ from importlib import metadata
 
 from irbench import registry
 from irbench.environments.building import build
-from irbench.environments.inspection import Inspection, inspect_python, install_into, require_able
-from irbench.environments.needs import worker_requirements
+from irbench.environments.inspection import Inspection, inspect_python, install_into, require_able, worker_requirements
 from irbench.environments.sources import Installed, Release, Source, normalised
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import PythonEnvironment
 from irbench.spi import Description
-from irbench.worker.single_call import call_in_worker
+from irbench.worker.process import call_in_worker
 
 _DEADLINE_S = 60.0
 
@@ -50,9 +49,6 @@ def candidate(text: str, source: Source, say: Callable[[str], None]) -> Candidat
         text: What the user called it.
         source: What that means.
         say: Receives that it is built.
-
-    Raises:
-        IrbenchError: It cannot be built, or irbench's workers cannot run in it.
     """
     if isinstance(source, Installed):
         return Candidate(text, _own(), None, "", "", registry.describe_all(registry.BACKENDS))
@@ -65,11 +61,7 @@ def candidate(text: str, source: Source, say: Callable[[str], None]) -> Candidat
 
 
 def _looked_at(python: str) -> tuple[Inspection, Mapping[str, Description]]:
-    """Return what an environment says of itself, and the backends whose runtimes it has.
-
-    Raises:
-        IrbenchError: irbench's workers cannot run in it.
-    """
+    """Return what an environment says of itself, and the backends whose runtimes it has."""
     found = inspect_python(python)
     require_able(found)
     return found, call_in_worker(
@@ -86,9 +78,6 @@ def shared_backend(candidates: Sequence[Candidate], asked: str | None) -> str:
     Args:
         candidates: The environments.
         asked: Its name; ``None`` where there was none.
-
-    Raises:
-        IrbenchError: An environment lacks it, or there is not one to choose.
     """
     if asked is not None:
         registry.entry_point(registry.BACKENDS, asked)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from irbench.environments.uv import call_uv
+from irbench.environments.uv import Unsolvable, call_uv
 from irbench.errors import IrbenchError
 from irbench.system.file_states import exists, is_file, is_folder
 
@@ -69,9 +69,6 @@ def parse_source(text: str) -> Source:
     """Return what a user named.
 
     A release that is not exact is the newest that fits, which uv finds out.
-
-    Raises:
-        IrbenchError: It is none of them, or there is no such file or version.
     """
     if text == INSTALLED:
         return Installed()
@@ -123,3 +120,38 @@ def _file(text: str, path: Path) -> Source:
         return Interpreter(path.absolute())  # a link that is resolved is the Python outside the environment
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return Release(normalised(wheel["name"]), wheel["version"], path.absolute(), digest)
+
+
+_MOST = 500
+
+
+def releases_between(distribution: str, first: str, last: str) -> tuple[str, ...]:
+    """Return the versions from one to another, both included, the oldest first.
+
+    Those without a wheel for this Python are left out, and pre-releases unless a bound is one.
+
+    Args:
+        distribution: Of the runtime.
+        first: The oldest: ``1.22`` means 1.22.0.
+        last: The newest.
+    """
+    found: list[str] = []
+    bound = f"<={last}"
+    while len(found) < _MOST:
+        try:
+            found.append(exact_release(distribution, f">={first},{bound}").version)
+        except Unsolvable as error:
+            return _at_least_two(found, f"{distribution} from {first} to {last}", error)
+        bound = f"<{found[-1]}"
+    raise IrbenchError(f"There are over {_MOST} versions of {distribution}.", hint="Choose nearer ends.")
+
+
+def _at_least_two(found: list[str], asked: str, error: Unsolvable) -> tuple[str, ...]:
+    if not found:
+        raise IrbenchError(
+            f"There is no release of {asked} for this Python.",
+            hint=f"Check the name, and give the older version first. {error.message}",
+        )
+    if len(found) == 1:
+        raise IrbenchError(f"There is one release of {asked}: {found[0]}.", hint="Choose ends that are further apart.")
+    return tuple(reversed(found))

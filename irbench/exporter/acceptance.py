@@ -64,7 +64,7 @@ def accept(bundle: Bundle, reference: str, say: Callable[[str], None]) -> Output
     for batch in (bundle.defaults[BATCH],) if fixed else _BATCHES:
         say(f"comparing with the original at batch {batch}")
         sizes = {**bundle.defaults, BATCH: batch}
-        answer = _run(bundle, artifact, reference, sizes)
+        answer = outputs_of(bundle, artifact, reference, sizes)
         if RANDOM_DRAWS in bundle.details:
             _require_shapes(bundle, artifact, answer, sizes)
         else:
@@ -109,7 +109,8 @@ def _compare(bundle: Bundle, answer: tuple[Array, ...], expected: tuple[Array, .
         ) from error
 
 
-def _run(bundle: Bundle, artifact: Artifact, reference: str, sizes: Mapping[str, int]) -> tuple[Array, ...]:
+def outputs_of(bundle: Bundle, artifact: Artifact, reference: str, sizes: Mapping[str, int]) -> tuple[Array, ...]:
+    """Return what a reference answers for a graph at some sizes, to inputs from the seed of its bundle."""
     with scratch_folder() as scratch:
         bound = bind(artifact, sizes, scratch)
         try:

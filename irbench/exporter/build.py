@@ -18,7 +18,7 @@ from irbench.exporter.identity import identity, require_distributions, stored_op
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.source import Source, require_code, require_possible
 from irbench.measure.clock import utc_now
-from irbench.notices import ExportNotice
+from irbench.notices.exports import NameTaken
 from irbench.options.model_commands import DEFAULT_OPSET, ExportOptions
 from irbench.record import OutputError
 from irbench.spec import Bundle
@@ -228,7 +228,7 @@ class _Callbacks:
 
 
 def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Callbacks) -> Path:
-    worker = _ExportWorker(exporter)
+    worker = ExportWorker(exporter)
     say = callbacks.say
     key = identity(source, exporter, options)
     before = bundles.versions_with_key(key)
@@ -254,7 +254,7 @@ def _name(wanted: str, source: Source, options: ExportOptions, notify: Notify) -
     name = free_name(wanted, source)
     owner = owner_of(wanted, source)
     if owner:
-        notify(ExportNotice("name-taken", {"name": name, "wanted": wanted, "owner": owner}))
+        notify(NameTaken(name=name, wanted=wanted, owner=owner))
     return name
 
 
@@ -275,7 +275,7 @@ def _origin(source: Source, exporter: str, options: ExportOptions, reads: Reads)
     )
 
 
-class _ExportWorker:
+class ExportWorker:
     """Calls what makes and checks a bundle, in workers with the environment that the exporter wants."""
 
     def __init__(self, exporter: str) -> None:
@@ -283,6 +283,7 @@ class _ExportWorker:
         self._description = registry.describe_exporter(exporter)
 
     def make(self, source: Source, options: ExportOptions, folder: Path, say: Say) -> tuple[Bundle, Reads]:
+        """Have the exporter make a bundle in a folder; return it, with the files that were read for it."""
         weights = stored_options(options, source.folder)["weights"]
         request = ExportRequest(
             source=source.text,
@@ -296,7 +297,7 @@ class _ExportWorker:
             signature=options.signature,
             shapes=dict(options.shape),
         )
-        made: tuple[Bundle, Reads] = self._call(
+        made: tuple[Bundle, Reads] = self.call(
             "irbench.exporter.acceptance:make",
             self._exporter,
             request,
@@ -310,7 +311,8 @@ class _ExportWorker:
         return replace(bundle, details={**bundle.details, "framework": self._description.framework}), reads
 
     def accept(self, bundle: Bundle, say: Say, deadline_s: float | None) -> OutputError | None:
-        accepted: OutputError | None = self._call(
+        """Have a reference compare the graph with the model; return by how much they differ at most."""
+        accepted: OutputError | None = self.call(
             "irbench.exporter.acceptance:accept",
             bundle,
             registry.references_in_order()[0],
@@ -320,7 +322,8 @@ class _ExportWorker:
         )
         return accepted
 
-    def _call(self, target: str, *args: Any, deadline_s: float, what: str, say: Say) -> Any:
+    def call(self, target: str, *args: Any, deadline_s: float, what: str, say: Say) -> Any:
+        """Call a function in a worker; say what was being done where that fails."""
         environment = self._description.environment
         try:
             return call_in_worker(target, *args, deadline_s=deadline_s, say=say, environment=environment)

@@ -14,6 +14,7 @@ from irbench.card import Card, Origin
 from irbench.exporter.identity import identity, options_of, stored_options, versions
 from irbench.exporter.source import Source, find_users_module
 from irbench.notices import ExportNotice
+from irbench.notices.exports import BundleUsed, SourceChanged, ToolsChanged
 from irbench.options.model_commands import ExportOptions
 from irbench.system.file_states import exists, files_below, is_file, is_unchanged, names_digest
 
@@ -104,7 +105,7 @@ def _candidates(key: str, output: Path | None) -> tuple[Path, ...]:
 Notify: TypeAlias = Callable[[ExportNotice], None]
 
 
-def bundle_facts(card: Card, changed: Iterable[Path] = ()) -> dict[str, object]:
+def bundle_facts(card: Card, changed: Iterable[Path] = ()) -> dict[str, Any]:
     """Return which bundle it is, of which time, what it was made from and how, and which files changed since."""
     return {
         "name": card.bundle.name,
@@ -112,7 +113,7 @@ def bundle_facts(card: Card, changed: Iterable[Path] = ()) -> dict[str, object]:
         "source": card.bundle.source,
         "location": card.bundle.source if card.origin is None else card.origin.location,
         "options": {} if card.origin is None else _chosen_options(card.origin),
-        "files": [str(path) for path in changed],
+        "files": tuple(str(path) for path in changed),
     }
 
 
@@ -129,12 +130,12 @@ def _chosen_options(origin: Origin) -> dict[str, Any]:
 
 def bundle_used(card: Card) -> ExportNotice:
     """Return that a bundle is used as it is, because nothing that it was made from has changed."""
-    return ExportNotice("bundle-used", bundle_facts(card))
+    return BundleUsed(**bundle_facts(card))
 
 
 def source_changed(existing: ExistingBundle) -> ExportNotice:
     """Return that a bundle is made again, and which files are the reason, or which packages where no file is."""
     facts = bundle_facts(existing.card, existing.changed)
     if existing.changed:
-        return ExportNotice("source-changed", facts)
-    return ExportNotice("tools-changed", {**facts, "tools": dict(existing.packages)})
+        return SourceChanged(**facts)
+    return ToolsChanged(**facts, tools=existing.packages)

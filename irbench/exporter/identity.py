@@ -23,7 +23,7 @@ _FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
 
 _TOOLS = ("irbench", "onnx")
-_OWN_CODE = ("irbench.onnx", "irbench.feeds")
+OWN_CODE = ("irbench.onnx", "irbench.feeds")
 """What exporters use of irbench: its version alone does not tell two checkouts apart."""
 
 
@@ -38,7 +38,7 @@ def identity(source: Source, exporter: str, options: ExportOptions) -> str:
         "format": _FORMAT,
         "source": _described(source),
         "exporter": _digests(package_files(exporting)),
-        "irbench": [_digests(_own_files(module)) for module in _OWN_CODE],
+        "irbench": [_digests(_own_files(module)) for module in OWN_CODE],
         "options": stored_options(options, source.folder),
         "versions": tool_versions(exporter),
     }
@@ -75,7 +75,7 @@ def tool_versions(exporter: str) -> dict[str, str | None]:
 
 def versions(distributions: Iterable[str]) -> dict[str, str | None]:
     """Return the versions of distributions, ``None`` for one that is not installed."""
-    return {name: _version(name) for name in distributions}
+    return {name: installed_version(name) for name in distributions}
 
 
 def _described(source: Source) -> list[str | None]:
@@ -101,7 +101,8 @@ def _own_files(module: str) -> list[Path]:
     return sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
 
 
-def _version(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
+    """Return the version of an installed distribution, or ``None``."""
     try:
         return metadata.version(name)
     except (metadata.PackageNotFoundError, ValueError):  # a card may contain a name that no distribution can have

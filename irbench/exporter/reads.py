@@ -120,14 +120,14 @@ class ReadRecorder:
         tried = {_source_file(path) for path in (self._read | self._absent | self._unfound.files) - self._made}
         opened = {_source_file(path) for path in self._read} | tried
         found = {*map(Path, opened), *modules.values()}
-        counted = {path for path in found if _counts(path, own, request.ignored)} | set(named)
+        counted = {path for path in found if is_counted(path, own, request.ignored)} | set(named)
         files = {str(path): file_state(path, self._began_ns) for path in sorted(counted) if path.is_file()}
         users = {name: str(file) for name, file in modules.items() if "." not in name and str(file) in files}
         listed = (path for path in map(Path, sorted(self._listed)) if path.is_dir() and path != self._temporary)
-        counted_folders = [path for path in listed if _counts(path, own, request.ignored)]
+        counted_folders = [path for path in listed if is_counted(path, own, request.ignored)]
         listings = {str(path): names_digest(path, self._began_ns) for path in counted_folders}
         looked_for = map(Path, sorted(tried | self._listed))
-        absent = [str(path) for path in looked_for if not exists(path) and _counts(path, own, request.ignored)]
+        absent = [str(path) for path in looked_for if not exists(path) and is_counted(path, own, request.ignored)]
         return Reads(files, tuple(absent), tuple(map(str, folders)), listings, users, _packages(modules, set(files)))
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
@@ -177,7 +177,8 @@ def _is_import(frame: FrameType) -> bool:
     return installed or file.startswith(_FINDERS)
 
 
-def _counts(path: Path, own: Iterable[Path], ignored: Iterable[Path]) -> bool:
+def is_counted(path: Path, own: Iterable[Path], ignored: Iterable[Path]) -> bool:
+    """Tell whether a file that was read makes the export another: of the folders of the model, or not installed."""
     if any(path.is_relative_to(folder) for folder in ignored):
         return False
     return any(path.is_relative_to(folder) for folder in own) or not _is_installed(path)
@@ -201,12 +202,12 @@ def _packages(modules: Mapping[str, Path], hashed: Container[str]) -> dict[str, 
         {
             distribution.metadata["Name"]
             for distribution in metadata.distributions()
-            if not installed.isdisjoint(_top_level(distribution))
+            if not installed.isdisjoint(top_level(distribution))
         }
     )
 
 
-def _top_level(distribution: metadata.Distribution) -> Iterator[str]:
+def top_level(distribution: metadata.Distribution) -> Iterator[str]:
     """Yield the names of top-level modules that a distribution installed; a name may come more than once.
 
     As ``importlib.metadata.packages_distributions`` finds them, which makes an object of each of TensorFlow's files.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import msgspec
 
@@ -16,7 +17,15 @@ from irbench.exporter.build import export
 from irbench.exporter.freshness import Notify, bundle_facts, bundle_used, changed_files, changed_packages, changes
 from irbench.exporter.identity import identity, options_of, tool_versions
 from irbench.exporter.source import Source
-from irbench.notices import ExportNotice, Facts
+from irbench.notices import ExportNotice
+from irbench.notices.exports import (
+    BundleOutdated,
+    NotExportable,
+    OptionsChanged,
+    OriginUnknown,
+    SourceMissing,
+    ToolsChanged,
+)
 from irbench.options.model_commands import ExportOptions
 from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists, is_of_another_user
@@ -36,7 +45,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         return _of_unknown_origin(place, card, say, notify)
     source, options = original_request(card.origin, imports)
     if not _is_available(source, card.origin.exporter):
-        notify(ExportNotice("source-missing", bundle_facts(card)))
+        notify(SourceMissing(**bundle_facts(card)))
         return place
     changed = [*changes(card.origin, source)]
     key = identity(source, card.origin.exporter, options)
@@ -45,7 +54,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         return place
     tools = {} if key == card.key else _changed_tools(card.origin)
     if None in tools.values() and not any(map(exists, changed)):  # its files may lie elsewhere on another machine
-        notify(ExportNotice("not-exportable", {**bundle_facts(card), "tools": tools}))
+        notify(NotExportable(**bundle_facts(card), tools=tools))
         return place
     _require_own(place, card.origin)
     if key != card.key:  # otherwise the export tells what changed
@@ -76,8 +85,7 @@ def find_outdated(place: Path) -> ExportNotice | None:
     ]
     if not changed:
         return None
-    facts = {**bundle_facts(card, changed), "folder": str(place), "in_cache": in_cache}
-    return ExportNotice("bundle-outdated", facts)
+    return BundleOutdated(**bundle_facts(card, changed), folder=str(place), in_cache=in_cache)
 
 
 def is_made_from(place: Path, source: Source) -> bool:
@@ -100,7 +108,7 @@ def made_from(source: Source) -> tuple[Path, ...]:
 
 def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], notify: Notify) -> Path:
     again = card.bundle.source in registry.names(registry.MODELS) and card.bundle.name == card.bundle.source
-    notify(ExportNotice("origin-unknown", {**bundle_facts(card), "again": again}))
+    notify(OriginUnknown(**bundle_facts(card), exports_again=again))
     return export(card.bundle.source, ExportOptions(), say, notify) if again else place
 
 
@@ -125,11 +133,13 @@ def _is_available(source: Source, exporter: str) -> bool:
     return source.exists and source.folder.is_dir() and exporter in registry.names(registry.EXPORTERS)
 
 
-def _reason(origin: Origin, options: ExportOptions, facts: Facts, tools: Mapping[str, str | None]) -> ExportNotice:
+def _reason(
+    origin: Origin, options: ExportOptions, facts: Mapping[str, Any], tools: Mapping[str, str | None]
+) -> ExportNotice:
     """Return why a bundle has another key now; its options differ in the modules to import at most."""
     if not tools and list(options.imports) != list(origin.options.get("imports", ())):
-        return ExportNotice("options-changed", {**facts, "imports": list(options.imports)})
-    return ExportNotice("tools-changed", {**facts, "tools": tools})
+        return OptionsChanged(**facts, imports=tuple(options.imports))
+    return ToolsChanged(**facts, tools=tools)
 
 
 def _changed_tools(origin: Origin) -> Mapping[str, str | None]:

@@ -139,7 +139,7 @@ class MemoryProbe:
             working_set_bytes: Of all arrays together; at most what the probe was made for.
             window_ns: How long will be measured at least.
         """
-        arrays = self._arrays(_ARRAYS[access], working_set_bytes)
+        arrays = self.arrays(_ARRAYS[access], working_set_bytes)
         repeats = max(1, _REPEATED_BYTES // working_set_bytes) if access == "read" else 1
         call = _call(access, arrays, repeats)
         tiny = _call(access, list(self._tiny[: len(arrays)]), repeats)
@@ -176,7 +176,7 @@ class MemoryProbe:
             batch_ns.append(_batch_ns(call, times.calls_per_batch))
         return replace(times, batch_ns=tuple(batch_ns[:-1] or batch_ns))
 
-    def _arrays(self, count: int, working_set_bytes: int) -> list[NDArray[np.float32]]:
+    def arrays(self, count: int, working_set_bytes: int) -> list[NDArray[np.float32]]:
         """Return so many arrays of float32 in the buffer, which share no cache line and no place in their pages."""
         size = working_set_bytes // count // _LINE_BYTES * _LINE_BYTES
         place = -self._buffer.ctypes.data % _LINE_BYTES

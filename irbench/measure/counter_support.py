@@ -46,7 +46,7 @@ from irbench.measure.toplev_probe import toplev_obstacle
 from irbench.system.host import cpu_info
 from irbench.system.programs import clean_environment, find_program
 
-_DEVICES = Path("/sys/bus/event_source/devices")
+DEVICES = Path("/sys/bus/event_source/devices")
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 _CORES = re.compile(r"cpu|cpu_core|cpu_atom|armv\d\w*|apple_\w+")
 _VERSION = re.compile(r"perf version (\S+)")
@@ -87,7 +87,7 @@ def counting_for(plan: CounterPlan) -> Counting:
 def read_processor() -> Processor:
     """Return what the kernel tells of the processor and its counters."""
     reported = cpu_info()
-    devices = [device for device in _folders(_DEVICES) if _CORES.fullmatch(device.name)]
+    devices = [device for device in _folders(DEVICES) if _CORES.fullmatch(device.name)]
     events = {event.name for device in devices for event in _folders(device / "events")}
     return Processor(
         vendor=reported.get("vendor_id", ""),

@@ -16,7 +16,7 @@ SUPPORTED = sys.platform == "linux" and not os.environ.get("IRBENCH_NO_FREEZE")
 _IDLE_GAP_S = 0.005
 _LONGEST_WAIT_NS = 1_000_000_000
 _ATTEMPTS = 5
-_ATTEMPT_NS = 2_000_000_000
+ATTEMPT_NS = 2_000_000_000
 _POLL_S = 50e-6
 _MOMENT_S = 0.05
 
@@ -48,7 +48,7 @@ def freeze(process_id: int) -> None:
 def _stands_still(process_id: int) -> bool:
     """Wait, for one attempt's time at most, until a child has stopped or ended; whether it has."""
     started = now_ns()
-    while now_ns() - started < _ATTEMPT_NS:
+    while now_ns() - started < ATTEMPT_NS:
         if os.waitid(os.P_PID, process_id, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
             return True
         sleep(_POLL_S)

@@ -23,8 +23,8 @@ from typing import Any
 
 from irbench.errors import IrbenchError, one_line
 from irbench.measure.clock import utc_now
-from irbench.system.locks import NO_LOCKS
-from irbench.system.name_locks import hold_name
+from irbench.notices.notes import holder_text
+from irbench.system.locks import NO_LOCKS, hold_name
 
 _LOCKS = Path("/proc/locks")
 
@@ -84,11 +84,6 @@ class Holder:
     what: str | None = None
 
 
-def holder_text(process: int | None, since: str | None, what: str | None) -> str:
-    """Return who measures, as the beginning of a sentence."""
-    return "another irbench" if process is None else f"irbench (process {process}, since {since}: {what})"
-
-
 class MeasurementLock:
     """Our place among those who measure on this machine.
 
@@ -111,11 +106,7 @@ class MeasurementLock:
         self.holds = False
 
     def join(self) -> None:
-        """Take the lock if it is free.
-
-        Raises:
-            IrbenchError: Its file cannot be opened, or is one that we did not make.
-        """
+        """Take the lock if it is free."""
         self._close_file()
         try:
             self._descriptor, taken = _taken(self._path)
@@ -226,9 +217,6 @@ def measuring(what: str, *, insist: bool = False) -> Iterator[MeasurementLock]:
 
     Yields:
         Who else is measuring: nobody, unless one of us insists.
-
-    Raises:
-        IrbenchError: Someone else holds it, or its file cannot be opened.
     """
     lock = MeasurementLock(what)
     try:

@@ -11,7 +11,7 @@ from irbench.measure.clock import now_ns
 from irbench.measure.processes import TICK_NS, by_process, by_thread, read_processes, read_some, tree, tree_cpu_ns
 from irbench.system.host import throttled_ns, with_siblings
 
-_PROC = Path("/proc")
+PROC = Path("/proc")
 _IDLE, _IOWAIT, _STEAL = 4, 5, 8  # of a processor's line in /proc/stat
 
 
@@ -76,7 +76,7 @@ def glance(members: Iterable[int], cpus: Iterable[int] | None = None) -> Glance:
         members: Our own processes, from the last snapshot.
         cpus: The processors that are measured, as for :func:`snapshot`.
     """
-    own_ns = tree_cpu_ns(members, read_some(members, _PROC))
+    own_ns = tree_cpu_ns(members, read_some(members, PROC))
     lines = _processor_lines(_measured(cpus))
     return Glance(now_ns(), own_ns, _idleness(lines))
 
@@ -98,14 +98,14 @@ def snapshot(cpus: Iterable[int] | None = None) -> MachineSnapshot:
     """
     measured = _measured(cpus)
     held_back_ns = throttled_ns()
-    processes = read_processes(_PROC)
+    processes = read_processes(PROC)
     own = tree(os.getpid(), processes)
     others = processes.keys() - own
     near = None
     if measured is None:
-        foreign = by_process(others, _PROC)
+        foreign = by_process(others, PROC)
     else:
-        foreign, near = by_thread(others, measured, _PROC)
+        foreign, near = by_thread(others, measured, PROC)
     # what is subtracted from each other is read last, right after each other
     own_ns = tree_cpu_ns(own, processes)
     lines = _processor_lines(measured)
@@ -131,7 +131,7 @@ def cpu_pressure() -> float | None:
     Source: ``some avg10`` of ``/proc/pressure/cpu``, see the kernel's documentation of pressure stall information.
     """
     try:
-        fields = dict(part.split("=") for part in (_PROC / "pressure/cpu").read_text().split("\n")[0].split()[1:])
+        fields = dict(part.split("=") for part in (PROC / "pressure/cpu").read_text().split("\n")[0].split()[1:])
         return float(fields["avg10"]) / 100
     except (OSError, KeyError, ValueError):
         return None
@@ -194,7 +194,7 @@ def _sum_ns(lines: Mapping[str, list[str]], field: int) -> int:
 def _processor_lines(measured: frozenset[int] | None) -> dict[str, list[str]]:
     """Return the fields of ``/proc/stat`` of each measured processor that runs, of all for ``None``; by its name."""
     try:
-        text = (_PROC / "stat").read_text()
+        text = (PROC / "stat").read_text()
     except OSError:
         return {}
     lines = (line.split() for line in text.splitlines() if line.startswith("cpu"))

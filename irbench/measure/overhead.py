@@ -64,14 +64,17 @@ class Overhead:
         return self.driver.beyond(self.calls)
 
 
-class _NullSlot:
+class NullSlot:
     """Does nothing, at once."""
 
-    def stage(self, feed: Feed, /) -> None: ...
+    def stage(self, feed: Feed, /) -> None:
+        """Take nothing."""
 
-    def run(self) -> None: ...
+    def run(self) -> None:
+        """Compute nothing."""
 
     def fetch(self) -> Outputs:
+        """Return no output."""
         return ()
 
 
@@ -85,7 +88,7 @@ def measure_overhead(repeats: int = 401, calls: int = 1_000) -> Overhead:
         repeats: Turns of each loop; at least one.
         calls: Timed calls in each turn; at least one.
     """
-    slot = _NullSlot()
+    slot = NullSlot()
     driver = make_driver([slot], [_FEED], "copy")
     loops: list[Callable[[int], float]] = [
         _bare,
@@ -109,7 +112,7 @@ def _bare(count: int) -> float:
     return (stamps[-1] - stamps[0]) / count
 
 
-def _bare_calls(slot: _NullSlot, count: int) -> float:
+def _bare_calls(slot: NullSlot, count: int) -> float:
     stage, run, fetch = slot.stage, slot.run, slot.fetch
     stamps = [0] * (count + 1)
     stamps[0] = now_ns()

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -124,6 +124,9 @@ class Notice(msgspec.Struct, metaclass=_NoticeType):
     def named_rows(self) -> frozenset[str]:
         """The ids of the cells that it names; none where it is about the whole table."""
         return frozenset(_rows_in(self.facts, type(self.facts)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), **msgspec.structs.asdict(self.facts)), ()
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{key}={value!r}" for key, value in msgspec.structs.asdict(self.facts).items())

@@ -24,6 +24,7 @@ class MatrixChain:
     """Products of square matrices, each with the same constant on the right.
 
     Attributes:
+        side: Rows and columns.
         products: How many follow each other, so that copies of the input and the output count for little.
         quantised: Whether factors are int8 and uint8, between quantisers; otherwise they are float32.
     """

@@ -10,14 +10,13 @@ from statistics import fmean
 import numpy as np
 
 from irbench import registry
-from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError, first_line
 from irbench.feeds import lay_out
 from irbench.graph_record import Agreement, AgreementElsewhere
 from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
 from irbench.optimizer.check_plan import ExpectedAnswer, arrays_of
 from irbench.optimizer.samples import Samples
-from irbench.output_check import are_class_scores, compare, input_scale, is_exact, judge, tolerance
+from irbench.output_check import are_class_scores, compare, degenerate_outputs, input_scale, is_exact, judge, tolerance
 from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Disagreement, Distribution, Load
 from irbench.spi import Array, Backend
@@ -83,7 +82,7 @@ def measure_agreement(
     wide, narrow = _sized(samples, converted, reference, scratch)
     name, backend, answers = _first_answers(narrow, samples, reference)
     right = registry.reference(reference)
-    (expected,) = _answers(right, wide, [samples])
+    (expected,) = answers_of(right, wide, [samples])
     if not any(map(_has_numbers, expected)):
         raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
     scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
@@ -120,7 +119,7 @@ def _agreements_elsewhere(
         replace(samples, feeding=replace(samples.feeding, drawn=drawn), min_count=_SAMPLES_ELSEWHERE)
         for drawn in distributions
     ]
-    expected, answers = (_answers(backend, graph, asked) for backend, graph in zip(backends, graphs, strict=True))
+    expected, answers = (answers_of(backend, graph, asked) for backend, graph in zip(backends, graphs, strict=True))
     for own, right, found in zip(asked, expected, answers, strict=True):
         scale = max(input_scale(inputs) for inputs in own.logical_inputs())
         yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(found, right, classifier, scale))
@@ -142,7 +141,7 @@ def _first_answers(
     reasons: list[str] = []
     for name, backend in _candidates(reference):
         try:
-            return name, backend, _answers(backend, converted, [samples])[0]
+            return name, backend, answers_of(backend, converted, [samples])[0]
         except Exception as problem:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot load a graph
             reasons.append(f"{name}: {first_line(problem)}")
     raise IrbenchError(
@@ -213,7 +212,8 @@ def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
             yield name, backend
 
 
-def _answers(backend: Backend, artifact: Artifact, asked: Sequence[Samples]) -> list[tuple[tuple[Array, ...], ...]]:
+def answers_of(backend: Backend, artifact: Artifact, asked: Sequence[Samples]) -> list[tuple[tuple[Array, ...], ...]]:
+    """Return the outputs of a graph to each sample of each bundle."""
     with OpenSession(backend, artifact, _load(asked[0].sizes)) as session:
         return [tuple(session.answer(feed) for feed in samples.feeds(artifact)) for samples in asked]
 

@@ -125,7 +125,7 @@ def key_of(
         "check_sizes": dict(given.sizes),
         "drawn": given.feeding.drawn,
         "runtimes": _versions_of_runtimes(),
-        "code": _digest_of_code(),
+        "code": digest_of_code(),
     }
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
@@ -158,7 +158,7 @@ def _digest_of_module(name: str) -> str:
 
 
 @cache
-def _digest_of_code() -> str:
+def digest_of_code() -> str:
     """Return a digest of irbench's own code that makes and judges a graph, which changes while its version does not."""
     root = Path(irbench.__file__).parent
     return _digest_of_files(sorted(path for pattern in _CODE for path in root.glob(pattern)))

@@ -30,7 +30,7 @@ from irbench.graph_record import InputKind, LeftOut
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.output_check import compare, input_scale, tolerance
 from irbench.spec import BATCH, Feeding, InputSpec, TensorSpec
-from irbench.spec.dimensions import names_in
+from irbench.spec.tensors import names_in
 from irbench.spi import Array
 
 Sizes = Mapping[str, int]

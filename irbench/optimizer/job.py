@@ -66,7 +66,7 @@ class OptimizationOutcome:
     checked: GraphCheck | None = None
 
 
-_MAX_BYTES = 2_000_000_000
+MAX_BYTES = 2_000_000_000
 """Of weights within a file: a protobuf message holds 2 GiB, the graph included."""
 
 _STANDARD = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")
@@ -93,7 +93,7 @@ def write(model: onnx_ir.Model, path: Path) -> None:
     """Write the model; weights go to a file beside it where a protobuf message could not hold them."""
     import onnx_ir
 
-    large = _weights_bytes(model) >= _MAX_BYTES
+    large = _weights_bytes(model) >= MAX_BYTES
     onnx_ir.save(model, path, external_data=weights_beside(path).name if large else None)
 
 

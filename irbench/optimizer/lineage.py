@@ -12,6 +12,7 @@ import msgspec
 from irbench import bundles
 from irbench.graph_record import Agreement, GraphCheck, GraphStep
 from irbench.notices import Note
+from irbench.notices.notes import CalibratedOnGenerated
 from irbench.optimizer.agreement import disagreement
 from irbench.optimizer.job import MODEL_FILE, weights_beside
 from irbench.optimizer.recipe import Recipe
@@ -154,15 +155,12 @@ def calibration_note(model: str, lineage: Lineage) -> Note | None:
     worst = agreement.worst_elsewhere
     error = None if worst is None else worst.error
     is_worse = worst is not None and (error is None or error.max_rel > agreement.error.max_rel)
-    return Note(
-        "calibrated-on-generated",
-        {
-            "model": model,
-            "variant": lineage.recipe.name,
-            "ranges": {name: list(ends) for name, ends in agreement.ranges.items()},
-            "drawn": agreement.drawn,
-            "max_rel": agreement.error.max_rel,
-            "worst": worst.drawn if worst is not None and is_worse else None,
-            "worst_max_rel": error.max_rel if error is not None and is_worse else None,
-        },
+    return CalibratedOnGenerated(
+        model=model,
+        variant=lineage.recipe.name,
+        ranges=agreement.ranges,
+        drawn=agreement.drawn,
+        max_rel=agreement.error.max_rel,
+        worst=worst.drawn if worst is not None and is_worse else None,
+        worst_max_rel=error.max_rel if error is not None and is_worse else None,
     )

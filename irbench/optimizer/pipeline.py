@@ -42,8 +42,8 @@ from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves, other_distributions
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, Graph, OriginalRefused, StepCheck, WrongAnswer
 from irbench.spec import Artifact
+from irbench.system.confinement import limit_memory
 from irbench.system.host import available_memory_bytes, int8_weight_bits
-from irbench.system.memory import limit_memory
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any
 from irbench.options.commands import AB, BISECT, PROFILE, REDUCE, SOAK, TUNE
 from irbench.options.model_commands import COST, DOCTOR, EXPORT, INSPECT, OPTIMIZE, VERIFY
 from irbench.options.option import CommandOptions, described, flag_of
-from irbench.options.run import RUN
-from irbench.options.stored_run_commands import COMPARE, HISTORY, REPLAY, RESULTS, RESUME, SWEEP
+from irbench.options.run import RESUME, RUN
+from irbench.options.stored_run_commands import COMPARE, HISTORY, REPLAY, RESULTS, SWEEP
 
 _HEADER = '''"""The keywords of Python's functions, as checkers and editors read them.
 
@@ -28,10 +28,9 @@ from datetime import timedelta
 from os import PathLike
 from typing import Any, Literal, Required, TypedDict
 
-from irbench.options.input_values import Data
-from irbench.options.metrics import OwnMetric
-from irbench.options.own_code import OwnCells
-from irbench.options.run_names import RunName
+from irbench.options.asked_inputs import Data
+from irbench.options.own_code import OwnCells, OwnMetric
+from irbench.options.values import RunName
 '''
 _COMMANDS: tuple[CommandOptions[Any], ...] = (
     RUN, AB, SOAK, TUNE, PROFILE, REDUCE, BISECT,

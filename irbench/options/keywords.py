@@ -10,10 +10,9 @@ from datetime import timedelta
 from os import PathLike
 from typing import Any, Literal, Required, TypedDict
 
-from irbench.options.input_values import Data
-from irbench.options.metrics import OwnMetric
-from irbench.options.own_code import OwnCells
-from irbench.options.run_names import RunName
+from irbench.options.asked_inputs import Data
+from irbench.options.own_code import OwnCells, OwnMetric
+from irbench.options.values import RunName
 
 
 class RunKeywords(TypedDict, total=False):

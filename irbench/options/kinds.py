@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar, get_args
 
 from irbench.counters import parse_counters
 from irbench.errors import IrbenchError
-from irbench.options import conditions, input_values, metrics, own_code, values, varied_options
-from irbench.options.run_names import run_name
+from irbench.options import asked_inputs, conditions, own_code, values
+from irbench.options.values import run_name
 from irbench.spec import Io, Objective, Precision, shape_text
 
 T = TypeVar("T")
@@ -169,13 +169,13 @@ THREAD_COUNTS = Kind(
 CPUS = Kind('[0, 1], or "0-3,8"', _NUMBERS, values.cpus, "0-3,8", written=values.cpu_list)
 SEED = Kind("0", "int", values.seed, "N", type_name="seed")
 SHARE = Kind('"2%", or 0.02', "str | float", values.fraction, "1%")
-ACCURACY = Kind('"99%", or 0.99', "str | float", metrics.min_accuracy, "99%")
+ACCURACY = Kind('"99%", or 0.99', "str | float", own_code.min_accuracy, "99%")
 METRIC = Kind(
     '"file.py:fn>=0.9", or (my_function, ">=0.9")',
     "OwnMetric",
-    metrics.metric,
+    own_code.metric,
     "file.py:fn>=0.9",
-    written=metrics.metric_text,
+    written=own_code.metric_text,
 )
 DURATION = Kind('"90s", or 90', _SECONDS, values.duration_s, "90s|5m")
 LATENCY = Kind('"50ms", or 0.05', _SECONDS, values.duration_s, "50ms", text=_with_unit(values.duration_s))
@@ -185,7 +185,7 @@ WARM_UP = Kind('"2s", or 500 for calls', "str | int | timedelta", values.warm_up
 COUNTERS = Kind('"software", or ["cache", "branch"]', _NAMES, parse_counters, "a,b", type_name="counters", written=list)
 PATH = Kind('"./data"', "str | PathLike[str]", values.path, "PATH", type_name="path")
 FOLDER = Kind('"./results"', "str | PathLike[str]", values.path, "DIR", type_name="folder")
-DATA = Kind('"speech/", or {"x": array}', "Data", input_values.data, "PATH", type_name="path", written=str)
+DATA = Kind('"speech/", or {"x": array}', "Data", asked_inputs.data, "PATH", type_name="path", written=str)
 SWEEP = Kind(
     '{"tokens": [(1, 128), (1, 64)]}',
     "str | Mapping[str, str | Iterable[Any]] | Iterable[Any]",
@@ -199,12 +199,12 @@ SHAPES = Kind(
     written=lambda held: {name: shape_text(sizes) for name, sizes in held.items()},
 )  # fmt: skip
 CONSTANTS = Kind(
-    '{"sr": 16000}', "Mapping[str, Any]", input_values.constants, "name=16000",
+    '{"sr": 16000}', "Mapping[str, Any]", asked_inputs.constants, "name=16000",
     entry=values.value_of_text, collect=_by_name(lambda elements: ",".join(map(str, elements))),
     written=lambda held: {name: list(elements) for name, elements in held.items()},
 )  # fmt: skip
 FEEDBACK = Kind(
-    '{"h": "h0"}', "Mapping[str, str]", input_values.feedback, "output=input",
+    '{"h": "h0"}', "Mapping[str, str]", asked_inputs.feedback, "output=input",
     entry=values.feedback_of_text, collect=_inputs_by_output,
     written=lambda held: {made: given for given, made in held.items()},
 )  # fmt: skip
@@ -220,8 +220,8 @@ SETTINGS = Kind(
 )  # fmt: skip
 VARIED = Kind(
     '{"ort": {"intra_op.allow_spinning": [0, 1]}}', "Mapping[str, Mapping[str, Iterable[object]]]",
-    varied_options.varied, "backend.KEY=A,B",
-    type_name="settings", entry=varied_options.varied_of_text, collect=_by_backend(",".join),
+    values.varied, "backend.KEY=A,B",
+    type_name="settings", entry=values.varied_of_text, collect=_by_backend(",".join),
     written=lambda held: {backend: {key: list(each) for key, each in found.items()} for backend, found in held.items()},
 )  # fmt: skip
 LEVEL_PAIR = Kind('"graph+extended"', "str", values.compared_levels, "graph+extended")

@@ -10,11 +10,9 @@ from typing import Any, Literal
 
 from irbench.options import kinds
 from irbench.options.asked_inputs import AskedInputs, DataSource
-from irbench.options.metrics import Metric
 from irbench.options.option import CommandOptions, field_of, option, read_keywords
-from irbench.options.own_code import Programs
-from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep
-from irbench.options.varied_options import Varied
+from irbench.options.own_code import Metric, Programs
+from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep, Varied
 from irbench.spec import Io, Objective, PythonEnvironment, WarmUpLength
 
 HOW_IT_RUNS = "How it runs"
@@ -307,6 +305,25 @@ def like(name: str, **changes: Any) -> Any:
         changes: Attributes of its declaration that are told differently.
     """
     return field_of(replace(RUN.options[name], **{"group": "", **changes}))
+
+
+@dataclass(frozen=True)
+class ResumeOptions:
+    """What is asked of a run that is continued.
+
+    Attributes:
+        run: As users name it; ``None`` for the newest that ended early.
+    """
+
+    run: str | None = None
+    allow_own_code: bool = option(
+        kinds.FLAG, "With --resume: run the code and use the files that the run's plan names.", default=False
+    )
+    no_lock: bool = like("no_lock")
+    results: Path | None = like("results")
+
+
+RESUME = CommandOptions("resume", ResumeOptions)
 
 
 def run_options(

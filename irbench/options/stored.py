@@ -1,4 +1,7 @@
-"""Options as a run document holds them: as they were asked for, so that the same can be asked again."""
+"""Options as a run document holds them: as they were asked for, so that the same can be asked again.
+
+Most stand in the plan, where users read them, and the others beside it: none is stored twice.
+"""
 
 from __future__ import annotations
 
@@ -8,39 +11,77 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from irbench.address import BackendAddress
 from irbench.options import kinds
 from irbench.options.kinds import Kind
 from irbench.options.run import RUN, RunOptions
+from irbench.options.values import varied_in
 
 _NOT_STORED = ("all", "no_lock", "results")
 """What says where and when rather than what; ``all`` has become models."""
 
 
+SHOWN: Mapping[str, str] = {
+    "batches": "batch",
+    "precisions": "precision",
+    "variants": "optimize",
+    "options": "set",
+    "shapes": "shape",
+    "values": "value",
+    "sweep": "shapes",
+    "alternatives": "vary",
+    **{
+        name: name
+        for name in (
+            "backends", "cells", "data", "feedback", "streams", "instances", "threads", "cpus", "io", "rows",
+            "baseline", "allow_mixed", "apart", "require_full", "seed", "cold", "name", "note",
+        )
+    },
+}  # fmt: skip
+"""Options by the keys of a plan that hold their values."""
+
+
 def stored_form(options: RunOptions) -> dict[str, Any]:
-    """Return the options that were given, as values of JSON; arrays in memory are left out."""
+    """Return the options that were given and that no plan shows, as values of JSON."""
     usual = RunOptions()
-    held = {name: getattr(options, name) for name in _stored_types()}
+    held = {name: getattr(options, name) for name in _stored_types() if name not in SHOWN.values()}
     given = {name: value for name, value in held.items() if value != getattr(usual, name)}
-    if isinstance(given.get("data"), tuple):
-        del given["data"]
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(given, enc_hook=str))  # as it is read again
     return plain
 
 
-def options_of(stored: Mapping[str, Any]) -> RunOptions:
-    """Return the options that :func:`stored_form` made values of; they name no model.
+def options_of(plan: Mapping[str, Any]) -> RunOptions:
+    """Return the options that a plan shows, and those that :func:`stored_form` made its ``asked`` of; without models.
 
     Raises:
         ValueError: A name or a value is none that irbench writes.
     """
-    types = _stored_types()
-    unknown = next((name for name in stored if name not in types), None)
-    if unknown is not None:
-        raise ValueError(f"it has no option {unknown!r}")
+    types, beside = _stored_types(), plan["asked"]
+    wrong = next((name for name in beside if name not in types or name in SHOWN.values()), None)
+    if wrong is not None:
+        raise ValueError(f"it has no option {wrong!r}")
+    stored = {**_shown(plan), **beside}
     held = {name: msgspec.convert(value, types[name], dec_hook=_read) for name, value in stored.items()}
     for name, value in held.items():
         _require_readable(RUN.options[name].kind, value)
     return RunOptions(**held)
+
+
+def _shown(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of options that a plan shows, in the form in which they are given."""
+    found = {name: plan[key] for key, name in SHOWN.items() if plan.get(key) is not None}
+    if "backends" in found:
+        named = [str(BackendAddress.parse(each)) for each in found["backends"]]
+        found["backends"] = named or (["none"] if plan.get("cells") else None)
+    if plan.get("divides_threads"):
+        found.pop("threads", None)  # instances share the default
+    elif "threads" in found:
+        found["threads"] = ["native" if count is None else count for count in found["threads"]]
+    if "vary" in found:
+        found["vary"] = varied_in(found["vary"])
+    if "shapes" in found:
+        (found["shapes"],) = found["shapes"].items()
+    return found
 
 
 def _require_readable(kind: Kind[Any], value: Any) -> None:

@@ -139,25 +139,6 @@ REPLAY = CommandOptions("replay", ReplayOptions)
 
 
 @dataclass(frozen=True)
-class ResumeOptions:
-    """What is asked of a run that is continued.
-
-    Attributes:
-        run: As users name it; ``None`` for the newest that ended early.
-    """
-
-    run: str | None = None
-    allow_own_code: bool = option(
-        kinds.FLAG, "With --resume: run the code and use the files that the run's plan names.", default=False
-    )
-    no_lock: bool = like("no_lock")
-    results: Path | None = like("results")
-
-
-RESUME = CommandOptions("resume", ResumeOptions)
-
-
-@dataclass(frozen=True)
 class SweepOptions:
     """What is asked of a sweep besides its plan.
 

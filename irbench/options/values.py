@@ -8,12 +8,14 @@ from __future__ import annotations
 import operator
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from os import PathLike
+from itertools import product
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, Union
 
+from irbench.errors import IrbenchError
 from irbench.spec import Number, WarmUpLength
 from irbench.spec.feeding import number_of_text
 
@@ -338,3 +340,91 @@ def compared_levels(text: str) -> tuple[str, str]:
     if before == after:
         raise ValueError(f"{text!r} names one level twice")
     return before, after
+
+
+Varied: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""Values by backend, then by key."""
+
+AS_IT_IS = "default"
+"""The value of an option that is not set."""
+
+
+def varied(value: Mapping[str, Mapping[str, object]]) -> Varied:
+    """Return values of options by backend: of ``{"ort": {"intra_op.allow_spinning": [0, 1]}}``."""
+    if not isinstance(value, Mapping) or not all(isinstance(options, Mapping) for options in value.values()):
+        raise ValueError(f"{value!r} is not a mapping from backends to their options")
+    return {
+        text(backend): {text(key): _values(listed) for key, listed in options.items()}
+        for backend, options in value.items()
+    }
+
+
+def varied_of_text(text: str) -> tuple[str, str, tuple[str, ...]]:
+    """Return backend, key and values of ``backend.KEY=VALUE,VALUE``."""
+    backend, key, listed = setting_of_text(text)
+    return backend, key, _values(listed.split(","))
+
+
+def alternatives(asked: Varied) -> dict[str, tuple[dict[str, str], ...]]:
+    """Return the sets of options that rows of each backend have: every combination of their values."""
+    return {
+        backend: tuple(
+            {key: value for key, value in zip(options, chosen, strict=True) if value != AS_IT_IS}
+            for chosen in product(*options.values())
+        )
+        for backend, options in asked.items()
+    }
+
+
+def _values(listed: object) -> tuple[str, ...]:
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise TypeError(f"{listed!r} is no list of values")
+    found = tuple(dict.fromkeys(_property(value).strip() for value in listed))
+    if len(found) < 2 or "" in found:
+        raise ValueError("at least two different values are needed")
+    return found
+
+
+def varied_in(sets: Mapping[str, Sequence[Mapping[str, str]]]) -> Varied:
+    """Return the values that options have in all sets of :func:`alternatives`, in the order of the largest set.
+
+    An option that a set lacks is not set there.
+    """
+    return {
+        backend: {
+            key: tuple(dict.fromkeys(each.get(key, AS_IT_IS) for each in found))
+            for key in dict.fromkeys(key for each in sorted(found, key=len, reverse=True) for key in each)
+        }
+        for backend, found in sets.items()
+    }
+
+
+class StoredRun(Protocol):
+    """What ``run``, ``load`` and ``results`` return."""
+
+    @property
+    def folder(self) -> str | PathLike[str]:
+        """Where it is stored."""
+        ...
+
+
+RunName: TypeAlias = Union[str, "PathLike[str]", StoredRun]
+"""A run: its name, its id or the beginning of its id, its folder, ``latest``, or what ``run``, ``load`` or ``results``
+returned."""
+
+
+def run_name(run: RunName) -> str:
+    """Return the text by which the store finds a run.
+
+    Raises:
+        IrbenchError: It is no run.
+    """
+    if isinstance(run, (str, PathLike)):
+        return fspath(run)
+    folder = getattr(run, "folder", None)
+    if folder is None:
+        raise IrbenchError(
+            f"A value of type {type(run).__name__} is not a run.",
+            hint="Give its name, its id, its folder, or what irbench.run, load or results returned.",
+        )
+    return str(folder)

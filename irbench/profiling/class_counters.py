@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.counters import CountedPhase, EventCount, kind_and_share
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.counter_record import CountedKind, CountedPart, ProfileCounters
 from irbench.profiling.joining import JoinedCell
+from irbench.profiling.record import CountedKind, CountedPart, ProfileCounters
 from irbench.row import Requested
 from irbench.stats.counters import derive_counter_table
 

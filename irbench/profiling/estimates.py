@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irbench.row_figures import Ends
+from irbench.row import Ends
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.classes import PRODUCTS, class_of, class_of_kind, main_node
-from irbench.profiling.matching import Match, MatchedBy, match_operators
+from irbench.profiling.matching import PRODUCTS, Match, MatchedBy, class_of, class_of_kind, main_node, match_operators
 from irbench.profiling.record import GraphNode, OperatorProfile, ProfiledCell, ProfileDocument
 
 

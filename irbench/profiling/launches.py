@@ -6,15 +6,25 @@ is the latency: parts add up to the whole, which medians of parts do not, and a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.notices import Warn
+from irbench.notices.warnings import BusyMachine
 from irbench.profiling.gpu import gpu_times
-from irbench.profiling.record import Disturbance, LaunchLatencies, OperatorProfile, ProfiledCell, TimelineSpan
+from irbench.profiling.record import (
+    Disturbance,
+    LaunchLatencies,
+    OperatorProfile,
+    ProfiledCell,
+    ProfileDocument,
+    TimelineSpan,
+)
+from irbench.spec import Timing
 from irbench.spi.profiling import InferenceProfile, OperatorTime
 
 _Key: TypeAlias = tuple[str, str, tuple[str, ...], str, bool]
@@ -152,3 +162,27 @@ def _key(operator: OperatorTime) -> _Key:
 
 def _key_of_profile(operator: OperatorProfile) -> _Key:
     return operator.name, operator.kind, operator.nodes, operator.device, operator.is_overhead
+
+
+_MOST_SHARE = Timing().dirty_foreign_share
+
+
+def warnings_of(document: ProfileDocument) -> tuple[Warn, ...]:
+    """Return the warnings of a profile, also of one that was stored without those of disturbances."""
+    missing = (found for found in disturbance_warnings(document.cells) if found not in document.warnings)
+    return (*missing, *document.warnings)
+
+
+def disturbance_warnings(cells: Iterable[ProfiledCell]) -> Iterator[Warn]:
+    """Yield a warning where other programs used more of the processors during the launches than a run allows.
+
+    Launches of profiles that stored no evidence count as undisturbed.
+    """
+    launches = (launch.disturbance for cell in cells for launch in cell.launches)
+    found = [disturbance for disturbance in launches if disturbance is not None and disturbance.wall_ns > 0]
+    if not found:
+        return
+    share = sum(each.foreign_cpu_ns for each in found) / sum(each.wall_ns for each in found)
+    processors = max(each.processors for each in found)
+    if share > _MOST_SHARE * processors:
+        yield BusyMachine(foreign_share=share, processors=processors)

@@ -3,15 +3,62 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.classes import class_of_kind
+from irbench.onnx.operator_classes import OperatorClass, operator_class
 from irbench.profiling.record import GraphNode, OperatorProfile
 from irbench.spi.profiling import TensorShape
+
+PRODUCTS = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
+"""An operator that computes such a node is one of them, whatever else was fused into it."""
+_DOMAINS = ("", "com.microsoft")
+
+
+def class_of(
+    operator: OperatorProfile, nodes: Sequence[GraphNode], kinds: Mapping[str, OperatorClass]
+) -> OperatorClass:
+    """Return the class of an executed operator.
+
+    Args:
+        operator: It.
+        nodes: Those that it computes; none where that is unknown, or where the runtime inserted it.
+        kinds: The class of operators that compute no node, by the runtime's own operator type.
+    """
+    if operator.is_overhead:
+        return OperatorClass.OVERHEAD
+    return main_node(nodes).operator_class if nodes else class_of_kind(operator.kind, kinds)
+
+
+def class_of_kind(kind: str, kinds: Mapping[str, OperatorClass]) -> OperatorClass:
+    """Return the class that a runtime's operator type tells: by the runtime's own table, else as ONNX calls it."""
+    if kind in kinds:
+        return kinds[kind]
+    known = (operator_class(domain, kind) for domain in _DOMAINS)
+    return next((found for found in known if found is not OperatorClass.OTHER), OperatorClass.OTHER)
+
+
+def main_node(nodes: Sequence[GraphNode]) -> GraphNode:
+    """Return the node that a fused operator is named after: of the class with the most work, that with the most.
+
+    Matrix products, convolutions and recurrent layers come before all others. Where no work is known, data movement
+    comes last.
+
+    Args:
+        nodes: At least one.
+    """
+    work = Counter[OperatorClass]()
+    for node in nodes:
+        work[node.operator_class] += node.flops or 0
+
+    def rank(node: GraphNode) -> tuple[bool, int, bool, int]:
+        found = node.operator_class
+        return found in PRODUCTS, work[found], found is not OperatorClass.MOVEMENT, node.flops or 0
+
+    return max(nodes, key=rank)
+
 
 MatchedBy: TypeAlias = Literal["name", "tensor", "position", "signature", "inserted", "overhead", "unmatched"]
 """How the nodes of an operator were found; by ``position``, those of the operator behind it. An ``inserted`` operator
@@ -30,7 +77,7 @@ _Find: TypeAlias = Callable[[str], tuple[int, ...]]
 _MADE_BY_CONVERTER = "__"
 """What tf2onnx puts behind the name of an operator of TensorFlow, before a number, where one becomes several nodes."""
 
-_MOST_PAIRS = 2_000_000
+MOST_PAIRS = 2_000_000
 """Equal pairs of elements, beyond which the search would take seconds: sequences of so much sameness prove nothing."""
 
 
@@ -178,7 +225,7 @@ def aligned(left: Sequence[Hashable | None], right: Sequence[Hashable | None]) -
     for place, element in enumerate(right):
         if element is not None:
             places[element].append(place)
-    if sum(len(places[element]) for element in left if element in places) > _MOST_PAIRS:
+    if sum(len(places[element]) for element in left if element in places) > MOST_PAIRS:
         return ()
     ends: list[int] = []
     links: list[_Link] = []

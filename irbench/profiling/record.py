@@ -9,16 +9,77 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from irbench.notices import Reference, Warn
+import msgspec
+
+from irbench.counter_row import CountedLaunch, CountedWith
+from irbench.errors import IrbenchError
+from irbench.notices import AnyWarn, Reference
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.counter_record import ProfileCounters
 from irbench.record import Failure, OutputError
 from irbench.roofline import MachinePeaks
 from irbench.row import CellHead, LaunchesStop, TableHead
 from irbench.spec import Scalar
 from irbench.spi.profiling import TensorShape
+from irbench.stats.intervals import MOST_LAUNCHES
+from irbench.store.document import representable, schema_of
+from irbench.system.document_damage import damage_text
+from irbench.uncuttable import Uncuttable
+
+CountedKind: TypeAlias = Literal["operators", "call", "model"]
+"""``operators``: equal operators, of which one was counted as a model of its own; ``call``: a model that does nothing,
+which shows what a call of the runtime costs; ``model``: the whole model."""
+
+
+@dataclass(frozen=True)
+class CountedPart:
+    """A model that was counted, and what it stands for.
+
+    Attributes:
+        id: Unique in its document.
+        cell: Id of the cell.
+        kind: What it is.
+        operators: Places of the operators in their cell, those of the counted model first; only of operators.
+        nodes: Names of the nodes of the counted model, of the graph that the cell runs; only of operators.
+        times: How many such models an inference consists of.
+        launches: Its counted launches; a round that it lacks is one that failed, or that there was no time for.
+        failure: Why there are no launches, or no more of them.
+        uncuttable: Why the operators are no model, so that there was nothing to launch; ``None`` where they are one.
+    """
+
+    id: str
+    cell: str
+    kind: CountedKind
+    operators: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
+    times: int = 1
+    launches: tuple[CountedLaunch, ...] = ()
+    failure: Failure | None = None
+    uncuttable: Uncuttable | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileCounters(CountedWith):
+    """The counters of a profile, from launches whose times are not used.
+
+    Attributes:
+        planned: How many launches of each part were asked for.
+        share: Of the time of a class, how much was to be counted.
+        most_kinds: The most operators of a class and cell that were to be counted, equal ones once.
+        parts: What was counted: whole models, calls, then operators, those first that take longest; then what could
+            not be cut out.
+        failures: By id of the cell, why no operators could be cut out of its graph.
+        whole_only: Ids of the cells that run no ONNX graph, which operators are cut out of.
+    """
+
+    planned: int
+    share: float
+    most_kinds: int
+    parts: tuple[CountedPart, ...] = ()
+    failures: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
+    whole_only: tuple[str, ...] = ()
+
 
 PROFILE_VERSION = 1
 PROFILE_STOPPED_TEXTS: Mapping[LaunchesStop, str] = {
@@ -229,7 +290,89 @@ class ProfileDocument(TableHead):
     stopped_by: LaunchesStop = "unfinished"
     seconds: float = 0.0
     kinds: Mapping[str, Mapping[str, OperatorClass]] = field(default_factory=dict[str, Mapping[str, OperatorClass]])
-    warnings: tuple[Warn, ...] = ()
+    warnings: tuple[AnyWarn, ...] = ()
     verified_against: Reference | None = None
     peaks: MachinePeaks | None = None
     counters: ProfileCounters | None = None
+
+
+def encode_profile(document: ProfileDocument) -> bytes:
+    """Return the document as JSON, indented."""
+    plain = representable(msgspec.to_builtins(document))
+    return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
+
+
+def decode_profile(data: bytes, name: str) -> ProfileDocument:
+    """Return the document that ``data`` holds.
+
+    Args:
+        data: JSON.
+        name: What to call it in an error.
+
+    Raises:
+        IrbenchError: It was written by a newer irbench, or is no profile.
+    """
+    try:
+        version = msgspec.json.decode(data, type=_Version).profile_version
+        if version > PROFILE_VERSION:
+            raise IrbenchError(
+                f"{name} was written by a newer irbench (format {version}; this one reads up to {PROFILE_VERSION}).",
+                hint="Update irbench: pip install --upgrade irbench",
+            )
+        document = msgspec.json.decode(data, type=ProfileDocument)
+        _require_sense(document)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise IrbenchError(
+            f"{name} is damaged, or not a profile: {damage_text(error)}.",
+            hint="Profile the model again: irbench profile MODEL",
+        ) from error
+    return document
+
+
+def profile_schema() -> bytes:
+    """Return the JSON Schema of the document, generated from its classes."""
+    return schema_of(ProfileDocument, "irbench profile")
+
+
+def _require_sense(document: ProfileDocument) -> None:
+    """Refuse what the types allow and no irbench writes, so that readers may rely on it.
+
+    Raises:
+        ValueError: There are too many launches for an interval, cells share an id, a cell's figures do not fit its
+            launches, or counters are of no operator or of no cell.
+    """
+    if not 1 <= document.launches <= MOST_LAUNCHES:
+        raise ValueError(f"it has {document.launches} launches, and at most {MOST_LAUNCHES} are possible")
+    if len({cell.id for cell in document.cells}) < len(document.cells):
+        raise ValueError("two cells have the same id")
+    for cell in document.cells:
+        if not _is_sound(cell):
+            raise ValueError(f"the figures of {cell.id} do not fit its launches")
+    operators = {cell.id: len(cell.operators) for cell in document.cells}
+    if document.counters is None:
+        return
+    if not operators.keys() >= {*document.counters.failures, *document.counters.whole_only}:
+        raise ValueError("counters are of a cell that is not there")
+    for part in document.counters.parts:
+        if part.cell not in operators or not all(0 <= place < operators[part.cell] for place in part.operators):
+            raise ValueError(f"the counters of {part.id} are of no operator")
+
+
+def _is_sound(cell: ProfiledCell) -> bool:
+    launches = len(cell.launches)
+    return (
+        all(len(operator.duration_ns) == launches for operator in cell.operators)
+        and all(map(_is_sound_launch, cell.launches))
+        and all(0 <= span.operator < len(cell.operators) for span in cell.timeline)
+    )
+
+
+def _is_sound_launch(launch: LaunchLatencies) -> bool:
+    calls = len(launch.profiled_ns)
+    return bool(launch.counted and launch.plain_ns and min(launch.plain_ns) > 0) and all(
+        0 <= place < calls for place in launch.counted
+    )
+
+
+class _Version(msgspec.Struct):
+    profile_version: int

@@ -6,17 +6,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.class_counters import class_counters
 from irbench.profiling.estimates import Estimate, estimate, looks_at
 from irbench.profiling.gpu import gpu_parts
 from irbench.profiling.joining import ORIGINAL, JoinedCell, JoinedOperator, joined_cells
 from irbench.profiling.launches import middle_half
 from irbench.profiling.matching import MatchedBy
-from irbench.profiling.node_groups import node_groups
-from irbench.profiling.parts import Grouping, KeyOf, class_rows, key_of_class, node_rows, operator_rows, parts_of
+from irbench.profiling.parts import (
+    Grouping,
+    KeyOf,
+    class_rows,
+    key_of_class,
+    node_groups,
+    node_rows,
+    operator_rows,
+    parts_of,
+)
 from irbench.profiling.record import LaunchLatencies, ProfileDocument
-from irbench.profiling.report import Change, Comparison, Excess, HeadlineFacts, PartRow, ProfileReport
+from irbench.profiling.report import CellSummary, Change, Comparison, Excess, HeadlineFacts, PartRow, ProfileReport
 from irbench.stats.intervals import Looks
 
 _TOTAL = "total"

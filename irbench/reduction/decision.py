@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from irbench.options.expectation import Expectation, Failing, SlowerThan
 from irbench.record import Failure
 from irbench.reduction.report import Evidence, ExpectedDifference, Verdict
-from irbench.row_figures import Speedup
+from irbench.row import Speedup
 
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\S*/\S*|0x[0-9a-fA-F]+|\d+")
 """What differs between graphs in messages that say the same: quoted names, places in files, numbers."""

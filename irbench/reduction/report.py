@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from irbench.record import Failure, OutputError
-from irbench.row import State
-from irbench.row_figures import Speedup
+from irbench.row import Speedup, State
 from irbench.uncuttable import Uncuttable
 
 Criterion: TypeAlias = Literal["slower", "wrong", "failing"]

@@ -7,7 +7,12 @@ from functools import partial
 
 from irbench.across_runs.changes import Change
 from irbench.across_runs.comparison import RunComparison
-from irbench.across_runs.conditions import CONDITION_TEXTS, UNJUDGED_TEXTS, CheckedCondition, Unjudged
+from irbench.across_runs.conditions import (
+    CONDITION_TEXTS,
+    UNJUDGED_TEXTS,
+    CheckedCondition,
+    Unjudged,
+)
 from irbench.across_runs.environments import DIFFERENCE_TEXTS, Difference
 from irbench.errors import ExitCode
 from irbench.quantities import listing, plural

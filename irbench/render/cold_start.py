@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from irbench.cold_row import COLD_STOP_TEXTS, CacheState, ColdRow, ColdTable, cold_names
+from irbench.notices import Context
 from irbench.quantities import plural, significant
 from irbench.render.columns import IN_COLD_STARTS
 from irbench.render.columns.declaration import Column, ShownCold
 from irbench.render.columns.row_facts import computed_precision
-from irbench.render.context import Context
 from irbench.render.footer import failure_text
-from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.rows import heading
 from irbench.render.table import Row, TextTable
@@ -20,8 +19,7 @@ from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, siz
 from irbench.render.warnings import whole_warnings
 from irbench.row_names import distinguish, name_of
 from irbench.spec import Timing
-from irbench.stats.estimators import median
-from irbench.stats.intervals import FEWEST_LAUNCHES
+from irbench.stats.intervals import FEWEST_LAUNCHES, median
 
 _STILL_WARM = 0.1
 """From this share on, a cold launch found too much of its files in memory to be called cold without a word."""
@@ -46,7 +44,7 @@ def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[st
         if table.preview and table.rounds
         else "",
         table=_table(table, cells),
-        notes=(*_notes(table), *(note_text(note, Context(cells)) for note in table.notes)),
+        notes=(*_notes(table), *(note.text(Context(cells)) for note in table.notes)),
         warnings=(*_still_warm(table, names), *whole_warnings(table.warnings, Context(cells))),
     )
 
@@ -92,7 +90,7 @@ def _notes(table: ColdTable) -> Iterator[str]:
         " · in memory: share of the files that was in the page cache at the start · read: from disks"
     )
     if table.verified_against is not None:
-        yield f"outputs verified against {reference_text(table.verified_against)}"
+        yield f"outputs verified against {table.verified_against.text()}"
     elif any(row.speedup is not None for row in table.rows):
         yield "speedup ?: outputs not verified"
 

@@ -1,34 +1,13 @@
-"""What a text may depend on besides its facts: the names of rows, and the remedies that remain."""
+"""What words below a table may depend on besides their facts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from irbench.notices import Context
 from irbench.result import GroupResult
 from irbench.row_names import row_names
-
-
-@dataclass(frozen=True)
-class Context:
-    """A table's rows, and which remedies are left.
-
-    Attributes:
-        names: What each row is called, by its cell's id.
-        thorough: Whether the run was a ``--thorough`` one already.
-        has_idle_processors: Whether some processor that may be used is not measured on.
-        can_add_processors: Whether ``--cpus`` left processors out that may be used.
-    """
-
-    names: Mapping[str, str] = field(default_factory=dict[str, str])
-    thorough: bool = False
-    has_idle_processors: bool = False
-    can_add_processors: bool = False
-
-    def name(self, cell: str) -> str:
-        """Return what a row is called."""
-        return self.names.get(cell, cell)
 
 
 def context_of(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> Context:

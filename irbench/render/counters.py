@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from irbench.counter_row import COUNTER_STOP_TEXTS, CounterFigure, CounterRow, CounterTable, PhaseTimeline
 from irbench.counters import PHASES, NotCounted, TopdownMethod, kind_and_share, not_counted
-from irbench.counters.figures import PHASE_TEXTS
+from irbench.counters.perf_output import PHASE_TEXTS
 from irbench.counters.topdown import TOPDOWN_TEXTS
 from irbench.quantities import NOT_MEASURED, listing, plural
 from irbench.render.counter_texts import figure_text, figure_value, nodes_missing_text

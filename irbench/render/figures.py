@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from irbench.quantities import NOT_MEASURED, fixed, plural, ratio, significant
 
 if TYPE_CHECKING:
-    from irbench.row_figures import Ends, Speedup, WithEnds
+    from irbench.row import Ends, Speedup, WithEnds
 
 RANGE = "range"
 """What the smallest and the largest of a few launches are called, which are no confidence interval."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from irbench.notices import Context
 from irbench.plain_text import plain
 from irbench.quantities import plural
 from irbench.record import Failure
 from irbench.render.columns import IN_SPEEDS
-from irbench.render.context import Context
 from irbench.render.line_wrapping import shorten, shorten_middle
-from irbench.render.note_texts import note_text
 from irbench.render.remedies import remedy
 from irbench.render.table_title import SEPARATOR
 from irbench.result import STOPPED_TEXTS, GroupResult, RunDocument
@@ -39,7 +38,7 @@ def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) 
         yield "few launches: intervals assume a unimodal distribution of launch speeds"
     for text, cells in _marked(result).items():
         yield f"* {text}: {', '.join(context.name(cell) for cell in cells)}"
-    yield from dict.fromkeys(note_text(note, context) for note in result.notes)
+    yield from dict.fromkeys(note.text(context) for note in result.notes)
 
 
 def mismatches(result: GroupResult, context: Context) -> Iterator[str]:

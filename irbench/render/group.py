@@ -10,6 +10,7 @@ from rich.measure import Measurement
 from rich.text import Text
 
 from irbench.notices import Warn
+from irbench.notices.warnings import Disturbed
 from irbench.render.context import context_of
 from irbench.render.footer import footer, is_long, mismatches, not_applicable
 from irbench.render.headline import headline
@@ -21,7 +22,6 @@ from irbench.result import GroupResult
 
 _NARROWEST = 100
 _INDENT = " "
-_SAID_BY_BUSY = ("few-clean-blocks", "many-dirty-blocks", "busy-machine")
 """What a headline of a busy machine says already."""
 
 
@@ -103,8 +103,10 @@ class GroupView:
     @property
     def _shown_warnings(self) -> tuple[Warn, ...]:
         """The warnings that say more than the line above the table."""
-        said = _SAID_BY_BUSY if self._result.lead is not None and self._result.is_busy else ()
-        return tuple(warning for warning in self._result.warnings if warning.code not in said)
+        warnings = self._result.warnings
+        if self._result.lead is None or not self._result.is_busy:
+            return warnings
+        return tuple(warning for warning in warnings if not isinstance(warning, Disturbed))
 
     @property
     def _confidence(self) -> float:

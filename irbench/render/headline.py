@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from irbench.notices import Facts
+from irbench.notices import Context
+from irbench.notices.warnings import OrderRow, OrdersDiffer
 from irbench.quantities import plural, times
-from irbench.render.context import Context
 from irbench.render.figures import ratio_with_ends
 from irbench.render.table_title import compared_how
-from irbench.render.throughput_texts import order_figures
 from irbench.result import GroupResult, Lead, NoWinner, UnevenLoad, Winner
-from irbench.row import is_too_slow
-from irbench.row_figures import Ends
+from irbench.row import Ends, is_too_slow
 from irbench.row_names import row_names
 
 _UNDECIDED: Mapping[NoWinner, str] = {
@@ -95,15 +93,15 @@ def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
     return f"no winner: {_CONTRADICTED[lead.reason].format(leader=leader, rival=rival)}"
 
 
-def _contradicted_order(result: GroupResult, lead: Lead) -> Facts | None:
+def _contradicted_order(result: GroupResult, lead: Lead) -> OrderRow | None:
     """Return the rows of which one leads by speedup and another has the better p50 or FPS, where there are two."""
-    rows = (row for warning in result.warnings if warning.code == "orders-differ" for row in warning.facts["rows"])
-    return next((row for row in rows if row["cell"] == lead.cell), None)
+    rows = (row for warning in result.warnings if isinstance(warning, OrdersDiffer) for row in warning.rows)
+    return next((row for row in rows if row.cell == lead.cell), None)
 
 
-def _no_order(names: Mapping[str, str], order: Facts) -> str:
-    leader, other = names[order["cell"]], names[order["other"]]
-    ahead = f"{leader} is {times(order['lead'])} as fast by speedup, but {order_figures(order)}"
+def _no_order(names: Mapping[str, str], order: OrderRow) -> str:
+    leader, other = names[order.cell], names[order.other]
+    ahead = f"{leader} is {times(order.lead)} as fast by speedup, but {order.figures()}"
     return f"whether {leader} or {other} is faster cannot be told: {ahead}"
 
 

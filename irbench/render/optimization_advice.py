@@ -8,11 +8,10 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
-from irbench.notices import Note
+from irbench.notices import Context
 from irbench.notices.conversions import missed_limit_text
-from irbench.render.context import Context
+from irbench.notices.notes import LayoutUnchanged
 from irbench.render.graph_check import unchecked_texts
-from irbench.render.note_texts import note_text
 from irbench.spec import BATCH, shape_text
 
 if TYPE_CHECKING:
@@ -51,13 +50,13 @@ def advice(
     lineage = made.lineage
     name, asked = bundle.name, lineage.recipe
     if asked.layout == "nchw" and not lineage.nchw_inputs:
-        layout = Note("layout-unchanged", {"model": name, "variant": asked.name})
-        yield f"warning: {note_text(layout, Context())}"
+        layout = LayoutUnchanged(model=name, variant=asked.name)
+        yield f"warning: {layout.text(Context())}"
     yield from (f"warning: {name}: {text}" for text in _shortcomings(lineage))
     yield from _sizes_to_bind(bundle, lineage)
     generated = calibration_note(name, lineage)
     if generated is not None:
-        yield f"warning: {note_text(generated, Context())}"
+        yield f"warning: {generated.text(Context())}"
     if lineage.agreement is not None and lineage.agreement.degenerate:
         yield (
             f"warning: {name}+{asked.name}: the comparison with fp32 says little, because fp32 answers these inputs"

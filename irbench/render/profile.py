@@ -11,10 +11,9 @@ from rich.measure import Measurement
 from rich.text import Text
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.record import ProfileDocument
-from irbench.profiling.report import By, Change, Comparison, PartRow, ProfileReport
+from irbench.profiling.report import By, CellSummary, Change, Comparison, PartRow, ProfileReport
 from irbench.quantities import NOT_MEASURED
 from irbench.render.figures import ends_text
 from irbench.render.line_wrapping import wrap, wrap_message

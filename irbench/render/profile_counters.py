@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from irbench.counter_row import COUNTER_STOP_TEXTS
 from irbench.counters import NotCounted, not_counted
-from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.class_counters import ClassCounters
 from irbench.profiling.counted_operators import LEAST_CLASS_SHARE
-from irbench.profiling.counter_record import CountedPart, ProfileCounters
-from irbench.profiling.record import ProfileDocument
-from irbench.profiling.report import ProfileReport
+from irbench.profiling.record import CountedPart, ProfileCounters, ProfileDocument
+from irbench.profiling.report import CellSummary, ProfileReport
 from irbench.quantities import NOT_MEASURED, listing, percent, plural
 from irbench.render.counter_texts import figure_text, nodes_missing_text
 from irbench.render.counters import counting_notes, spanned_figure

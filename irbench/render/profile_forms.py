@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from irbench.profiling.cell_summary import CellSummary
+from irbench.profiling.report import CellSummary
 from irbench.render.table import TextTable
 
 

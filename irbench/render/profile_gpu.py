@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.gpu import GpuParts
 from irbench.profiling.record import ProfileDocument
+from irbench.profiling.report import CellSummary
 from irbench.quantities import NOT_MEASURED, percent
 from irbench.render.profile_texts import milliseconds
 from irbench.render.table import Column, Row, TextTable

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
-from irbench.profiling.cell_summary import CellSummary
 from irbench.profiling.estimates import Estimate
-from irbench.profiling.report import By, PartRow, ProfileReport
+from irbench.profiling.report import By, CellSummary, PartRow, ProfileReport
 from irbench.quantities import NOT_MEASURED, percent, significant
 from irbench.render.profile_forms import Form
 from irbench.render.profile_names import PartNames

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from irbench.notices import Context
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.cell_summary import CellSummary
-from irbench.profiling.disturbances import disturbance_warnings, warnings_of
 from irbench.profiling.estimates import Estimate
+from irbench.profiling.launches import disturbance_warnings, warnings_of
 from irbench.profiling.matching import MATCHED_TEXTS, MatchedBy
 from irbench.profiling.record import PROFILE_STOPPED_TEXTS, ProfileDocument
 from irbench.profiling.report import (
     NO_SPEED_TEXTS,
+    CellSummary,
     Excess,
     Figures,
     HeadlineFacts,
@@ -21,13 +22,10 @@ from irbench.profiling.report import (
     ProfileReport,
 )
 from irbench.quantities import listing, percent, plural, significant
-from irbench.render.context import Context
 from irbench.render.figures import ratio_with_ends
-from irbench.render.note_texts import note_text
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.remedies import failure_sentence
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
-from irbench.render.texts import warning_words
 from irbench.spec import Timing
 
 _SHORT_MS = 0.1
@@ -149,9 +147,8 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
             f" many threads, measured {document.peaks.measured[:10]} (irbench doctor){_other_versions(document)}."
         )
     for warning in warnings_of(document):
-        words = warning_words(warning, Context())
-        yield f"warning: {words.brief} {words.more}"
-    yield from (note_text(note, Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
+        yield f"warning: {warning.whole(Context())}"
+    yield from (note.text(Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
     if PROFILE_STOPPED_TEXTS[document.stopped_by]:
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]
 

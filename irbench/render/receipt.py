@@ -26,14 +26,14 @@ from irbench.across_runs.replay import (
     ReplayOutcome,
     ReplayResult,
 )
+from irbench.notices import Context
+from irbench.notices.warnings import by_cost
 from irbench.quantities import NOT_MEASURED, listing, plural, significant
-from irbench.render.context import Context
 from irbench.render.figures import ends_text, ratio_with_ends
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.texts import by_cost, warning_words
 from irbench.result import Condition
-from irbench.row_figures import Ends
+from irbench.row import Ends
 
 _STYLES: Mapping[ReplayOutcome, str] = {"refuted": "red", "confirmed": "green"}
 
@@ -145,8 +145,7 @@ def _warnings(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[s
     rows = {id(warning): keys for warning, keys in found.values()}
     for warning in by_cost([warning for warning, _ in found.values()]):
         called = {cell: names.get(key, cell) for cell, key in rows[id(warning)].items()}
-        words = warning_words(warning, Context(called))
-        yield f"warning: {words.brief} [{words.code}]"
+        yield f"warning: {warning.brief(Context(called))} [{warning.code}]"
 
 
 def _marks(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:

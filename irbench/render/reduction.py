@@ -28,7 +28,7 @@ from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speed
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.verification import Document
-from irbench.row_figures import Speedup
+from irbench.row import Speedup
 from irbench.spec import Timing
 from irbench.store.folders import results_option
 from irbench.uncuttable import UNCUTTABLE_TEXTS, Uncuttable

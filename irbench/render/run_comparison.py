@@ -20,7 +20,7 @@ from irbench.render.changes import change_and_figures, signed_percent_end
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
-from irbench.row_figures import Verdict
+from irbench.row import Verdict
 
 _MOST_NAMES = 8
 _STYLES = {"slower": "red", "faster": "green"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irbench.diagnostics.self_comparison import FOUND, SelfComparison
 from irbench.quantities import percent, plural
 from irbench.render.figures import ratio_with_ends
-from irbench.row_figures import Speedup
+from irbench.row import Speedup
 
 
 def self_comparison_message(compared: SelfComparison) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from irbench.notices import Context
 from irbench.quantities import plural
 from irbench.render.columns import IN_SOAKS
 from irbench.render.columns.row_facts import computed_precision
-from irbench.render.context import Context
 from irbench.render.footer import failure_text
-from irbench.render.note_texts import note_text, reference_text
 from irbench.render.plain_view import PlainView
 from irbench.render.rows import heading
 from irbench.render.table import Row, TextTable
@@ -39,7 +38,7 @@ def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[st
         title=SEPARATOR.join(fact for fact in facts if fact),
         headline=_headline(table, names),
         table=_table(table, names),
-        notes=(*_notes(table), *(note_text(note, Context(names)) for note in table.notes)),
+        notes=(*_notes(table), *(note.text(Context(names)) for note in table.notes)),
         warnings=tuple(whole_warnings(table.warnings, Context(names))),
     )
 
@@ -88,4 +87,4 @@ def _notes(table: SoakTable) -> Iterator[str]:
     if any(row.memory is not None and row.memory.bytes_per_call is None for row in table.rows):
         yield f"an interval needs {FEWEST_VALUES} blocks that count"
     if table.verified_against is not None:
-        yield f"outputs verified against {reference_text(table.verified_against)}"
+        yield f"outputs verified against {table.verified_against.text()}"

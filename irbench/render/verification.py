@@ -10,17 +10,14 @@ from rich.text import Text
 
 from irbench.conformance.case import OUTCOMES, OperatorScore, Outcome, SuiteReport, operator_scores
 from irbench.conformance.verification import DataSets, ModelReport
-from irbench.notices import Warn
+from irbench.notices import Context
 from irbench.quantities import NOT_MEASURED, error_size, plural
 from irbench.render.code_block import CodeBlock
-from irbench.render.context import Context
 from irbench.render.line_wrapping import shorten_middle, wrap_message
 from irbench.render.markdown import markdown_text
-from irbench.render.note_texts import reference_text
 from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text
-from irbench.render.texts import warning_words
 from irbench.row import CellResult
 
 _LONGEST_REASON = 160
@@ -76,7 +73,7 @@ def model_view(report: ModelReport) -> Document:
     title = SEPARATOR.join(fact for fact in facts if fact)
     rows = tuple(Row(_cells(cell), style="" if cell.state == "ok" else "red") for cell in report.cells)
     said = tuple(_sentence(cell) for cell in report.cells if cell.failure is not None)
-    doubts = tuple(_warning(warning) for warning in report.warnings)
+    doubts = tuple(f"warning: {warning.whole(Context())}" for warning in report.warnings)
     return Document((title, TextTable(_MODEL_COLUMNS, rows), *said, *doubts, *_ending(report.complete)))
 
 
@@ -99,7 +96,7 @@ def _source(report: ModelReport) -> str:
     source = report.verified_against
     if isinstance(source, DataSets):
         return f"{source.folder} ({plural(source.count, 'data set')})"
-    return "outputs of unknown origin" if source is None else reference_text(source)
+    return "outputs of unknown origin" if source is None else source.text()
 
 
 def _cells(cell: CellResult) -> tuple[str, ...]:
@@ -118,11 +115,6 @@ def _cells(cell: CellResult) -> tuple[str, ...]:
 def _sentence(cell: CellResult) -> str:
     assert cell.failure is not None
     return f"{cell.label}: {failure_sentence(cell.failure)}"
-
-
-def _warning(warning: Warn) -> str:
-    words = warning_words(warning, Context())
-    return f"warning: {words.brief} {words.more}"
 
 
 def _totals(report: SuiteReport) -> TextTable:

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from irbench.notices import Warn
+from irbench.notices import Context, Warn
+from irbench.notices.warnings import by_cost
 from irbench.plain_text import plain
-from irbench.render.context import Context
 from irbench.render.line_wrapping import cell_count
-from irbench.render.texts import WarningWords, by_cost, warning_words
 
 
 def whole_warnings(warnings: Iterable[Warn], context: Context) -> Iterator[str]:
     """Yield all that is to be said of each warning, with its remedy and the code under which it is explained."""
-    for words in _words(warnings, context):
-        yield plain(f"warning: {words.whole} [{words.code}]")
+    for warning in by_cost(warnings):
+        yield plain(f"warning: {warning.whole(context)} [{warning.code}]")
 
 
 def short_warnings(warnings: Iterable[Warn], context: Context, width: int) -> Iterator[str]:
     """Yield what is wrong for each warning, and what else there is to say where all fits into ``width`` cells."""
-    for words in _words(warnings, context):
-        whole = plain(f"warning: {words.whole} [{words.code}]")
-        yield whole if cell_count(whole) <= width else plain(f"warning: {words.brief} [{words.code}]")
+    ordered = by_cost(warnings)
+    for warning, whole in zip(ordered, whole_warnings(ordered, context), strict=True):
+        brief = plain(f"warning: {warning.brief(context)} [{warning.code}]")
+        yield whole if cell_count(whole) <= width else brief
 
 
 def is_shortened(warnings: Iterable[Warn], context: Context, width: int) -> bool:
     """Whether some warning has more to say than is shown."""
     return list(whole_warnings(warnings, context)) != list(short_warnings(warnings, context, width))
-
-
-def _words(warnings: Iterable[Warn], context: Context) -> list[WarningWords]:
-    return [warning_words(warning, context) for warning in by_cost(warnings)]

@@ -10,15 +10,15 @@ from typing import TypeAlias
 from irbench.errors import IrbenchError
 from irbench.feeds import generate, write_sample
 from irbench.notices import Note
+from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.record import Failure
-from irbench.runner.confined_cells import confinement_of, refuse_own_code_beside_models
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
 from irbench.worker.accuracy import AccuracyTask
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
-from irbench.worker.single_call import call_in_worker
+from irbench.worker.process import call_in_worker
+from irbench.worker.requested_confinement import confinement_of, refuse_own_code_beside_models
 
 GENERATED = 32
 """How many random samples are answered where none are given."""
@@ -28,7 +28,7 @@ Hear: TypeAlias = Callable[[Cell, Accuracy | Failure], None]
 
 
 @dataclass(frozen=True)
-class _Answered:
+class Answered:
     """A model at one batch, with its samples.
 
     Attributes:
@@ -89,11 +89,11 @@ def checked_group(
         found[key] = _measured(cell, planned, limit, answered[cell.workload], deadline_s)
         hear(cell, found[key])
     random = max((own.random_samples for own in answered.values()), default=0)
-    notes = (Note("accuracy-of-random-inputs", {"samples": random}),) if random else ()
+    notes = (AccuracyOfRandomInputs(samples=random),) if random else ()
     return _with_results(planned, found, notes)
 
 
-def _answered(planned: PlannedGroup, place: int, limit: AccuracyLimit, scratch: Path, deadline_s: float) -> _Answered:
+def _answered(planned: PlannedGroup, place: int, limit: AccuracyLimit, scratch: Path, deadline_s: float) -> Answered:
     workload = planned.group.workloads[place]
     _require_classifier(workload, limit)
     is_given = bool(workload.feeding.samples)
@@ -103,25 +103,26 @@ def _answered(planned: PlannedGroup, place: int, limit: AccuracyLimit, scratch: 
     expected = expected_outputs(workload, own, scratch, deadline_s)
     _require_reference(expected, limit)
     is_random = bool(workload.feeding.samples) and not is_given
-    return _Answered(workload, expected, GENERATED * workload.batch if is_random else 0)
+    return Answered(workload, expected, GENERATED * workload.batch if is_random else 0)
 
 
 def _measured(
-    cell: Cell, planned: PlannedGroup, limit: AccuracyLimit, answered: _Answered, deadline_s: float
+    cell: Cell, planned: PlannedGroup, limit: AccuracyLimit, answered: Answered, deadline_s: float
 ) -> Accuracy | Failure:
     """Return the accuracy of a row, or why it has none; where its graph is refused, the other form is tried."""
     try:
-        return _asked(cell, limit, answered, deadline_s)
+        return accuracy_of(cell, limit, answered, deadline_s)
     except (CallFailed, WorkerDied) as problem:
         failure = Failure("accuracy", problem.message.rstrip("."), problem.hint or None)
         other = None if isinstance(problem, WorkerTimedOut) else other_form(cell, planned.others)
     try:
-        return failure if other is None else _asked(other, limit, answered, deadline_s)
+        return failure if other is None else accuracy_of(other, limit, answered, deadline_s)
     except (CallFailed, WorkerDied):
         return failure
 
 
-def _asked(cell: Cell, limit: AccuracyLimit, answered: _Answered, deadline_s: float) -> Accuracy:
+def accuracy_of(cell: Cell, limit: AccuracyLimit, answered: Answered, deadline_s: float) -> Accuracy:
+    """Return how accurate a cell is, asked one sample at a time in a worker of its own."""
     expected = answered.expected
     alone = replace(cell, load=replace(cell.load, threads=None, streams=1, instances=1))
     task = AccuracyTask(alone, answered.workload, expected.outputs, expected.scale, limit)

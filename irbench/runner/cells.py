@@ -10,11 +10,12 @@ from itertools import product
 from pathlib import Path
 
 from irbench.errors import IrbenchError
+from irbench.notices import Note
+from irbench.notices.notes import EnvironmentMeasured
 from irbench.onnx.rewriting.bind import is_rewritten
 from irbench.optimizer import UNOPTIMIZED, variant
-from irbench.runner.environment_cells import in_environments
 from irbench.runner.request import RunRequest
-from irbench.spec import AGAIN, Artifact, Bundle, Cell, Load, Precision, Program, Workload
+from irbench.spec import AGAIN, Artifact, Bundle, Cell, Load, Precision, Program, PythonEnvironment, Workload
 from irbench.spi import Description
 
 DYNAMIC = "-dynamic"
@@ -254,3 +255,39 @@ def _names_of_rows(cells: Sequence[Cell], workloads: Sequence[Workload]) -> Iter
         differing = [key for key in _CONDITIONS if len({each[key] for each in alike}) > 1]
         settings = ",".join(f"{key}={facts[cell.id][key]}" for key in differing)
         yield cell.label if labels[cell.label] == 1 or not settings else f"{cell.address}@{settings}"
+
+
+def in_environments(cell: Cell, environments: Sequence[PythonEnvironment]) -> tuple[Cell, ...]:
+    """Return a cell for each environment, in their order; the cell itself without any, or of the user's own code.
+
+    Args:
+        cell: As it runs in the Python that irbench runs in.
+        environments: Other Pythons.
+    """
+    if not environments or cell.program is not None:
+        return (cell,)
+    return tuple(
+        replace(cell, id=f"{cell.id}-{environment.key}", environment=environment) for environment in environments
+    )
+
+
+def environment_notes(environments: Sequence[PythonEnvironment]) -> Iterator[Note]:
+    """Yield for each environment what its rows ran in: its runtime, its Python, and in what else it differs."""
+    every = {name for environment in environments for name in environment.distributions}
+    runtimes = {environment.runtime for environment in environments}
+    differing = sorted(
+        name
+        for name in every - runtimes
+        if len({environment.distributions.get(name) for environment in environments}) > 1
+    )
+    for environment in environments:
+        yield EnvironmentMeasured(
+            label=environment.label,
+            runtime=environment.runtime,
+            version=environment.version,
+            python_version=environment.python_version,
+            python=environment.python,
+            requirement=environment.requirement,
+            indexes=tuple(environment.indexes),
+            others={name: environment.distributions.get(name) for name in differing},
+        )

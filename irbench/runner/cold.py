@@ -17,8 +17,7 @@ from irbench.result import RunDocument
 from irbench.row import LaunchesStop
 from irbench.runner.cell_outcome import CellOutcome
 from irbench.runner.cell_worker import CellFailed, Setting, checked, runnable_form, setting_of
-from irbench.runner.other_graph import GraphRefused, with_other_graphs
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import Rounds

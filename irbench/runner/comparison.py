@@ -11,24 +11,21 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
+from irbench.notices.notes import AnotherIrbench, SamplesNotTimed
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult, RunDocument, StoppedBy
-from irbench.runner.answers import mismatch
-from irbench.runner.capacity import GroupTooLarge
 from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.counted import count_tables
 from irbench.runner.launch import Launch
 from irbench.runner.neighbours import busy_neighbours
-from irbench.runner.other_graph import GraphRefused, with_other_graphs
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.progress import Listener, Progress, batch_facts
-from irbench.runner.reference import Expected, expected_outputs, references
+from irbench.runner.reference import Expected, expected_outputs, mismatch, references
 from irbench.runner.request import RunRequest
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule, launched, most_launches
 from irbench.runner.signals import signals_deferred
-from irbench.runner.sweep import swept_sizes
-from irbench.runner.tables import same_inputs
-from irbench.runner.turn import LaunchPlan, Turn
+from irbench.runner.tables import same_inputs, swept_sizes
+from irbench.runner.turn import GroupTooLarge, LaunchPlan, Turn
 from irbench.spec import Cell, Group
 from irbench.stats import (
     Admission,
@@ -315,7 +312,7 @@ class Comparison:
             references=references(self._group, self._expected),
         )
         self._others.update(dict.fromkeys(self._others_now()))
-        disturbed = (Note("another-irbench", asdict(other)) for other in self._others)
+        disturbed = (AnotherIrbench(**asdict(other)) for other in self._others)
         notes = (
             *result.notes,
             *self._untimed_samples(),
@@ -329,7 +326,7 @@ class Comparison:
 
     def _untimed_samples(self) -> Iterator[Note]:
         if 0 < self._calls < self._group.feeds:
-            yield Note("samples-not-timed", {"timed": self._calls, "samples": self._group.feeds})
+            yield SamplesNotTimed(timed=self._calls, samples=self._group.feeds)
 
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
         main = self._group.main

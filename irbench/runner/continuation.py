@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irbench.measure.lock import Holder
-from irbench.notices import Note, NoteCode, Warn
+from irbench.notices import Note, Warn
+from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen
+from irbench.notices.warnings import TailOmitted
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, other_form
 from irbench.spec import Timing
 from irbench.stats import fewest_calls
 
@@ -48,7 +49,9 @@ class GroupSoFar:
     @property
     def others(self) -> tuple[Holder, ...]:
         """Who else was measuring on this machine."""
-        return tuple(Holder(**note.facts) for note in self.table.notes if note.code == "another-irbench")
+        return tuple(
+            Holder(note.process, note.since, note.what) for note in self.table.notes if isinstance(note, AnotherIrbench)
+        )
 
     def calls(self, timing: Timing) -> int:
         """Return how many calls the blocks made that count: samples that take turns go on from there."""
@@ -58,7 +61,7 @@ class GroupSoFar:
 
     def timing(self, timing: Timing) -> Timing:
         """Return the protocol's numbers as the first launch left them: without tails where they did not fit."""
-        return replace(timing, tail=timing.tail and all(remark.code != "tail-omitted" for remark in self.remarks))
+        return replace(timing, tail=timing.tail and not any(isinstance(remark, TailOmitted) for remark in self.remarks))
 
 
 def group_so_far(document: RunDocument, launches: Sequence[LaunchRecord]) -> GroupSoFar | None:
@@ -80,7 +83,7 @@ def as_begun(groups: Sequence[PlannedGroup], tables: Sequence[GroupResult]) -> t
         tables: Those that it has, as its launches left them.
     """
     begun = (_with_measured_forms(planned, table) for planned, table in zip(groups, tables, strict=False))
-    chosen = tuple(_notes("int8-static-chosen", tables[0])) if tables else ()
+    chosen = tuple(_notes(Int8StaticChosen, tables[0])) if tables else ()
     return tuple(replace(group, notes=(*group.notes, *chosen)) for group in (*begun, *groups[len(tables) :]))
 
 
@@ -94,12 +97,12 @@ def _with_measured_forms(planned: PlannedGroup, table: GroupResult) -> PlannedGr
         planned,
         group=replace(planned.group, cells=cells),
         others={cell: artifact for cell, artifact in planned.others.items() if cell not in changed},
-        notes=(*planned.notes, *_notes("graph-refused", table)),
+        notes=(*planned.notes, *_notes(GraphFormRefused, table)),
     )
 
 
-def _notes(code: NoteCode, table: GroupResult) -> Iterator[Note]:
-    return (note for note in table.notes if note.code == code)
+def _notes(kind: type[Note], table: GroupResult) -> Iterator[Note]:
+    return (note for note in table.notes if isinstance(note, kind))
 
 
 def without_unfinished(document: RunDocument) -> RunDocument:

@@ -12,10 +12,10 @@ from irbench.activity import Activity
 from irbench.counter_row import CountedLaunch
 from irbench.counters import Counting
 from irbench.measure.clock import Stopwatch
-from irbench.profiling.counter_record import CountedPart, ProfileCounters
+from irbench.profiling.record import CountedPart, ProfileCounters
 from irbench.row import LaunchesStop
 from irbench.runner.cell_worker import CellFailed, Setting
-from irbench.runner.counted_launch import count_cell
+from irbench.runner.counted import count_cell
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.reference import Expected

@@ -18,7 +18,7 @@ from irbench.suggestions import did_you_mean
 from irbench.system import host
 from irbench.worker.failures import WorkerDied
 from irbench.worker.inputs import EQUAL_SHAPES
-from irbench.worker.single_call import call_in_worker
+from irbench.worker.process import call_in_worker
 
 
 def check_feedback(feedback: Mapping[str, str], bundle: Bundle, sizes: Mapping[str, int]) -> None:

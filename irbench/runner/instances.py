@@ -7,6 +7,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from functools import cached_property
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -17,19 +18,147 @@ from numpy.typing import NDArray
 
 from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
-from irbench.measure.ledger import CommonWindow, Counters, Window
+from irbench.measure.ledger import CommonWindow, Counters, Window, joined_window
 from irbench.measure.paced import Schedule, join_paced, start_soon
-from irbench.record import PacedRun, Round, Sustained, ns_per_completion
+from irbench.record import Evidence, PacedRun, Round, Sustained, WarmUp, ns_per_completion
 from irbench.spec import Cell
+from irbench.spi import Array
 from irbench.system.confinement import Confinement
-from irbench.system.cpu_shares import cpu_shares
-from irbench.worker.cell import CellTask
+from irbench.system.host import one_per_core, with_siblings
+from irbench.worker.cell import CellTask, Prepared, Warmed
 from irbench.worker.failures import CallFailed, WorkerDied
-from irbench.worker.instance import Place, Share
-from irbench.worker.joined import JOINED, as_round, as_sustained, joined_shares
 from irbench.worker.process import Worker
+from irbench.worker.run import Place, Share
 
-_HOST = "irbench.worker.instance:InstanceHost"
+
+def cpu_shares(cpus: Sequence[int], count: int) -> tuple[tuple[int, ...], ...]:
+    """Return disjoint shares of equally many physical cores; what is left over is in none of them.
+
+    Hardware threads of a core stay together. Where there are fewer cores than shares, hardware threads are divided.
+    Neighbours go into the same share: they often have a cache or memory in common.
+
+    Args:
+        cpus: Those to divide, at least ``count``.
+        count: How many shares.
+
+    Raises:
+        ValueError: There are fewer processors than shares.
+    """
+    cores = [tuple(sorted(with_siblings((first,)) & set(cpus))) for first in one_per_core(cpus)]
+    units = cores if len(cores) >= count else [(cpu,) for cpu in sorted(cpus)]
+    if len(units) < count:
+        raise ValueError(f"{len(units)} processors cannot be divided among {count}")
+    size = len(units) // count
+    parts = (units[place * size : (place + 1) * size] for place in range(count))
+    return tuple(tuple(cpu for unit in part for cpu in unit) for part in parts)
+
+
+_MUST_AGREE = ("precision", "device")
+
+
+def joined_prepared(prepared: Sequence[Prepared]) -> Prepared:
+    """Return the answers of all processes, and what the runtime of the first read back.
+
+    Raises:
+        CallFailed: They compute in different precisions, or on different devices.
+    """
+    for name in _MUST_AGREE:
+        found = dict.fromkeys(str(own.effective.get(name)) for own in prepared)
+        if len(found) > 1:
+            raise CallFailed(f"Its instances differ in {name}: {', '.join(found)}.", exit_code=ExitCode.FAILED_CELL)
+    answers = tuple(answer for own in prepared for answer in own.outputs)
+    return Prepared(prepared[0].effective, answers, max(own.first_inference_s for own in prepared))
+
+
+def joined_warmed(warmed: Sequence[Warmed]) -> Warmed:
+    """Return the speed of all processes together: they were warmed up side by side."""
+    return Warmed(
+        call_ns=max(own.call_ns for own in warmed),
+        completion_ns=1 / sum(1 / own.completion_ns for own in warmed),
+        calls_per_sample=1,
+        phases_ns=_longest([own.phases_ns for own in warmed]),
+        peak_memory_bytes=_summed([own.peak_memory_bytes for own in warmed]),
+        private_memory_bytes=_summed([own.private_memory_bytes for own in warmed]),
+        warm_up=_joined_warm_up([own.warm_up for own in warmed if own.warm_up is not None]),
+        repeat_s=max((own.repeat_s for own in warmed if own.repeat_s is not None), default=None),
+    )
+
+
+def _joined_warm_up(found: Sequence[WarmUp]) -> WarmUp | None:
+    """Return the warm-up of the process that was steady last, with the calls of the one that made fewest."""
+    if not found:
+        return None
+    last = max(found, key=lambda own: (own.ended_unsteady, own.steady_after or 0))
+    return replace(last, calls=min(own.calls for own in found))
+
+
+def joined_answers(answers: Sequence[tuple[tuple[Array, ...], ...]]) -> tuple[tuple[Array, ...], ...]:
+    """Return the answers of all processes, one after the other."""
+    return tuple(answer for own in answers for answer in own)
+
+
+def joined_memory(peaks_bytes: Sequence[int | None]) -> int | None:
+    """Return the sum of what is known of all; ``None`` where something is not."""
+    known = [peak for peak in peaks_bytes if peak is not None]
+    return sum(known) if len(known) == len(peaks_bytes) else None
+
+
+JOINED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+    "import_runtime": lambda _: None,
+    "prepare": joined_prepared,
+    "warm_up": joined_warmed,
+    "answer_again": joined_answers,
+    "answer_call": joined_answers,
+    "peak_memory_bytes": joined_memory,
+    "private_memory_bytes": joined_memory,
+}
+"""By method of :class:`irbench.worker.run.RunHost`: makes one answer of those of all processes."""
+
+
+def joined_shares(shares: Sequence[Share], window: CommonWindow) -> Window:
+    """Return what processes did in their common window.
+
+    Args:
+        shares: What each of them did.
+        window: When it opens and closes.
+
+    Raises:
+        CallFailed: They did not run at the same time.
+    """
+    try:
+        return joined_window([share.times_ns for share in shares], window)
+    except ValueError as error:
+        raise CallFailed(f"Its instances did not run side by side: {error}.", exit_code=ExitCode.FAILED_CELL) from error
+
+
+def as_round(block: int, window: Window, shares: Sequence[Share]) -> Round:
+    """Return a common window as a round of the cell."""
+    evidence = _joined_evidence([share.evidence for share in shares])
+    return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns)
+
+
+def as_sustained(cell: str, window: Window) -> Sustained:
+    """Return a common window as a run of the cell alone."""
+    return Sustained(cell, window.completion_ns.size, math.ceil(window.completion_ns[-1]))
+
+
+def _joined_evidence(found: Sequence[Evidence]) -> Evidence:
+    """Return what the kernel saw of all processes: the longest wall time, and the sum of everything else."""
+    sums = {
+        field.name: joined_memory([getattr(evidence, field.name) for evidence in found]) for field in fields(Evidence)
+    }
+    return Evidence(**{**sums, "wall_ns": max(evidence.wall_ns for evidence in found)})  # type: ignore[arg-type]
+
+
+def _longest(phases_ns: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: max(own.get(name, 0) for own in phases_ns) for own in phases_ns for name in own}
+
+
+def _summed(peaks_bytes: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: sum(own.get(name, 0) for own in peaks_bytes) for own in peaks_bytes for name in own}
+
+
+_HOST = "irbench.worker.run:InstanceHost"
 _PILOT_CALLS = 4
 """Calls of each inference in flight, from which the length of an uninterrupted run is estimated."""
 
@@ -134,7 +263,7 @@ class InstanceWorkers:
     @cached_property
     def _driven(self) -> Mapping[str, Callable[..., Any]]:
         """Methods in which the processes time calls together."""
-        return {"take_round": self._round, "tail": self._tail, "alone": self._alone, "paced": self._paced}
+        return {"take_round": self._round, "tail": self._tail, "alone": self._alone, "paced": self.call_at_pace}
 
     def _round(self, deadline_s: float, block: int, samples: int, settle_calls: int, first: int = 0) -> Round:
         window, shares = self._drive(deadline_s, samples, settle_calls, first)
@@ -155,7 +284,8 @@ class InstanceWorkers:
         window, _ = self._drive(deadline_s, samples, 1, first)
         return as_sustained(self._cell.id, window)
 
-    def _paced(self, deadline_s: float, pace_ns: int, calls: int, first: int = 0) -> PacedRun:
+    def call_at_pace(self, deadline_s: float, pace_ns: int, calls: int, first: int = 0) -> PacedRun:
+        """Have all instances make their share of the calls of a pace, and return them as one run."""
         schedule = Schedule(start_soon(), pace_ns, calls, self._load.instances, self._load.streams)
         run = join_paced(self._share_work("take_paced_share", schedule, first, deadline_s=deadline_s), schedule)
         if run.issue_ns.size != calls:

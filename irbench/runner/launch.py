@@ -4,42 +4,205 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import Self, TypeVar
 
+from irbench import registry
 from irbench.activity import Activity
 from irbench.measure import freeze
-from irbench.measure.clock import Stopwatch
+from irbench.measure.clock import Stopwatch, sleep
 from irbench.measure.core_to_core import CoreLink
-from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_of_turn_ns, glance, snapshot
-from irbench.record import BlockEvidence, LaunchRecord, Sustained
+from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
+from irbench.measure.machine import (
+    MachineSnapshot,
+    cpu_pressure,
+    foreign_cpu_ns,
+    foreign_cpu_of_turn_ns,
+    glance,
+    snapshot,
+)
+from irbench.record import BlockEvidence, EnergyReading, Failure, LaunchRecord, OutputError, Sustained
 from irbench.row_names import cell_names
-from irbench.runner.answers import fallback
-from irbench.runner.block import block_evidence, timed_cells
-from irbench.runner.capacity import GroupTooLarge, needs_split
 from irbench.runner.cell_progress import CellProgress
-from irbench.runner.forecast import Forecast
-from irbench.runner.launch_check import LaunchCheck
-from irbench.runner.launch_energy import LaunchEnergy
-from irbench.runner.other_graph import GraphRefused, other_form
-from irbench.runner.tempo import Starts, Tempo, choose_tempo
-from irbench.runner.turn import LaunchPlan, Turn
+from irbench.runner.plan import GraphRefused, other_form
+from irbench.runner.reference import CHANGING, fallback, require_answers, worse, worst_error
+from irbench.runner.tempo import Forecast, Starts, Tempo, choose_tempo
+from irbench.runner.turn import GroupTooLarge, LaunchPlan, Turn, needs_split
 from irbench.runner.workers import Workers
-from irbench.spec import Cell, Deadline
+from irbench.spec import Cell, Deadline, Objective, Timing
+from irbench.spi import Outputs
 from irbench.stats import (
+    behind,
     block_order,
     clean_blocks,
     fewest_blocks,
     needs_more_blocks,
     processors_in_use,
+    round_cost_ns,
     settle_calls,
 )
 from irbench.stats.warm_up import calls_of_later_launches
 from irbench.system import host
 from irbench.worker.cell import CellTask
+from irbench.worker.inputs import takes_turns
 from irbench.worker.warming import Asked
+
+
+class LaunchCheck:
+    """Compares what cells answer, and keeps the worst error of each; only the first launch of a cell is checked.
+
+    Args:
+        plan: The group's, with the expected outputs.
+        new: Ids of the cells whose first launch it is.
+        workers: Those of the launch; a cell whose answer cannot be compared leaves them.
+        progress: Of each cell, by its id.
+    """
+
+    def __init__(
+        self, plan: LaunchPlan, new: Collection[str], workers: Workers, progress: Mapping[str, CellProgress]
+    ) -> None:
+        self._plan = plan
+        self._new = new
+        self._workers = workers
+        self._progress = progress
+
+    def wants(self, cell: Cell) -> bool:
+        """Whether the answers of a cell are compared in this launch."""
+        return cell.id in self._new and self._plan.expected[cell.workload].outputs is not None
+
+    @property
+    def answers(self) -> int:
+        """How often each cell answers once more after the blocks."""
+        return max((cell.load.concurrency for cell in self._workers.cells if self.wants(cell)), default=0)
+
+    def first(self, cell: Cell, answers: Sequence[Outputs]) -> None:
+        """Compare the answers of all streams to the first sample, then those to every other call that is checked."""
+        if not self.wants(cell):
+            return
+        progress = self._progress[cell.id]
+        progress.output_error = self._error(cell, answers, cell.load.concurrency)
+        feeding = self._plan.group.workload_of(cell).feeding
+        for call in range(feeding.checked_calls if takes_turns(feeding) else 0):
+            if cell in self._workers.cells:
+                answered = self._workers.ask(cell.id, "verify", "answer_call", call)
+                error = self._error(cell, answered, cell.load.instances, call=call)
+                progress.output_error = worse(progress.output_error, error)
+
+    def again(self, cell: Cell) -> None:
+        """Have a cell answer once more now that it was measured: some answer rightly only at first."""
+        if self.wants(cell) and cell in self._workers.cells:
+            answers = self._workers.ask(cell.id, "second answer", "answer_again")
+            error = self._error(cell, answers, cell.load.concurrency, f"{CHANGING}: ")
+            self._progress[cell.id].repeat_error = error
+
+    def _error(
+        self, cell: Cell, answers: Sequence[Outputs] | None, asked: int, preface: str = "", call: int = 0
+    ) -> OutputError | None:
+        """Compare answers to one call with the reference; a cell whose answers cannot be compared leaves.
+
+        Args:
+            cell: It.
+            answers: What it gave; ``None`` where it failed.
+            asked: How many were asked for.
+            preface: What a failure begins with.
+            call: Which of the expected answers they are compared with.
+        """
+        expected = self._plan.expected[cell.workload]
+        if expected.outputs is None or answers is None:
+            return None
+        try:
+            require_answers(answers, asked, cell)
+            classifier = self._plan.group.workload_of(cell).bundle.classifier
+            return worst_error(answers, expected.outputs[call], classifier, expected.scale) if answers else None
+        except ValueError as error:
+            self._workers.dismiss(cell.id, Failure("verify", f"{preface}{error}"))
+            return None
+
+
+T = TypeVar("T")
+
+
+class LaunchEnergy:
+    """Reads energy where the protocol asks for it, and nothing otherwise.
+
+    Args:
+        timing: The protocol's numbers.
+    """
+
+    def __init__(self, timing: Timing) -> None:
+        self._idle_s = timing.idle
+        self._meter = EnergyMeter(find_energy_counters().counters) if timing.energy else None
+
+    def while_idle(self) -> EnergyReading | None:
+        """Return the energy of the protocol's idle time, in which all workers are frozen; ``None`` where not asked."""
+        return self._meter.during(partial(sleep, self._idle_s))[1] if self._meter is not None else None
+
+    def while_alone(self, cell: Cell, action: Callable[[], T]) -> tuple[T, EnergyReading | None]:
+        """Let a cell run alone, and return what it returned, with the energy that its parts of the machine used."""
+        if self._meter is None:
+            return action(), None
+        result, reading = self._meter.during(action)
+        return result, reading if _is_on_nvidia_gpu(cell) else _without_nvidia_gpus(reading)
+
+
+def _is_on_nvidia_gpu(cell: Cell) -> bool:
+    if cell.device == "cpu" or cell.program is not None:
+        return False
+    return cell.device in registry.describe(registry.BACKENDS, cell.backend).nvidia_devices
+
+
+def _without_nvidia_gpus(reading: EnergyReading) -> EnergyReading:
+    kept = {domain: used for domain, used in reading.microjoules.items() if not domain.startswith(NVIDIA_GPU)}
+    return replace(reading, microjoules=kept)
+
+
+def timed_cells(
+    cells: Sequence[Cell], progress: Mapping[str, CellProgress], objective: Objective, timing: Timing
+) -> tuple[str, ...]:
+    """Return the ids of the cells that the next block times: all but those that the first one showed far behind.
+
+    Args:
+        cells: The healthy ones.
+        progress: Of each cell, by its id.
+        objective: What cells are compared by.
+        timing: The protocol's numbers.
+    """
+    timed = tuple(cell.id for cell in cells)
+    if not timing.behind or not all(progress[cell].rounds for cell in timed):
+        return timed
+    cost_ns = round_cost_ns(objective)
+    first = {
+        cell.id: cost_ns(progress[cell.id].as_launch(cell, 0), progress[cell.id].rounds[0], cell.load.batch)
+        for cell in cells
+    }
+    dropped = behind(first, timing)
+    return tuple(cell for cell in timed if cell not in dropped)
+
+
+def block_evidence(
+    number: int, order: tuple[str, ...], between: tuple[MachineSnapshot, MachineSnapshot], link: CoreLink
+) -> BlockEvidence:
+    """Return the evidence of a block.
+
+    Args:
+        number: The block, counted from 0.
+        order: Cell ids in the order in which they were run.
+        between: What was seen before and after it.
+        link: The core-to-core probe, which is asked now.
+    """
+    before, after = between
+    return BlockEvidence(
+        block=number,
+        order=order,
+        wall_ns=after.at_ns - before.at_ns,
+        foreign_cpu_ns=foreign_cpu_ns(before, after),
+        throttled_ns=after.throttled_ns - before.throttled_ns,
+        steal_ns=after.steal_ns - before.steal_ns,
+        core_to_core_ns=link.core_to_core_ns(),
+    )
+
 
 Say = Callable[[Activity], None]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -16,17 +17,16 @@ from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, command_options, optimize, variant
 from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
-from irbench.runner.graph_files import with_graph_files
 from irbench.runner.inputs import ModelData, read_data
 from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
-from irbench.runner.sweep import sizes_of_sweep
-from irbench.runner.tables import compared_together
-from irbench.spec import Artifact, Bundle, Feeding, Precision, Workload
+from irbench.runner.tables import compared_together, sizes_of_sweep
+from irbench.spec import Artifact, Bundle, Feeding, GraphFiles, Precision, Workload
 from irbench.spec.requested_sizes import size_options
 from irbench.spi import Description
+from irbench.system.file_states import digest
 from irbench.worker.inputs import takes_turns
-from irbench.worker.model_files import bound_shapes, read_graph_precision
+from irbench.worker.model_files import bound_shapes, read_external_files, read_graph_precision
 
 Report: TypeAlias = Callable[[OptimizerActivity], None]
 
@@ -216,3 +216,41 @@ def _with_precision(artifact: Artifact) -> Artifact:
     if artifact.kind != "onnx":
         return artifact
     return replace(artifact, precision=read_graph_precision(artifact.path).narrowest)
+
+
+def with_files_of_graphs(bundle: Bundle) -> Bundle:
+    """Return the bundle, each of whose artifacts says what its files are."""
+    return replace(bundle, artifacts=tuple(map(with_graph_files, bundle.artifacts)))
+
+
+def with_graph_files(artifact: Artifact) -> Artifact:
+    """Return the artifact with digest and size of its files; ``None`` where they cannot be read."""
+    try:
+        return replace(artifact, files=_graph_files(artifact))
+    except (OSError, IrbenchError):  # who compiles the graph says what is wrong with it
+        return replace(artifact, files=None)
+
+
+def _graph_files(artifact: Artifact) -> GraphFiles:
+    """Return the digest of the file alone where it is the only one: that of ``sha256sum``."""
+    files = dict(_named_files(artifact))
+    is_folder = artifact.path.is_dir()
+    digests = {name: digest(path, follow=is_folder or not name) for name, path in files.items()}
+    lines = "".join(f"{name} {sha256}\n" for name, sha256 in digests.items())
+    whole = next(iter(digests.values())) if not is_folder and len(files) == 1 else _digest_of(lines)
+    return GraphFiles(whole, sum(path.stat().st_size for path in files.values()))
+
+
+def _named_files(artifact: Artifact) -> Iterator[tuple[str, Path]]:
+    """Yield each file under a name that does not tell where the model lies."""
+    path = artifact.path
+    if path.is_dir():
+        yield from ((file.relative_to(path).as_posix(), file) for file in sorted(path.rglob("*")) if file.is_file())
+        return
+    yield "", path
+    if artifact.kind == "onnx":
+        yield from ((location, path.parent / location) for location in read_external_files(path))
+
+
+def _digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -11,12 +11,10 @@ from typing import TypeAlias
 from irbench.activity import Activity
 from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
 from irbench.notices import Note
-from irbench.profiling.disturbances import disturbance_warnings
-from irbench.profiling.launches import Launch, with_launch
+from irbench.profiling.launches import Launch, disturbance_warnings, with_launch
 from irbench.profiling.record import Disturbance, ProfiledCell, ProfileDocument
 from irbench.record import OutputError
 from irbench.row import LaunchesStop
-from irbench.runner.answers import worse
 from irbench.runner.cell_worker import (
     CellFailed,
     CellWorker,
@@ -26,9 +24,9 @@ from irbench.runner.cell_worker import (
     runnable_form,
     setting_of,
 )
-from irbench.runner.other_graph import refusal_note
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, refusal_note
 from irbench.runner.progress import Listener
+from irbench.runner.reference import worse
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import Rounds
 from irbench.runner.signals import signals_deferred
@@ -215,11 +213,11 @@ class _Profiling:
         cell, plain_ns, before = candidate.cell, list[int](), snapshot(self._cpus)
         with setting.worker(cell) as plain:
             calls = self._prepare(plain, candidate, setting)
-            plain_ns += _timed(plain, calls)
+            plain_ns += timed_plainly(plain, calls)
             plain.freeze()
             run, error = self._instrumented(cell, setting)
             plain.thaw()
-            plain_ns += _timed(plain, calls)
+            plain_ns += timed_plainly(plain, calls)
         processors = processors_in_use([cell], len(self._cpus))
         disturbance = disturbance_between(before, snapshot(self._cpus), processors)
         launch = Launch(
@@ -271,7 +269,8 @@ class _Calls:
     call_ns: float
 
 
-def _timed(plain: CellWorker, calls: _Calls) -> list[int]:
+def timed_plainly(plain: CellWorker, calls: _Calls) -> list[int]:
+    """Return how long calls of a session take that is not profiled, in nanoseconds."""
     expected_s = calls.count * calls.call_ns / 1e9
     latency_ns = plain.ask("measure", "tail", calls.count, 1, extra_s=3 * expected_s)
     return [int(latency) for latency in latency_ns]

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from irbench import bundles, registry
-from irbench.degenerate_outputs import degenerate_outputs
 from irbench.errors import IrbenchError
 from irbench.feeds import POOL, holds_pool, logical_inputs, repeat_pool
 from irbench.notices import Reference, Warn
+from irbench.notices.warnings import DegenerateOutputs, DegenerateRow, Refused, Unverified
 from irbench.onnx.rewriting.bind import with_sizes
-from irbench.output_check import input_scale
-from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Workload
+from irbench.output_check import compare, degenerate_outputs, input_scale, is_excused, judge
+from irbench.record import CellLaunch, Failure, OutputError
+from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Scalar, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
 from irbench.worker.failures import CallFailed, WorkerDied, unreadable_answer
 from irbench.worker.inputs import BrokenLoop
 from irbench.worker.model_files import bound_shapes
+from irbench.worker.process import call_in_worker
 from irbench.worker.requested_confinement import confinement_to
-from irbench.worker.single_call import call_in_worker
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,13 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
     """
     draws = workload.bundle.details.get(RANDOM_DRAWS)
     if draws:
-        facts = {"model": workload.bundle.name, "refusals": [], "draws": str(draws)}
-        return Expected(None, None, (Warn("unverified", facts),))
+        unverified = Unverified(model=workload.bundle.name, refusals=(), draws=str(draws))
+        return Expected(None, None, (unverified,))
     stored = _stored(workload)
     if stored is not None:
         origin = Reference("export", str(workload.bundle.details.get("framework") or "the original model"))
         return _expected((stored,), origin, workload)
-    refusals: list[dict[str, str]] = []
+    refusals: list[Refused] = []
     for kind, name, label in references_for(workload):
         try:
             outputs = computed_outputs((kind, name), workload, cells, scratch, deadline_s)
@@ -71,8 +72,8 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
         except BrokenLoop:
             raise
         except IrbenchError as error:
-            refusals.append({"reference": name, "message": error.message})
-    return Expected(None, None, (Warn("unverified", {"model": workload.bundle.name, "refusals": refusals}),))
+            refusals.append(Refused(name, error.message))
+    return Expected(None, None, (Unverified(model=workload.bundle.name, refusals=tuple(refusals)),))
 
 
 def references(group: Group, expected: Sequence[Expected]) -> dict[str, Reference]:
@@ -103,8 +104,8 @@ def _doubts(outputs: tuple[Outputs, ...], workload: Workload, scale: float) -> I
     found = [row for row in first if all(row.output in {other.output for other in call} for call in others)]
     if found:
         names = [spec.name for spec in workload.bundle.artifacts[0].outputs]
-        rows = [{**asdict(row), "output": names[row.output]} for row in found]
-        yield Warn("degenerate-outputs", {"model": workload.bundle.name, "of": len(outputs[0]), "outputs": rows})
+        rows = tuple(DegenerateRow(names[row.output], row.values, row.largest) for row in found)
+        yield DegenerateOutputs(model=workload.bundle.name, of=len(outputs[0]), outputs=rows)
 
 
 def references_for(workload: Workload) -> Iterator[tuple[str, str, str]]:
@@ -193,3 +194,85 @@ def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, de
     if len(answers) != workload.feeding.checked_calls:
         raise unreadable_answer(f"it has {len(answers)} calls, and {workload.feeding.checked_calls} were asked for.")
     return answers
+
+
+CHANGING = "its answers to the same inputs change between calls"
+
+
+def require_answers(answers: Sequence[Outputs], asked: int, cell: Cell) -> None:
+    """Refuse a cell that leaves answers out, which nothing would compare; code of the user's need not give any.
+
+    Args:
+        answers: What it gave.
+        asked: How many were asked for.
+        cell: It.
+
+    Raises:
+        ValueError: There are more or fewer. The message is a sentence for the cell's row.
+    """
+    if cell.program is None and len(answers) != asked:
+        raise ValueError(f"gave {len(answers)} answers in place of {asked}")
+
+
+def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool, scale: float = 1.0) -> OutputError:
+    """Return how far the worst of several slots' answers is from the reference.
+
+    Raises:
+        ValueError: One cannot be compared; says why.
+    """
+    return max((compare(answer, reference, classifier, scale) for answer in answers), key=lambda error: error.max_rel)
+
+
+def worse(first: OutputError | None, second: OutputError | None) -> OutputError | None:
+    """Return the larger of two errors; ``None`` is no error that was measured."""
+    known = [error for error in (first, second) if error is not None]
+    return max(known, key=lambda error: error.max_rel, default=None)
+
+
+def mismatch(cell: CellLaunch, planned: Cell) -> Failure | None:
+    """Return why a cell's answers are wrong, by what it computes in and what its graph holds; ``None`` where right.
+
+    What was not compared with a reference counts as right. So does what is off by more than the tolerance where the
+    limit that the user gave is kept (:func:`irbench.output_check.is_excused`), if it is so from the first call on.
+
+    Args:
+        cell: What it answered and read back.
+        planned: What it ran.
+    """
+    first, later = (_failure(error, cell, planned) for error in (cell.output_error, cell.repeat_error))
+    if first is not None and not is_excused(cell.output_error, planned.accuracy):
+        return first
+    if later is not None and (first is None or not is_excused(cell.repeat_error, planned.accuracy)):
+        return replace(later, message=f"{CHANGING}: {later.message}")
+    return None
+
+
+def _failure(error: OutputError | None, cell: CellLaunch, planned: Cell) -> Failure | None:
+    held = planned.artifact.precision if planned.artifact is not None else ""
+    return None if error is None else judge(error, str(cell.effective.get("precision")), held)
+
+
+def fallback(cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:
+    """Return why a cell may not be timed: its runtime went to another device than was asked for, and said nothing.
+
+    Where the whole graph must run there, single nodes elsewhere are such a reason too, and so is not knowing of them.
+    """
+    device = effective.get("device", cell.device)
+    if device != cell.device:
+        hint = "See what is here: irbench backends --probe"
+        return Failure("device", f"it runs on {device}, not on {cell.device}", hint)
+    if not cell.load.require_full or cell.device == "cpu":
+        return None
+    return _partly_elsewhere(cell, effective)
+
+
+def _partly_elsewhere(cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:
+    elsewhere, nodes = effective.get("nodes_elsewhere"), effective.get("nodes")
+    if elsewhere == 0:
+        return None
+    if elsewhere is None:
+        message = f"{cell.backend} does not report which nodes run elsewhere than on {cell.device}"
+        return Failure("device", message, "Leave --require-full out, or update the runtime.")
+    operators = str(effective.get("operators_elsewhere")).replace(",", ", ")
+    message = f"{elsewhere} of {nodes} nodes run elsewhere than on {cell.device}: {operators}"
+    return Failure("device", message, "Leave --require-full out to measure it as it is.")

@@ -13,9 +13,8 @@ from irbench.optimizer import UNOPTIMIZED
 from irbench.options.asked_inputs import AskedInputs
 from irbench.options.run import RunOptions
 from irbench.options.stored import stored_form
-from irbench.options.varied_options import varied_in
 from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
-from irbench.stats.row_precision import compares_all
+from irbench.stats.standing import compares_all
 
 Preset: TypeAlias = Literal["default", "quick", "thorough"]
 Sweep: TypeAlias = tuple[str, tuple[tuple[int, ...], ...]]
@@ -175,25 +174,47 @@ class RunRequest:
             "require_full": self.require_full,
             "name": self.name,
             "note": self.note,
-            "asked": None if self.asked is None else stored_form(self._asked_again(self.asked)),
+            "asked": None if self.asked is None else stored_form(self.asked),
             "environments": [asdict(environment) for environment in self.environments],
             "counters": None if self.counting is None else asdict(self.counting.plan),
             **self.inputs.as_plan(),
         }
 
-    def _asked_again(self, asked: RunOptions) -> RunOptions:
-        """Return the options with every default that depends on the machine written out."""
-        threads: tuple[int | Literal["native"], ...] = tuple(
-            "native" if count is None else count for count in self.threads
-        )
-        backends = tuple(str(address) for address in self.backends)
-        return replace(
-            asked,
-            backends=backends or (("none",) if self.programs else None),
-            threads=None if self.divides_threads and self.instances != (1,) else threads,
-            cpus=self.cpus,
-            precision=self.precisions,
-            optimize=self.variants,
-            vary=varied_in(self.alternatives),
-            rows=self.rows,
-        )
+
+def as_asked(options: RunOptions) -> RunRequest:
+    """Return what options ask for, before their names are looked up."""
+    return RunRequest(
+        bundles=(),
+        backends=(),
+        batches=options.batch,
+        streams=options.streams,
+        instances=options.instances,
+        divides_threads=options.threads is None,
+        io=options.io,
+        options=options.set,
+        rows=options.rows,
+        shapes=options.shape,
+        sweep=options.shapes,
+        baseline=options.baseline,
+        allow_mixed=options.allow_mixed,
+        seed=options.seed,
+        budget_s=options.budget,
+        preset="quick" if options.quick else "thorough" if options.thorough else "default",
+        command=options.command,
+        cold=options.cold,
+        name=options.name,
+        note=options.note,
+        inputs=options.inputs,
+        apart=options.apart,
+        goal=_goal(options),
+        environments=options.environments,
+        programs=options.cells,
+        require_full=options.require_full,
+        asked=options,
+    )
+
+
+def _goal(options: RunOptions) -> Goal | None:
+    if options.objective is None and options.max_latency is None:
+        return None
+    return Goal(options.objective or "fps", None if options.max_latency is None else 1e3 * options.max_latency)

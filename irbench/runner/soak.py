@@ -11,7 +11,6 @@ from irbench.activity import Activity
 from irbench.measure.clock import Stopwatch
 from irbench.record import Failure
 from irbench.result import RunDocument
-from irbench.runner.answers import CHANGING, worse
 from irbench.runner.cell_outcome import CellOutcome
 from irbench.runner.cell_worker import (
     CellFailed,
@@ -22,9 +21,9 @@ from irbench.runner.cell_worker import (
     runnable_form,
     setting_of,
 )
-from irbench.runner.other_graph import refusal_note
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, refusal_note
 from irbench.runner.progress import Listener, Progress
+from irbench.runner.reference import CHANGING, worse
 from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
 from irbench.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
@@ -33,7 +32,7 @@ from irbench.stats.soak import derive_soak_table
 from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store import RunWriter
 from irbench.worker.cell import Prepared, Warmed
-from irbench.worker.soak import SoakBlock
+from irbench.worker.run import SoakBlock
 
 
 def run(
@@ -152,7 +151,7 @@ class _Soak:
         return None
 
     def _warmed(self, row: _Soaked, worker: CellWorker, setting: Setting) -> Warmed:
-        worker.hold("irbench.worker.soak:SoakHost")
+        worker.hold("irbench.worker.run:SoakHost")
         worker.ask("import", "import_runtime")
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         row.effective = prepared.effective

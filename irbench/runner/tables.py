@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from irbench import registry
+from irbench.errors import IrbenchError
 from irbench.runner.cells import SizedModel
-from irbench.runner.request import RunRequest
-from irbench.spec import Feeding, InputSpec, Workload
+from irbench.runner.inputs import ModelData
+from irbench.runner.request import RunRequest, Sweep
+from irbench.spec import Bundle, Feeding, InputSpec, Workload, shape_text
+from irbench.spec.requested_sizes import has_name
 
 
 def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tuple[tuple[SizedModel, ...], ...]:
@@ -72,3 +75,50 @@ def _outputs(workload: Workload) -> tuple[tuple[int, str], ...]:
     """Return the rank and the type of each output; names and computed sizes may differ after a rewrite."""
     outputs = workload.bundle.artifacts[0].outputs if workload.bundle.artifacts else ()
     return tuple((len(spec.shape), spec.dtype) for spec in outputs)
+
+
+def sizes_of_sweep(
+    data: ModelData, batch: int | None, shapes: Mapping[str, tuple[int, ...]], sweep: Sweep | None
+) -> tuple[dict[str, int], ...]:
+    """Return the sizes of all dynamic dimensions for each shape of a sweep, or once where there is none.
+
+    Args:
+        data: The model, with the sizes that samples and lists of constants have.
+        batch: The batch asked for; see :meth:`irbench.runner.inputs.ModelData.bind`.
+        shapes: Shapes and sizes that all tables share, by name.
+        sweep: What differs; without a name the shapes are those of the first input with dynamic dimensions.
+
+    Raises:
+        IrbenchError: A shape does not fit, two are the same, or the model has no dynamic dimension.
+    """
+    if sweep is None:
+        return (data.bind(batch, shapes),)
+    bundle = data.bundle
+    name, given = sweep
+    name = name or _first_dynamic(bundle)
+    if not has_name(bundle, name):  # another model of the run has it
+        return (data.bind(batch, shapes),)
+    if name in shapes:
+        raise IrbenchError(f"--shapes and --shape both set {name}.", hint="Leave one of them out.")
+    found: list[dict[str, int]] = []
+    for shape in given:
+        sizes = data.bind(batch, {**shapes, name: shape})
+        if sizes in found:
+            raise IrbenchError(
+                f"--shapes {name}={shape_text(shape)} asks for the same sizes as another shape of it.",
+                hint="--batch overrides the batch of a shape: leave it out, or one of the shapes.",
+            )
+        found.append(sizes)
+    return tuple(found)
+
+
+def swept_sizes(sizes: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sizes that tell a table from the others of its sweep, by dimension."""
+    return {name: size for name, size in sizes.items() if any(other[name] != size for other in others)}
+
+
+def _first_dynamic(bundle: Bundle) -> str:
+    for spec in bundle.inputs:
+        if spec.tensor.dynamic_dimensions:
+            return spec.tensor.name
+    raise IrbenchError(f"{bundle.name} has no dynamic dimensions.", hint="Leave --shapes out: it has one shape only.")

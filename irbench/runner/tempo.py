@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from irbench.notices import Warn
-from irbench.runner.forecast import Forecast
+from irbench.notices.warnings import TailOmitted
 from irbench.runner.turn import Turn
-from irbench.spec import Timing
+from irbench.spec import Cell, Group, Timing
 from irbench.stats import (
     LaunchCost,
     equal_calls,
@@ -16,9 +17,115 @@ from irbench.stats import (
     fits,
     launch_size,
     least_seconds,
+    mean_round_s,
+    same_mix,
     samples_per_round,
     whole_turns,
 )
+from irbench.stats.paced import paced_calls
+from irbench.worker.cell import Warmed
+
+
+@dataclass(frozen=True)
+class RunAlone:
+    """How a cell runs alone and uninterrupted.
+
+    Attributes:
+        seconds: How long it should last.
+        expected_s: How long it will last.
+        samples: How many it takes; ``None`` for as many as last ``seconds``.
+        first: Place of the sample that it begins with, where samples take turns.
+    """
+
+    seconds: float
+    expected_s: float
+    samples: int | None = None
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a launch will take on a quiet machine.
+
+    Attributes:
+        timing: The protocol's numbers.
+        speeds: How each cell's warm-up ended, by cell id.
+        answers: How often each cell answers once more after the blocks of this launch.
+    """
+
+    timing: Timing
+    speeds: Mapping[str, Warmed]
+    answers: int = 0
+
+    def calls_s(self, cell: str, calls: int) -> float:
+        """Return how long so many calls of a cell take, in seconds."""
+        return calls * self.speeds[cell].completion_ns / 1e9
+
+    def round_s(self, cell: str, samples: int) -> float:
+        """Return how long a round of so many samples takes, its settle calls included, in seconds."""
+        calls_s = self.calls_s(cell, samples * self.speeds[cell].calls_per_sample)
+        return mean_round_s(calls_s, self.calls_s(cell, 1), self.timing)
+
+    def runs_alone(self, group: Group, launch: int) -> dict[str, RunAlone]:
+        """Return how each cell runs alone in a launch; where samples take turns, with the same mix of them for all.
+
+        Args:
+            group: The cells, and how many samples take turns.
+            launch: Counted from 0: what is left over of a turn goes on in the next.
+        """
+        seconds, speeds, feeds = self.timing.sustain, self.speeds, group.feeds
+        if feeds == 1 or not speeds:
+            return {cell: RunAlone(seconds, seconds) for cell in speeds}
+        calls = {cell: speed.calls_per_sample for cell, speed in speeds.items()}
+        streams = {cell.id: cell.load.concurrency for cell in group.cells if cell.id in speeds}
+        lasting = {cell: math.ceil(seconds / self.calls_s(cell, calls[cell])) for cell in speeds}
+        samples = same_mix(lasting, calls, streams, feeds)
+        first = launch * fewest_calls(samples, calls)
+        expected_s = {cell: self.calls_s(cell, count * calls[cell]) for cell, count in samples.items()}
+        return {cell: RunAlone(seconds, expected_s[cell], samples[cell], first) for cell in samples}
+
+    def paced_calls(self, cell: Cell) -> int:
+        """Return how many calls of a cell are timed at the pace."""
+        return paced_calls(self.speeds[cell.id].completion_ns, cell.load.concurrency, self.timing)
+
+    def paced_s(self, cell: str, calls: int) -> float:
+        """Return how long so many calls at the pace take, in seconds."""
+        return calls * max(self.timing.pace, self.speeds[cell].completion_ns / 1e9)
+
+    @property
+    def tails_s(self) -> float:
+        """How long the runs for tail percentiles take in a launch, in seconds, wanted or not."""
+        return sum(self.calls_s(cell, self.timing.tail_calls) for cell in self.speeds)
+
+    @property
+    def after_blocks_s(self) -> float:
+        """How long everything after the blocks takes, in seconds: runs alone, and answers to be verified."""
+        return self._runs_alone_s + sum(self.calls_s(cell, self.answers) for cell in self.speeds)
+
+    def cost(self, start_s: float, later_start_s: float, samples: Mapping[str, int]) -> LaunchCost:
+        """Return what this launch and later ones cost; what follows their blocks counts as a part of their starts.
+
+        Args:
+            start_s: What this launch took until its first block, in seconds.
+            later_start_s: What the later ones will take until theirs.
+            samples: In a round, by cell id.
+        """
+        block_s = sum(self.round_s(cell, count) for cell, count in samples.items())
+        return LaunchCost(start_s + self.after_blocks_s, block_s, later_start_s + self._runs_alone_s)
+
+    @property
+    def _runs_alone_s(self) -> float:
+        tails_s = self.tails_s if self.timing.tail else 0.0
+        idle_s = self.timing.idle if self.timing.energy else 0.0
+        return tails_s + self._paced_s + idle_s + len(self.speeds) * self.timing.sustain
+
+    @property
+    def _paced_s(self) -> float:
+        """How long the runs at the pace take in a launch, in seconds, whatever the inferences in flight."""
+        if not self.timing.pace:
+            return 0.0
+        calls = {cell: paced_calls(speed.completion_ns, 1, self.timing) for cell, speed in self.speeds.items()}
+        return sum(self.paced_s(cell, count) for cell, count in calls.items())
 
 
 @dataclass(frozen=True)
@@ -72,14 +179,14 @@ def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> 
     if not tempo.timing.tail or not turn.new or late_s <= 0:
         return tempo
     timing = forecast.timing
-    facts = {
-        "calls": timing.tail_calls,
-        "seconds": forecast.tails_s,
-        "launches": turn.room.needed,
-        "needed_s": timing.budget + late_s,
-    }
+    omitted = TailOmitted(
+        calls=timing.tail_calls,
+        seconds=forecast.tails_s,
+        launches=turn.room.needed,
+        needed_s=timing.budget + late_s,
+    )
     without, _ = _sized(turn, replace(forecast, timing=replace(timing, tail=False)), starts, feeds)
-    return replace(without, warnings=(Warn("tail-omitted", facts),))
+    return replace(without, warnings=(omitted,))
 
 
 def _sized(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> tuple[Tempo, LaunchCost]:

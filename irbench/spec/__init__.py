@@ -1,13 +1,26 @@
 """What is asked: tensors, artifacts, bundles, inputs, loads, cells and groups, as immutable values."""
 
-from irbench.spec.accuracy import Accuracy, AccuracyLimit, Bound
-from irbench.spec.cells import AGAIN, Cell, Goal, Group, Io, Load, Objective, Precision, Workload, objective_of
-from irbench.spec.dimensions import names_in, renamed, shape_text, size_of
+from irbench.spec.cells import (
+    AGAIN,
+    Accuracy,
+    AccuracyLimit,
+    Bound,
+    Cell,
+    Goal,
+    Group,
+    InferenceWork,
+    Io,
+    Load,
+    Objective,
+    Precision,
+    Program,
+    PythonEnvironment,
+    Roof,
+    Workload,
+    objective_of,
+)
 from irbench.spec.feeding import DISTRIBUTIONS, Distribution, Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement, GraphFiles
-from irbench.spec.programs import Program
-from irbench.spec.python_environments import PythonEnvironment
-from irbench.spec.soak import SoakPlan
 from irbench.spec.tensors import (
     BATCH,
     BATCH_IN_FILE,
@@ -17,9 +30,12 @@ from irbench.spec.tensors import (
     Shape,
     TensorSpec,
     is_named_as_mask,
+    names_in,
+    renamed,
+    shape_text,
+    size_of,
 )
-from irbench.spec.timing import Deadline, Timing, WarmUpLength
-from irbench.spec.work import InferenceWork, Roof
+from irbench.spec.timing import Deadline, SoakPlan, Timing, WarmUpLength
 
 __all__ = [
     "AGAIN",

@@ -7,13 +7,154 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from irbench.address import BackendAddress
-from irbench.spec.accuracy import Accuracy
 from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
-from irbench.spec.programs import Program
-from irbench.spec.python_environments import PythonEnvironment
 from irbench.spec.tensors import BATCH
-from irbench.spec.work import InferenceWork
+
+
+@dataclass(frozen=True)
+class PythonEnvironment:
+    """Where the worker of a cell finds its runtime.
+
+    Attributes:
+        key: Unique in a run; part of the ids of its cells.
+        label: What tables call it after the backend, its runtime's version for example: ``1.22.0``.
+        python: Its interpreter; ``None`` for the one that irbench runs in.
+        requirement: What irbench built it from; empty where the user brought it.
+        runtime: The distribution of the runtime.
+        python_version: Of its interpreter.
+        distributions: Versions of the runtime and of what irbench's workers need, by name.
+        indexes: Addresses of the package indexes that irbench built it from; empty where the user brought it.
+    """
+
+    key: str
+    label: str
+    python: str | None
+    requirement: str = ""
+    runtime: str = ""
+    python_version: str = ""
+    distributions: Mapping[str, str] = field(default_factory=dict[str, str])
+    indexes: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """The runtime's version; empty where it is not known."""
+        return self.distributions.get(self.runtime, "")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What runs a row that is no backend's.
+
+    Attributes:
+        kind: ``callable``: a function of Python that the row's process imports, and irbench times. ``command``: a
+            program that the row's process starts, and that times itself.
+        target: ``package.module:function`` or ``path/to/file.py:function``; or a command line as a shell takes it.
+    """
+
+    kind: Literal["callable", "command"]
+    target: str
+
+
+Bound = Literal["at-least", "at-most"]
+
+
+@dataclass(frozen=True)
+class AccuracyLimit:
+    """How good answers must be for a row to be measured.
+
+    Attributes:
+        limit: The least, or the largest, value that is allowed.
+        bound: Which of the two it is.
+        function: The user's own measure, ``module:function`` or ``path/to/file.py:function``; empty for top-1
+            agreement, the share of samples whose largest class is that of the reference.
+    """
+
+    limit: float
+    bound: Bound = "at-least"
+    function: str = ""
+
+    @property
+    def function_name(self) -> str:
+        """The user's function without the folders of its file."""
+        return self.function.rpartition("/")[2]
+
+    def allows(self, value: float) -> bool:
+        """Whether a value keeps the limit."""
+        return value >= self.limit if self.bound == "at-least" else value <= self.limit
+
+    def is_better(self, value: float, other: float) -> bool:
+        """Whether a value is better than another."""
+        return value > other if self.bound == "at-least" else value < other
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How good the answers of a row are.
+
+    Attributes:
+        value: By the measure of the limit.
+        limit: What was asked for.
+        samples: How many samples it was computed from.
+        max_rel: The largest error of an output relative to the reference, over all samples; null where outputs could
+            not be compared with one.
+        misses_tolerance: Whether that error is above the tolerance of the row's precision.
+    """
+
+    value: float
+    limit: AccuracyLimit
+    samples: int
+    max_rel: float | None = None
+    misses_tolerance: bool = False
+
+    @property
+    def is_within_limit(self) -> bool:
+        """Whether it keeps the limit."""
+        return self.limit.allows(self.value)
+
+
+@dataclass(frozen=True)
+class Roof:
+    """The most that is attainable, and what limits it.
+
+    Attributes:
+        gflop_per_s: In 10^9 operations per second.
+        bound: Whether arithmetic or the movement of data is the limit.
+        level: The level of the memory hierarchy that data come from.
+    """
+
+    gflop_per_s: float
+    bound: Literal["compute", "bandwidth"]
+    level: str
+
+    def share(self, gflop_per_s: float) -> float:
+        """Return the share of the roof that was achieved, as a fraction.
+
+        It is above 1 where peaks were measured too low, or fewer operations are done or bytes moved than were counted.
+        """
+        return gflop_per_s / self.gflop_per_s
+
+
+@dataclass(frozen=True)
+class InferenceWork:
+    """What an inference of one batch takes.
+
+    Attributes:
+        operations: Arithmetic operations; a multiply-accumulate is two.
+        moved_bytes: Bytes that have to be moved however well operators are fused: weights, inputs and outputs, once.
+        roofs: What the machine attains at most with the threads of the row, by the precision that it computes in; a
+            precision that was not measured is missing.
+        peaks_measured: When the peaks were that the roofs follow from, ISO 8601, UTC.
+        peaks_version: Version of the row's backend that the peaks were measured with; empty where it was not among
+            those that were measured, ``None`` where that is unknown or it could not be.
+    """
+
+    operations: int
+    moved_bytes: int
+    roofs: Mapping[str, Roof] = field(default_factory=dict[str, Roof])
+    peaks_measured: str | None = None
+    peaks_version: str | None = None
+
 
 Objective = Literal["latency", "fps", "cost"]
 Precision = Literal["fp32", "bf16", "fp16", "int8", "native"]

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from shlex import quote
 
 from irbench.errors import IrbenchError
-from irbench.spec.dimensions import names_in, shape_text, size_of
 from irbench.spec.models import Bundle
-from irbench.spec.tensors import BATCH, BATCH_IN_FILE, TensorSpec
+from irbench.spec.tensors import BATCH, BATCH_IN_FILE, TensorSpec, names_in, shape_text, size_of
 from irbench.suggestions import did_you_mean
 
 _EXAMPLE_SIZE = 128

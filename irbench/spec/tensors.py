@@ -2,12 +2,137 @@
 
 from __future__ import annotations
 
+import ast
+import math
+import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
-from irbench.spec.dimensions import size_of
+_Number: TypeAlias = Fraction
+_LONGEST = 200
+"""Characters of an expression that is read; no exporter writes longer ones."""
+_LARGEST = 2**62
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[_Number, _Number], _Number]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: lambda left, right: Fraction(left // right),
+    ast.Mod: operator.mod,
+}
+_FUNCTIONS: Mapping[str, Callable[..., _Number]] = {
+    "ceil": lambda value: Fraction(math.ceil(value)),
+    "ceiling": lambda value: Fraction(math.ceil(value)),
+    "floor": lambda value: Fraction(math.floor(value)),
+    "max": max,
+    "min": min,
+}
+"""By their names in small letters: PyTorch writes those of SymPy, ``Max`` for example."""
+
+
+def size_of(dimension: int | str, sizes: Mapping[str, int]) -> int | None:
+    """Return the size of a dimension, or ``None`` where it is not known.
+
+    Args:
+        dimension: A number, a name, or arithmetic of names and numbers: ``+ - * / // %``, brackets, ``floor``,
+            ``ceil``, ``min`` and ``max``. Division is exact.
+        sizes: By name; a name may be the text of an arithmetic expression.
+    """
+    if isinstance(dimension, int):
+        return dimension
+    if dimension in sizes:
+        return sizes[dimension]
+    tree = _parsed(dimension)
+    if tree is None:
+        return None
+    try:
+        value = _value(tree, sizes)
+    except (LookupError, TypeError, ValueError, ArithmeticError):
+        return None
+    return int(value) if value.denominator == 1 and 0 <= value <= _LARGEST else None
+
+
+def names_in(dimension: int | str) -> tuple[str, ...]:
+    """Return the names that a dimension is computed from: itself, where it is no arithmetic of names."""
+    tree = _parsed(dimension) if isinstance(dimension, str) else None
+    if tree is None:
+        return (dimension,) if isinstance(dimension, str) else ()
+    return tuple(dict.fromkeys(node.id for node in _identifiers(tree)))
+
+
+def renamed(dimension: int | str, names: Mapping[str, str]) -> int | str:
+    """Return a dimension with other names in it."""
+    if isinstance(dimension, int) or dimension in names:
+        return names[dimension] if isinstance(dimension, str) else dimension
+    tree = _parsed(dimension)
+    if tree is None:
+        return dimension
+    text = dimension.encode()  # offsets are those of bytes
+    for node in reversed(_identifiers(tree)):
+        text = text[: node.col_offset] + names.get(node.id, node.id).encode() + text[node.end_col_offset :]
+    return text.decode()
+
+
+def shape_text(shape: Sequence[int | str]) -> str:
+    """Return ``1x3x224x224``; ``batch x 3 x (length + 1)`` where a dimension has a name; ``scalar`` without axes."""
+    if not any(isinstance(size, str) for size in shape):
+        return "x".join(map(str, shape)) or "scalar"
+    return " x ".join(f"({size})" if " " in str(size) else str(size) for size in shape)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(dimension: str) -> ast.expr | None:
+    """Return the tree of an arithmetic expression; ``None`` for a plain name, and for what is no arithmetic."""
+    if len(dimension) > _LONGEST or dimension.isidentifier() or "\n" in dimension:
+        return None
+    try:
+        tree = ast.parse(dimension, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree if _is_arithmetic(tree) and _identifiers(tree) else None
+
+
+def _is_arithmetic(tree: ast.expr) -> bool:
+    match tree:
+        case ast.Name():
+            return True
+        case ast.Constant(value=value):
+            return isinstance(value, int) and not isinstance(value, bool)
+        case ast.BinOp(left=left, op=symbol, right=right):
+            return type(symbol) in _OPERATORS and _is_arithmetic(left) and _is_arithmetic(right)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _is_arithmetic(operand)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            return name.lower() in _FUNCTIONS and bool(arguments) and all(map(_is_arithmetic, arguments))
+    return False
+
+
+def _value(tree: ast.expr, sizes: Mapping[str, int]) -> _Number:
+    match tree:
+        case ast.Name(id=name):
+            return Fraction(sizes[name])
+        case ast.Constant(value=int(value)):
+            return Fraction(value)
+        case ast.BinOp(left=left, op=symbol, right=right):
+            return _OPERATORS[type(symbol)](_value(left, sizes), _value(right, sizes))
+        case ast.UnaryOp(operand=operand):
+            return -_value(operand, sizes)
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _FUNCTIONS[name.lower()](*(_value(argument, sizes) for argument in arguments))
+    raise TypeError(tree)
+
+
+def _identifiers(tree: ast.expr) -> Sequence[ast.Name]:
+    """Return the names in a tree that stand for sizes, not for functions, as they are written."""
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called)
+    return sorted(found, key=lambda node: node.col_offset)
+
 
 Scalar: TypeAlias = str | int | float | bool | None
 Shape: TypeAlias = tuple[int | str, ...]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
-_LEAST_WAIT_S = 30.0
+LEAST_WAIT_S = 30.0
 """However small a budget is: an interpreter, a runtime and a model of usual size take no longer to get ready."""
-_SHARE_OF_BUDGET = 0.5
+SHARE_OF_BUDGET = 0.5
 """Of what is left, what one wait may take, so that a backend that hangs leaves time for the other rows. A step that
 takes longer would take so long in each launch, of which an interval needs several."""
 
@@ -142,7 +142,24 @@ class Timing:
 
     def deadline_after(self, elapsed_s: float) -> Deadline:
         """Return how long a worker is waited for when so much of the budget is used up."""
-        most_s = max(_LEAST_WAIT_S, _SHARE_OF_BUDGET * (self.budget - elapsed_s))
+        most_s = max(LEAST_WAIT_S, SHARE_OF_BUDGET * (self.budget - elapsed_s))
         if self.deadline_by != "budget" or most_s >= self.deadline:
             return Deadline(self.deadline)
         return Deadline(most_s, by_budget=True)
+
+
+@dataclass(frozen=True)
+class SoakPlan:
+    """How long each row is called, and how its memory is judged.
+
+    Attributes:
+        seconds: For how long each row is called; without meaning where ``calls`` is given.
+        calls: How many calls of each row there are at least; ``None`` calls for ``seconds``.
+        growth_limit: Bytes per call from which on growth matters.
+        blocks: Into how many blocks the calls of a row are divided; at the end of each its memory is read.
+    """
+
+    seconds: float = 60.0
+    calls: int | None = None
+    growth_limit: float = 1000.0
+    blocks: int = 120

@@ -21,9 +21,7 @@ group                  names an object of type
 """
 
 from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer
-from irbench.spi.installation import install_command
 from irbench.spi.models import Exporter, ExporterDescription, ExportRequest, ModelSource
-from irbench.spi.own_code import CellContext
 from irbench.spi.profiling import (
     GpuActivity,
     InferenceProfile,
@@ -37,6 +35,7 @@ from irbench.spi.runtime import (
     AsyncSlot,
     Availability,
     Backend,
+    CellContext,
     Description,
     Feed,
     LoadChecker,
@@ -49,6 +48,7 @@ from irbench.spi.runtime import (
     Usage,
     UsageWriter,
     UsedModel,
+    install_command,
 )
 
 __all__ = [

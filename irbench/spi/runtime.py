@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from irbench.spec import Artifact, Io, Load, Scalar
@@ -281,3 +285,61 @@ class LoadChecker(Protocol):
             Refusal: It is impossible, for whatever model holds that precision.
         """
         ...
+
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def install_command(*distributions: str) -> str:
+    """Return the command that installs some distributions.
+
+    Args:
+        distributions: Names as on PyPI. Versions come from irbench's extras; a name that is in none has no version.
+    """
+    versions = _versions()
+    wanted = (f"{name}{versions.get(_normalised(name), '')}" for name in distributions)
+    return f"pip install {shlex.join(wanted)}"
+
+
+def _versions() -> dict[str, str]:
+    """Return the version specifiers of irbench's requirements, by distribution."""
+    try:
+        requirements = metadata.requires("irbench") or ()
+    except metadata.PackageNotFoundError:
+        return {}
+    found: dict[str, str] = {}
+    for requirement in requirements:
+        wanted = requirement.partition(";")[0].strip()
+        name = _NAME.match(wanted)
+        if name is not None and not wanted[name.end() :].startswith("["):
+            found.setdefault(_normalised(name[0]), wanted[name.end() :].replace(" ", ""))
+    return found
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@dataclass(frozen=True)
+class CellContext:
+    """What a row is to run, and how: the argument of a function whose first parameter is called ``cell``.
+
+    Such a function is called once in each process of the row, and returns the function that is timed.
+
+    Attributes:
+        model: The file of the model; dynamic dimensions have fixed sizes in it where they can.
+        batch: Samples per inference.
+        threads: Total for the process; ``None`` for ``--threads native``.
+        streams: Inferences in flight: the returned function is called by so many threads at a time.
+        precision: What was asked for: ``fp32``, ``bf16``, ``fp16``, ``int8`` or ``native``.
+        shapes: Of the inputs, by their names in the model's file.
+        outputs: Names of the outputs in the model's file, in the order in which they are returned.
+    """
+
+    model: Path
+    batch: int
+    threads: int | None
+    streams: int
+    precision: str
+    shapes: Mapping[str, tuple[int, ...]]
+    outputs: tuple[str, ...]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         GUESSED_START_S,
         LaunchCost,
         Room,
+        Scatter,
         behind,
         block_order,
         calls_per_sample,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
         samples_per_round,
         settle_calls,
     )
-    from irbench.stats.scatter import Scatter
     from irbench.stats.standing import Admission
     from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, scatters
     from irbench.stats.summary import summarise
@@ -83,7 +83,7 @@ _MODULES = {
     "Next": "stopping",
     "Pace": "stopping",
     "Room": "planning",
-    "Scatter": "scatter",
+    "Scatter": "planning",
     "behind": "planning",
     "block_order": "planning",
     "calls_per_sample": "planning",

@@ -13,12 +13,11 @@ from dataclasses import replace
 
 from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdPhasesMs, ColdRow, ColdTable
 from irbench.notices.marks import OtherPrecision
-from irbench.row_figures import Spans, Speedup
+from irbench.row import Spans, Speedup
 from irbench.spec import Timing
 from irbench.stats.compare import direction_confidence, excludes_zero, holm_intervals, verdict
-from irbench.stats.estimators import median
-from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
-from irbench.stats.row_precision import RowPrecision
+from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at, median
+from irbench.stats.standing import RowPrecision
 
 _Key = tuple[str, CacheState]
 

@@ -9,9 +9,31 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 from irbench.notices import Warn
+from irbench.notices.doubts import (
+    AloneRow,
+    AloneUnlikeRounds,
+    FpsDiffer,
+    LaunchesDepend,
+    NotSteady,
+    PacedDiffers,
+    RatioRow,
+    StillWarmingUp,
+    SustainedDiffers,
+    UnsteadyRow,
+    WarmingRow,
+    WideInterval,
+)
+from irbench.notices.warnings import (
+    BaselineReplaced,
+    ExcludedBlocksMatter,
+    ExcludedBlocksRow,
+    OrdersDiffer,
+    StarvedStreams,
+    StarvedStreamsRow,
+    TooFewLaunches,
+)
 from irbench.record import WarmUp
 from irbench.stats.compare import launch_ratios
 from irbench.stats.doubts import log_ratio_by_launch
@@ -19,10 +41,10 @@ from irbench.stats.figures import frames_by_launch, launch_levels, sustained_by_
 from irbench.stats.machine_warnings import machine_warnings
 from irbench.stats.modes import mode_warnings
 from irbench.stats.observed import Observed, mostly_disturbed
-from irbench.stats.orders import as_facts, order_conflicts
+from irbench.stats.orders import as_row, order_conflicts
 from irbench.stats.paced import paced_rate_by_launch, reversed_pairs
+from irbench.stats.planning import scatter_of
 from irbench.stats.race import aim_of
-from irbench.stats.scatter import scatter_of
 from irbench.stats.scene import Scene
 from irbench.stats.starvation import starving
 from irbench.stats.stopping import launches_to_reach
@@ -39,12 +61,12 @@ def warm_up_warnings(scene: Scene) -> Iterator[Warn]:
 
 
 def _still_warming(scene: Scene) -> Iterator[Warn]:
-    rows = [facts for cell in scene.standing.compared if (facts := _cut(scene, cell)) is not None]
+    rows = tuple(row for cell in scene.standing.compared if (row := _cut(scene, cell)) is not None)
     if rows:
-        yield Warn("still-warming-up", {"rows": rows})
+        yield StillWarmingUp(rows=rows)
 
 
-def _cut(scene: Scene, cell: str) -> dict[str, Any] | None:
+def _cut(scene: Scene, cell: str) -> WarmingRow | None:
     """Return the facts of a row whose calls still got faster at the end of most warm-ups.
 
     Where the first launch looked until calls got no faster, the calls of later launches are known to be enough.
@@ -54,7 +76,7 @@ def _cut(scene: Scene, cell: str) -> dict[str, Any] | None:
     if not unsteady or len(unsteady) <= _MOSTLY * len(warm_ups) or _knows_when(warm_ups):
         return None
     calls = max(own.calls for own in unsteady)
-    return {"cell": cell, "calls": calls, "launches": len(unsteady), "of": len(warm_ups)}
+    return WarmingRow(cell, calls=calls, launches=len(unsteady), of=len(warm_ups))
 
 
 def _knows_when(warm_ups: list[WarmUp]) -> bool:
@@ -63,16 +85,16 @@ def _knows_when(warm_ups: list[WarmUp]) -> bool:
 
 
 def _alone_unlike_rounds(scene: Scene) -> Iterator[Warn]:
-    rows: list[dict[str, Any]] = []
+    rows: list[AloneRow] = []
     for cell in scene.standing.compared:
         alone = sustained_by_launch(scene.records, cell, 1)
         ratio = log_ratio_by_launch(alone, frames_by_launch(scene.records, scene.launches, cell, 1), scene)
         if ratio is None or ratio.confidence is None:
             continue
         if ratio.low > math.log1p(_ALONE_MOVES) or ratio.high < -math.log1p(_ALONE_MOVES):
-            rows.append({"cell": cell, "faster": math.expm1(ratio.value)})
+            rows.append(AloneRow(cell, faster=math.expm1(ratio.value)))
     if rows:
-        yield Warn("alone-unlike-rounds", {"rows": rows, "seconds": scene.timing.sustain})
+        yield AloneUnlikeRounds(rows=tuple(rows), seconds=scene.timing.sustain)
 
 
 _SELDOM = 0.05
@@ -133,21 +155,21 @@ def _neighbours(scene: Scene) -> Iterator[Warn]:
     series = {cell: launch_ratios(scene.launches, cell, leader) for cell in scene.standing.compared if cell != leader}
     if not series:
         series = {leader: launch_levels(scene.launches, leader)}
-    alike = [cell for cell, values in series.items() if resembles_neighbours(values, _SELDOM / len(series))]
+    alike = tuple(cell for cell, values in series.items() if resembles_neighbours(values, _SELDOM / len(series)))
     if alike:
-        yield Warn("launches-depend", {"cells": alike})
+        yield LaunchesDepend(cells=alike)
 
 
 def _trends(scene: Scene) -> Iterator[Warn]:
-    rows: list[dict[str, Any]] = []
+    rows: list[UnsteadyRow] = []
     for cell in scene.standing.healthy:
         trends = [trend for trend in (trend_of_launch(launch, cell) for launch in scene.launches) if trend is not None]
         one_way = all(trend > 0 for trend in trends) or all(trend < 0 for trend in trends)
         middle = statistics.median(trends) if trends else 0.0
         if len(trends) >= _FEWEST_TRENDS and one_way and abs(middle) > _TREND:
-            rows.append({"cell": cell, "slower": math.expm1(middle)})
+            rows.append(UnsteadyRow(cell, slower=math.expm1(middle)))
     if rows:
-        yield Warn("not-steady", {"rows": rows})
+        yield NotSteady(rows=tuple(rows))
 
 
 _SUSTAINED_MOVES = 0.03
@@ -184,31 +206,31 @@ def find_warnings(scene: Scene) -> tuple[Warn, ...]:
 
 
 def _orders_differ(scene: Scene) -> Iterator[Warn]:
-    rows = [as_facts(found) for found in order_conflicts(scene)]
+    rows = tuple(as_row(found) for found in order_conflicts(scene))
     if rows:
         launches, is_preview = scene.fewest_launches, scene.fewest_launches < scene.timing.min_launches
-        yield Warn("orders-differ", {"rows": rows, "launches": launches, "preview": is_preview})
+        yield OrdersDiffer(rows=rows, launches=launches, preview=is_preview)
 
 
 def _baseline_replaced(scene: Scene) -> Iterator[Warn]:
     asked, used = scene.group.baseline, scene.standing.baseline
     if scene.records and used is not None and used != asked:
-        yield Warn("baseline-replaced", {"asked": asked, "used": used})
+        yield BaselineReplaced(asked=asked, used=used)
 
 
 def _starved_streams(scene: Scene) -> Iterator[Warn]:
-    rows = [
-        {
-            "cell": cell,
-            "asked": found.asked,
-            "found": found.found,
-            "open_share": found.open_share,
-            "oldest_ms": found.oldest_ns / 1e6,
-        }
+    rows = tuple(
+        StarvedStreamsRow(
+            cell,
+            asked=found.asked,
+            found=found.found,
+            open_share=found.open_share,
+            oldest_ms=found.oldest_ns / 1e6,
+        )
         for cell, found in starving(scene.records, scene.launches, scene.group.cells).items()
-    ]
+    )
     if rows:
-        yield Warn("starved-streams", {"rows": rows})
+        yield StarvedStreams(rows=rows)
 
 
 def _too_few_launches(scene: Scene) -> Iterator[Warn]:
@@ -216,13 +238,12 @@ def _too_few_launches(scene: Scene) -> Iterator[Warn]:
     taken = sum(len(record.cells) for record in scene.records)
     if scene.stopped_by == "budget" and taken and done < wanted:
         rows = sum(state in ("ok", "not-measured") for state in scene.standing.states.values())
-        facts = {
-            "launches": done,
-            "least_launches": wanted,
-            "needed_s": math.ceil(scene.seconds * 1.1 * wanted * rows / taken),
-            "over_budget": len(scene.records) == 1 and scene.seconds > scene.timing.budget,
-        }
-        yield Warn("too-few-launches", facts)
+        yield TooFewLaunches(
+            launches=done,
+            least_launches=wanted,
+            needed_s=math.ceil(scene.seconds * 1.1 * wanted * rows / taken),
+            over_budget=len(scene.records) == 1 and scene.seconds > scene.timing.budget,
+        )
 
 
 def _wide_interval(scene: Scene) -> Iterator[Warn]:
@@ -231,16 +252,15 @@ def _wide_interval(scene: Scene) -> Iterator[Warn]:
         return  # the range of a preview is no interval, and has no target
     if aim.interval.half_width <= aim.half_width:
         return
-    facts = {
-        "cell": aim.cell,
-        "is_lead": aim.is_lead,
-        "half_width": aim.interval.half_width,
-        "target": aim.half_width,
-        "launches_needed": launches_to_reach(aim.interval, aim.half_width, scene.timing),
-        "launches_dominate": aim.is_lead and _launches_dominate(scene, aim.cell),
-        "stopped_by": scene.stopped_by,
-    }
-    yield Warn("wide-interval", facts)
+    yield WideInterval(
+        cell=aim.cell,
+        is_lead=aim.is_lead,
+        half_width=aim.interval.half_width,
+        target=aim.half_width,
+        launches_needed=launches_to_reach(aim.interval, aim.half_width, scene.timing),
+        launches_dominate=aim.is_lead and _launches_dominate(scene, aim.cell),
+        stopped_by=scene.stopped_by,
+    )
 
 
 def _launches_dominate(scene: Scene, leader: str) -> bool:
@@ -253,17 +273,17 @@ def _launches_dominate(scene: Scene, leader: str) -> bool:
 
 
 def _excluded_blocks_matter(scene: Scene) -> Iterator[Warn]:
-    rows: list[dict[str, Any]] = []
+    rows: list[ExcludedBlocksRow] = []
     for cell in scene.rivals:
         speedup = scene.rows[cell].speedup
         if speedup is None:
             continue
         moves = speedup.moves_with_all_blocks
         if moves or speedup.all_blocks_verdict != speedup.verdict:
-            verdicts = {"verdict": speedup.verdict, "all_blocks_verdict": speedup.all_blocks_verdict}
-            rows.append({"cell": cell, "moves": moves, "all_blocks_value": speedup.all_blocks_value, **verdicts})
+            value = speedup.all_blocks_value
+            rows.append(ExcludedBlocksRow(cell, moves, value, speedup.verdict, speedup.all_blocks_verdict))
     if rows:
-        yield Warn("excluded-blocks-matter", {"rows": rows})
+        yield ExcludedBlocksMatter(rows=tuple(rows))
 
 
 def _fps_differ(scene: Scene) -> Iterator[Warn]:
@@ -271,7 +291,7 @@ def _fps_differ(scene: Scene) -> Iterator[Warn]:
         return  # something else was asked for, or speedups are ratios of throughputs
     rows = _contradicting(scene, lambda cell: frames_by_launch(scene.records, scene.launches, cell, 1), _FPS_MOVE)
     if rows:
-        yield Warn("fps-differ", {"rows": rows})
+        yield FpsDiffer(rows=rows)
 
 
 def _sustained_differs(scene: Scene) -> Iterator[Warn]:
@@ -283,7 +303,7 @@ def _sustained_differs(scene: Scene) -> Iterator[Warn]:
 
     rows = _contradicting(scene, sustained, _SUSTAINED_MOVES)
     if rows:
-        yield Warn("sustained-differs", {"rows": rows, "seconds": scene.timing.sustain})
+        yield SustainedDiffers(rows=rows, seconds=scene.timing.sustain)
 
 
 def _paced_differs(scene: Scene) -> Iterator[Warn]:
@@ -292,10 +312,10 @@ def _paced_differs(scene: Scene) -> Iterator[Warn]:
     rows = _contradicting(scene, lambda cell: paced_rate_by_launch(scene.records, cell), _PACED_MOVES)
     pairs = reversed_pairs(scene)
     if rows or pairs:
-        yield Warn("paced-differs", {"rows": rows, "reversed": pairs, "pace_ms": 1e3 * scene.timing.pace})
+        yield PacedDiffers(rows=rows, reversed=pairs, pace_ms=1e3 * scene.timing.pace)
 
 
-def _contradicting(scene: Scene, figure: Callable[[str], Mapping[int, float]], beyond: float) -> list[dict[str, Any]]:
+def _contradicting(scene: Scene, figure: Callable[[str], Mapping[int, float]], beyond: float) -> tuple[RatioRow, ...]:
     """Return the rows whose ratio of a throughput to the baseline's surely leaves their speedup's interval.
 
     Args:
@@ -304,7 +324,7 @@ def _contradicting(scene: Scene, figure: Callable[[str], Mapping[int, float]], b
         beyond: How far the interval of the ratio must lie from that of the speedup, as a fraction.
     """
     baseline = scene.standing.baseline
-    found: list[dict[str, Any]] = []
+    found: list[RatioRow] = []
     for cell in scene.rivals if baseline is not None else ():
         row = scene.rows[cell]
         ratio = log_ratio_by_launch(figure(cell), figure(baseline), scene) if baseline is not None else None
@@ -313,5 +333,5 @@ def _contradicting(scene: Scene, figure: Callable[[str], Mapping[int, float]], b
             continue
         above = ratio.low > math.log(ends.high) + math.log1p(beyond)
         if above or ratio.high < math.log(ends.low) - math.log1p(beyond):
-            found.append({"cell": cell, "ratio": math.exp(ratio.value), "speedup": row.speedup.value})
-    return found
+            found.append(RatioRow(cell, ratio=math.exp(ratio.value), speedup=row.speedup.value))
+    return tuple(found)

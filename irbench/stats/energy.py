@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from irbench.record import EnergyReading, LaunchRecord, Sustained
-from irbench.row_figures import EnergyUse, Spans
+from irbench.row import EnergyUse, Spans
 from irbench.spec import Timing
-from irbench.stats.estimators import median
 from irbench.stats.figures import positive_span
-from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.intervals import interval_at, looks_of, median
 
 
 @dataclass(frozen=True)

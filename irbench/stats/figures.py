@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.record import CellLaunch, LaunchRecord, Round
-from irbench.row_figures import LatencyMs, PhasesMs, Spans
+from irbench.row import LatencyMs, PhasesMs, Spans
 from irbench.spec import Timing
-from irbench.stats.estimators import median, percentile
-from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.intervals import interval_at, looks_of, median, percentile
 from irbench.stats.observed import Observed, log_level
 from irbench.stats.rounds import call_latency_ns
 

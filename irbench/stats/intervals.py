@@ -30,13 +30,61 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypedDict
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from irbench.spec import Timing
+
+
+def hodges_lehmann(values: ArrayLike) -> float:
+    """Return the median of the means of all pairs of values, each value paired with itself too.
+
+    For normal data it needs 5 % more values than the mean for the same precision, and it bears
+    29 % of arbitrary values. Negating the values negates it.
+    Source: Hodges and Lehmann, "Estimates of Location Based on Rank Tests", Ann. Math. Statist. 34 (1963).
+
+    Args:
+        values: One-dimensional, any unit.
+
+    Raises:
+        ValueError: There are no values.
+    """
+    sample = np.asarray(values, np.float64)
+    if not sample.size:
+        raise ValueError("an estimate needs at least one value")
+    first, second = np.triu_indices(sample.size)
+    return float(np.median((sample[first] + sample[second]) / 2))
+
+
+def median(values: ArrayLike) -> float:
+    """Return the middle value, or the mean of the two middle ones.
+
+    Raises:
+        ValueError: There are no values.
+    """
+    return percentile(values, 50)
+
+
+def percentile(values: ArrayLike, percent: float) -> float:
+    """Return a percentile by linear interpolation between the two nearest order statistics.
+
+    Of n sorted values the p-th percentile lies at position (n - 1) p / 100, counted from 0: definition 7 of
+    Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50 (1996).
+
+    Raises:
+        ValueError: There are no values.
+    """
+    sample = np.asarray(values, np.float64)
+    if not sample.size:
+        raise ValueError("an estimate needs at least one value")
+    return float(np.percentile(sample, percent, method="linear"))
+
 
 FEWEST_LAUNCHES = 6
 """Of launches that are looked at once: the range of fewer misses their median in more than 5 % of cases."""
 MOST_LAUNCHES = 200
 """The latest look: the bounds of all looks take seconds to compute then, and eight times as long with twice as many."""
-_FOR_RANKS = (0.9, 0.7, 0.5)
+FOR_RANKS = (0.9, 0.7, 0.5)
 """Shares of the allowed misses that order statistics may use where earlier looks need some too."""
 _WIDEST_STRETCH = 2.0
 """The largest of these shares is taken that leaves the first look no wider; with the last, whatever it leaves."""
@@ -64,7 +112,7 @@ class Bound:
 
 
 class EndFields(TypedDict):
-    """The fields of a row's figure that say between which values it lies: :class:`irbench.row_figures.WithEnds`."""
+    """The fields of a row's figure that say between which values it lies: :class:`irbench.row.WithEnds`."""
 
     low: float | None
     high: float | None
@@ -170,7 +218,7 @@ def bounds(looks: Looks, miss: float) -> Mapping[int, Bound]:
     if looks.first in plain:
         return {count: Bound(rank) for count, rank in plain.items()}
     found: dict[int, Bound] = {}
-    for share in _FOR_RANKS:
+    for share in FOR_RANKS:
         found = _with_early_looks(_ranks(looks, miss * share), looks, miss)
         if max((bound.stretch for bound in found.values()), default=0.0) <= _WIDEST_STRETCH:
             break

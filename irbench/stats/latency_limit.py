@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from irbench.record import LaunchRecord
 from irbench.spec import Group
-from irbench.stats.estimators import median
 from irbench.stats.figures import Rounds, by_launch, percentile_ms, rounds_that_count, supports_p90
+from irbench.stats.intervals import median
 from irbench.stats.observed import Observed
 from irbench.stats.standing import Standing
 

@@ -6,7 +6,9 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from irbench.notices import Warn, WarningCode
+from irbench.notices import Warn
+from irbench.notices.doubts import NotFrozen, ThreadsDiffer, ThreadsRow, WaitingRow, WaitsOnItself
+from irbench.notices.warnings import BusyMachine, CpuQuota, Disturbed, FewCleanBlocks, ManyDirtyBlocks, StolenTime
 from irbench.record import BlockEvidence, Round
 from irbench.stats.blocks import run_queue_share
 from irbench.stats.scene import Scene
@@ -29,26 +31,26 @@ def machine_warnings(scene: Scene) -> Iterator[Warn]:
 def _disturbed(scene: Scene) -> Iterator[Warn]:
     """Yield one warning, named after the worst of what one cause brings about, with the facts of all of it."""
     facts: dict[str, Any] = {}
-    code: WarningCode | None = None
+    kind: type[Disturbed] | None = None
     share = _of_a_processor(scene, lambda evidence: evidence.foreign_cpu_ns)
     processors = max((record.processors for record in scene.records), default=1)
     if share > scene.timing.dirty_foreign_share * processors:
-        code, facts["foreign_share"], facts["processors"] = "busy-machine", share, processors
+        kind, facts["foreign_share"], facts["processors"] = BusyMachine, share, processors
     dirty = sum(len(launch.dirty) for launch in scene.launches)
     blocks = sum(len(launch.blocks) for launch in scene.launches)
     if dirty > _MANY_DIRTY * blocks:
-        code, facts["blocks_disturbed"], facts["blocks"] = "many-dirty-blocks", dirty, blocks
+        kind, facts["blocks_disturbed"], facts["blocks"] = ManyDirtyBlocks, dirty, blocks
     launches = sum(launch.too_few_clean for launch in scene.launches)
     if launches:
-        code, facts["launches_short"], facts["least_blocks"] = "few-clean-blocks", launches, scene.timing.min_blocks
-    if code is not None:
-        yield Warn(code, facts)
+        kind, facts["launches_short"], facts["least_blocks"] = FewCleanBlocks, launches, scene.timing.min_blocks
+    if kind is not None:
+        yield kind(**facts)
 
 
 def _stolen(scene: Scene) -> Iterator[Warn]:
     share = _of_a_processor(scene, lambda evidence: evidence.steal_ns)
     if share > _STOLEN:
-        yield Warn("stolen-time", {"share": share})
+        yield StolenTime(share=share)
 
 
 def _of_a_processor(scene: Scene, time_ns: Callable[[BlockEvidence], int]) -> float:
@@ -59,23 +61,23 @@ def _of_a_processor(scene: Scene, time_ns: Callable[[BlockEvidence], int]) -> fl
 def _throttled(scene: Scene) -> Iterator[Warn]:
     held = [block.throttled_ns for block in scene.blocks if block.throttled_ns > 0]
     if held:
-        yield Warn("cpu-quota", {"seconds": sum(held) / 1e9, "blocks": len(held)})
+        yield CpuQuota(seconds=sum(held) / 1e9, blocks=len(held))
 
 
 def _not_frozen(scene: Scene) -> Iterator[Warn]:
     if not all(record.frozen for record in scene.records):
-        yield Warn("not-frozen")
+        yield NotFrozen()
 
 
 def _waits_on_itself(scene: Scene) -> Iterator[Warn]:
     if scene.timing.busy_processors:
         return  # its threads wait for the neighbour
-    rows = [row for row in (_waiting(scene, cell) for cell in scene.standing.healthy) if row is not None]
+    rows = tuple(row for row in (_waiting(scene, cell) for cell in scene.standing.healthy) if row is not None)
     if rows:
-        yield Warn("waits-on-itself", {"rows": rows})
+        yield WaitsOnItself(rows=rows)
 
 
-def _waiting(scene: Scene, cell: str) -> dict[str, Any] | None:
+def _waiting(scene: Scene, cell: str) -> WaitingRow | None:
     """Return how long a cell's threads wait for each other; ``None`` where that is little or unknown."""
     rounds = _quiet_rounds(scene, cell)
     if len(rounds) < scene.timing.min_blocks:
@@ -84,7 +86,7 @@ def _waiting(scene: Scene, cell: str) -> dict[str, Any] | None:
     if share is None or share <= _SELF_WAIT:
         return None
     running = _median(round_.evidence.cpu_ns / max(1, round_.evidence.wall_ns) for round_ in rounds)
-    return {"cell": cell, "share": share, "running": running, "threads": scene.rows[cell].all_threads}
+    return WaitingRow(cell, share=share, running=running or 0.0, threads=scene.rows[cell].all_threads)
 
 
 def _quiet_rounds(scene: Scene, cell: str) -> list[Round]:
@@ -110,6 +112,6 @@ def _threads_differ(scene: Scene) -> Iterator[Warn]:
     known = {cell: count for cell, count in threads.items() if count is not None}
     asked = {scene.rows[cell].requested.threads for cell in known}
     if len(set(known.values())) > 1 and len(asked) == 1:  # otherwise rows with other threads were asked for
-        rows = [{"cell": cell, "threads": count} for cell, count in known.items()]
+        rows = tuple(ThreadsRow(cell, count) for cell, count in known.items())
         has_streams = any(cell.load.streams > 1 for cell in scene.group.cells)
-        yield Warn("threads-differ", {"rows": rows, "has_streams": has_streams})
+        yield ThreadsDiffer(rows=rows, has_streams=has_streams)

@@ -25,10 +25,9 @@ from irbench.notices.marks import (
 from irbench.output_check import judge
 from irbench.record import LaunchRecord
 from irbench.spec import Cell
-from irbench.stats.effective import changing
 from irbench.stats.observed import Observed
 from irbench.stats.paced import late_mark
-from irbench.stats.standing import Standing, first_launch
+from irbench.stats.standing import Standing, changing, first_launch
 from irbench.stats.starvation import starving
 
 

@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
-from irbench.notices import Warn, WarningCode
-from irbench.stats.estimators import hodges_lehmann
+from irbench.notices import Warn
+from irbench.notices.doubts import Regime, RegimeChange, RegimeRow, SlowLaunches, SlowRow, TwoModes
 from irbench.stats.figures import launch_levels
+from irbench.stats.intervals import hodges_lehmann
 from irbench.stats.scene import Scene
 
 _SLOW_GAP = math.log(1.03)
@@ -60,7 +60,7 @@ def mode_warnings(scene: Scene) -> Iterator[Warn]:
 
 
 def _slow_launches(scene: Scene) -> Iterator[Warn]:
-    found: dict[WarningCode, list[dict[str, Any]]] = {}
+    found: dict[type[TwoModes | SlowLaunches], list[SlowRow]] = {}
     for cell in scene.standing.healthy:
         levels = launch_levels(scene.launches, cell)
         split = split_in_two(levels, _SLOW_GAP) if len(levels) > 3 else None
@@ -68,10 +68,10 @@ def _slow_launches(scene: Scene) -> Iterator[Warn]:
             continue
         slower = math.expm1(_middle(levels, split.upper) - _middle(levels, split.lower))
         share = len(split.upper) / len(levels)
-        code: WarningCode = "two-modes" if min(share, 1 - share) >= _TWO_MODES else "slow-launches"
-        row = {"cell": cell, "slow_launches": len(split.upper), "launches": len(levels), "slower": slower}
-        found.setdefault(code, []).append(row)
-    yield from (Warn(code, {"rows": rows}) for code, rows in found.items())
+        kind = TwoModes if min(share, 1 - share) >= _TWO_MODES else SlowLaunches
+        row = SlowRow(cell, slow_launches=len(split.upper), launches=len(levels), slower=slower)
+        found.setdefault(kind, []).append(row)
+    yield from (kind(rows=tuple(rows)) for kind, rows in found.items())
 
 
 def _regimes(scene: Scene) -> Iterator[Warn]:
@@ -86,23 +86,23 @@ def _regimes(scene: Scene) -> Iterator[Warn]:
     if split is None:
         return
     sides = {"near": [keys[index] for index in split.lower], "far": [keys[index] for index in split.upper]}
-    facts = {
-        name: {
-            "core_to_core_ns": math.exp(statistics.median(probes[key] for key in blocks)),
-            "blocks": len(blocks),
-            "rows": _ratios(scene, blocks),
-        }
+    regimes = {
+        name: Regime(
+            core_to_core_ns=math.exp(statistics.median(probes[key] for key in blocks)),
+            blocks=len(blocks),
+            rows=_ratios(scene, blocks),
+        )
         for name, blocks in sides.items()
     }
-    yield Warn("regime-change", facts)
+    yield RegimeChange(**regimes)
 
 
-def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> tuple[RegimeRow, ...]:
     """Return each cell's speedup over the blocks of one regime, as a descriptive figure."""
     baseline = scene.standing.baseline
     if baseline is None:
-        return []
-    rows: list[dict[str, Any]] = []
+        return ()
+    rows: list[RegimeRow] = []
     for cell in scene.rivals:
         logs: list[float] = []
         for launch, block in blocks:
@@ -111,8 +111,8 @@ def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> list[dict[str, A
             if block in own and block in other:
                 logs.append(other[block] - own[block])
         if logs:
-            rows.append({"cell": cell, "speedup": math.exp(hodges_lehmann(logs))})
-    return rows
+            rows.append(RegimeRow(cell, math.exp(hodges_lehmann(logs))))
+    return tuple(rows)
 
 
 def _middle(values: Sequence[float], positions: Sequence[int]) -> float:

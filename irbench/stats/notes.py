@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from irbench.notices import Note
+from irbench.notices.notes import BusyNeighbour, IrVersionLowered, SlowerThanExported, TailRange
 from irbench.spec import Cell
 from irbench.stats.compare import holm_intervals, launch_ratios, verdict
 from irbench.stats.figures import tail_percentiles_ms
@@ -28,8 +29,7 @@ def slower_levels(scene: Scene) -> Iterator[Note]:
     for cell, faster in holm_intervals(measured, scene.timing).items():
         if verdict(faster, scene.timing) == "slower":
             value, low, high = map(math.exp, (faster.value, faster.low, faster.high))
-            facts = {"cell": cell, "exported": pairs[cell], "value": value, "low": low, "high": high}
-            yield Note("slower-than-exported", facts)
+            yield SlowerThanExported(cell=cell, exported=pairs[cell], value=value, low=low, high=high)
 
 
 def _pairs(scene: Scene) -> Iterator[tuple[str, str]]:
@@ -63,7 +63,7 @@ def _lowered_ir_versions(scene: Scene) -> Iterator[Note]:
         for launch in itertools.islice(scene.launches_of(cell), 1):
             held, given = (launch.effective.get(key) for key in ("ir_version", "lowered_ir_version"))
             if given is not None:
-                yield Note("ir-version-lowered", {"cell": cell, "ir_version": held, "lowered_ir_version": given})
+                yield IrVersionLowered(cell=cell, ir_version=held, lowered_ir_version=given)
 
 
 def _tails(scene: Scene) -> Iterator[Note]:
@@ -71,9 +71,9 @@ def _tails(scene: Scene) -> Iterator[Note]:
         tails = [launch.tail_ns for launch in scene.launches_of(cell)]
         p99 = tail_percentiles_ms(tails, 99, scene.timing)
         if p99:
-            yield Note("tail-range", {"cell": cell, "low_ms": min(p99), "high_ms": max(p99)})
+            yield TailRange(cell=cell, low_ms=min(p99), high_ms=max(p99))
 
 
 def _neighbours(scene: Scene) -> Iterator[Note]:
     if scene.timing.busy_processors:
-        yield Note("busy-neighbour", {"processors": list(scene.timing.busy_processors)})
+        yield BusyNeighbour(processors=tuple(scene.timing.busy_processors))

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from irbench.record import BlockEvidence, CellLaunch, LaunchRecord, Round
 from irbench.spec import Group, Timing
 from irbench.stats.blocks import dirty_blocks
-from irbench.stats.estimators import hodges_lehmann
+from irbench.stats.intervals import hodges_lehmann
 from irbench.stats.objective import round_cost_ns
 
 Reduction: TypeAlias = Literal["usual", "quiet-launches", "as-loaded"]

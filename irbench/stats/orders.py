@@ -11,11 +11,10 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
+from irbench.notices.warnings import OrderRow
 from irbench.result import NoWinner
-from irbench.row import CellResult
-from irbench.row_figures import Spans
+from irbench.row import CellResult, Spans
 from irbench.stats.compare import excludes_zero, launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.observed import is_as_loaded
@@ -46,7 +45,7 @@ _FPS = _Column(lambda row: row.fps, lambda row: row.fps_over_launches, -1)
 
 
 @dataclass(frozen=True)
-class _Against:
+class Against:
     """A column that contradicts the order of two rows.
 
     Attributes:
@@ -76,8 +75,8 @@ class OrderConflict:
     cell: str
     other: str
     lead: float
-    p50: _Against | None
-    fps: _Against | None
+    p50: Against | None
+    fps: Against | None
     believes_speedup: bool
 
     @property
@@ -119,16 +118,16 @@ def pair_order_doubt(scene: Scene, ahead: str, behind: str) -> NoWinner | None:
     return "p50-disagrees" if found is not None and found.p50 is not None and found.p50.is_sure else None
 
 
-def as_facts(conflict: OrderConflict) -> dict[str, Any]:
-    """Return a conflict as facts of a warning."""
-    return {
-        "cell": conflict.cell,
-        "other": conflict.other,
-        "lead": conflict.lead,
-        "p50_ms": None if conflict.p50 is None else [conflict.p50.own, conflict.p50.other],
-        "fps": None if conflict.fps is None else [conflict.fps.own, conflict.fps.other],
-        "believed": "speedup" if conflict.believes_speedup else None,
-    }
+def as_row(conflict: OrderConflict) -> OrderRow:
+    """Return a conflict as a row of a warning."""
+    return OrderRow(
+        conflict.cell,
+        conflict.other,
+        lead=conflict.lead,
+        p50_ms=None if conflict.p50 is None else (conflict.p50.own, conflict.p50.other),
+        fps=None if conflict.fps is None else (conflict.fps.own, conflict.fps.other),
+        believed="speedup" if conflict.believes_speedup else None,
+    )
 
 
 def _columns(scene: Scene) -> Mapping[str, _Column]:
@@ -169,14 +168,14 @@ def _lead_over_baseline(own: CellResult, other: CellResult) -> float:
     return ratios[0] / ratios[1]
 
 
-def _against(column: _Column, ahead: CellResult, behind: CellResult, within: float) -> _Against | None:
+def _against(column: _Column, ahead: CellResult, behind: CellResult, within: float) -> Against | None:
     """Return what a column says against an order, where it does."""
     own, other = column.shown(ahead), column.shown(behind)
     if own is None or other is None or min(own, other) <= 0:
         return None
     worse = column.sign * math.log(own / other)
     is_sure = worse > math.log1p(within) and _lie_apart(column, ahead, behind)
-    return _Against(own, other, is_sure) if is_sure or worse > _MATTERS else None
+    return Against(own, other, is_sure) if is_sure or worse > _MATTERS else None
 
 
 def _lie_apart(column: _Column, ahead: CellResult, behind: CellResult) -> bool:

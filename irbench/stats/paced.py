@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irbench.notices import Mark
+from irbench.notices.doubts import ReversedPair
 from irbench.notices.marks import LateCalls
 from irbench.record import LaunchRecord, PacedRun
-from irbench.row_figures import PacedLatency, Spans
+from irbench.row import PacedLatency, Spans
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.doubts import log_ratio_by_launch
-from irbench.stats.estimators import percentile
 from irbench.stats.figures import calls_to_bound, positive_span
-from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.intervals import interval_at, looks_of, percentile
 from irbench.stats.scene import Scene
 
 _MOSTLY_LATE = 0.5
@@ -102,14 +101,14 @@ def late_mark(records: Sequence[LaunchRecord], cell: str) -> Iterator[Mark]:
         yield LateCalls(late=late, calls=calls, pace_ms=runs[0].pace_ns / 1e6)
 
 
-def reversed_pairs(scene: Scene) -> list[dict[str, Any]]:
+def reversed_pairs(scene: Scene) -> tuple[ReversedPair, ...]:
     """Return the pairs of which one is surely faster back to back, and the other at the pace."""
     rates = {cell: paced_rate_by_launch(scene.records, cell) for cell in scene.standing.compared}
     found = (_reversed(scene, fast, slow, rates) for fast, slow in permutations(scene.standing.compared, 2))
-    return [pair for pair in found if pair is not None]
+    return tuple(pair for pair in found if pair is not None)
 
 
-def _reversed(scene: Scene, fast: str, slow: str, rates: Mapping[str, Mapping[int, float]]) -> dict[str, Any] | None:
+def _reversed(scene: Scene, fast: str, slow: str, rates: Mapping[str, Mapping[int, float]]) -> ReversedPair | None:
     """Return by how much one cell is faster back to back and slower at the pace; ``None`` where that is not sure."""
     back_to_back = [-ratio for ratio in launch_ratios(scene.launches, fast, slow)]
     at_pace = log_ratio_by_launch(rates[fast], rates[slow], scene)
@@ -118,12 +117,7 @@ def _reversed(scene: Scene, fast: str, slow: str, rates: Mapping[str, Mapping[in
     usual = interval_at(back_to_back, looks_of(scene.timing), scene.timing.confidence)
     if usual.confidence is None or usual.low <= 0 or at_pace.high >= 0:
         return None
-    return {
-        "cell": fast,
-        "other": slow,
-        "back_to_back": math.exp(usual.value),
-        "at_pace": math.exp(at_pace.value),
-    }
+    return ReversedPair(fast, slow, back_to_back=math.exp(usual.value), at_pace=math.exp(at_pace.value))
 
 
 def _own_ns(run: PacedRun) -> NDArray[np.int64]:

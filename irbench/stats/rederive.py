@@ -19,9 +19,8 @@ from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.counters import derive_counter_table
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.stats.observed import Observed, observe
-from irbench.stats.row_precision import compares_all
 from irbench.stats.soak import derive_soak_table
-from irbench.stats.standing import Admission
+from irbench.stats.standing import Admission, compares_all
 from irbench.stats.summary import summarise
 
 _Kind = TypeVar("_Kind")

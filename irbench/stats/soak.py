@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 
 from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakSeries, SoakTable
-from irbench.stats.estimators import median
+from irbench.stats.intervals import median
 from irbench.stats.trend import Trend, trend_of
 
 _LEFT_OUT = 6
@@ -77,10 +77,11 @@ def verdict_of_growth(slope: Trend, sizes: Sequence[float], calls_per_block: flo
     """Return what the interval of a slope says, in bytes per call, against the growth that matters."""
     if slope.high < limit:
         return "steady"
-    return "grows" if slope.low > limit and _rises_throughout(sizes, limit * calls_per_block) else "undecided"
+    return "grows" if slope.low > limit and rises_throughout(sizes, limit * calls_per_block) else "undecided"
 
 
-def _rises_throughout(sizes: Sequence[float], limit_per_block: float) -> bool:
+def rises_throughout(sizes: Sequence[float], limit_per_block: float) -> bool:
+    """Tell whether each part of a soak lies above the one before it, by more than a share of the limit."""
     levels = [median(part) for part in np.array_split(np.asarray(sizes, np.float64), _PARTS)]
     least = _LEAST_STEP * limit_per_block * len(sizes) / _PARTS
     return all(after - before > least for before, after in pairwise(levels))

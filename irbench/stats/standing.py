@@ -9,8 +9,65 @@ from irbench.notices.marks import OtherPrecision
 from irbench.record import CellLaunch, Failure, LaunchRecord
 from irbench.row import State
 from irbench.spec import Cell, Disagreement, Group, Scalar
-from irbench.stats.effective import changing
-from irbench.stats.row_precision import RowPrecision
+
+_LEFT_TO_THE_RUNTIME = "native"
+
+
+@dataclass(frozen=True)
+class RowPrecision:
+    """The precision of a row, as it was asked for and as its runtime reported it.
+
+    Attributes:
+        asked: What its session was opened with: that of ``--precision`` or of a conversion, that of the graph where
+            nobody asked for one, or ``native``.
+        graph: The narrowest that its ONNX graph holds; empty where nobody looked, or where there is no such graph.
+        computed: What its runtime computes in.
+    """
+
+    asked: str
+    graph: str
+    computed: str
+
+    @property
+    def named(self) -> str:
+        """What the user named for the row: by an option, or by a file; ``native`` alone leaves it to what is held."""
+        return self.graph if self.asked == _LEFT_TO_THE_RUNTIME else self.asked
+
+    def is_comparable(self, baseline: RowPrecision) -> bool:
+        """Whether a speedup over ``baseline`` answers what was asked.
+
+        It does where both compute in one precision, or each in the one that was named for it: who names an fp32 and an
+        int8 file asks for their comparison. What a runtime chose by itself nobody asked for.
+        """
+        return self.computed == baseline.computed or (self._is_as_named and baseline._is_as_named)
+
+    @property
+    def _is_as_named(self) -> bool:
+        return self.computed == self.named
+
+
+def compares_all(precisions: Sequence[str] | None, *, allow_mixed: bool) -> bool:
+    """Whether rows are compared whatever precisions their runtimes chose by themselves.
+
+    They are with ``--allow-mixed``, and where ``native`` was named beside another precision: what runtimes choose is
+    then what was asked about, and each other row computes in the one that was named for it.
+
+    Args:
+        precisions: Those of ``--precision``; ``None`` without it.
+        allow_mixed: Whether ``--allow-mixed`` was given.
+    """
+    return allow_mixed or (precisions is not None and _LEFT_TO_THE_RUNTIME in precisions and len(set(precisions)) > 1)
+
+
+def changing(records: Sequence[LaunchRecord], cell: str) -> Mapping[str, tuple[Scalar, ...]]:
+    """Return the properties of a cell that are not the same in all of its launches, each with its different values.
+
+    Values stand in the order in which they were first seen; one that a launch did not read back is ``None``.
+    """
+    read_back = [row.effective for record in records for row in record.cells if row.cell == cell]
+    names = dict.fromkeys(name for effective in read_back for name in effective)
+    seen = {name: tuple(dict.fromkeys(effective.get(name) for effective in read_back)) for name in names}
+    return {name: values for name, values in seen.items() if len(values) > 1}
 
 
 @dataclass(frozen=True)

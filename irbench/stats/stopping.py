@@ -15,9 +15,8 @@ from irbench.spec import Group, Timing
 from irbench.stats.intervals import Interval, Looks, bounds, looks_of
 from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.observed import Observed, observe
-from irbench.stats.planning import fewest_blocks, parts_of
+from irbench.stats.planning import Scatter, fewest_blocks, parts_of, scatter_of
 from irbench.stats.race import aim_of, contenders, most_urgent
-from irbench.stats.scatter import Scatter, scatter_of
 from irbench.stats.standing import Admission, Standing, decide_standing
 from irbench.stats.winner import lead_miss
 

@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 from irbench.notices import Reference, Warn
 from irbench.record import LaunchRecord
 from irbench.result import Basis, Condition, GroupResult, Lead, StoppedBy, Winner
-from irbench.row import CellResult, row_of
-from irbench.row_figures import Spans, Speedup
+from irbench.row import CellResult, Spans, Speedup, row_of
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.compare import speedups
 from irbench.stats.comparison_warnings import find_warnings
 from irbench.stats.doubts import doubt
 from irbench.stats.energy import energy_figures
-from irbench.stats.estimators import median
 from irbench.stats.figures import (
     Rounds,
     by_launch,
@@ -40,6 +38,7 @@ from irbench.stats.figures import (
     supports_p90,
     sustained_by_launch,
 )
+from irbench.stats.intervals import median
 from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.marks import marks_of
 from irbench.stats.notes import find_notes
@@ -48,7 +47,7 @@ from irbench.stats.orders import order_doubt
 from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
 from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
-from irbench.stats.uneven_load import uneven_load
+from irbench.stats.starvation import uneven_load
 from irbench.stats.winner import LeadEstimate, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 

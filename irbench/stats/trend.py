@@ -63,7 +63,7 @@ def trend_of(values: Sequence[float], confidence: float = 0.95) -> Trend | None:
     slopes = np.sort((series[second] - series[first]) / (second - first))
     slope = float(np.median(slopes))
     residuals = _ranks(series - slope * np.arange(series.size))
-    variance = _variance_of_s(series) * max(1.0, *_inflations(_autocorrelations(residuals)))
+    variance = _variance_of_s(series) * max(1.0, *inflations(_autocorrelations(residuals)))
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance)
     low = max(0, math.floor((slopes.size - reach) / 2) - 1)  # Gilbert counts slopes from 1
     high = min(slopes.size - 1, math.ceil((slopes.size + reach) / 2))
@@ -98,7 +98,7 @@ def _autocorrelations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def _inflations(correlations: NDArray[np.float64]) -> tuple[float, float]:
+def inflations(correlations: NDArray[np.float64]) -> tuple[float, float]:
     """Return by how much both methods multiply the variance."""
     count = correlations.size + 1
     lags = np.arange(1, count)

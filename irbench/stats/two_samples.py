@@ -61,7 +61,7 @@ def shift_between(base: Sequence[float], new: Sequence[float], confidence: float
         statistics.StatisticsError: One of them is empty.
     """
     differences = sorted(after - before for before in base for after in new)
-    rank = _rank(len(base), len(new), round(1 - confidence, 12))
+    rank = rank_of(len(base), len(new), round(1 - confidence, 12))
     place = max(rank, 1)
     value = statistics.median(new) - statistics.median(base)
     return Shift(value, differences[place - 1], differences[-place], confidence if rank else None).around(value)
@@ -72,7 +72,7 @@ def reachable_confidence(base: int, new: int) -> float:
     return 1 - 2 / math.comb(base + new, base)
 
 
-def _rank(base: int, new: int, miss: float) -> int:
+def rank_of(base: int, new: int, miss: float) -> int:
     """Return the largest k with 2 P(U < k) at most ``miss``; 0 where even the range misses more often."""
     if base * new > _MOST_COUNTED:
         return _rank_of_many(base, new, miss)

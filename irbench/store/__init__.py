@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from irbench.store.folders import default_root
     from irbench.store.launches import decode_launch, encode_launch
     from irbench.store.listing import Listing
-    from irbench.store.runs import Store
-    from irbench.store.writer import RunWriter
+    from irbench.store.runs import RunWriter, Store
 
 __all__ = [
     "Listing",
@@ -32,7 +31,7 @@ __all__ = [
 _MODULES = {
     "Listing": "listing",
     "RunEntry": "entries",
-    "RunWriter": "writer",
+    "RunWriter": "runs",
     "Store": "runs",
     "decode_document": "document",
     "decode_launch": "launches",

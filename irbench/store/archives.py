@@ -9,6 +9,7 @@ only what the documents of its runs name is unpacked, and they may stand anywher
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -16,6 +17,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
@@ -23,16 +25,89 @@ import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.result import RunDocument
-from irbench.store.archive_limits import excess
 from irbench.store.document import decode_document
-from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes
+from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes, readable
 from irbench.store.folders import LOGS, RUN_FILE, place_of
-from irbench.store.logs import read_logs
 from irbench.store.reading import read_launch
 from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists, is_file
 from irbench.system.files import replacing
 from irbench.system.regular_files import open_regular
+
+_LOG = re.compile(r"(?P<worker>.+?)(-\d+)?\.log", re.ASCII)
+"""Of a row, of one of its instances (``ort-2.log``), or of a process that keeps a processor busy."""
+_NEIGHBOUR = "neighbour"
+
+
+def read_logs(run: Path, document: RunDocument, most_bytes: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the end of each log of a run, sorted; a run that fails says why last.
+
+    Files of other names are left out, and nothing is read through a link: the folder may be from elsewhere, hold what
+    irbench never wrote, and lead to files that are nobody else's business.
+
+    Args:
+        run: The run's folder.
+        document: The run's, with the rows that may have logs.
+        most_bytes: Of each log.
+    """
+    folder = run / LOGS
+    if not os.path.lexists(folder):
+        return
+    with readable(folder):
+        if folder.is_symlink():
+            raise OSError(errno.ELOOP, "it is a symbolic link")
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        workers = {cell.id for group in document.groups for cell in group.cells} | {_NEIGHBOUR}
+        for name in sorted(name for name in os.listdir(descriptor) if _is_of(name, workers)):  # noqa: PTH208 - of a descriptor
+            with readable(folder / name), open_regular(name, follow=False, folder=descriptor) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - most_bytes))
+                yield name, file.read(most_bytes)
+    finally:
+        os.close(descriptor)
+
+
+def _is_of(name: str, workers: AbstractSet[str]) -> bool:
+    found = _LOG.fullmatch(name)
+    return found is not None and name.isprintable() and bool({found["worker"], name.removesuffix(".log")} & workers)
+
+
+MOST_FILES = 1 << 18
+"""Ten thousand runs of 26 files each; a run has a file for each launch, one for each row, and its document."""
+
+MOST_RUNS = 1 << 14
+"""Their documents are written to files before the rest of an archive is looked at, and each file takes a while."""
+
+MOST_BYTES = 1 << 32
+"""Of everything that is unpacked: ten thousand runs of the usual 200 kB take half of that."""
+
+MOST_RATIO = 100
+"""How many times larger than the archive what is unpacked may be. Launches, most of a run, are compressed already and
+shrink no further; documents shrink to a tenth, and logs that repeat one line to a hundred-and-fiftieth."""
+
+FREE_BYTES = 1 << 27
+"""So much may be unpacked at any ratio: the logs of a hundred rows that all repeat one line."""
+
+
+def excess(files: int, runs: int, unpacked_bytes: int, packed_bytes: int) -> str:
+    """Return what is too much about an archive, as the rest of a sentence; nothing where it may be unpacked.
+
+    Args:
+        files: How many it holds, folders and extended headers included.
+        runs: How many of them are the document of a run.
+        unpacked_bytes: Size of all of them with their headers.
+        packed_bytes: Size of the archive itself.
+    """
+    if files > MOST_FILES:
+        return f"holds more than {MOST_FILES:,} files"
+    if runs > MOST_RUNS:
+        return f"holds more than {MOST_RUNS:,} runs"
+    if unpacked_bytes > MOST_BYTES:
+        return f"unpacks to more than {MOST_BYTES >> 30} GiB"
+    if unpacked_bytes > max(FREE_BYTES, MOST_RATIO * packed_bytes):
+        return f"unpacks to more than {MOST_RATIO} times its own size"
+    return ""
+
 
 _LARGEST_LOG_BYTES = 1 << 20
 """Of a log, so much is packed, its end: a run that fails says why last."""
@@ -58,12 +133,7 @@ class _Named(msgspec.Struct):
 
 
 def pack(folders: Sequence[Path], archive: Path) -> None:
-    """Pack runs into ``archive``, which appears when it is whole.
-
-    Raises:
-        IrbenchError: A file of a run is missing or damaged, the archive would be too large to be unpacked, or it cannot
-            be written or would replace something that is none.
-    """
+    """Pack runs into ``archive``, which appears when it is whole."""
     with explained(archive, _ELSEWHERE):
         _require_archive(archive)
     with explained(archive, _ELSEWHERE), replacing(archive) as file:
@@ -76,11 +146,7 @@ def pack(folders: Sequence[Path], archive: Path) -> None:
 
 
 def unpack(archive: Path, target: Path) -> None:
-    """Write each run's files to a folder of its name below ``target``, and nothing else.
-
-    Raises:
-        IrbenchError: It is not there, no archive, damaged, holds what could harm, or unpacks to more than we write.
-    """
+    """Write each run's files to a folder of its name below ``target``, and nothing else."""
     if not exists(archive):
         raise IrbenchError(f"There is no file or folder {archive}.", hint="Check the path.")
     if not is_file(archive):

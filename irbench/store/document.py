@@ -14,9 +14,58 @@ import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.result import SCHEMA_VERSION, GroupResult, RunDocument
-from irbench.store.json_bounds import require_bounded
 from irbench.store.ulid import is_ulid, seconds_of
 from irbench.system.document_damage import damage_text
+
+_DEEPEST, _LARGEST = 100, 1 << 63
+_MOST_DIGITS = len(str(_LARGEST))
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_STRING_OF_MARKS = re.compile(rb'"[^"]*+"')
+_LONG_NUMBER = re.compile(rb"[-+.\deE]{%d,}" % _MOST_DIGITS)
+_ALIKE = bytes.maketrans(b"{}", b"[]")
+_NO_MARKS = bytes(set(range(256)) - set(b'{}[]"'))
+_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG = b"0" * _MOST_DIGITS
+
+
+def require_bounded(data: bytes) -> None:
+    """Refuse nesting and figures that no document of ours has, and that what reads one would fail on.
+
+    Args:
+        data: JSON that was found to be well-formed.
+
+    Raises:
+        ValueError: Lists or objects are nested too deeply, or an integer does not fit into 64 bits.
+    """
+    brackets = _brackets(data)
+    for _ in range(_DEEPEST):
+        brackets = brackets.replace(b"[]", b"")
+        if not brackets:
+            break
+    else:
+        raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
+    # digits behind a point are no integer, and most documents have no others of such a length
+    if _LONG not in data.translate(_DIGITS).replace(b"." + _LONG, b"."):
+        return
+    for number in _LONG_NUMBER.finditer(_STRING.sub(b"", data)):
+        if _is_too_large(number[0]):
+            raise ValueError("it contains an integer of more than 64 bits")
+
+
+def _brackets(data: bytes) -> bytes:
+    """Return the brackets of lists and objects, in their order, as those of lists."""
+    if b"\\" in data:
+        data = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    marks = data.translate(_ALIKE, _NO_MARKS)
+    brackets = marks.replace(b'""', b"")
+    # the first string with a bracket in it keeps its opening quote, and all strings before it are gone
+    return _STRING_OF_MARKS.sub(b"", marks) if b'"' in brackets else brackets
+
+
+def _is_too_large(number: bytes) -> bool:
+    digits = number.removeprefix(b"-")
+    return digits.isdigit() and (len(digits) > _MOST_DIGITS or not -_LARGEST <= int(number) < _LARGEST)
+
 
 _LAUNCH_FILE = re.compile(r"launch-\d+-\d+(-sustained)?\.bin", re.ASCII)
 
@@ -36,9 +85,6 @@ def decode_document(data: bytes, name: str) -> RunDocument:
     Args:
         data: JSON.
         name: What to call it in an error.
-
-    Raises:
-        IrbenchError: It is of another format, or is no run document.
     """
     try:
         document = _decoded(data, name)
@@ -53,11 +99,7 @@ def decode_document(data: bytes, name: str) -> RunDocument:
 
 
 def _decoded(data: bytes, name: str) -> RunDocument:
-    """Return what ``data`` holds; most documents are of this format, and are not searched for their format first.
-
-    Raises:
-        IrbenchError: It is of another format.
-    """
+    """Return what ``data`` holds; most documents are of this format, and are not searched for their format first."""
     with suppress(msgspec.ValidationError):
         document = _decoder().decode(data)
         if document.schema_version == SCHEMA_VERSION:

@@ -30,22 +30,14 @@ _REMEDIES = {
 
 
 def make_folder(path: Path) -> None:
-    """Make a new folder, and those above it where they are missing, and wait until the disk knows it.
-
-    Raises:
-        IrbenchError: It cannot be made.
-    """
+    """Make a new folder, and those above it where they are missing, and wait until the disk knows it."""
     with explained(path):
         path.mkdir(parents=True)
         sync_folder(path.parent)
 
 
 def prove_writable(folder: Path) -> None:
-    """Write and remove a file as large as results may be.
-
-    Raises:
-        IrbenchError: The disk is full, or the folder may not be written.
-    """
+    """Write and remove a file as large as results may be."""
     probe = folder / ".probe"
     with explained(probe):
         write_synced(probe, bytes(_PROBE_BYTES))
@@ -59,9 +51,6 @@ def read_bytes(path: Path | str, *, follow: bool = True, most_bytes: int = LARGE
         path: The file.
         follow: Whether it may be a symbolic link: not where its content becomes part of another run or archive.
         most_bytes: How large it may be.
-
-    Raises:
-        IrbenchError: It cannot be read, is no regular file, or is larger than that.
     """
     try:
         return read_regular(path, most_bytes, follow=follow)

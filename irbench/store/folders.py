@@ -67,9 +67,6 @@ def default_root() -> Path:
     """Return where runs go: ``IRBENCH_RESULTS``, else ``./results`` if it is for irbench, else the user's data folder.
 
     Many projects have a folder ``results`` of their own. One is for irbench that is empty or has runs.
-
-    Raises:
-        IrbenchError: None of these is there, and the user has no home folder.
     """
     named = os.environ.get("IRBENCH_RESULTS")
     if named:

@@ -18,19 +18,18 @@ from irbench.errors import IrbenchError
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.spec import Timing
-from irbench.store.archives import unpack
+from irbench.store.archives import read_logs, unpack
 from irbench.store.document import decode_document
 from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, Unsearched, folders_of_runs, place_of, removal_of
 from irbench.store.launches import decode_launch
-from irbench.store.logs import read_logs
 from irbench.store.reading import check_launches, read_launch
+from irbench.system.confinement import limit_memory
 from irbench.system.document_damage import damage_text, named_by_archive
 from irbench.system.file_states import is_folder
 from irbench.system.files import sync_folder, write_synced
-from irbench.system.memory import limit_memory
 
-_MEMORY_BYTES = 1 << 31
+MEMORY_BYTES = 1 << 31
 """A launch of the largest size is held several times over while it is unpacked."""
 
 
@@ -65,12 +64,8 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
         sources: Archives, or folders with runs in them at any depth.
         root: The store's folder.
         scratch: An empty folder beside the runs.
-
-    Raises:
-        IrbenchError: A source is no archive or holds no run, one of them is damaged, of a newer format or larger than
-            any can be, or it is here already, or in another source, with other content.
     """
-    limit_memory(psutil.Process().memory_info().data + _MEMORY_BYTES)
+    limit_memory(psutil.Process().memory_info().data + MEMORY_BYTES)
     copies: dict[Path, Path] = {}
     present: dict[Path, None] = {}
     unsearched: list[Unsearched] = []
@@ -81,7 +76,7 @@ def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
                     _take(_checked(folder), root, scratch, copies, present)
     except MemoryError as error:
         raise IrbenchError(
-            f"A run in {', '.join(map(str, sources))} takes more than {_MEMORY_BYTES / 1e9:.0f} GB of memory to read.",
+            f"A run in {', '.join(map(str, sources))} takes more than {MEMORY_BYTES / 1e9:.0f} GB of memory to read.",
             hint="irbench does not write such runs: do not trust it.",
         ) from error
     return Staged(copies, tuple(present), tuple(unsearched))
@@ -98,11 +93,7 @@ def _named_as_given(source: Path, unpacked: Path) -> Iterator[Path]:
 
 
 def _take(run: _Run, root: Path, scratch: Path, copies: dict[Path, Path], present: dict[Path, None]) -> None:
-    """Copy a run that is new, or note that it is here already.
-
-    Raises:
-        IrbenchError: It is here, or in another source, with other content.
-    """
+    """Copy a run that is new, or note that it is here already."""
     run_id = run.document.run_id
     place = place_of(root, run.document.created, run_id)
     if _is_same(run, place):

@@ -28,7 +28,7 @@ _SCHEMA = [("table", "runs", f"CREATE TABLE {_COLUMNS}"), ("index", "sqlite_auto
 _FILES = ("", "-wal", "-shm", "-journal")
 """What SQLite appends to the name of the file for those that it keeps beside it."""
 
-_MOST_BYTES = 1 << 28
+MOST_BYTES = 1 << 28
 """Of each file: lines of listings of a quarter of a million runs, or summaries of 200,000 rows."""
 
 _SHARE_FOR_LINES = 0.7
@@ -98,7 +98,7 @@ class Index(Generic[Line]):
         )
         with contextlib.suppress(sqlite3.Error, OSError), self._open() as connection:
             connection.executemany("delete from runs where folder = ?", removed)
-            room = _MOST_BYTES * _SHARE_FOR_LINES - _bytes_of_lines(connection)
+            room = MOST_BYTES * _SHARE_FOR_LINES - _bytes_of_lines(connection)
             connection.executemany("insert or replace into runs values (?, ?, ?, ?)", _fitting(rows, room))
 
     @contextlib.contextmanager
@@ -188,7 +188,7 @@ def _require_harmless(path: Path) -> None:
         return
     except OSError as error:
         raise _NotOurs from error
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
         raise _NotOurs
 
 

@@ -32,7 +32,7 @@ _MAGIC = _FAMILY + b"1"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _LENGTH = struct.Struct("<I")
 _INT64 = np.dtype("<i8")
-_LARGEST_BYTES = 1 << 28
+LARGEST_BYTES = 1 << 28
 """Of all series of a launch together: 16 million samples, far more than any budget allows."""
 
 _NO_VALUES = (ValueError, IndexError, TypeError, RecursionError)
@@ -60,9 +60,6 @@ def decode_launch(data: bytes, name: str) -> LaunchRecord:
     Args:
         data: The file's bytes.
         name: What to call the file in an error.
-
-    Raises:
-        IrbenchError: The bytes are no launch, of a newer format, cut short or damaged.
     """
     body = _checked_body(data, name)
     try:
@@ -133,7 +130,7 @@ def _pack(values: NDArray[Any]) -> bytes:
 
 def _unpack_all(series: list[bytes]) -> list[NDArray[np.int64]]:
     values: list[NDArray[np.int64]] = []
-    left = _LARGEST_BYTES
+    left = LARGEST_BYTES
     for part in series:
         values.append(_unpack(part, left))
         left -= values[-1].nbytes

@@ -55,9 +55,6 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
     Args:
         root: The folder of results.
         anew: Read every run again and make the index of what is found.
-
-    Raises:
-        IrbenchError: No folder can be called so.
     """
     _require_possible(root)
     index = Index(root / "index.sqlite", RunEntry, _VERSION)
@@ -82,11 +79,7 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
 
 
 def latest_run(root: Path) -> Latest:
-    """Return what ``latest`` means.
-
-    Raises:
-        IrbenchError: No run with a table is stored.
-    """
+    """Return what ``latest`` means."""
     entries = [entry for entry in list_runs(root).entries if entry.rows]
     if not entries:
         raise IrbenchError(f"No runs are stored in {root}.", hint="Measure a model: irbench run")
@@ -115,9 +108,6 @@ def find_run(root: Path, name: str | None) -> Path:
         root: The folder of results.
         name: What the run was called, a ULID or the beginning of one, the run's folder or ``run.json``, or ``None``
             or ``latest`` for the newest that was measured. Of several runs of a name, the newest that was measured.
-
-    Raises:
-        IrbenchError: There is no such run, or several are meant.
     """
     if name is None or name == LATEST:
         return Path(latest_run(root).entry.folder)
@@ -169,11 +159,7 @@ def _called(root: Path, name: str) -> Path | None:
 
 
 def _of_id(folders: Sequence[Path], name: str) -> Path | None:
-    """Return the folder of the run whose whole id this is, if there is one.
-
-    Raises:
-        IrbenchError: It is stored several times.
-    """
+    """Return the folder of the run whose whole id this is, if there is one."""
     exact = [folder for folder in folders if folder.name.upper() == name.upper()]
     if len(exact) > 1:
         raise IrbenchError(f"{name} is stored {len(exact)} times.", hint=f"Give its folder: {_listed(exact)}")
@@ -181,11 +167,7 @@ def _of_id(folders: Sequence[Path], name: str) -> Path | None:
 
 
 def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
-    """Return the only one of the folders of runs whose ids begin with a name.
-
-    Raises:
-        IrbenchError: There is none, or there are several.
-    """
+    """Return the only one of the folders of runs whose ids begin with a name."""
     if name and len(folders) > 1:
         names = _listed([folder.name for folder in folders[-5:]])
         raise IrbenchError(f"{len(folders)} runs match {name!r}.", hint=f"Give more characters: {names}")

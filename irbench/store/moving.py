@@ -39,9 +39,6 @@ def import_runs(sources: Sequence[Path], root: Path, stage: Callable[[Sequence[P
         sources: Archives of :func:`irbench.store.archives.pack`, or folders with runs in them at any depth.
         root: The store's folder.
         stage: Calls :func:`irbench.store.import_staging.stage`, in a worker where what is brought may do harm.
-
-    Raises:
-        IrbenchError: As ``stage``, or the store cannot be written. Nothing was imported.
     """
     with contextlib.ExitStack() as stack:
         with explained(root):
@@ -62,9 +59,6 @@ def remove_runs(folders: Sequence[Path], root: Path) -> Iterator[Path]:
     Args:
         folders: Where they lie, below ``root``.
         root: The store's folder.
-
-    Raises:
-        IrbenchError: One of them is being measured, and none was removed; or its folder may not be changed.
     """
     with contextlib.ExitStack() as stack:
         with explained(root):

@@ -15,11 +15,7 @@ _FOLDER, _MOST_BYTES = "peaks", 1 << 24
 
 
 def keep_peaks(home: Path, peaks: MachinePeaks) -> Path:
-    """Write the peaks of a machine in place of those that were kept, and return their file.
-
-    Raises:
-        IrbenchError: The folder cannot be written.
-    """
+    """Write the peaks of a machine in place of those that were kept, and return their file."""
     path = _place(home, peaks.machine)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

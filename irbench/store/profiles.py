@@ -35,11 +35,7 @@ class ProfileWriter:
         return self.folder / LOGS
 
     def commit(self, data: bytes) -> None:
-        """Replace what is stored of it.
-
-        Raises:
-            IrbenchError: The disk is full, or the folder may not be written.
-        """
+        """Replace what is stored of it."""
         with explained(self.folder):
             write_atomically(self.folder / PROFILE_FILE, data)
 
@@ -51,9 +47,6 @@ def begin_profile(root: Path, created: str, profile_id: str) -> ProfileWriter:
         root: The folder of results.
         created: When it began, ISO 8601, UTC.
         profile_id: Its ULID.
-
-    Raises:
-        IrbenchError: The folder cannot be made or written.
     """
     writer = ProfileWriter(profiles_folder(root) / created[: len("yyyy-mm")] / profile_id)
     make_folder(writer.logs)
@@ -76,9 +69,6 @@ def find_profile(root: Path, name: str) -> Path:
     Args:
         root: The folder of results.
         name: A file, a folder, a ULID or the beginning of one, or ``latest``.
-
-    Raises:
-        IrbenchError: There is no such profile, or several are meant.
     """
     path = Path(name)
     if name and is_file(path):

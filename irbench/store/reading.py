@@ -42,11 +42,7 @@ class Outline(msgspec.Struct):
 
 
 def load_document(folder: Path) -> RunDocument:
-    """Return the document of the run in ``folder``.
-
-    Raises:
-        IrbenchError: It is damaged, of a newer format, larger than any, or no regular file: a link is none.
-    """
+    """Return the document of the run in ``folder``."""
     return decode_document(_document_bytes(folder), f"{folder}/{RUN_FILE}")
 
 
@@ -68,21 +64,13 @@ def _outlines() -> msgspec.json.Decoder[Outline]:
 
 
 def check_launches(folder: Path, document: RunDocument) -> None:
-    """Compare every launch's file with its digest.
-
-    Raises:
-        IrbenchError: A file is missing or changed.
-    """
+    """Compare every launch's file with its digest."""
     for name in document.launches:
         read_launch(folder, name, document)
 
 
 def read_launches(folder: Path, document: RunDocument) -> Iterator[LaunchRecord]:
-    """Yield a run's raw samples in the order in which they were taken, each file checked against its digest.
-
-    Raises:
-        IrbenchError: A file is missing, changed or damaged.
-    """
+    """Yield a run's raw samples in the order in which they were taken, each file checked against its digest."""
     for name in sorted(document.launches):
         yield decode_launch(read_launch(folder, name, document), f"{folder}/{name}")
 
@@ -94,9 +82,6 @@ def read_launch(folder: Path, name: str, document: RunDocument) -> bytes:
         folder: The run's.
         name: The file's.
         document: The run's, with the digest of the file.
-
-    Raises:
-        IrbenchError: It is missing, changed, or no regular file: a link is none.
     """
     path = f"{folder}/{name}"
     data = read_bytes(path, follow=False)

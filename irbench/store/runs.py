@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import hashlib
+import os
+import shutil
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +17,70 @@ from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.record import LaunchRecord
 from irbench.result import SCHEMA_VERSION, RunDocument
-from irbench.store.files import make_folder, prove_writable
-from irbench.store.folders import place_of
+from irbench.store.document import encode_document
+from irbench.store.files import explained, make_folder, prove_writable
+from irbench.store.folders import LOGS, RUN_FILE, place_of
+from irbench.store.launches import encode_launch
 from irbench.store.listing import Listing, find_run, list_runs
 from irbench.store.reading import load_document, read_launches
 from irbench.store.ulid import new_ulid
-from irbench.store.writer import RunWriter
-from irbench.system.locks import is_held
+from irbench.system.files import write_atomically, write_synced
+from irbench.system.locks import hold, is_held
+
+
+class RunWriter:
+    """Writes one run's folder. ``run.json`` is the commit point: the launches it names are part of the run.
+
+    The folder is held until the run is complete or released, so that nobody removes what is still being measured.
+
+    Attributes:
+        folder: The run's own folder.
+        document: As last committed; its launches are part of the run.
+    """
+
+    def __init__(self, folder: Path, document: RunDocument) -> None:
+        self.folder = folder
+        self.document = document
+        self._launches = dict(document.launches)
+        self._let_go: Callable[[], object] = lambda: None
+        with contextlib.suppress(OSError):  # some network file systems know no locks
+            self._let_go = weakref.finalize(self, os.close, hold(folder))
+
+    @property
+    def logs(self) -> Path:
+        """The folder for what workers print; made when it is first asked for."""
+        folder = self.folder / LOGS
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def add_launch(self, record: LaunchRecord) -> None:
+        """Write a launch's samples; :meth:`commit` makes them part of the run."""
+        name = f"launch-{record.group:02d}-{record.launch:02d}.bin"
+        data = encode_launch(record)
+        with explained(self.folder / name):
+            write_synced(self.folder / name, data)
+        self._launches[name] = hashlib.sha256(data).hexdigest()
+
+    def commit(self, document: RunDocument) -> RunDocument:
+        """Make ``document`` the run's state, with the digest of every launch written so far, and return it."""
+        document = replace(document, launches=dict(self._launches))
+        with explained(self.folder / RUN_FILE):
+            write_atomically(self.folder / RUN_FILE, encode_document(document))
+        self.document = document
+        if document.complete:
+            self.release()
+        return document
+
+    def discard(self) -> None:
+        """Remove the run: nothing of it was measured."""
+        with contextlib.suppress(OSError):
+            (self.folder / RUN_FILE).unlink()  # what is left of a removal that is cut short is no run
+            shutil.rmtree(self.folder)
+        self.release()
+
+    def release(self) -> None:
+        """Let the folder go: nothing more is written, and others may continue or remove the run."""
+        self._let_go()
 
 
 class Store:
@@ -39,9 +102,6 @@ class Store:
             environment: The machine and its software.
             plan: What was asked for.
             file_digests: SHA-256 of what is measured, by what it is called.
-
-        Raises:
-            IrbenchError: The folder cannot be made or written, or the disk is full.
         """
         now = utc_now()
         run_id = new_ulid(now)
@@ -68,9 +128,6 @@ class Store:
         Args:
             folder: The run's.
             document: It, as it is stored.
-
-        Raises:
-            IrbenchError: It is being measured, the folder cannot be written, or the disk is full.
         """
         if is_held(folder):
             raise IrbenchError(
@@ -89,17 +146,9 @@ class Store:
         return find_run(self.root, name)
 
     def load(self, folder: Path) -> RunDocument:
-        """Return a run's document.
-
-        Raises:
-            IrbenchError: It is damaged or of a newer format.
-        """
+        """Return a run's document."""
         return load_document(folder)
 
     def launches(self, folder: Path) -> tuple[LaunchRecord, ...]:
-        """Return a run's raw samples in the order in which they were taken, each file checked against its digest.
-
-        Raises:
-            IrbenchError: A file is missing, changed or damaged.
-        """
+        """Return a run's raw samples in the order in which they were taken, each file checked against its digest."""
         return tuple(read_launches(folder, self.load(folder)))

@@ -24,6 +24,26 @@ STATUS_TEXTS: Mapping[TableStatus, str] = {
 }
 """What is said of a table instead of its outcome."""
 
+_QUESTION = (
+    "models",
+    "precision",
+    "optimize",
+    "io",
+    "shape",
+    "shapes",
+    "data",
+    "value",
+    "feedback",
+    "seed",
+    "objective",
+    "max-latency",
+    "cold",
+    "apart",
+)
+"""Tables that differ in one of these answer different questions; the other settings are what one chooses among."""
+_OF_THROUGHPUT = ("batch", "streams", "instances")
+"""Tables that differ in one of these are compared by samples per second: latencies are of different amounts of work."""
+
 
 @dataclass(frozen=True)
 class TableOverview:
@@ -74,27 +94,6 @@ class SweepOverview:
     tables: tuple[TableOverview, ...]
     curves: tuple[CurveOverview, ...]
     best: tuple[BestOfTables, ...] = ()
-
-
-_QUESTION = (
-    "models",
-    "precision",
-    "optimize",
-    "io",
-    "shape",
-    "shapes",
-    "data",
-    "value",
-    "feedback",
-    "seed",
-    "objective",
-    "max-latency",
-    "cold",
-    "apart",
-)
-"""Tables that differ in one of these answer different questions; the other settings are what one chooses among."""
-_OF_THROUGHPUT = ("batch", "streams", "instances")
-"""Tables that differ in one of these are compared by samples per second: latencies are of different amounts of work."""
 
 
 def best_of_sweep(tables: Sequence[TableOverview]) -> tuple[BestOfTables, ...]:

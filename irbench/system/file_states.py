@@ -10,7 +10,7 @@ from pathlib import Path
 
 from irbench.system.regular_files import open_regular
 
-_ALWAYS_READ_BYTES = 1 << 24
+ALWAYS_READ_BYTES = 1 << 24
 """Smaller files are compared by content, however old they look."""
 _UNCOUNTED = "__pycache__"
 _NOT_FILES = tuple(map(Path, ("/proc", "/sys", "/dev")))
@@ -112,7 +112,7 @@ def is_unchanged(path: Path, state: FileState) -> bool:
         if not state.sha256 or found.st_size != state.size_bytes:
             return False
         times = (found.st_mtime_ns, found.st_ctime_ns)
-        if found.st_size > _ALWAYS_READ_BYTES and times == (state.modified_ns, state.inode_changed_ns):
+        if found.st_size > ALWAYS_READ_BYTES and times == (state.modified_ns, state.inode_changed_ns):
             return True
         return digest(path) == state.sha256
     except (OSError, ValueError):  # a name that no file can have

@@ -100,14 +100,14 @@ def replace_folder(new: Path, place: Path) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-        if not _exchange(new, place):
+        if not exchange(new, place):
             _swap(new, place)
         shutil.rmtree(new, ignore_errors=True)
         with contextlib.suppress(OSError):
             sync_folder(place.parent)
 
 
-def _exchange(path: Path, other: Path) -> bool:
+def exchange(path: Path, other: Path) -> bool:
     """Exchange two folders in one step, where the system can."""
     exchange = getattr(ctypes.CDLL(None), "renameat2", None)
     paths = os.fsencode(path.absolute()), os.fsencode(other.absolute())

@@ -19,9 +19,9 @@ import psutil
 from irbench.errors import IrbenchError
 from irbench.system.programs import clean_environment, required_program
 
-_CGROUP = Path("/sys/fs/cgroup")
-_OWN_CGROUP = Path("/proc/self/cgroup")
-_CPUINFO = Path("/proc/cpuinfo")
+CGROUP = Path("/sys/fs/cgroup")
+OWN_CGROUP = Path("/proc/self/cgroup")
+CPUINFO = Path("/proc/cpuinfo")
 _ADDS_IN_32_BITS = re.compile(r"\b(avx512_vnni|avx_vnni|amx_int8)\b")
 
 
@@ -56,7 +56,7 @@ def one_per_core(cpus: Iterable[int]) -> tuple[int, ...]:
     """Return the first of ``cpus`` on each physical core, ascending."""
     first: dict[str, int] = {}
     for cpu in sorted(cpus):
-        first.setdefault(_core_of(cpu), cpu)
+        first.setdefault(core_of(cpu), cpu)
     return tuple(first.values())
 
 
@@ -65,7 +65,7 @@ def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
     found: set[int] = set()
     for cpu in cpus:
         try:
-            found.update((cpu, *parse_cpu_list(read_text(_topology(cpu) / "thread_siblings_list"))))
+            found.update((cpu, *parse_cpu_list(read_text(topology_of(cpu) / "thread_siblings_list"))))
         except ValueError:
             found.add(cpu)  # the kernel does not list its siblings
     return frozenset(found)
@@ -110,11 +110,7 @@ def throttled_ns() -> int:
 
 
 def require_linux() -> None:
-    """Refuse to measure where the kernel does not report what the protocol needs.
-
-    Raises:
-        IrbenchError: This is not Linux.
-    """
+    """Refuse to measure where the kernel does not report what the protocol needs."""
     system = platform.system()
     if system != "Linux":
         raise IrbenchError(
@@ -190,7 +186,7 @@ def lscpu(*options: str) -> Any:
 
 def cpu_info() -> dict[str, str]:
     """Return what the kernel tells of the first processor, by the names that it uses; empty where it tells nothing."""
-    first, *_ = read_text(_CPUINFO).split("\n\n")
+    first, *_ = read_text(CPUINFO).split("\n\n")
     pairs = (line.partition(":") for line in first.splitlines())
     return {key.strip(): value.strip() for key, _, value in pairs}
 
@@ -221,12 +217,14 @@ def _versions(distributions: Iterable[str]) -> Mapping[str, str]:
     return found
 
 
-def _core_of(cpu: int) -> str:
-    siblings = read_text(_topology(cpu) / "thread_siblings_list")
+def core_of(cpu: int) -> str:
+    """Return what names the core of a processor: the list of the processors that share it."""
+    siblings = read_text(topology_of(cpu) / "thread_siblings_list")
     return siblings or f"cpu{cpu}"
 
 
-def _topology(cpu: int) -> Path:
+def topology_of(cpu: int) -> Path:
+    """Return where the kernel tells which cores and packages a processor belongs to."""
     return Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
 
 
@@ -266,12 +264,12 @@ def _cgroup_folders(controller: str) -> tuple[Path, ...]:
     A container that sees its own cgroup as the root is named by a path that does not exist there: the root remains.
     """
     folders: dict[Path, Path] = {}  # by where links lead, so that none is counted twice
-    for line in read_text(_OWN_CGROUP).splitlines():
+    for line in read_text(OWN_CGROUP).splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
-            hierarchies = (_CGROUP, _CGROUP / "unified")
+            hierarchies = (CGROUP, CGROUP / "unified")
         elif controller in controllers.split(","):
-            hierarchies = (_CGROUP / controllers, _CGROUP / controller)
+            hierarchies = (CGROUP / controllers, CGROUP / controller)
         else:
             continue
         parts = [part for part in path.split("/") if part]

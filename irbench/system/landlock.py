@@ -47,7 +47,7 @@ class _PathRule(ctypes.Structure):
 def abi_version() -> int:
     """Return the version of Landlock that the kernel offers to this process; 0 where it offers none."""
     try:
-        return _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
+        return call_kernel(_CREATE_RULESET, None, 0, _ASK_VERSION)
     except (OSError, AttributeError):  # not compiled in, switched off, forbidden by a container, or not Linux
         return 0
 
@@ -65,22 +65,22 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
     Raises:
         OSError: The kernel offers no Landlock, or refuses.
     """
-    version = _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    version = call_kernel(_CREATE_RULESET, None, 0, _ASK_VERSION)
     handled = (1 << _FILE_RIGHTS_BITS.get(version, 16)) - 1
     ruleset = _Ruleset(handled, _TCP if version >= _TCP_SINCE else 0, _SCOPES if version >= SCOPES_SINCE else 0)
-    descriptor = _call(_CREATE_RULESET, ctypes.byref(ruleset), _size_of_ruleset(version), 0)
+    descriptor = call_kernel(_CREATE_RULESET, ctypes.byref(ruleset), size_of_ruleset(version), 0)
     try:
         for path in readable:
             _allow(descriptor, path, handled & _READING)
         for path in writable:
             _allow(descriptor, path, handled)
         give_up_privileges()
-        _call(_RESTRICT_SELF, descriptor, 0)
+        call_kernel(_RESTRICT_SELF, descriptor, 0)
     finally:
         os.close(descriptor)
 
 
-def _size_of_ruleset(version: int) -> int:
+def size_of_ruleset(version: int) -> int:
     """Return how much of the structure a version knows: a kernel refuses more."""
     fields = 3 if version >= SCOPES_SINCE else 2 if version >= _TCP_SINCE else 1
     return fields * ctypes.sizeof(ctypes.c_uint64)
@@ -93,12 +93,13 @@ def _allow(ruleset: int, path: Path, rights: int) -> None:
             if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
                 rights &= _OF_FILES
             rule = _PathRule(rights, descriptor)
-            _call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
+            call_kernel(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
         finally:
             os.close(descriptor)
 
 
-def _call(number: int, *arguments: object) -> int:
+def call_kernel(number: int, *arguments: object) -> int:
+    """Make a system call that libc has no function for."""
     libc = ctypes.CDLL(None, use_errno=True)
     answer = int(libc.syscall(ctypes.c_long(number), *arguments))
     if answer < 0:

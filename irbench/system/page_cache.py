@@ -83,7 +83,7 @@ def _residency(file: Path) -> Residency:
         size_bytes = os.fstat(descriptor).st_size
         if not size_bytes:
             return Residency()
-        if not _is_reported(file):
+        if not is_reported(file):
             return Residency(unknown_bytes=size_bytes)
         with closing(mmap.mmap(descriptor, size_bytes, mmap.MAP_PRIVATE)) as pages:
             resident_bytes = _resident_pages(pages, size_bytes) * mmap.PAGESIZE
@@ -103,7 +103,7 @@ def _resident_pages(pages: mmap.mmap, size_bytes: int) -> int:
         del view  # a mapping that something points into cannot be closed
 
 
-def _is_reported(file: Path) -> bool:
+def is_reported(file: Path) -> bool:
     """Whether the kernel tells this user which pages of a file are in memory; to others it says that all are.
 
     Source: mincore(2), NOTES, and ``can_do_mincore`` of the kernel.

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from irbench.result import GroupResult
-from irbench.row import CellResult, is_too_slow
-from irbench.row_figures import Speedup, Verdict
+from irbench.row import CellResult, Speedup, Verdict, is_too_slow
 from irbench.spec import Precision, Timing
 from irbench.tuning.report import (
     Alternative,

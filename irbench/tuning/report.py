@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from irbench.notices.base import Notice
 from irbench.result import NoWinner
-from irbench.row_figures import Estimated, WithEnds
+from irbench.row import Estimated, WithEnds
 from irbench.spec import AccuracyLimit, Objective, Precision
 
 Conclusion = Literal[

@@ -20,8 +20,7 @@ from irbench.measure import process_start as process_start  # first: it reads th
 
 if TYPE_CHECKING:
     from irbench.worker.failures import WorkerDied
-    from irbench.worker.process import Worker
-    from irbench.worker.single_call import call_in_worker
+    from irbench.worker.process import Worker, call_in_worker
 
 __all__ = ["Worker", "WorkerDied", "call_in_worker"]
 
@@ -30,5 +29,4 @@ def __getattr__(name: str) -> Any:
     """Import what is asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "single_call" if name == "call_in_worker" else "process"
-    return getattr(import_module(f"irbench.worker.{module}"), name)
+    return getattr(import_module("irbench.worker.process"), name)

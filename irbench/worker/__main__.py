@@ -15,8 +15,7 @@ from typing import Any
 
 from irbench.worker.confinement_variable import CONFINEMENT
 from irbench.worker.parent_death import die_with_parent
-from irbench.worker.problems import problem_of
-from irbench.worker.wire import Channel, Problem, Reply, Request, Say, unpickled
+from irbench.worker.wire import Channel, Problem, Reply, Request, Say, problem_of, unpickled
 
 
 def main() -> None:

@@ -48,11 +48,7 @@ class AccuracyTask:
 
 
 def measure_accuracy(task: AccuracyTask) -> Accuracy:
-    """Let a row answer every sample, and measure how good the answers are.
-
-    Raises:
-        IrbenchError: The row cannot run, or the user's function failed or returned no number.
-    """
+    """Let a row answer every sample, and measure how good the answers are."""
     answers, precision = _answers(task)
     error = _worst_error(answers, task)
     samples = _Samples(task.workload)

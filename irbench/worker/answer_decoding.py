@@ -104,7 +104,6 @@ def _tree(data: bytes) -> Any:
 
 
 def _of_type(value: Any, kind: Any) -> Any:
-    """Return a value as the type that was asked for."""
     try:
         return msgspec.convert(value, kind, dec_hook=_own, str_keys=True)
     except Exception as error:  # also those of the classes that read texts and numbers
@@ -177,9 +176,8 @@ def expected_of(method: str) -> Expected:
     from irbench.record import PacedRun, Round, Sustained
     from irbench.worker.cell import Prepared, Warmed
     from irbench.worker.cold_start import FirstAnswer
-    from irbench.worker.instance import Share
     from irbench.worker.profiling import ProfiledRun
-    from irbench.worker.soak import SoakBlock
+    from irbench.worker.run import Share, SoakBlock
 
     answers = Expected(tuple[tuple[Any, ...], ...])
     known = {

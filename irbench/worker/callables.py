@@ -131,9 +131,6 @@ def outputs_in_order(answer: Any, names: Sequence[str]) -> Outputs:
     Args:
         answer: Arrays by the names of outputs, a list or tuple of them in order, or the only one.
         names: Of the model's outputs.
-
-    Raises:
-        IrbenchError: An output is missing, or it is no output at all.
     """
     if answer is None:
         return ()
@@ -175,9 +172,6 @@ def imported_function(target: str) -> Any:
 
     Args:
         target: ``package.module:function`` or ``path/to/file.py:function``.
-
-    Raises:
-        IrbenchError: The module cannot be imported, or has no such function.
     """
     module, _, name = target.rpartition(":")
     is_file = module.endswith(".py")

@@ -3,32 +3,65 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from irbench import registry
+from irbench.errors import IrbenchError
 from irbench.feeds import lay_out, logical_inputs
-from irbench.measure.descendants import descendant_folders, with_descendants
 from irbench.measure.drive import Driver, make_driver, make_turning_driver
-from irbench.measure.evidence import Counters, PeakMemory, evidence_between, private_memory_bytes, read_counters
+from irbench.measure.evidence import (
+    Counters,
+    PeakMemory,
+    descendant_folders,
+    evidence_between,
+    private_memory_bytes,
+    read_counters,
+    with_descendants,
+)
 from irbench.measure.phases import PhaseLog
 from irbench.measure.turns import Turns
 from irbench.record import Round, WarmUp
-from irbench.spec import Artifact, Cell, Io, Scalar, Timing, Workload
+from irbench.spec import Artifact, Cell, Feeding, Io, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample, fewest_warm_up_calls
-from irbench.worker.completions import median_completion_ns
 from irbench.worker.inference import infer
 from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
-from irbench.worker.own_code import backend_of
 from irbench.worker.temporary_files import own_temporary_files
-from irbench.worker.warming import Asked, Warming
+from irbench.worker.warming import Asked, Warming, median_completion_ns
 
 if TYPE_CHECKING:
     from irbench.worker.commands import CommandSession
+
+
+def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backend:
+    """Return what runs a cell.
+
+    Args:
+        cell: It.
+        feeding: Its inputs.
+        feed: Returns the first of them, once they are made.
+    """
+    program = cell.program
+    if program is None:
+        return registry.backend(cell.backend)
+    if program.kind == "callable":
+        from irbench.worker.callables import CallableBackend  # workers of other rows start sooner without it
+
+        return CallableBackend(cell.backend, program)
+    if takes_turns(feeding) or cell.dynamic:
+        raise IrbenchError(
+            "A command is given one input of one shape.",
+            hint="Give --data one sample and leave --feedback and --shapes out, or give a function: module:function.",
+        )
+    from irbench.worker.commands import CommandBackend
+
+    return CommandBackend(cell.backend, program, feed)
+
 
 _CALLS_OF_OTHERS = 3
 """How often each other shape is called before a new one: idle threads are awake then, and its memory is allocated."""

@@ -60,10 +60,11 @@ class ColdStartHost:
 
     def files(self) -> tuple[str, ...]:
         """Return the paths of the files that this process has mapped, or imported as Python modules."""
-        return tuple(sorted({*_mapped_files(), *_module_files()}))
+        return tuple(sorted({*mapped_files(), *module_files()}))
 
 
-def _mapped_files() -> Iterator[str]:
+def mapped_files() -> Iterator[str]:
+    """Yield the files that this process has mapped and that are still there."""
     for line in (_PROC_SELF / "maps").read_text().splitlines():
         fields = line.split(maxsplit=5)
         found = _FILE.match(fields[5]) if len(fields) > 5 else None
@@ -71,7 +72,8 @@ def _mapped_files() -> Iterator[str]:
             yield found[1]
 
 
-def _module_files() -> Iterator[str]:
+def module_files() -> Iterator[str]:
+    """Yield the files that the modules of this process were read from, and their bytecode."""
     for module in tuple(sys.modules.values()):
         for attribute in ("__file__", "__cached__"):
             with contextlib.suppress(Exception):  # a module may compute its attributes, and fail at it

@@ -56,9 +56,6 @@ class CommandProcess:
     Args:
         words: The program and its arguments; no shell reads them.
         environment: Variables to set besides the present ones.
-
-    Raises:
-        IrbenchError: It cannot be started.
     """
 
     def __init__(self, words: list[str], environment: Mapping[str, str]) -> None:
@@ -109,11 +106,7 @@ class CommandProcess:
         return waiting
 
     def require_own_group(self) -> None:
-        """Refuse a command that left the worker's process group: it cannot be frozen.
-
-        Raises:
-            IrbenchError: It did.
-        """
+        """Refuse a command that left the worker's process group: it cannot be frozen."""
         with contextlib.suppress(ProcessLookupError):
             if os.getpgid(self._process.pid) != os.getpgid(0):
                 raise IrbenchError(

@@ -17,9 +17,6 @@ def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str
     Args:
         allowed: What it may reach.
         folder: A folder of its own for temporary files, which is made.
-
-    Raises:
-        IrbenchError: It cannot be made.
     """
     try:
         folder.mkdir(mode=0o700)

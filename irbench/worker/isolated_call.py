@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
-from irbench.system.confinement import Confinement, confine
-from irbench.system.memory import limit_memory
+from irbench.system.confinement import Confinement, confine, limit_memory
 from irbench.worker.answer_encoding import encoded
 from irbench.worker.parent_death import die_with_parent
-from irbench.worker.problems import problem_of
-from irbench.worker.wire import OutOfMemory, Problem, Reply
+from irbench.worker.wire import OutOfMemory, Problem, Reply, problem_of
 
 _FIRST_DESCRIPTOR = 3
 """Behind stdin, stdout and stderr."""

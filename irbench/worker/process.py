@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -30,13 +31,13 @@ from irbench.worker.failures import (
     how_it_ended,
     unreadable_answer,
 )
-from irbench.worker.interpreters import interpreter_command, interpreter_environment
-from irbench.worker.shown_variables import shown_variables
+from irbench.worker.interpreters import interpreter_command, interpreter_environment, shown_variables
+from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
 from irbench.worker.wire import Channel, Problem, Reply, Request, Say, unpickled
 
 _LOG_TAIL_BYTES = 4000
-_EXIT_GRACE_S = 5.0
+EXIT_GRACE_S = 5.0
 """How long a worker may take to end once it has hung up; a runtime that closes all descriptors hangs up too."""
 _OUT_OF_MEMORY = "The machine or its cgroup may be out of memory: use a smaller batch or fewer streams."
 
@@ -58,9 +59,6 @@ class Worker:
 
     Attributes:
         is_confined: Whether it may answer with anything.
-
-    Raises:
-        IrbenchError: The interpreter cannot be started, or no folder for temporary files be made.
     """
 
     def __init__(
@@ -269,7 +267,7 @@ class Worker:
         return WorkerTimedOut(message, log_tail=self.log_tail())
 
     def _death(self) -> WorkerDied:
-        ended = bool(wait([self._exit], _EXIT_GRACE_S))
+        ended = bool(wait([self._exit], EXIT_GRACE_S))
         tail = self.log_tail()
         self.kill()  # before its exit code is collected, which frees its number for others
         code = self._process.returncode
@@ -295,3 +293,50 @@ def _started(python: str | None, channel: Channel, folder: Path) -> Iterator[Non
         if python is None:
             raise
         raise IrbenchError(f"{python} cannot be started: {error.strerror}.", hint="Name a Python that runs.") from error
+
+
+_REMARK = re.compile(r"[IW]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IW] |WARNING: All log messages before absl")
+"""How what libraries log with glog or absl begins where it is no error: which devices there are, for example."""
+_LAST_WORDS = 200
+
+
+def call_in_worker(
+    target: str,
+    *args: Any,
+    deadline_s: float,
+    say: Callable[[Any], None] | None = None,
+    environment: Mapping[str, str] | None = None,
+    python: str | None = None,
+    confinement: Confinement | None = None,
+    returns: Any = Any,
+    says: Any = Any,
+) -> Any:
+    """Run one function in a fresh process and return its result.
+
+    Args:
+        target: ``module:function``.
+        args: Its arguments, pickled.
+        deadline_s: The process is killed when it has not answered by then.
+        say: Receives progress; the function then gets something to speak with as its last argument.
+        environment: Variables to set besides the present ones.
+        python: Another interpreter than ours; ``None`` for ours.
+        confinement: As of :class:`Worker`.
+        returns: The type of what it returns; another answer of a confined process is refused.
+        says: The type of its progress; other progress of a confined process is refused too.
+
+    Raises:
+        IrbenchError: What the function raised, with its message, hint and exit code.
+        WorkerDied: The process crashed or passed its deadline; the last line of its log is in the hint.
+    """
+    with (
+        scratch_folder() as folder,
+        Worker(folder / "log", environment=environment, python=python, confinement=confinement) as worker,
+    ):
+        try:
+            return worker.ask(target, *args, deadline_s=deadline_s, say=say, returns=returns, says=says)
+        except WorkerDied as error:
+            # the log goes with the folder, so its last line must come along
+            lines = [line for line in error.log_tail.splitlines() if _REMARK.match(line) is None]
+            last = [f"The last it said: {line[-_LAST_WORDS:]}" for line in lines[-1:]]
+            hint = " ".join(filter(None, [error.hint, *last]))
+            raise type(error)(error.message, hint=hint, log_tail=error.log_tail, crash=error.crash) from None

@@ -70,9 +70,6 @@ class ProfileHost(PlainHost):
 
     Args:
         task: The cell; it makes one inference at a time.
-
-    Raises:
-        IrbenchError: It would make several at a time, which no profile tells apart.
     """
 
     def __init__(self, task: CellTask) -> None:
@@ -98,9 +95,6 @@ class ProfileHost(PlainHost):
 
         Args:
             inferences: How many at least.
-
-        Raises:
-            IrbenchError: The backend's profiles are of another number of inferences.
         """
         assert self._profiled is not None
         in_time = math.ceil(self._task.timing.warm_up * 1e9 / self._call_ns)

@@ -28,9 +28,6 @@ def answers(
 
     Of a decode loop these are its first steps, with the reference's own outputs fed back. ``group`` is that of the
     entry point: :data:`irbench.registry.BACKENDS` for the framework that a model comes from.
-
-    Raises:
-        IrbenchError: The answers need more memory than there is for them.
     """
     backend = registry.backend(name) if group == registry.BACKENDS else registry.reference(name)
     load = Load(batch=sizes["batch"], threads=None, precision="native")

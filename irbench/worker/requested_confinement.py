@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from irbench import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.spec import Artifact
+from irbench.spec import Artifact, Cell
 from irbench.system.confinement import Confinement, confinement_support
 from irbench.system.locks import temporary_folder
+from irbench.worker.interpreters import source_folder
 from irbench.worker.model_files import read_external_files
 
 VARIABLE = "IRBENCH_CONFINE"
@@ -23,11 +27,7 @@ def is_confinement_asked_for() -> bool:
 
 
 def require_confinement() -> None:
-    """Refuse to run models unconfined where confinement is asked for.
-
-    Raises:
-        IrbenchError: It is asked for, and the kernel offers none.
-    """
+    """Refuse to run models unconfined where confinement is asked for."""
     found = confinement_support()
     if is_confinement_asked_for() and not (found.landlock and found.seccomp):
         missing = " and ".join(
@@ -48,9 +48,6 @@ def confinement_to(
         artifact: The model.
         samples: Files of its inputs.
         writable: Folders for what is made of it, which are there.
-
-    Raises:
-        IrbenchError: As :func:`require_confinement`.
     """
     if not is_confinement_asked_for():
         return None
@@ -63,9 +60,6 @@ def take_files(folder: Path) -> None:
 
     A process may outlive its worker, and what it may write is bound to the folder that it was given, not to its name:
     another folder takes its place, with all that it holds.
-
-    Raises:
-        IrbenchError: There are links, devices or pipes, or a folder that cannot be looked into.
     """
     with temporary_folder(folder.parent, ".taken-") as aside:
         taken = aside / "taken"
@@ -107,3 +101,54 @@ def _files_of(artifact: Artifact) -> tuple[Path, ...]:
 @cache
 def _external_files(path: Path) -> tuple[Path, ...]:
     return tuple(path.parent / location for location in read_external_files(path))
+
+
+def refuse_own_code_beside_models(function: str) -> None:
+    """Refuse to call a function of the user's in the process that runs a model, where models are confined.
+
+    Args:
+        function: ``FILE.py:FUNCTION``, which needs more than a model may reach; empty where there is none.
+    """
+    if function and is_confinement_asked_for():
+        raise IrbenchError(
+            f"{VARIABLE} is set, and {function} is called in the process that runs the model.",
+            hint=f"Use --min-accuracy, which is confined, or unset {VARIABLE} if you trust the model.",
+        )
+
+
+def confinement_of(
+    cell: Cell, readable: Iterable[Path] = (), environment: Mapping[str, str] | None = None
+) -> Confinement | None:
+    """Return what a row's worker may reach; ``None`` where it is not confined: unless asked for, and for your own code.
+
+    Args:
+        cell: What it runs.
+        readable: Files that it needs besides the model, of its inputs for example.
+        environment: Variables that irbench sets for it: folders that they name are for it to write.
+    """
+    if cell.program is not None or cell.artifact is None:
+        return None
+    found = confinement_to(cell.artifact, readable)
+    if found is None:
+        return None
+    folders = (*_folders((environment or {}).values()), *_caches(cell, cell.artifact))
+    code = () if cell.python is None else tuple(path.resolve() for path in source_folder().iterdir())
+    return replace(found, readable=(*found.readable, *code), writable=folders)
+
+
+def _caches(cell: Cell, artifact: Artifact) -> tuple[Path, ...]:
+    """Return the folders of compiled code that options name; what runs the model writes them."""
+    keys = registry.describe(registry.BACKENDS, cell.backend).cache_folders
+    folders = _folders(str(cell.load.options[key]) for key in keys if key in cell.load.options)
+    for folder in folders:
+        kept = (Path.home(), artifact.path.parent, Path(sys.prefix), *map(Path, sys.path))
+        if any(place.resolve().is_relative_to(folder.resolve()) for place in kept):
+            raise IrbenchError(
+                f"{folder} holds more than compiled code, and a confined model could change all of it.",
+                hint="Make an empty folder for what the backend compiles, and name that one.",
+            )
+    return folders
+
+
+def _folders(named: Iterable[str]) -> tuple[Path, ...]:
+    return tuple(path for path in map(Path, named) if path.is_absolute() and path.is_dir())

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irbench.measure.drive import complete_call
+from irbench.measure.evidence import evidence_between, read_counters
+from irbench.measure.ledger import CommonWindow, Counters, SharedLedger
 from irbench.measure.paced import Schedule, issue_on_schedule, join_paced, start_soon
 from irbench.measure.turns import turning_slot
-from irbench.record import PacedRun, Sustained
-from irbench.worker.cell import CellHost
-from irbench.worker.completions import median_completion_ns
+from irbench.record import Evidence, PacedRun, Sustained
+from irbench.worker.cell import CellHost, CellTask
+from irbench.worker.warming import median_completion_ns
+
+if TYPE_CHECKING:
+    from irbench.measure.drive import FollowingDriver
 
 
 class RunHost(CellHost):
@@ -75,3 +84,132 @@ class RunHost(CellHost):
             return [complete_call(turning_slot(slot, turns), (), "copy") for slot, turns in pairs]
         io = self._task.cell.io
         return [complete_call(slot, feed, io) for slot, feed in zip(self._slots, self._feeds, strict=True)]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which of a cell's processes one is.
+
+    Attributes:
+        number: Counted from 0.
+        descriptor: Of the memory in which all of them count their completions.
+    """
+
+    number: int
+    descriptor: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one process did in a common window.
+
+    Attributes:
+        times_ns: Issue and completion of each request, in nanoseconds of the clock that all processes share, int64 of
+            shape (requests, 2); those before the window opened and after it closed included.
+        evidence: What the kernel saw.
+    """
+
+    times_ns: NDArray[np.int64]
+    evidence: Evidence
+
+
+class InstanceHost(RunHost):
+    """Holds one process's session of a cell that several processes run.
+
+    Args:
+        task: The cell.
+        place: Which of the processes this is.
+    """
+
+    def __init__(self, task: CellTask, place: Place) -> None:
+        super().__init__(task)
+        self._place = place
+        self._counters = Counters(place.descriptor, task.cell.load.instances)
+        os.close(place.descriptor)  # what is mapped stays
+
+    def take_share(self, window: CommonWindow, first: int = 0) -> Share:
+        """Issue requests until the common window has closed.
+
+        Args:
+            window: When it opens and closes.
+            first: Place of the input that the window begins with, where inputs take turns: each process is given the
+                same number of them, one after the other, and all of them together those that one process would be.
+        """
+        assert self._driver is not None
+        number = self._place.number
+        ledger = SharedLedger(self._counters, number, window, self._task.cell.load.streams)
+        before = read_counters()
+        cast("FollowingDriver", self._driver).follow(ledger, first + number * window.calls - window.settle_calls)
+        return Share(ledger.times_ns(), evidence_between(before, read_counters()))
+
+    def take_paced_share(self, schedule: Schedule, first: int = 0) -> NDArray[np.int64]:
+        """Make this process's calls of a schedule that all of them share.
+
+        Args:
+            schedule: When calls are due, on the clock that all processes share.
+            first: Place of the input of the first timed call, where inputs take turns.
+
+        Returns:
+            Number, issue and completion of each call, in nanoseconds of the clock; int64 of shape (calls, 3).
+        """
+        number = self._place.number
+        return self._on_schedule(schedule, first + number * (schedule.calls // schedule.processes), number)
+
+
+_RESIDENT = 1
+"""The field of ``/proc/PID/statm`` that counts resident pages; see proc(5)."""
+
+
+@dataclass(frozen=True)
+class SoakBlock:
+    """One block of calls.
+
+    Attributes:
+        calls: How many were made, settle calls included.
+        wall_ns: Duration of the block, in nanoseconds.
+        median_ns: Median latency of a call, in nanoseconds.
+        resident_bytes: The process's resident memory after the last call; ``None`` where the kernel does not report it.
+    """
+
+    calls: int
+    wall_ns: int
+    median_ns: int
+    resident_bytes: int | None
+
+
+class SoakHost(CellHost):
+    """Holds one cell's session, as for a run, and calls it in blocks.
+
+    Args:
+        task: The cell.
+    """
+
+    def __init__(self, task: CellTask) -> None:
+        super().__init__(task)
+        self._blocks = 0
+
+    def block(self, samples: int) -> SoakBlock:
+        """Take so many samples, and read the memory when the last one has ended.
+
+        Inputs that take turns go on where those of the last block ended; blocks are of the same length.
+        """
+        streams, calls_per_sample = self._task.cell.load.streams, self._calls_per_sample
+        first = self._blocks * samples * calls_per_sample
+        round_ = self.take_round(self._blocks, samples, settle_calls=1, first=first)
+        self._blocks += 1
+        # besides the samples: one call of each stream before the window opens, and what is in flight when it closes
+        calls = samples * calls_per_sample + 2 * streams - 1
+        median_ns = round(float(np.median(round_.latency_ns)) / calls_per_sample)
+        return SoakBlock(calls, round_.evidence.wall_ns, median_ns, resident_bytes())
+
+
+def resident_bytes(process: Path = Path("/proc/self")) -> int | None:
+    """Return a process's resident memory in bytes; ``None`` where the kernel does not report it.
+
+    Args:
+        process: Its folder in ``/proc``.
+    """
+    try:
+        return int((process / "statm").read_text().split()[_RESIDENT]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return None

@@ -13,11 +13,7 @@ from irbench.system.locks import temporary_folder
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield an empty folder, after removing those whose owners were killed.
-
-    Raises:
-        IrbenchError: No folder for temporary files can be written.
-    """
+    """Yield an empty folder, after removing those whose owners were killed."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(temporary_folder(Path(tempfile.gettempdir()), "irbench-scratch-"))

@@ -15,7 +15,7 @@ import pytest
 from fake_runs import ENOUGH
 from front_door import Called, irbench
 
-from irbench.runner import block, launch
+from irbench.runner import launch
 from irbench.stats.rederive import rederive
 from irbench.store import Store
 
@@ -39,7 +39,7 @@ def keep_busy(monkeypatch: pytest.MonkeyPatch, processors: Callable[[str], float
         rounds[-1] = replace(rounds[-1], evidence=replace(seen, foreign_cpu_ns=foreign_ns))
 
     monkeypatch.setattr(launch.Launch, "_round", beside_others)
-    monkeypatch.setattr(block, "foreign_cpu_ns", lambda before, after: after.at_ns - before.at_ns)
+    monkeypatch.setattr(launch, "foreign_cpu_ns", lambda before, after: after.at_ns - before.at_ns)
 
 
 def run(folder: Path, *arguments: object, calls_us: Mapping[str, int] | None = None) -> Called:

@@ -15,7 +15,7 @@ from stored_runs import measured
 
 import irbench as api
 from irbench.cli.output.resuming import how_to_resume
-from irbench.notices import Warn
+from irbench.notices.warnings import FewCleanBlocks
 
 _COMMAND = re.compile(r"irbench (?:results|show|profile)[^\n]*")
 
@@ -75,7 +75,7 @@ def test_a_table_names_the_call_that_shows_its_warnings(
 ) -> None:
     if columns is not None:
         monkeypatch.setenv("COLUMNS", columns)
-    table = replace(example(), warnings=(Warn("few-clean-blocks", {"launches": 1, "wanted": 4}),))
+    table = replace(example(), warnings=(FewCleanBlocks.example(),))
     run = measured(root, table).document.run_id
     shown = irbench("show", run, "--results", root)
     (line,) = (line for line in shown.out.splitlines() if "irbench show" in line)
@@ -85,7 +85,7 @@ def test_a_table_names_the_call_that_shows_its_warnings(
 
 
 def test_a_table_in_python_names_the_call_of_python(root: Path) -> None:
-    table = replace(example(), warnings=(Warn("few-clean-blocks", {"launches": 1, "wanted": 4}),))
+    table = replace(example(), warnings=(FewCleanBlocks.example(),))
     run = api.load(measured(root, table).document.run_id, results=root)
     assert "print(run.to_text(warnings=True))" in run.to_text()
     assert "irbench show" not in run.to_text(memory=True)

@@ -58,7 +58,7 @@ def calls(text: str) -> list[str]:
     ]
 
 
-CALLS = [pytest.param(item, id=f"{path.name}: {item}") for path in DOCUMENTS for item in calls(path.read_text())]
+CALLS = [(path.name, item) for path in DOCUMENTS for item in calls(path.read_text())]
 
 
 def anchors(text: str) -> set[str]:
@@ -67,19 +67,27 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_relative_link_leads_somewhere(path: Path):
-    for target in re.findall(r"\]\(([^)\s]+)\)", without_fences(path.read_text())):
-        if re.match(r"[a-z]+:", target):
-            continue
-        name, _, anchor = target.partition("#")
-        other = path.parent / name if name else path
-        assert other.exists(), target
-        assert not anchor or anchor in anchors(other.read_text()), target
+def test_every_relative_link_leads_somewhere(subtests: pytest.Subtests):
+    for path in DOCUMENTS:
+        with subtests.test(path=path):
+            for target in re.findall(r"\]\(([^)\s]+)\)", without_fences(path.read_text())):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                name, _, anchor = target.partition("#")
+                other = path.parent / name if name else path
+                assert other.exists(), target
+                assert not anchor or anchor in anchors(other.read_text()), target
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_every_call_in_a_document_is_one_that_irbench_understands(call: str):
+def test_every_call_in_a_document_is_one_that_irbench_understands(subtests: pytest.Subtests):
+    assert len(CALLS) > 10
+    for document, call in CALLS:
+        with subtests.test(document=document, call=call):
+            understand(call)
+
+
+def understand(call: str) -> None:
+    """Read a call to its last argument, as the command line does before it obeys."""
     command: click.Command = cli
     parent, arguments = None, shlex.split(call)[1:]
     while arguments or isinstance(command, click.Group):  # the name of a command alone is no call
@@ -92,10 +100,6 @@ def test_every_call_in_a_document_is_one_that_irbench_understands(call: str):
         _, found, arguments = command.resolve_command(context, rest)
         assert found is not None
         command, parent = found, context
-
-
-def test_the_documents_show_calls():
-    assert len(CALLS) > 10
 
 
 def test_every_target_of_make_that_is_named_exists():

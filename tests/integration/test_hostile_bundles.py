@@ -147,7 +147,7 @@ def test_a_reference_of_another_number_of_samples_is_refused(outputs: Any) -> No
     install(lambda folder: np.savez(folder / "reference.npz", outputs))
     called = run()
     assert called.code == 2, called.err
-    assert "do not match its 8 samples" in called.err
+    assert "8 samples" in called.err
 
 
 def test_a_reference_of_other_shapes_gives_no_speedup() -> None:
@@ -192,7 +192,7 @@ def test_a_model_that_is_none_in_an_intact_bundle_is_refused() -> None:
 
 @pytest.mark.ci
 def test_a_bundle_whose_weights_lie_beside_its_graph_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detached_weights, "_MAX_BYTES", 2000)
+    monkeypatch.setattr(detached_weights, "MAX_BYTES", 2000)
 
     def take_apart(folder: Path) -> None:
         detached_weights.write(detached_weights.detach(onnx.load(folder / "model.onnx"), {}), folder / "model.onnx")

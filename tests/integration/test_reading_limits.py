@@ -15,7 +15,7 @@ from fake_runs import FASTEST
 from front_door import irbench_here
 
 from irbench.onnx.reading import protobuf
-from irbench.worker.file_reader import read_file
+from irbench.worker.model_files import read_file
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

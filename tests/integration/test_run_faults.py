@@ -42,8 +42,8 @@ def test_a_session_that_never_closes_loses_nothing(model: Path) -> None:
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a wait take a small share of a budget, so that no test waits for half of one."""
-    monkeypatch.setattr("irbench.spec.timing._LEAST_WAIT_S", 1.0)
-    monkeypatch.setattr("irbench.spec.timing._SHARE_OF_BUDGET", 0.01)
+    monkeypatch.setattr("irbench.spec.timing.LEAST_WAIT_S", 1.0)
+    monkeypatch.setattr("irbench.spec.timing.SHARE_OF_BUDGET", 0.01)
 
 
 @pytest.mark.ci

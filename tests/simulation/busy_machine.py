@@ -21,7 +21,7 @@ from irbench.stats.compare import excludes_zero, holm_intervals, launch_ratios
 from irbench.stats.intervals import Interval
 from irbench.stats.observed import Reduction
 from irbench.stats.race import contenders
-from irbench.stats.uneven_load import most_uneven
+from irbench.stats.starvation import most_uneven
 from simulation.criterion import LEAST_COVERAGE, MOST_FALSE_POSITIVES
 from simulation.markdown import markdown_table
 from simulation.neighbours import NEIGHBOURS, TIED, Drawn, Neighbour, draw, truth_of
@@ -129,7 +129,7 @@ def measure(neighbour: Neighbour, runs: int, estimate: Estimate = SHIPPED, seed:
     loaded = [end.interval for end in ends if end.reduction == "as-loaded" and not end.is_tied]
     quiet = [end.interval for end in ends if end.reduction == "quiet-launches"]
     return BusyOutcome(
-        disturbed=float(_disturbed(drawn).mean()),
+        disturbed=float(disturbed_blocks(drawn).mean()),
         claims=len(loaded) / runs,
         coverage=_coverage(loaded, truth),
         quiet_claims=len(quiet) / runs,
@@ -152,14 +152,14 @@ def faults(outcome: BusyOutcome) -> Iterator[str]:
 
 
 def _ends(drawn: Drawn, estimate: Estimate) -> Iterator[_End]:
-    disturbed = _disturbed(drawn)
+    disturbed = disturbed_blocks(drawn)
     first = TIMING.burn_in_blocks
     for run in range(len(disturbed)):
         loads = drawn.foreign_s[run, :, first:].sum(axis=1) / drawn.turn_s[run, :, first:].sum(axis=1)
         yield _end(drawn.calls_s[run, :, first:], disturbed[run], loads, estimate)
 
 
-def _disturbed(drawn: Drawn) -> NDArray[np.bool_]:
+def disturbed_blocks(drawn: Drawn) -> NDArray[np.bool_]:
     """Return which blocks after the burn-in are dirty, of shape (runs, launches, blocks)."""
     share = drawn.foreign_s.sum(axis=-1) / drawn.turn_s.sum(axis=-1)
     dirty: NDArray[np.bool_] = share[..., TIMING.burn_in_blocks :] > TIMING.dirty_foreign_share * _PROCESSORS

@@ -17,11 +17,9 @@ import numpy as np
 
 from irbench.stats import compare, intervals
 from irbench.stats.compare import holm_intervals, launch_ratios, verdict
-from irbench.stats.estimators import hodges_lehmann
-from irbench.stats.intervals import Interval, looks_of
-from irbench.stats.planning import LaunchCost, Room, launch_size
+from irbench.stats.intervals import Interval, hodges_lehmann, looks_of
+from irbench.stats.planning import LaunchCost, Room, Scatter, launch_size, scatter_of
 from irbench.stats.race import contenders, half_width_wanted
-from irbench.stats.scatter import Scatter, scatter_of
 from irbench.stats.stopping import launches_planned
 from irbench.stats.winner import LeadEstimate, find_winner
 from simulation.designs import Design, Host
@@ -179,7 +177,7 @@ def _decided_by(design: Design) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(decided_by(rule))
         if design.ranks_first:
-            stack.enter_context(patch.object(intervals, "_FOR_RANKS", intervals._FOR_RANKS[:1]))
+            stack.enter_context(patch.object(intervals, "FOR_RANKS", intervals.FOR_RANKS[:1]))
         stack.callback(intervals.bounds.cache_clear)
         intervals.bounds.cache_clear()
         yield

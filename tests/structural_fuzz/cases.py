@@ -136,7 +136,7 @@ def _receipt(folder: Path, chance: random.Random) -> Sequence[Call]:
     plain = altered(known_receipt(), chance)
     data = json_bytes(plain, chance)
     with contextlib.suppress(msgspec.MsgspecError, ValueError, RecursionError):  # else its checksum is wrong
-        data = encode_receipt(receipts._sealed(msgspec.json.decode(data, type=Receipt)))
+        data = encode_receipt(receipts.sealed(msgspec.json.decode(data, type=Receipt)))
     (folder / "claim.irb").write_bytes(data)
     return [Call(("replay", "claim.irb", "--format", chance.choice(("table", "json", "md"))), _COMPARED)]
 

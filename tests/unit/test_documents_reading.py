@@ -11,18 +11,14 @@ import pytest
 from documents import cell, failed, group, speedup
 
 from irbench.errors import ExitCode
-from irbench.notices import Mark, Note, NoteCode, Reference, Warn, WarningCode
+from irbench.notices import Context, Mark, Note, Reference, Warn
 from irbench.record import Stage
 from irbench.render.columns import COLUMNS
-from irbench.render.context import Context
 from irbench.render.footer import footer
 from irbench.render.headline import headline
-from irbench.render.note_texts import NOTES, note_text
 from irbench.render.table_title import title
-from irbench.render.texts import WARNINGS, warning_words
 from irbench.result import STOPPED_TEXTS, GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
-from irbench.row import CellResult, State
-from irbench.row_figures import Verdict
+from irbench.row import CellResult, State, Verdict
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reading-results.md").read_text()
@@ -48,7 +44,7 @@ def first_cells(table: list[list[str]]) -> list[str]:
 
 
 DOCUMENTED = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##|\Z)", section("Warnings"), re.MULTILINE | re.DOTALL))
-CODES = sorted(set(WARNINGS) - {"stored-words"})
+CODES = sorted(warning.code for warning in Warn.known)
 LEADS = [
     Lead("A/fp32", "B/fp32", 1.14, low=1.12, high=1.16, launches=6),
     Lead("A/fp32", "B/fp32", 1.01, low=1.0, high=1.01, launches=6, reason="same"),
@@ -69,20 +65,23 @@ def test_every_warning_has_its_heading_and_no_heading_is_stale():
     assert list(DOCUMENTED) == CODES
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_a_warning_is_quoted_in_the_words_that_are_printed(code: WarningCode):
-    (quoted,) = re.findall(r"^> (.*)$", DOCUMENTED[code], re.MULTILINE)
-    assert quoted == warning_words(Warn(code, WARNINGS[code].example), Context()).whole
+def test_a_warning_is_quoted_in_the_words_that_are_printed(subtests: pytest.Subtests):
+    for warning in Warn.known:
+        with subtests.test(warning=warning):
+            (quoted,) = re.findall(r"^> (.*)$", DOCUMENTED[warning.code], re.MULTILINE)
+            assert quoted == warning.example().whole(Context())
 
 
-@pytest.mark.parametrize("code", sorted(set(NOTES) - {"stored-words"}))
-def test_a_note_is_explained_in_the_words_that_are_printed(code: NoteCode):
-    assert f"| `{note_text(Note(code, NOTES[code].example), Context())}` | {NOTES[code].says} |" in TEXT
+def test_a_note_is_explained_in_the_words_that_are_printed(subtests: pytest.Subtests):
+    for note in Note.known:
+        with subtests.test(note=note):
+            assert f"| `{note.example().text(Context())}` | {note.says} |" in TEXT
 
 
-@pytest.mark.parametrize("mark", Mark.known)
-def test_a_mark_is_explained_in_the_words_that_are_printed(mark: type[Mark]):
-    assert f"| `{mark.example().text()}` | {mark.says}" in TEXT
+def test_a_mark_is_explained_in_the_words_that_are_printed(subtests: pytest.Subtests):
+    for mark in Mark.known:
+        with subtests.test(mark=mark):
+            assert f"| `{mark.example().text()}` | {mark.says}" in TEXT
 
 
 def test_every_verdict_and_every_state_is_explained():
@@ -103,12 +102,13 @@ def test_every_reason_to_stop_is_explained_in_the_words_that_are_printed():
     assert {row[1].strip("`") for row in stopped} == set(get_args(StoppedBy))
 
 
-@pytest.mark.parametrize("lead", LEADS, ids=lambda lead: str(lead.reason))
-def test_every_headline_is_explained_in_the_words_that_are_printed(lead: Lead):
-    rows = [cell("A", speedup=speedup(1.2, 1.1, 1.3)), cell("B", speedup=speedup(1.1, 1.05, 1.2)), cell("C")]
-    table = group(*(rows[:1] + rows[2:] if lead.reason == "same" else rows), lead=lead, blocks_disturbed=31)
-    table = replace(table, cells=(*table.cells, cell("B"))) if lead.reason == "same" else table
-    assert f"| `{headline(table, Context())}` |" in TEXT
+def test_every_headline_is_explained_in_the_words_that_are_printed(subtests: pytest.Subtests):
+    for lead in LEADS:
+        with subtests.test(lead=lead):
+            rows = [cell("A", speedup=speedup(1.2, 1.1, 1.3)), cell("B", speedup=speedup(1.1, 1.05, 1.2)), cell("C")]
+            table = group(*(rows[:1] + rows[2:] if lead.reason == "same" else rows), lead=lead, blocks_disturbed=31)
+            table = replace(table, cells=(*table.cells, cell("B"))) if lead.reason == "same" else table
+            assert f"| `{headline(table, Context())}` |" in TEXT
 
 
 UNEVEN = UnevenLoad("A/fp32", "B/fp32", 0.95, 0.1)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from structural_fuzz.cases import KINDS
 
-from irbench.store import archive_limits
-from irbench.system import confinement, runtime_paths
+from irbench.store import archives
+from irbench.system import confinement
 from irbench.worker import requested_confinement
-from irbench.worker.shown_variables import shown_variables
+from irbench.worker.interpreters import shown_variables
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "security.md").read_text()
@@ -45,9 +45,9 @@ def test_what_a_confined_runtime_reaches_of_the_machine_is_said_and_no_more() ->
     reach = {row[0].strip("`"): row[1] for row in table_below("and a process that reads an ONNX file less:\n")}
     paths = (
         *confinement.OF_THE_SYSTEM,
-        *runtime_paths.KERNEL_FILES,
-        *runtime_paths.CONFIGURATION,
-        *runtime_paths.DEVICES,
+        *confinement.KERNEL_FILES,
+        *confinement.CONFIGURATION,
+        *confinement.DEVICES,
     )
     for folder in ("/etc", "/proc", "/sys", "/dev"):
         given = {path.removeprefix(f"{folder}/") for path in paths if path.startswith(f"{folder}/")} - {"self"}
@@ -63,11 +63,11 @@ def test_the_names_of_secrets_are_said() -> None:
 
 def test_the_limits_of_archives_are_those_of_the_code() -> None:
     files, runs, unpacked, ratio = (row[1] for row in table_below("### Processes and limits"))
-    assert files == f"{archive_limits._MOST_FILES:,}"
-    assert runs == f"{archive_limits._MOST_RUNS:,}"
-    assert unpacked == f"{archive_limits._MOST_BYTES >> 30} GiB"
-    free = archive_limits._FREE_BYTES >> 20
-    assert ratio == f"{archive_limits._MOST_RATIO} times, of which {free} MiB are always allowed"
+    assert files == f"{archives.MOST_FILES:,}"
+    assert runs == f"{archives.MOST_RUNS:,}"
+    assert unpacked == f"{archives.MOST_BYTES >> 30} GiB"
+    free = archives.FREE_BYTES >> 20
+    assert ratio == f"{archives.MOST_RATIO} times, of which {free} MiB are always allowed"
 
 
 def test_the_readme_and_the_way_to_report_lead_to_it() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import ml_dtypes  # noqa: F401 - NumPy knows bfloat16 and float8 by name once it is imported
 import numpy as np
 import pytest
+from combinations import each_once
 
 from irbench.feeds import (
     ALIGNMENT,
@@ -75,8 +76,13 @@ def test_the_same_logical_image_reaches_every_layout() -> None:
     np.testing.assert_array_equal(laid_out.transpose(0, 2, 3, 1), image)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "bfloat16", "float8_e4m3fn", "float32", "int64"])
-@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (7,), (3, 5, 7), (1, 3, 33, 17)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    each_once(
+        [(), (0,), (3, 0, 2), (1,), (7,), (3, 5, 7), (1, 3, 33, 17)],
+        ["bool", "int8", "float16", "bfloat16", "float8_e4m3fn", "float32", "int64"],
+    ),
+)
 def test_inputs_begin_at_aligned_addresses_whatever_their_shape_and_dtype(shape: tuple[int, ...], dtype: str) -> None:
     logical = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 7 + 1
     artifact = Artifact("onnx", Path(), (TensorSpec("x", dtype, shape),) * 5, ())

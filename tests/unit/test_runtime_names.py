@@ -16,18 +16,21 @@ NAMES = {
     "tf", "tf-xla", "ort", "openvino", "tensorflow", "keras", "tf2onnx", "onnxruntime", "onnxruntime-gpu",
     "onnx runtime",
 }  # fmt: skip
+MENTIONED = re.compile(rf"[\"',:@+](?:{'|'.join(sorted(NAMES))})[\"',:@+]", re.IGNORECASE)
+"""In every source that may have one: parsing the others takes seconds."""
 EXAMPLES = (
-    "render/comparison_texts.py",
-    "render/throughput_texts.py",
-    "render/machine_texts.py",
-    "render/mark_texts.py",
-    "render/note_texts.py",
+    "notices/doubts.py",
+    "notices/warnings.py",
+    "notices/marks.py",
+    "notices/notes.py",
 )
 """Where texts are shown with examples of rows, for the documentation."""
 
 
 def names_in(source: str) -> Iterator[str]:
     """Yield string literals that are a runtime's name, alone or in a list or address; prose may mention runtimes."""
+    if not MENTIONED.search(source):
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             parts = re.split(r"[,:@+]", node.value.lower())

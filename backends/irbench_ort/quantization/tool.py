@@ -295,7 +295,7 @@ def quantize_static(
             reduce_range=weight_bits < 8,
             activation_type=quantization.QuantType.QUInt8,
             weight_type=quantization.QuantType.QInt8,
-            use_external_data_format=_is_large(prepared),
+            use_external_data_format=is_large(prepared),
             extra_options={"OpTypesToExcludeOutputQuantization": ["Gemm", "MatMul"]},
         )
     _tidy(target)
@@ -321,7 +321,7 @@ def quantize_dynamic(source: Path, target: Path, weight_bits: int = 8) -> None:
         per_channel=True,
         reduce_range=weight_bits < 8,
         weight_type=quantization.QuantType.QInt8,
-        use_external_data_format=_is_large(prepared),
+        use_external_data_format=is_large(prepared),
     )
     _tidy(target)
     _restate_outputs(target, source)
@@ -345,7 +345,7 @@ def _prepared(source: Path) -> Path:
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     prepared = source.with_name(f"prepared-{source.name}")
-    quant_pre_process(source, prepared, skip_symbolic_shape=True, save_as_external_data=_is_large(source))
+    quant_pre_process(source, prepared, skip_symbolic_shape=True, save_as_external_data=is_large(source))
     _tidy(prepared)
     return prepared
 
@@ -379,7 +379,8 @@ def _restate_outputs(target: Path, source: Path) -> None:
     onnx.save(made, target)
 
 
-def _is_large(path: Path) -> bool:
+def is_large(path: Path) -> bool:
+    """Tell whether a model and the data beside it are too large for one message."""
     beside = path.with_name(f"{path.name}.data")
     return path.stat().st_size + (beside.stat().st_size if beside.is_file() else 0) >= _MAX_MESSAGE_BYTES
 
@@ -387,4 +388,4 @@ def _is_large(path: Path) -> bool:
 def _save(model: onnx.ModelProto, path: Path) -> None:
     import onnx
 
-    onnx.save(model, path, save_as_external_data=_is_large(path), location=f"{path.name}.data")
+    onnx.save(model, path, save_as_external_data=is_large(path), location=f"{path.name}.data")

@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema
 
 from irbench.address import BackendAddress
 from irbench.counters import parse_counters
-from irbench.options import kinds, metrics, values, varied_options
+from irbench.options import kinds, own_code, values
 from irbench.options.kinds import Kind
 from irbench.options.option import Option
 from irbench.options.run import RUN, plan_key
@@ -75,28 +75,10 @@ Listed: TypeAlias = Annotated[tuple[T, ...], BeforeValidator(_as_list), _OneOrSe
 Name: TypeAlias = Annotated[str, Field(min_length=1), BeforeValidator(_as_text)]
 Positive: TypeAlias = Annotated[int, Field(ge=1)]
 Count: TypeAlias = Annotated[int, _reads(values.count, Positive)]
-Flag: TypeAlias = Annotated[bool, Field(strict=True)]
-Backend: TypeAlias = Annotated[Name, _reads(_address, str)]
 Batch: TypeAlias = Annotated[int | str, _reads(_batch, Positive | Literal["doubling"])]
-Threads: TypeAlias = Annotated[int | str, _reads(values.threads, Positive | Literal["native"])]
-Cpus: TypeAlias = Annotated[str, _reads(lambda value: values.cpu_list(values.cpus(value)), str)]
 Duration: TypeAlias = Annotated[float, _reads(values.duration_s, float | str)]
-Pace: TypeAlias = Annotated[float, _reads(values.pace_s, float | str)]
-WarmUp: TypeAlias = Annotated[str, _reads(lambda value: str(values.warm_up(value)), int | str)]
-Step: TypeAlias = Annotated[float, _reads(values.timeline_s, float | str)]
-Counters: TypeAlias = Annotated[tuple[str, ...], _reads(parse_counters, str | list[str])]
-LeastAccuracy: TypeAlias = Annotated[float, _reads(metrics.min_accuracy, float | str)]
 Share: TypeAlias = Annotated[float, _reads(values.fraction, float | str)]
 Seed: TypeAlias = Annotated[int, _reads(values.seed, Annotated[int, Field(ge=0, le=2**32 - 1)])]
-Shape: TypeAlias = Annotated[dict[str, str], _reads(_shape, dict[str, int | str | list[int]])]
-Properties: TypeAlias = Annotated[
-    dict[str, dict[str, str]], _reads(values.settings, dict[str, dict[str, str | int | float | bool]])
-]
-Variants: TypeAlias = Annotated[
-    dict[str, dict[str, tuple[str, ...]]],
-    _reads(varied_options.varied, dict[str, dict[str, list[str | int | float | bool]]]),
-]
-Constants: TypeAlias = dict[str, Any]
 
 
 class _Document(BaseModel):
@@ -110,21 +92,26 @@ class _Document(BaseModel):
 
 
 _FORMS: Mapping[Kind[Any], Any] = {
-    kinds.FLAG: Flag,
+    kinds.FLAG: Annotated[bool, Field(strict=True)],
     kinds.COUNTS: Count,
-    kinds.THREAD_COUNTS: Threads,
-    kinds.BACKENDS: Backend,
+    kinds.THREAD_COUNTS: Annotated[int | str, _reads(values.threads, Positive | Literal["native"])],
+    kinds.BACKENDS: Annotated[Name, _reads(_address, str)],
     kinds.PRECISIONS: Precision,
     kinds.LEVELS: Name,
     kinds.MODULES: Name,
-    kinds.CPUS: Cpus,
+    kinds.CPUS: Annotated[str, _reads(lambda value: values.cpu_list(values.cpus(value)), str)],
     kinds.IO: Io,
     kinds.OBJECTIVE: Objective,
-    kinds.SHAPES: Shape,
+    kinds.SHAPES: Annotated[dict[str, str], _reads(_shape, dict[str, int | str | list[int]])],
     kinds.DATA: Name,
-    kinds.CONSTANTS: Constants,
-    kinds.SETTINGS: Properties,
-    kinds.VARIED: Variants,
+    kinds.CONSTANTS: dict[str, Any],
+    kinds.SETTINGS: Annotated[
+        dict[str, dict[str, str]], _reads(values.settings, dict[str, dict[str, str | int | float | bool]])
+    ],
+    kinds.VARIED: Annotated[
+        dict[str, dict[str, tuple[str, ...]]],
+        _reads(values.varied, dict[str, dict[str, list[str | int | float | bool]]]),
+    ],
     kinds.FEEDBACK: dict[str, str],
     kinds.SWEEP: Name,
     kinds.CELLS: dict[str, str],
@@ -134,13 +121,13 @@ _FORMS: Mapping[Kind[Any], Any] = {
     kinds.METRIC: Name,
     kinds.SEED: Seed,
     kinds.SHARE: Share,
-    kinds.ACCURACY: LeastAccuracy,
+    kinds.ACCURACY: Annotated[float, _reads(own_code.min_accuracy, float | str)],
     kinds.LATENCY: Duration,
     kinds.DURATION: Duration,
-    kinds.PACE: Pace,
-    kinds.STEP: Step,
-    kinds.WARM_UP: WarmUp,
-    kinds.COUNTERS: Counters,
+    kinds.PACE: Annotated[float, _reads(values.pace_s, float | str)],
+    kinds.STEP: Annotated[float, _reads(values.timeline_s, float | str)],
+    kinds.WARM_UP: Annotated[str, _reads(lambda value: str(values.warm_up(value)), int | str)],
+    kinds.COUNTERS: Annotated[tuple[str, ...], _reads(parse_counters, str | list[str])],
 }
 """The form of each kind of option in a plan; of those that a plan has lists of, that of one value."""
 

@@ -13,7 +13,7 @@ from irbench.api.plans import reading
 from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.options.run import RUN, RunOptions, plan_key
-from irbench.options.run_names import RunName, run_name
+from irbench.options.values import RunName, run_name
 from irbench.result import SEARCH_RUN
 from irbench.store.folders import results_option, run_argument
 from irbench.store.listing import find_run

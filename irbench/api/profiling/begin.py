@@ -11,7 +11,7 @@ from irbench.api.known_peaks import known_peaks
 from irbench.api.profiling.options import ProfileOptions
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
-from irbench.notices import Note
+from irbench.notices.notes import NoOperatorTimes
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.optimizer import UNOPTIMIZED
 from irbench.profiling.joining import ORIGINAL
@@ -27,7 +27,7 @@ from irbench.spec import Artifact, Cell, TensorSpec, Workload
 from irbench.spi import ProfilingBackend
 from irbench.stats.workload_facts import table_of
 from irbench.store.ulid import new_ulid
-from irbench.worker.file_reader import read_file
+from irbench.worker.model_files import read_file
 
 _DEADLINE_S = 120.0
 _ONNX = ("onnx",)
@@ -47,7 +47,7 @@ def with_capable_backends(planned: PlannedGroup, *, were_named: bool) -> Planned
     if were_named or len(unable) == len(planned.measured):
         return replace(planned, absent={**planned.absent, **{cell.id: _unable(cell.backend) for cell in unable}})
     out = {cell.id for cell in unable}
-    note = Note("no-operator-times", {"backends": list(dict.fromkeys(cell.backend for cell in unable))})
+    note = NoOperatorTimes(backends=tuple(dict.fromkeys(cell.backend for cell in unable)))
     left = with_rows(planned, [cell.id for cell in planned.group.cells if cell.id not in out])
     return replace(left, notes=(*left.notes, note))
 

@@ -18,23 +18,27 @@ from irbench.measure.clock import Stopwatch
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.probe_graph import identity
 from irbench.onnx.reading.element_types import numpy_dtype
-from irbench.profiling.counted_operators import MOST_KINDS, SHARE, NodeSet, OperatorKind, chosen_kinds, node_sets
-from irbench.profiling.counter_record import CountedPart, ProfileCounters
-from irbench.profiling.equal_nodes import PlacedNodes
+from irbench.profiling.counted_operators import (
+    MOST_KINDS,
+    SHARE,
+    NodeSet,
+    OperatorKind,
+    PlacedNodes,
+    chosen_kinds,
+    node_sets,
+)
 from irbench.profiling.joining import JoinedCell, joined_cells
-from irbench.profiling.record import ProfiledCell, ProfileDocument
+from irbench.profiling.record import CountedPart, ProfileCounters, ProfiledCell, ProfileDocument
 from irbench.record import Failure
 from irbench.reduction.activations import GraphSource
-from irbench.reduction.cut_parts import cut_parts
-from irbench.reduction.cutting import Cut, CutRequest, Part
+from irbench.reduction.cutting import Cut, CutRequest, Part, cut_parts
 from irbench.runner.counted_parts import CountingTask, Keep, PartModel, count_parts
-from irbench.runner.other_graph import other_form
-from irbench.runner.plan import PlannedGroup, with_rows
+from irbench.runner.plan import PlannedGroup, other_form, with_rows
 from irbench.runner.profiling import ProfileTask
 from irbench.runner.progress import Listener
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Workload
 from irbench.worker.failures import unreadable_answer
-from irbench.worker.file_reader import read_file
+from irbench.worker.model_files import read_file
 
 
 def counted_profile(
@@ -89,7 +93,7 @@ def _begun(counting: Counting, task: ProfileTask) -> ProfileCounters:
 
 
 @dataclass(frozen=True)
-class _CellToCount:
+class CellToCount:
     """A cell as it was profiled."""
 
     joined: JoinedCell
@@ -99,6 +103,7 @@ class _CellToCount:
 
     @property
     def workload(self) -> Workload:
+        """Its group's."""
         return self.planned.group.workload_of(self.cell)
 
     @property
@@ -117,12 +122,12 @@ class _CellToCount:
         return PartModel(CountedPart(self.cell.id, self.cell.id, "model"), replace(own_row, group=group))
 
 
-def _profiled_cells(planned: PlannedGroup, document: ProfileDocument) -> Iterator[_CellToCount]:
+def _profiled_cells(planned: PlannedGroup, document: ProfileDocument) -> Iterator[CellToCount]:
     cells = {cell.id: cell for cell in planned.group.cells}
     for joined in joined_cells(document):
         if joined.cell.launches and joined.cell.failure is None:
             cell = _as_profiled(cells[joined.cell.id], joined.cell, planned)
-            yield _CellToCount(joined, cell, planned, document.kinds.get(cell.backend, {}))
+            yield CellToCount(joined, cell, planned, document.kinds.get(cell.backend, {}))
 
 
 def _as_profiled(cell: Cell, profiled: ProfiledCell, planned: PlannedGroup) -> Cell:
@@ -132,7 +137,7 @@ def _as_profiled(cell: Cell, profiled: ProfiledCell, planned: PlannedGroup) -> C
 
 
 def _models(
-    cells: Iterator[_CellToCount], begun: ProfileCounters, folder: Path
+    cells: Iterator[CellToCount], begun: ProfileCounters, folder: Path
 ) -> tuple[tuple[PartModel, ...], ProfileCounters]:
     """Return the whole model of each cell, its calls, and its operators, those first that take longest."""
     found: list[tuple[float, PartModel]] = []
@@ -152,7 +157,7 @@ def _models(
     return tuple(model for _, model in sorted(found, key=lambda timed: -timed[0])), begun
 
 
-def _operator_models(cell: _CellToCount, folder: Path) -> Iterator[tuple[float, PartModel | CountedPart]]:
+def _operator_models(cell: CellToCount, folder: Path) -> Iterator[tuple[float, PartModel | CountedPart]]:
     """Yield the operators of a cell that are counted, as models of their own, with the time of all that are equal.
 
     Those that cannot stand alone are parts without a model.
@@ -169,7 +174,7 @@ def _operator_models(cell: _CellToCount, folder: Path) -> Iterator[tuple[float, 
     kinds = chosen_kinds(cell.joined, {found: place.key for found, place in placed.items()})
     if kinds:
         yield math.inf, _call_model(cell, folder)
-    for number, (kind, part) in enumerate(zip(kinds, _cut(source, kinds, placed, folder), strict=True)):
+    for number, (kind, part) in enumerate(zip(kinds, cut_kinds(source, kinds, placed, folder), strict=True)):
         counted = _operators(cell, kind, number)
         if isinstance(part, Part):
             yield kind.time_ns, _operator_model(cell, counted, part)
@@ -180,7 +185,7 @@ def _operator_models(cell: _CellToCount, folder: Path) -> Iterator[tuple[float, 
 def _placed(source: GraphSource, sets: Sequence[NodeSet]) -> Mapping[NodeSet, PlacedNodes]:
     """Return those sets of nodes that can be cut out of a graph, and where they are in it."""
     inputs = tuple(spec.bind(source.sizes) for spec in source.artifact.inputs)
-    target = "irbench.profiling.equal_nodes:placed_nodes"
+    target = "irbench.profiling.counted_operators:placed_nodes"
     names = [found.nodes for found in sets]
     placed: tuple[PlacedNodes | None, ...] = read_file(
         target, source.artifact.path, inputs, names, returns=tuple[PlacedNodes | None, ...], imports=("onnx",)
@@ -190,7 +195,7 @@ def _placed(source: GraphSource, sets: Sequence[NodeSet]) -> Mapping[NodeSet, Pl
     return {found: place for found, place in zip(sets, placed, strict=True) if place is not None}
 
 
-def _cut(
+def cut_kinds(
     source: GraphSource, kinds: Sequence[OperatorKind], placed: Mapping[NodeSet, PlacedNodes], folder: Path
 ) -> Sequence[Cut]:
     """Write one model for each kind, with the values that the whole graph has at its inputs."""
@@ -204,25 +209,25 @@ def _cut(
     return cut_parts(requests)
 
 
-def _operators(cell: _CellToCount, kind: OperatorKind, number: int) -> CountedPart:
+def _operators(cell: CellToCount, kind: OperatorKind, number: int) -> CountedPart:
     name = f"{cell.cell.id}-part{number}"
     return CountedPart(name, cell.cell.id, "operators", kind.operators, kind.sets[0].nodes, len(kind.sets))
 
 
-def _operator_model(cell: _CellToCount, counted: CountedPart, part: Part) -> PartModel:
+def _operator_model(cell: CellToCount, counted: CountedPart, part: Part) -> PartModel:
     inputs = tuple(TensorSpec(facts.name, facts.dtype, facts.shape) for facts in part.inputs)
     outputs = tuple(TensorSpec(facts.name, facts.dtype, facts.shape) for facts in part.outputs)
     feeding = Feeding(samples=(_sample(part, inputs),))
     return _model(cell, counted, Artifact("onnx", part.model, inputs, outputs), feeding)
 
 
-def _call_model(cell: _CellToCount, folder: Path) -> PartModel:
+def _call_model(cell: CellToCount, folder: Path) -> PartModel:
     folder.mkdir(parents=True, exist_ok=True)
     counted = CountedPart(f"{cell.cell.id}-call", cell.cell.id, "call")
     return _model(cell, counted, identity(folder), Feeding())
 
 
-def _model(cell: _CellToCount, counted: CountedPart, graph: Artifact, feeding: Feeding) -> PartModel:
+def _model(cell: CellToCount, counted: CountedPart, graph: Artifact, feeding: Feeding) -> PartModel:
     """Return a model that is run as the whole model is."""
     whole = cell.cell
     assert whole.artifact is not None

@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from irbench.api.choices import require_form, require_rows
+from irbench.api.choices import ReportForm, require_form, require_rows
 from irbench.api.counters import with_cycles
 from irbench.api.display import Displayable, as_text
 from irbench.api.keywords import names_keywords
@@ -31,9 +31,7 @@ from irbench.options.keywords import ProfileKeywords
 from irbench.options.run import RunOptions
 from irbench.plain_text import plain
 from irbench.profiling.class_counters import ClassCounters
-from irbench.profiling.counter_record import ProfileCounters
-from irbench.profiling.document import decode_profile, encode_profile
-from irbench.profiling.record import ProfileDocument
+from irbench.profiling.record import ProfileCounters, ProfileDocument, decode_profile, encode_profile
 from irbench.profiling.report import By, ProfileReport
 from irbench.profiling.summary import derive_report
 from irbench.runner import profiling
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
 
     from irbench.render.profile import ProfileView
 
-ProfileFormat = Literal["table", "json", "csv", "md"]
 _ENDED = ("interrupt", "failures")
 """Reasons of a profile to stop after which nothing is counted."""
 
@@ -125,7 +122,7 @@ class Profile(Displayable):
         """
         return rows_to_pandas(self.rows(by))
 
-    def to_text(self, form: ProfileFormat = "table", *, by: By = "class", top: int = TOP) -> str:
+    def to_text(self, form: ReportForm = "table", *, by: By = "class", top: int = TOP) -> str:
         """Return the profile as text: tables as people read them, the document as JSON, or rows as CSV.
 
         Args:
@@ -136,7 +133,7 @@ class Profile(Displayable):
         Raises:
             IrbenchError: There is no such form, or there are no such parts.
         """
-        require_form(form, ProfileFormat)
+        require_form(form, ReportForm)
         require_rows(by, By)
         if form == "json":
             from irbench.render.json_text import without_control_characters

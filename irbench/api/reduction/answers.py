@@ -14,6 +14,7 @@ from irbench.conformance.model import trials, verified_cells
 from irbench.conformance.verification import NoReference, VerificationRequest
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import from_onnx_file
+from irbench.notices import Context
 from irbench.options.asked_inputs import AskedInputs
 from irbench.options.expectation import Failing, WrongAnswers
 from irbench.options.run import RunOptions
@@ -22,8 +23,6 @@ from irbench.record import Failure
 from irbench.reduction.cutting import Part
 from irbench.reduction.decision import Decision, judge_answers, judge_failure
 from irbench.reduction.report import Evidence
-from irbench.render.context import Context
-from irbench.render.texts import warning_words
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.spec import Bundle, Workload
 
@@ -81,8 +80,8 @@ class AnswerJudge:
         try:
             planned = trials(asked, scratch)
         except NoReference as lack:
-            words = warning_words(lack.warning, Context())
-            raise IrbenchError(words.brief, hint=words.more, exit_code=ExitCode.FAILED_CELL) from lack
+            brief, more = lack.warning.brief(Context()), lack.warning.more(Context())
+            raise IrbenchError(brief, hint=more, exit_code=ExitCode.FAILED_CELL) from lack
         (trial,) = planned.trials
         (cell,) = trial.cells
         assert trial.feeding is not None  # no data set with outputs of its own was asked for

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from irbench import backend_checks, registry
+from irbench import registry
 from irbench.address import BackendAddress
 from irbench.api.resolve import resolve_backends
 from irbench.errors import IrbenchError
@@ -109,7 +109,7 @@ def expected_backends(expectation: Expectation) -> tuple[BackendAddress, ...]:
                 f"{address} does not read ONNX graphs, and a reduced graph is one.",
                 hint=f"Backends that do: {', '.join(able)}.",
             )
-        backend_checks.require_installed(address.name)
+        registry.require_installed(address.name)
     return found
 
 

@@ -16,14 +16,12 @@ from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.options.expectation import SlowerThan
 from irbench.reduction.activations import GraphSource
-from irbench.reduction.cut_parts import read_outline
-from irbench.reduction.cutting import Part
+from irbench.reduction.cutting import Part, read_outline
 from irbench.reduction.decision import Decision, expected_difference
-from irbench.reduction.files import MODEL_FILE
+from irbench.reduction.files import MODEL_FILE, script
 from irbench.reduction.outline import GraphOutline
 from irbench.reduction.report import Conclusion, Evidence, KeptNode, ReducedGraph, ReductionReport, Verdict
 from irbench.reduction.schedule import interval_seconds, longest_interval_seconds
-from irbench.reduction.scripts import script
 from irbench.reduction.search import Nodes, smallest
 from irbench.render.reduction_progress import (
     confirming_text,

@@ -14,8 +14,7 @@ from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.record import Failure
 from irbench.reduction.activations import GraphSource
-from irbench.reduction.cut_parts import cut_parts
-from irbench.reduction.cutting import CutRequest, Part
+from irbench.reduction.cutting import CutRequest, Part, cut_parts
 from irbench.reduction.report import Candidate, Evidence, Verdict
 from irbench.reduction.search import Nodes
 from irbench.render.reduction_progress import candidate_text

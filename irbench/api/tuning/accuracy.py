@@ -11,6 +11,7 @@ from irbench.api.progress import Say
 from irbench.api.tuning.rows import TuningRows
 from irbench.api.tuning.settings import setting_of
 from irbench.errors import IrbenchError
+from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.record import Failure
 from irbench.render.accuracy import accuracy_text, limit_text
 from irbench.runner.accuracy import answers_key
@@ -66,8 +67,8 @@ def excluded(rows: TuningRows) -> Excluded | None:
 
 def random_inputs(planned: PlannedGroup) -> int:
     """Return on how many random samples accuracy was measured; 0 where samples were given, and without a limit."""
-    notes = (note.facts["samples"] for note in planned.notes if note.code == "accuracy-of-random-inputs")
-    return int(next(notes, 0))
+    notes = (note.samples for note in planned.notes if isinstance(note, AccuracyOfRandomInputs))
+    return next(notes, 0)
 
 
 def _kept(cells: Sequence[Cell], checked: PlannedGroup) -> tuple[Cell, ...]:

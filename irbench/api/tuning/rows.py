@@ -20,7 +20,6 @@ from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
 from irbench.options.values import Settings
 from irbench.quantities import plural
-from irbench.runner.confined_cells import confinement_of
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import fixed_batch
@@ -29,6 +28,7 @@ from irbench.system import host
 from irbench.tuning.report import ReferenceKind
 from irbench.tuning.space import SearchSpace
 from irbench.worker import call_in_worker
+from irbench.worker.requested_confinement import confinement_of
 
 _NARROW = ("bf16", "fp16")
 _LEVELS = (UNOPTIMIZED, "extended", "int8")
@@ -210,12 +210,12 @@ def _advice(run: RunOptions, objective: Objective, scratch: Path) -> dict[str, _
         wanted = {key: value for key, value in hints.items() if key not in run.set.get(name, {})}
         if wanted and name not in found:
             asked = replace(run, backends=(str(backend),), set=_of(name, run.set))
-            streams = _advised_streams(asked, wanted, scratch / name)
+            streams = streams_advised(asked, wanted, scratch / name)
             found |= {} if streams is None else {name: _Advice(wanted, streams)}
     return found
 
 
-def _advised_streams(asked: RunOptions, wanted: Mapping[str, str], scratch: Path) -> int | None:
+def streams_advised(asked: RunOptions, wanted: Mapping[str, str], scratch: Path) -> int | None:
     """Return how many inferences at a time a backend advises; ``None`` where it cannot: its rows will say why."""
     try:
         _, (group, *_) = planned(requested(asked), asked, scratch, lambda _line: None)

@@ -12,7 +12,7 @@ from irbench.errors import IrbenchError
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
-from irbench.options.varied_options import AS_IT_IS, alternatives
+from irbench.options.values import AS_IT_IS, alternatives
 from irbench.runner.cells import is_at_level
 from irbench.spec import Cell
 from irbench.tuning.space import usual_values

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irbench.cli.options.completion import GRAPH
-from irbench.cli.options.declared import declared
+from irbench.cli.options.declared import declared, format_option
 from irbench.cli.options.formats import OUTPUT
-from irbench.cli.options.groups import OneOf
 from irbench.cli.output.stderr import say
 from irbench.options.model_commands import COST, GraphSizes
 
 if TYPE_CHECKING:
-    from irbench.api.cost import CostFormat
+    from irbench.api.choices import ReportForm
 
 _EXAMPLES = """\b
 Examples:
@@ -30,19 +29,12 @@ Examples:
 @click.argument("model", type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx")
 @declared(COST)
 @click.option("--per-node", is_flag=True, help="A row for each node instead of one for each operator.")
-@click.option(
-    "--format",
-    "form",
-    type=OneOf(["table", "json", "csv", "md"]),
-    default="table",
-    show_default=True,
-    help="Output format; json always has every node.",
-)
+@format_option("table", "json", "csv", "md", help="Output format; json always has every node.")
 @OUTPUT
 def command(
     model: str,
     per_node: bool,
-    form: CostFormat,
+    form: ReportForm,
     output: Path | None,
     **options: Any,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irbench.cli.options.completion import MODEL
-from irbench.cli.options.declared import declared
+from irbench.cli.options.declared import declared, format_option
 from irbench.cli.options.formats import OUTPUT, RESULTS
 from irbench.cli.output.stderr import plugin_warnings_shown, say
 from irbench.options.model_commands import DOCTOR, DoctorOptions
@@ -37,7 +37,7 @@ Examples:
     help="Also measure a backend against itself: on MODEL, the model exported last, or a built-in matrix product.",
 )
 @declared(DOCTOR)
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@format_option("table", "json", help=None)
 @OUTPUT
 @RESULTS
 def command(

@@ -43,10 +43,11 @@ def command(models: tuple[str, ...], **options: Any) -> None:
     inputs.require_data()
     require_exportable(models, asked)
     for model in dict.fromkeys(models):
-        _export(model, asked, inputs)
+        export_model(model, asked, inputs)
 
 
-def _export(model: str, asked: ExportOptions, inputs: AskedInputs) -> None:
+def export_model(model: str, asked: ExportOptions, inputs: AskedInputs) -> None:
+    """Export a model, show what it does, and print where the bundle lies."""
     from rich.text import Text
 
     from irbench.api.export import ExportListener, export_with

@@ -8,9 +8,8 @@ from typing import Any, Literal
 import click
 
 from irbench.cli.options.completion import MODEL_NAME
-from irbench.cli.options.declared import declared, strict_option
+from irbench.cli.options.declared import declared, format_option, strict_option
 from irbench.cli.options.formats import OUTPUT, RESULTS
-from irbench.cli.options.groups import OneOf
 from irbench.options.stored_run_commands import HISTORY, HistoryOptions
 
 _MANY = 200
@@ -28,7 +27,7 @@ Examples:
 @click.argument("model", required=False, type=MODEL_NAME, metavar="[MODEL|FILE.onnx]")
 @declared(HISTORY)
 @strict_option("a condition is undecided")
-@click.option("--format", "form", type=OneOf(["table", "json", "md"]), default="table", show_default=True)
+@format_option("table", "json", "md", help=None)
 @OUTPUT
 @RESULTS
 def command(form: Literal["table", "json", "md"], output: Path | None, strict: bool, **options: Any) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irbench.cli.options.completion import GRAPH
-from irbench.cli.options.declared import declared
+from irbench.cli.options.declared import declared, format_option
 from irbench.cli.options.formats import OUTPUT
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
@@ -33,7 +33,7 @@ Examples:
 @click.argument("models", nargs=-1, required=True, type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx...")
 @click.option("--diff", "compares", is_flag=True, help="Show how the second graph differs from the first.")
 @declared(INSPECT)
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@format_option("table", "json", help=None)
 @OUTPUT
 def command(
     models: tuple[str, ...],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irbench.cli.options.completion import MODEL
-from irbench.cli.options.declared import declared
+from irbench.cli.options.declared import declared, format_option
 from irbench.cli.output.stderr import say, say_in_width
 from irbench.options.model_commands import OPTIMIZE, OptimizeOptions
 
@@ -30,7 +30,7 @@ Examples:
 @click.command("optimize", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL|FILE.onnx...")
 @declared(OPTIMIZE, but="output")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@format_option("table", "json", help=None)
 @declared(OPTIMIZE, "output")
 def command(
     models: tuple[str, ...],

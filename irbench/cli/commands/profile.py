@@ -9,18 +9,19 @@ import click
 
 from irbench.cli.options.completion import MODEL
 from irbench.cli.options.completion import PROFILE as STORED_PROFILE
-from irbench.cli.options.declared import declared, given_parameters, headings
+from irbench.cli.options.declared import Parsed, declared, format_option, given_parameters, headings
 from irbench.cli.options.formats import OUTPUT, RESULTS, OutputFile
 from irbench.cli.options.groups import OneOf, SectionedCommand
-from irbench.cli.options.types import COUNT
 from irbench.cli.output.measured import refuse_overwriting_models
 from irbench.errors import IrbenchError
+from irbench.options import values
 from irbench.options.commands import PROFILE, ProfileSettings
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
 
 if TYPE_CHECKING:
-    from irbench.api.profiling.profile import Profile, ProfileFormat
+    from irbench.api.choices import ReportForm
+    from irbench.api.profiling.profile import Profile
     from irbench.profiling.report import By
 
 _EXAMPLES = """\b
@@ -52,7 +53,12 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
     help="What the rows of the first table are: classes of work, operators, or nodes.",
 )
 @click.option(
-    "--top", type=COUNT, metavar="N", default=20, show_default=True, help="Rows of a table of operators or nodes."
+    "--top",
+    type=Parsed("20", values.count),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Rows of a table of operators or nodes.",
 )
 @click.option(
     "--show",
@@ -67,14 +73,7 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
     metavar="FILE",
     help="Also write one inference of each backend as a Chrome trace, which ui.perfetto.dev opens.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=OneOf(["table", "json", "csv", "md"]),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
+@format_option("table", "json", "csv", "md")
 @OUTPUT
 @RESULTS
 @click.pass_context
@@ -141,7 +140,7 @@ def _refuse_other_options(context: click.Context) -> None:
         raise IrbenchError(f"--show and {names} cannot be combined.", hint="--show measures nothing: leave one out.")
 
 
-def _as_text(found: Profile, form: ProfileFormat, by: By, top: int, *, to_file: bool) -> str:
+def _as_text(found: Profile, form: ReportForm, by: By, top: int, *, to_file: bool) -> str:
     from irbench.cli.output.console import to_text
 
     if form == "table":

@@ -18,8 +18,7 @@ from irbench.cli.output.measured import measured, refuse_overwriting_models, res
 from irbench.cli.output.stderr import say
 from irbench.errors import IrbenchError
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
-from irbench.options.run import RUN, RunOptions
-from irbench.options.stored_run_commands import RESUME, ResumeOptions
+from irbench.options.run import RESUME, RUN, ResumeOptions, RunOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -100,7 +99,7 @@ def command(
     if dry_run and output is not None:
         raise IrbenchError("--dry-run measures nothing that -o could write.", hint="Leave one of them out.")
     refuse_overwriting_models(asked.models, output)
-    if not yes and not _confirmed_first_run(asked):
+    if not yes and not confirmed_first_run(asked):
         say("Nothing was measured. Name a model (irbench models lists them) or an ONNX file.")
         return 0
     if dry_run:
@@ -128,7 +127,7 @@ def _resumption(run: str, allow_own_code: bool, options: Mapping[str, Any]) -> R
     return ResumeOptions(run or None, allow_own_code, options["no_lock"], options["results"])
 
 
-def _confirmed_first_run(asked: RunOptions) -> bool:
+def confirmed_first_run(asked: RunOptions) -> bool:
     """Say what a run without a model is going to do where nothing was exported yet; on a terminal, ask."""
     from irbench.api.resolve import FIRST_MODEL, is_first_run
 

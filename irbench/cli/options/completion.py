@@ -110,10 +110,10 @@ def _models(_context: click.Context, _begun: str) -> list[str]:
 
 
 def _models_and_files(context: click.Context, begun: str) -> list[str]:
-    return [*_models(context, begun), *sorted(_files(begun))]
+    return [*_models(context, begun), *sorted(files_begun(begun))]
 
 
-def _files(begun: str) -> Iterator[str]:
+def files_begun(begun: str) -> Iterator[str]:
     """Yield the models' files that a text may become, and where it has begun the folders that may hold some."""
     folder, slash, name = begun.rpartition("/")
     try:
@@ -153,7 +153,7 @@ def _families(_context: click.Context, _begun: str) -> list[str]:
 def _graphs(_context: click.Context, begun: str) -> list[str]:
     from irbench import bundles
 
-    return [*(folder.parent.name for folder in bundles.all()), *sorted(_files(begun))]
+    return [*(folder.parent.name for folder in bundles.all()), *sorted(files_begun(begun))]
 
 
 def _levels(_context: click.Context, _begun: str) -> tuple[str, ...]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, get_args
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
+from click.types import OptionHelpExtra
 
 from irbench.cli.options.completion import BACKEND, LEVEL, MODEL_NAME, addresses, levels, offer_list, passes, settings
 from irbench.cli.options.completion import RUN as RUN_NAME
 from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import Parsed, PlainDefault
 from irbench.counters import GROUPS
 from irbench.options import values
 from irbench.options.kinds import Kind
 from irbench.options.option import CommandOptions, Option, flag_of
 from irbench.spec import Precision
 
+T = TypeVar("T")
+Offer: TypeAlias = Callable[[str], list[CompletionItem]]
 FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
 
 
@@ -30,6 +32,46 @@ class Decorator(Protocol):
     def __call__(self, command: FC, /) -> FC:
         """Return the command with the options."""
         ...
+
+
+class PlainDefault(click.Option):
+    """An option whose help tells its default in words, as they are; click would put them into brackets once more."""
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:  # noqa: ARG002 - click's signature
+        """Return what follows the help; see click."""
+        return {"default": str(self.show_default)}
+
+
+class Parsed(click.ParamType[T], Generic[T]):
+    """An option whose text a function reads.
+
+    Args:
+        form: An example; the help shows it, and a refusal says to write it like that.
+        read: Returns the value; raises ``ValueError``, with what is wrong, for any other text.
+        offer: Returns what a text that is being typed may become, for a shell to complete.
+    """
+
+    def __init__(self, form: str, read: Callable[[str], T], offer: Offer = lambda _begun: []) -> None:
+        self.name = form
+        self._read = read
+        self._offer = offer
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002 - click's signature
+        """Return the example as it is; click would make capitals of it."""
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value of what was typed; a default that is a value already stays as it is."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._read(value.strip())
+        except ValueError as error:
+            self.fail(f"{error}; write it like {self.name.replace('|', ' or ')}", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's signature
+        """Return what the text may become."""
+        return self._offer(incomplete)
 
 
 _TYPES: Mapping[str, click.ParamType[Any]] = {
@@ -45,7 +87,7 @@ _TYPES: Mapping[str, click.ParamType[Any]] = {
 }
 """Where click has a type of its own, or a shell completes a name, by what a kind calls it."""
 
-_OFFERS: Mapping[str, Callable[[str], list[CompletionItem]]] = {
+_OFFERS: Mapping[str, Offer] = {
     "backends": partial(offer_list, addresses),
     "levels": partial(offer_list, levels),
     "passes": partial(offer_list, passes),
@@ -127,7 +169,7 @@ def _type(kind: Kind[Any]) -> click.ParamType[Any]:
     return Parsed(kind.metavar, kind.text or kind.read, _offer(kind))
 
 
-def _offer(kind: Kind[Any]) -> Callable[[str], list[CompletionItem]]:
+def _offer(kind: Kind[Any]) -> Offer:
     return _OFFERS.get(kind.type_name, lambda _begun: [])
 
 
@@ -145,3 +187,15 @@ def given_parameters(context: click.Context, beside: Collection[str]) -> list[st
 def _is_given(context: click.Context, param: click.Parameter) -> bool:
     is_named = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
     return is_named and context.params.get(param.name or "") not in ((), None)
+
+
+def format_option(
+    *forms: str,
+    default: str | None = "table",
+    help: str | None = "Output format.",  # noqa: A002 - click's name
+    **facts: Any,
+) -> Decorator:
+    """Return ``--format`` with the forms that a command writes."""
+    return click.option(
+        "--format", "form", type=OneOf(forms), default=default, show_default=default is not None, help=help, **facts
+    )

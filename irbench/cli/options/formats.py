@@ -9,9 +9,7 @@ from typing import Any
 import click
 
 from irbench.cli.options.completion import offer_list
-from irbench.cli.options.declared import declared
-from irbench.cli.options.groups import OneOf
-from irbench.cli.options.types import Parsed
+from irbench.cli.options.declared import Parsed, declared, format_option
 from irbench.options import values
 from irbench.options.run import RUN
 from irbench.render.formats.registry import ARCHIVE, FORMATS
@@ -39,52 +37,27 @@ class OutputFile(click.Path):
         return path
 
 
-FORMAT = click.option(
-    "--format",
-    "form",
-    type=OneOf(_TEXTS),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
-RUN_FORMAT = click.option(
-    "--format",
-    "form",
-    type=OneOf(tuple(dict.fromkeys((*_TEXTS, *FORMATS)))),
+FORMAT = format_option(*_TEXTS)
+RUN_FORMAT = format_option(
+    *dict.fromkeys((*_TEXTS, *FORMATS)),
     metavar="FORMAT",
-    default="table",
-    show_default=True,
     help=f"Output format: {', '.join(_TEXTS)}; or one that other programs read: "
     f"{', '.join(name for name in FORMATS if name not in _TEXTS)}.",
 )
-EXPORT_FORMAT = click.option(
-    "--format",
-    "form",
-    type=OneOf((ARCHIVE, *FORMATS)),
+EXPORT_FORMAT = format_option(
+    ARCHIVE,
+    *FORMATS,
+    default=None,
     metavar="FORMAT",
     help=f"{ARCHIVE}, {', '.join(FORMATS)}. [default: by the extension of FILE: {ARCHIVE} for .tar.gz]",
 )
+TABLE_OR_JSON = format_option("table", "json")
+REPORT_FORMAT = format_option("table", "json", "md")
 COLUMNS = click.option(
     "--columns",
     type=Parsed("a,b", values.names, partial(offer_list, _columns)),
     default=(),
     help="Columns of csv, md, jsonl, parquet and arrow, in this order; docs/exports.md lists them. [default: all]",
-)
-TABLE_OR_JSON = click.option(
-    "--format",
-    "form",
-    type=OneOf(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
-REPORT_FORMAT = click.option(
-    "--format",
-    "form",
-    type=OneOf(["table", "json", "md"]),
-    default="table",
-    show_default=True,
-    help="Output format.",
 )
 OUTPUT = click.option(
     "-o", "--output", type=OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."

@@ -14,8 +14,7 @@ from irbench.system.file_states import exists, is_folder
 if TYPE_CHECKING:
     from irbench.api.measurement import StoredRun
     from irbench.api.progress import Reporter
-    from irbench.options.run import RunOptions
-    from irbench.options.stored_run_commands import ResumeOptions
+    from irbench.options.run import ResumeOptions, RunOptions
     from irbench.spec import SoakPlan
 
 

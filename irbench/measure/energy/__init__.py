@@ -1,15 +1,13 @@
 """The energy that a machine uses, as its processors and GPUs count it."""
 
-from irbench.measure.energy.access import AbsenceReason, EnergyAccess, EnergySource, find_energy_counters
+from irbench.measure.energy.access import EnergyAccess, find_energy_counters
 from irbench.measure.energy.meter import EnergyCounter, EnergyMeter
 from irbench.measure.energy.nvml import NVIDIA_GPU
 
 __all__ = [
     "NVIDIA_GPU",
-    "AbsenceReason",
     "EnergyAccess",
     "EnergyCounter",
     "EnergyMeter",
-    "EnergySource",
     "find_energy_counters",
 ]

@@ -2,21 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from irbench.measure.clock import sleep
-from irbench.measure.energy import nvml, powercap
+from irbench.measure.energy import nvml
 from irbench.measure.energy.meter import EnergyCounter
+from irbench.notices.notes import AbsenceReason, EnergySource
 
-EnergySource: TypeAlias = Literal["processors", "gpus"]
-AbsenceReason: TypeAlias = Literal["not-permitted", "not-counting", "no-package", "no-driver"] | nvml.GpuAbsence
-"""``not-counting`` is a counter that stands still, as in some virtual machines; ``no-package`` is a missing Python
-package beside GPUs that are here."""
+POWERCAP = Path("/sys/class/powercap")
+_PACKAGE, _DRAM = "package", "dram"
 
-_NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+
+@dataclass
+class PowercapCounter:
+    """One zone.
+
+    Attributes:
+        domain: ``package-0``, or ``dram-0`` for the memory of the package with that number.
+        folder: Its folder.
+        range_uj: What it counts to before it begins again at 0, in microjoules.
+    """
+
+    domain: str
+    folder: Path
+    range_uj: int
+    is_sampled: bool = field(default=False, init=False)
+    _last_uj: int | None = field(default=None, init=False)
+
+    def advance(self) -> int:
+        """Return the microjoules since this was last called; see :class:`irbench.measure.energy.EnergyCounter`."""
+        present_uj = read_number(self.folder / "energy_uj")
+        last_uj, self._last_uj = self._last_uj, present_uj
+        if last_uj is None:
+            return 0
+        return present_uj - last_uj + (self.range_uj if present_uj < last_uj else 0)
+
+
+def powercap_counters(root: Path | None = None) -> tuple[PowercapCounter, ...]:
+    """Return a counter for each package and for the memory of each; none where the kernel has no such zone.
+
+    Args:
+        root: The folder of all zones; :data:`POWERCAP` unless given.
+    """
+    zones = sorted((root or POWERCAP).glob("intel-rapl:*"))
+    return tuple(counter for zone in zones for counter in _counters_of(zone))
+
+
+def _counters_of(zone: Path) -> Iterator[PowercapCounter]:
+    """Yield the counter of a zone that counts what no other does."""
+    package = zone.name.split(":")[1]
+    try:
+        name = (zone / "name").read_text().strip()
+        range_uj = read_number(zone / "max_energy_range_uj")
+    except OSError:
+        return
+    if name.startswith(_PACKAGE):
+        yield PowercapCounter(name, zone, range_uj)
+    elif name == _DRAM:
+        yield PowercapCounter(f"{_DRAM}-{package}", zone, range_uj)
+
+
+def read_number(path: Path) -> int:
+    """Return the number that a file holds.
+
+    Raises:
+        OSError: It cannot be read, or holds none.
+    """
+    try:
+        return int(path.read_text())
+    except ValueError as error:
+        raise OSError(f"{path} holds no number") from error
+
+
+NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 _LONG_ENOUGH_S = 0.05
 """Counters of processors are brought up to date about every millisecond."""
 
@@ -48,7 +108,7 @@ def find_energy_counters() -> EnergyAccess:
 
 
 def _of_processors() -> tuple[EnergyCounter, ...] | AbsenceReason:
-    found = powercap.powercap_counters()
+    found = powercap_counters()
     if not found:
         return "no-counters"
     try:
@@ -67,6 +127,6 @@ def _of_gpus() -> tuple[tuple[EnergyCounter, ...], AbsenceReason | None]:
     try:
         return nvml.gpu_counters(nvml.load_nvml())
     except ModuleNotFoundError:
-        return (), "no-package" if _NVIDIA_DRIVER.exists() else "no-driver"
+        return (), "no-package" if NVIDIA_DRIVER.exists() else "no-driver"
     except nvml.NvmlUnavailable:
         return (), "no-driver"

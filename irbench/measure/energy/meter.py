@@ -12,7 +12,7 @@ from irbench.record import EnergyReading
 
 T = TypeVar("T")
 
-_EVERY_S = 1.0
+EVERY_S = 1.0
 """How often counters are read meanwhile: far less than any takes to wrap around."""
 _SAMPLED_EVERY_S = 0.1
 """The same where a device tells its power only, which is added up."""
@@ -50,7 +50,7 @@ class EnergyMeter:
     def __init__(self, counters: Sequence[EnergyCounter]) -> None:
         self._counters = tuple(counters)
         sampled = any(counter.is_sampled for counter in counters)
-        self._every_s = _SAMPLED_EVERY_S if sampled else _EVERY_S
+        self._every_s = _SAMPLED_EVERY_S if sampled else EVERY_S
 
     def during(self, action: Callable[[], T]) -> tuple[T, EnergyReading]:
         """Run something, and return what it returned, with the energy that the whole machine used meanwhile.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_ROUNDS = 10
 """As many loops may lie one behind the other whose sizes follow from those before."""
-_MOST_COPIES = 100_000_000
+MOST_COPIES = 100_000_000
 """ONNX copies what it knows of a graph for each body of its nodes, some ten million values a second."""
 
 
@@ -80,7 +80,7 @@ def _require_few_copies(graph: onnx.GraphProto) -> None:
     from onnx import shape_inference
 
     bodies = sum(len(attribute.graphs) + attribute.HasField("g") for node in graph.node for attribute in node.attribute)
-    if bodies * len(graph.node) > _MOST_COPIES:
+    if bodies * len(graph.node) > MOST_COPIES:
         raise shape_inference.InferenceError(
             f"{bodies:,} bodies in a graph of {len(graph.node):,} nodes would take minutes."
         )

@@ -31,7 +31,7 @@ _SMALL_BYTES = 1024
 _ALIGNED_BYTES = 4096
 """External data starts at a page, so that a runtime can map it."""
 _RAW_DATA_FIELD = 9
-_MAX_BYTES = 2**31 - 1
+MAX_BYTES = 2**31 - 1
 """Protobuf's own limit for one message."""
 
 
@@ -86,7 +86,7 @@ def write(detached: DetachedModel, path: Path) -> str:
     graph = detached.model.graph.SerializeToString()
     within = {name: _inline_header(name, value) for name, value in detached.weights.items()}
     beside: dict[str, bytes] = {}
-    if len(graph) + sum(len(within[name]) + detached.weights[name].nbytes for name in within) > _MAX_BYTES:
+    if len(graph) + sum(len(within[name]) + detached.weights[name].nbytes for name in within) > MAX_BYTES:
         beside = _write_beside(detached, path.with_name(f"{path.name}.data"))
         within = {name: header for name, header in within.items() if name not in beside}
     size = len(graph) + sum(map(len, beside.values()))

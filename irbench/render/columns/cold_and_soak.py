@@ -15,7 +15,7 @@ from irbench.render.columns.declaration import (
     Part,
     Shown,
 )
-from irbench.row_figures import Spans
+from irbench.row import Spans
 from irbench.soak_row import LatencyDrift, MemoryTrend, SoakRow, SoakTable
 
 

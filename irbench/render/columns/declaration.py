@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from irbench.cold_row import ColdRow, ColdTable
+from irbench.notices import Context
 from irbench.quantities import NOT_MEASURED, significant
-from irbench.render.context import Context
 from irbench.render.table_title import sizes_text
 from irbench.result import GroupResult, RunDocument
-from irbench.row import CellResult
-from irbench.row_figures import Spans
+from irbench.row import CellResult, Spans
 from irbench.soak_row import SoakRow, SoakTable
 
 Kind: TypeAlias = Literal["speed", "cold-start", "soak"]

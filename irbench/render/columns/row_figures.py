@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from irbench.cold_row import ColdPhasesMs, ColdRow, ColdTable
-from irbench.notices import Reference
+from irbench.notices import Context, Reference
 from irbench.quantities import NOT_MEASURED, error_size, gigabytes, listing, significant
 from irbench.quantities import percent as share
 from irbench.record import OutputError
@@ -26,15 +26,12 @@ from irbench.render.columns.declaration import (
     ShownSpeed,
 )
 from irbench.render.columns.row_facts import row_counters
-from irbench.render.context import Context
 from irbench.render.figures import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
-from irbench.render.note_texts import reference_text
 from irbench.result import GroupResult
-from irbench.row import CellResult
-from irbench.row_figures import EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup
+from irbench.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup
 from irbench.spec import Accuracy, InferenceWork
-from irbench.stats.estimators import median
 from irbench.stats.figures import calls_to_bound
+from irbench.stats.intervals import median
 
 _SUSTAINED_MATTERS = 0.03
 """From this share on, the sustained FPS are shown beside those of the interleaved rounds."""
@@ -139,13 +136,13 @@ def _accuracy_legend(result: GroupResult, _context: Context) -> Iterator[str]:
 def _error_legend(result: GroupResult, context: Context) -> Iterator[str]:
     """Yield what outputs were compared with, and which rows with something else."""
     if result.verified_against is not None:
-        yield f"max err: against {reference_text(result.verified_against)}"
+        yield f"max err: against {result.verified_against.text()}"
     others: dict[Reference, list[str]] = {}
     for cell in result.cells:
         if cell.verified_against is not None:
             others.setdefault(cell.verified_against, []).append(context.name(cell.id))
     for reference, rows in others.items():
-        yield f"max err of {listing(rows)}: against {reference_text(reference)}"
+        yield f"max err of {listing(rows)}: against {reference.text()}"
 
 
 def _speedup_legend(result: GroupResult, _context: Context) -> Iterator[str]:

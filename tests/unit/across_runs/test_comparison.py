@@ -12,8 +12,7 @@ from compared_runs import EVEN, MACHINE, store, times
 
 from irbench.across_runs.changes import FEWEST_RUNS
 from irbench.across_runs.comparison import RunComparison, compare_sides
-from irbench.across_runs.problems import Models
-from irbench.across_runs.reading import read_run
+from irbench.across_runs.reading import Models, read_run
 from irbench.across_runs.sides import Side, read_side
 from irbench.options.conditions import read_condition
 from irbench.record import Failure

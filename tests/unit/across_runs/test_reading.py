@@ -12,8 +12,7 @@ from compared_runs import EVEN, store
 from stored_runs import altered
 
 from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.problems import Altered, Problem
-from irbench.across_runs.reading import CheckedRun, read_run
+from irbench.across_runs.reading import Altered, CheckedRun, Problem, read_run
 from irbench.across_runs.sides import MACHINE as MACHINE_PREFIX
 from irbench.across_runs.sides import Side, read_side
 from irbench.errors import IrbenchError

@@ -13,16 +13,17 @@ from documents import cell, group
 from irbench.across_runs.reading import CheckedRun, read_run
 from irbench.across_runs.receipt import (
     Receipt,
-    _sealed,
     decode_receipt,
     encode_receipt,
     receipt_of,
     reservations_of,
+    sealed,
 )
 from irbench.api.display import as_text
 from irbench.errors import IrbenchError
-from irbench.notices import Warn
+from irbench.notices.doubts import NotSteady, UnsteadyRow
 from irbench.notices.marks import OtherPrecision
+from irbench.notices.warnings import Refused, Unverified
 from irbench.render.receipt import receipt_view
 
 
@@ -86,12 +87,12 @@ def test_marks_of_a_claims_rows_are_kept_and_shown(tmp_path: Path):
     receipt = made(tmp_path)
     marked = replace(receipt, claims=(replace(receipt.claims[0], reservations=fast), *receipt.claims[1:]))
     assert "openvino: computes in bf16, the baseline in fp32." in as_text(receipt_view(marked))
-    assert decode_receipt(encode_receipt(_sealed(marked)), "claim.irb") == _sealed(marked)
+    assert decode_receipt(encode_receipt(sealed(marked)), "claim.irb") == sealed(marked)
 
 
 def test_a_warning_bears_on_the_rows_that_its_code_says_it_names_and_on_no_text_that_looks_like_one():
-    refused = Warn("unverified", {"model": "ort/fp32", "refusals": [{"reference": "tf/fp32", "message": "no"}]})
-    steady = Warn("not-steady", {"rows": [{"cell": "openvino/fp32", "slower": 0.1}]})
+    refused = Unverified(model="ort/fp32", refusals=(Refused("tf/fp32", "no"),))
+    steady = NotSteady(rows=(UnsteadyRow("openvino/fp32", 0.1),))
     table = group(cell("openvino"), cell("ort"), cell("tf"), warnings=(refused, steady))
     of_openvino, of_others = (
         reservations_of(table, named, 6) for named in (("openvino/fp32", "ort/fp32"), ("tf/fp32", "ort/fp32"))
@@ -109,7 +110,7 @@ def test_whatever_is_changed_in_a_file_is_found(tmp_path: Path):
     text = encode_receipt(made(tmp_path)).decode()
     for before, after in (("slower", "faster"), ("onnxruntime", "openvino"), ("A CPU", "B CPU"), ('"cpu"', '"gpu"')):
         assert before in text
-        with pytest.raises(IrbenchError, match="was changed after it was written"):
+        with pytest.raises(IrbenchError, match="changed after"):
             decode_receipt(text.replace(before, after, 1).encode(), "claim.irb")
 
 

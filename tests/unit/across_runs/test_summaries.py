@@ -229,7 +229,7 @@ def test_an_index_that_is_made_anew_forgets_what_histories_kept():
 
 
 def test_what_has_no_room_in_the_file_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(index, "_MOST_BYTES", 1 << 18)
+    monkeypatch.setattr(index, "MOST_BYTES", 1 << 18)
     kept = Index(tmp_path / "index.sqlite", str, 1)
     for first in (0, 100, 500):
         kept.update({f"runs/{number}": ((1, 2), 1000 * "x") for number in range(first, first + 400)}, ())

@@ -8,7 +8,7 @@ import pytest
 
 from irbench.api.accuracy_limits import accuracy_limit, options_of_limit
 from irbench.errors import IrbenchError
-from irbench.options.metrics import Metric, metric, metric_text, min_accuracy
+from irbench.options.own_code import Metric, metric, metric_text, min_accuracy
 from irbench.options.run import RunOptions, run_options
 from irbench.output_check import tolerance
 from irbench.spec import AccuracyLimit

@@ -12,7 +12,7 @@ from irbench.api.bisect import Bisection
 from irbench.api.bisect_search import search
 from irbench.bisection.report import BisectReport, Comparison, Side, Step
 from irbench.environments import Unsolvable
-from irbench.row_figures import Speedup
+from irbench.row import Speedup
 
 VERSIONS = ("1", "2", "3", "4", "5")
 EMPTY = BisectReport("model.onnx", "runtime", "ort", "speed", 0.03, VERSIONS, (), "interrupted")

@@ -18,8 +18,7 @@ from irbench.errors import IrbenchError
 from irbench.options.run import RunOptions
 from irbench.record import Failure
 from irbench.result import StoppedBy
-from irbench.row import CellResult
-from irbench.row_figures import Speedup
+from irbench.row import CellResult, Speedup
 from irbench.spec import PythonEnvironment
 
 SAME = speedup(1.0, 0.99, 1.01, "same")

@@ -153,7 +153,7 @@ def test_files_of_one_name_are_not_measured_in_one_run(monkeypatch: pytest.Monke
 
 def test_own_code_is_measured_again_only_if_it_is_allowed(monkeypatch: pytest.MonkeyPatch, asked: list[RunOptions]):
     cells = {"mine": {"kind": "command", "target": "./loop {model}"}}
-    found = confirmed(monkeypatch, asked, {"ort": times(2)}, plan={"asked": {"cells": cells}})
+    found = confirmed(monkeypatch, asked, {"ort": times(2)}, plan={"cells": cells})
     assert found.obstacle is not None
     assert (found.outcome, found.obstacle.code, asked) == ("not-possible", "own-code", [])
     assert json.loads(msgspec.json.encode(found.obstacle)) == {

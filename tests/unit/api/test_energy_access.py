@@ -10,9 +10,8 @@ from irbench.api import energy_access
 from irbench.api.energy_access import energy_notes
 from irbench.errors import IrbenchError
 from irbench.measure.energy import EnergyAccess
-from irbench.notices import Note
-from irbench.render.context import Context
-from irbench.render.device_texts import ENERGY_NOTES
+from irbench.notices import Context
+from irbench.notices.notes import EnergyIncomplete
 
 COUNTER: Any = object()
 
@@ -58,14 +57,14 @@ def test_gpus_that_cannot_be_read_are_told_with_their_reason(
     assert said in caught.value.hint
     found(monkeypatch, COUNTER, gpus=reason)
     (note,) = energy_notes(asked=True)
-    text = ENERGY_NOTES["energy-incomplete"].text(note.facts, Context())
+    text = note.text(Context())
     assert said in text
     assert "they have no counters" not in text
 
 
 def test_a_part_that_cannot_be_read_is_noted_and_a_missing_gpu_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     found(monkeypatch, COUNTER, processors="not-permitted")
-    expected = Note("energy-incomplete", {"source": "processors", "reason": "not-permitted"})
+    expected = EnergyIncomplete(source="processors", reason="not-permitted")
     assert energy_notes(asked=True) == (expected,)
     found(monkeypatch, COUNTER, gpus="no-driver")
     assert energy_notes(asked=True) == ()

@@ -8,8 +8,7 @@ import pytest
 
 from irbench.api.exit_codes import exit_code
 from irbench.result import GroupResult, Lead, RunDocument, StoppedBy
-from irbench.row import CellResult, Requested, State
-from irbench.row_figures import Speedup, Verdict
+from irbench.row import CellResult, Requested, Speedup, State, Verdict
 
 
 def document(*states: State, verdict: Verdict = "faster", stopped_by: StoppedBy = "target") -> RunDocument:

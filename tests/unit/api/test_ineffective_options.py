@@ -13,6 +13,7 @@ import pytest
 from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.errors import IrbenchError
 from irbench.notices import Note
+from irbench.notices.notes import LayoutUnchanged, OptimizeNotApplied
 from irbench.optimizer import Recipe
 from irbench.optimizer.inputs_to_nchw import as_nchw
 from irbench.runner import prepare as preparing
@@ -47,7 +48,7 @@ def told(request: RunRequest, scratch: Path) -> list[Note]:
 
 def test_a_backend_that_runs_no_onnx_is_named_once_where_graphs_are_optimised(bundle: Bundle, tmp_path: Path) -> None:
     request = RunRequest((bundle,), (("tf", "cpu"), ("fake-a", "cpu")), (1, 2), variants=("none", "basic"))
-    assert told(request, tmp_path) == [Note("optimize-not-applied", {"backend": "tf", "artifact": "tf-graph"})]
+    assert told(request, tmp_path) == [OptimizeNotApplied(backend="tf", artifact="tf-graph")]
     assert not told(replace(request, variants=("none",)), tmp_path)
 
 
@@ -67,7 +68,7 @@ def test_levels_are_refused_where_no_backend_reads_what_they_change() -> None:
 def test_a_layout_that_changed_nothing_is_told_of_the_graphs_that_kept_theirs(bundle: Bundle, tmp_path: Path) -> None:
     request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), variants=("none", "basic", "basic-nchw"))
     groups = plan(request, prepare(request, tmp_path))
-    assert list(ineffective_layouts(groups)) == [Note("layout-unchanged", {"model": "mlp", "variant": "basic-nchw"})]
+    assert list(ineffective_layouts(groups)) == [LayoutUnchanged(model="mlp", variant="basic-nchw")]
     (group,) = groups
     cells = tuple(
         replace(cell, artifact=as_nchw(cell.artifact, ("pixels",))) if cell.artifact is not None else cell
@@ -80,7 +81,7 @@ def test_a_layout_is_told_of_each_model_of_a_table_whose_graph_kept_its_own(bund
     other = replace(bundle, name="other")
     request = RunRequest((bundle, other), (("fake-a", "cpu"),), variants=("none", "basic-nchw"))
     (group,) = plan(request, prepare(request, tmp_path))
-    assert [note.facts["model"] for note in ineffective_layouts([group])] == ["mlp", "other"]
+    assert [note.model for note in ineffective_layouts([group])] == ["mlp", "other"]
     cells = tuple(
         replace(cell, artifact=as_nchw(cell.artifact, ("pixels",)))
         if cell.artifact is not None and cell.workload == 0
@@ -88,4 +89,4 @@ def test_a_layout_is_told_of_each_model_of_a_table_whose_graph_kept_its_own(bund
         for cell in group.group.cells
     )
     changed = replace(group, group=replace(group.group, cells=cells))
-    assert [note.facts["model"] for note in ineffective_layouts([changed])] == ["other"]
+    assert [note.model for note in ineffective_layouts([changed])] == ["other"]

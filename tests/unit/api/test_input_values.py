@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.options.input_values import constants, data, feedback
+from irbench.options.asked_inputs import constants, data, feedback
 from irbench.options.kinds import CONSTANTS, FEEDBACK, Kind
 from irbench.options.values import feedback_of_text, value_of_text
 

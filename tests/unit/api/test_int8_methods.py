@@ -10,6 +10,7 @@ from irbench import registry
 from irbench.address import BackendAddress
 from irbench.api.int8_methods import with_suitable_int8
 from irbench.notices import Note
+from irbench.notices.notes import Int8StaticChosen
 from irbench.spi import Description
 
 BACKENDS = {
@@ -37,7 +38,7 @@ def test_a_backend_that_computes_static_int8_only_decides_and_is_named():
     found, notes = chosen(("none", "basic-int8"), "any", "static-only")
     assert found == ("none", "basic-int8-static")
     facts = {"backend": "static-only", "asked": "basic-int8", "chosen": "basic-int8-static"}
-    assert notes == (Note("int8-static-chosen", facts),)
+    assert notes == (Int8StaticChosen(**facts),)
 
 
 @pytest.mark.parametrize("names", [("any",), ("any", "framework")])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from combinations import each_once
 
 import irbench
 from irbench.errors import IrbenchError
@@ -29,11 +30,12 @@ KEYWORDS = [
 ]
 
 
-@pytest.mark.parametrize(("function", "keyword"), KEYWORDS)
-def test_no_keyword_is_taken_as_it_comes(function: Callable[..., Any], keyword: str):
-    with pytest.raises(IrbenchError, match=f"^{keyword}=.* is not valid") as caught:
-        function(*READ[function], **{keyword: object()})
-    assert caught.value.hint
+def test_no_keyword_is_taken_as_it_comes(subtests: pytest.Subtests):
+    for function, keyword in KEYWORDS:
+        with subtests.test(function=function, keyword=keyword):
+            with pytest.raises(IrbenchError, match=f"^{keyword}=.* is not valid") as caught:
+                function(*READ[function], **{keyword: object()})
+            assert caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -61,17 +63,19 @@ def test_an_unknown_level_is_refused(level: str):
 
 
 @pytest.mark.parametrize(
-    "call",
-    [
-        irbench.run,
-        irbench.plan,
-        irbench.soak,
-        irbench.doctor,
-        irbench.backends,
-        lambda **given: irbench.export("resnet50", **given),
-    ],
+    ("call", "progress"),
+    each_once(
+        [
+            irbench.run,
+            irbench.plan,
+            irbench.soak,
+            irbench.doctor,
+            irbench.backends,
+            lambda **given: irbench.export("resnet50", **given),
+        ],
+        ["Auto", "", True, 5],
+    ),
 )
-@pytest.mark.parametrize("progress", ["Auto", "", True, 5])
 def test_progress_is_checked_before_anything_is_done(call: Callable[..., Any], progress: object):
     with pytest.raises(IrbenchError, match=f"^progress={progress!r} is not valid") as caught:
         call(progress=progress)

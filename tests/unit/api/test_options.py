@@ -43,17 +43,19 @@ def test_an_unknown_keyword_is_a_type_error_that_names_the_nearest():
         run_options([], wrong)
 
 
-@pytest.mark.parametrize("keyword", RunKeywords.__annotations__)
-def test_no_keyword_is_taken_as_it_comes(keyword: str):
-    wrong: Any = {keyword: object()}
-    with pytest.raises(IrbenchError, match=f"^{keyword}=.* is not valid"):
-        run_options([], wrong)
+def test_no_keyword_is_taken_as_it_comes(subtests: pytest.Subtests):
+    for keyword in RunKeywords.__annotations__:
+        with subtests.test(keyword=keyword):
+            wrong: Any = {keyword: object()}
+            with pytest.raises(IrbenchError, match=f"^{keyword}=.* is not valid"):
+                run_options([], wrong)
 
 
-@pytest.mark.parametrize("keyword", RunKeywords.__annotations__)
-def test_none_is_the_default_of_every_keyword(keyword: str):
-    nothing: Any = {keyword: None}
-    assert run_options([], nothing) == RunOptions()
+def test_none_is_the_default_of_every_keyword(subtests: pytest.Subtests):
+    for keyword in RunKeywords.__annotations__:
+        with subtests.test(keyword=keyword):
+            nothing: Any = {keyword: None}
+            assert run_options([], nothing) == RunOptions()
 
 
 @pytest.mark.parametrize("keyword", ["backends", "batch", "streams", "precision", "optimize", "cpus"])

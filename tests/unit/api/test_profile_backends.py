@@ -6,7 +6,7 @@ import pytest
 from launches import group
 
 from irbench.api.profiling.begin import with_capable_backends
-from irbench.notices import Note
+from irbench.notices.notes import NoOperatorTimes
 from irbench.runner.plan import PlannedGroup
 
 pytestmark = pytest.mark.usefixtures("known_backends")
@@ -17,7 +17,7 @@ def test_a_backend_that_nobody_named_is_left_out_with_a_note() -> None:
     assert [cell.id for cell in found.group.cells] == ["fake-a"]
     assert found.group.baseline == "fake-a"
     assert found.absent == {}
-    assert found.notes == (Note("no-operator-times", {"backends": ["fake-f"]}),)
+    assert found.notes == (NoOperatorTimes(backends=("fake-f",)),)
 
 
 def test_a_backend_that_was_named_fails_with_the_reason() -> None:

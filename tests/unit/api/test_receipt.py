@@ -142,12 +142,12 @@ CODE: dict[str, Any] = {"kind": "command", "target": "./loop {model}; \x1b[2J"}
 @pytest.mark.parametrize(
     ("plan", "code"),
     [
-        ({"asked": {"cells": {"mine": CODE}}}, "mine=./loop {model}; \\x1b[2J"),
+        ({"cells": {"mine": CODE}}, "mine=./loop {model}; \\x1b[2J"),
         ({"models": ["net"], "sources": ["package.net:build"]}, "package.net:build"),
         ({"asked": {"imports": ["./evil.py"]}}, "./evil.py"),
-        ({"asked": {"set": {"openvino": {"CACHE_DIR": "cache"}}}}, "openvino.CACHE_DIR=cache"),
-        ({"asked": {"vary": {"openvino": {"CONFIG_FILE": ["default", "gpu.xml"]}}}}, "openvino.CONFIG_FILE=gpu.xml"),
-        ({"asked": {"set": {"openvino": {"ANOTHER": "/home/you"}}}}, "openvino.ANOTHER=/home/you"),
+        ({"options": {"openvino": {"CACHE_DIR": "cache"}}}, "openvino.CACHE_DIR=cache"),
+        ({"alternatives": {"openvino": [{}, {"CONFIG_FILE": "gpu.xml"}]}}, "openvino.CONFIG_FILE=gpu.xml"),
+        ({"options": {"openvino": {"ANOTHER": "/home/you"}}}, "openvino.ANOTHER=/home/you"),
     ],
     ids=["rows", "models", "modules", "folders", "varied", "unknown"],
 )

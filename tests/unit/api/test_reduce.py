@@ -17,7 +17,7 @@ from irbench.api.reduction.reduce import Reduction
 from irbench.api.reduction.reducer import Reducer
 from irbench.errors import IrbenchError
 from irbench.options.run import RunOptions
-from irbench.reduction import cut_parts
+from irbench.reduction import cutting
 from irbench.reduction.cutting import Cut, CutRequest, Part
 from irbench.reduction.report import (
     ExpectedDifference,
@@ -34,7 +34,10 @@ def cut_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the places of kept nodes in place of a graph."""
 
     def call(target: str, argument: Any, **_: Any) -> Any:
-        return CHAIN if target.endswith(":outline") else tuple(map(cut, argument))
+        if target.endswith(":outline"):
+            return CHAIN
+        cuts = map(cut, argument)
+        return tuple((made, None) if isinstance(made, Part) else (None, made) for made in cuts)
 
     def cut(argument: CutRequest) -> Cut:
         if argument.kept == (0, 1, 2, 3):
@@ -44,7 +47,7 @@ def cut_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         data.write_text("")
         return Part(model, data, (TensorFacts("v0", "float32", (2,)),), (TensorFacts("v8", "float32", (2,)),), 10)
 
-    monkeypatch.setattr(cut_parts, "call_in_worker", call)
+    monkeypatch.setattr(cutting, "call_in_worker", call)
 
 
 @pytest.fixture

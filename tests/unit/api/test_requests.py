@@ -9,7 +9,7 @@ import pytest
 from irbench.api import requests
 from irbench.api.requests import refuse_contradictions, requested
 from irbench.errors import IrbenchError
-from irbench.options.metrics import Metric
+from irbench.options.own_code import Metric
 from irbench.options.run import RunOptions
 from irbench.spec import Program
 

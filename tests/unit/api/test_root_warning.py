@@ -13,7 +13,7 @@ from irbench.api import resolve
 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(resolve, "_warned", set())
+    monkeypatch.setattr(resolve, "warned_of", set())
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.delenv("IRBENCH_CONFINE")
     return str(models.mlp(tmp_path).path)

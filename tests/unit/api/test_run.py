@@ -30,13 +30,16 @@ def test_a_list_of_models_is_refused_with_the_way_to_pass_it():
     assert "irbench.run(*models)" in caught.value.hint
 
 
-@pytest.mark.parametrize("function", [irbench.run, irbench.plan])
-@pytest.mark.parametrize("keyword", irbench.RunKeywords.__annotations__)
-def test_help_names_every_keyword_with_its_meaning(function: Any, keyword: str):
-    assert inspect.signature(function).parameters[keyword].kind is inspect.Parameter.KEYWORD_ONLY
-    described = [line for line in (function.__doc__ or "").splitlines() if line.startswith(f"    {keyword}: ")]
-    assert len(described) == 1
-    assert described[0].strip() in (irbench.RunKeywords.__doc__ or "")
+def test_help_names_every_keyword_with_its_meaning(subtests: pytest.Subtests):
+    for function in [irbench.run, irbench.plan]:
+        for keyword in irbench.RunKeywords.__annotations__:
+            with subtests.test(function=function, keyword=keyword):
+                assert inspect.signature(function).parameters[keyword].kind is inspect.Parameter.KEYWORD_ONLY
+                described = [
+                    line for line in (function.__doc__ or "").splitlines() if line.startswith(f"    {keyword}: ")
+                ]
+                assert len(described) == 1
+                assert described[0].strip() in (irbench.RunKeywords.__doc__ or "")
 
 
 @pytest.mark.parametrize("function", [irbench.run, irbench.plan])

@@ -10,7 +10,7 @@ from stored_runs import measured
 
 import irbench
 from irbench.errors import IrbenchError
-from irbench.options.run_names import run_name
+from irbench.options.values import run_name
 
 
 def test_a_text_and_a_folder_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import documents
 import pytest
 
+from irbench.api import sweep_tables
 from irbench.api.measurement import StoredRun
-from irbench.api.sweep_tables import _is_row, table_done
+from irbench.api.sweep_tables import table_done
 from irbench.result import GroupResult
 from irbench.spec import Cell, Load, Program
 from irbench.sweeps.cells import SweepCell, SweepTable
@@ -33,5 +34,5 @@ def test_rows_of_one_model_are_named_as_in_its_table() -> None:
 )
 def test_the_backends_of_a_plan_choose_among_backends_and_leave_own_code(program: Program | None, is_row: bool) -> None:
     cell = Cell("mine/fp32", None, "mine", "cpu", Load(batch=2), program=program)
-    assert _is_row(cell, {"models": "net", "backends": "ort", "batch": 2, "threads": 1}, "net") is is_row
-    assert not _is_row(cell, {"models": "net", "backends": "ort", "batch": 4, "threads": 1}, "net")
+    assert sweep_tables.is_row(cell, {"models": "net", "backends": "ort", "batch": 2, "threads": 1}, "net") is is_row
+    assert not sweep_tables.is_row(cell, {"models": "net", "backends": "ort", "batch": 4, "threads": 1}, "net")

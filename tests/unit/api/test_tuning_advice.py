@@ -30,5 +30,5 @@ def test_the_worker_that_compiles_a_model_for_advice_is_confined_too(
     monkeypatch.setattr(rows, "requested", lambda _: None)
     monkeypatch.setattr(rows, "planned", lambda *_: (None, [SimpleNamespace(measured=[row])]))
     monkeypatch.setattr(rows, "call_in_worker", call)
-    assert rows._advised_streams(RunOptions(), {"hint": "throughput"}, tmp_path) == 4
+    assert rows.streams_advised(RunOptions(), {"hint": "throughput"}, tmp_path) == 4
     assert asked == [Confinement((tmp_path / "graph.pb",), for_runtime=True)]

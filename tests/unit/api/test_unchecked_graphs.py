@@ -10,7 +10,7 @@ import pytest
 
 from irbench.api.unchecked_graphs import graph_notes
 from irbench.graph_record import GraphCheck, UncheckedBody
-from irbench.notices import Note
+from irbench.notices.notes import GraphPartlyUnchecked
 from irbench.optimizer import Lineage, Recipe
 from irbench.optimizer.lineage import write_lineage
 from irbench.runner import prepare as preparing
@@ -39,4 +39,4 @@ def test_a_graph_is_told_of_once_with_how_much_was_not_compared(tmp_path: Path, 
     bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
     request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), variants=("none", "basic"))
     found = list(graph_notes(plan(request, prepare(request, tmp_path / "scratch"))))
-    assert found == [Note("graph-partly-unchecked", {"model": "mlp", "variant": "basic", "parts": 2})] * notes
+    assert found == [GraphPartlyUnchecked(model="mlp", variant="basic", parts=2)] * notes

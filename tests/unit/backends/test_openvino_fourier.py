@@ -80,7 +80,7 @@ READ = {
 @pytest.mark.parametrize("case", MISREAD)
 def test_a_form_that_openvino_misreads_is_refused_with_a_way_out(case: str, tmp_path: Path):
     graph, opset, message = MISREAD[case]
-    with pytest.raises(Refusal, match=f"OpenVINO misreads a Fourier transform of this model .*{message}") as caught:
+    with pytest.raises(Refusal, match=rf".*{message}") as caught:
         OpenSession(backend, artifact(graph, opset, tmp_path), Load())
     assert caught.value.hint
 
@@ -108,6 +108,6 @@ def test_a_form_is_not_refused_by_an_openvino_that_reads_it(tmp_path: Path, monk
     source = artifact(MISREAD["half of the frequencies"][0], 17, tmp_path)
     with pytest.raises(Refusal):
         OpenSession(backend, source, Load())
-    monkeypatch.setattr(fourier, "_reads", reads)
+    monkeypatch.setattr(fourier, "reads_as_defined", reads)
     with OpenSession(backend, source, Load()) as session:
         assert session.effective["precision"] == "fp32"

@@ -11,6 +11,7 @@ import onnx
 import onnx_ir
 import onnxruntime
 import pytest
+from combinations import every_pair
 from onnx import TensorProto, helper, numpy_helper
 
 from irbench.system.host import int8_weight_bits
@@ -93,10 +94,10 @@ def error(source: Path, made: Path) -> float:
     return float(np.abs(answers(made) - before).max() / np.abs(before).max())
 
 
-@pytest.mark.parametrize("method", ["static", "dynamic"])
-@pytest.mark.parametrize("scales", [{}, {"alpha": 0.5, "beta": 2.0}], ids=["plain", "scaled"])
-@pytest.mark.parametrize("transposed", [0, 1])
-@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize(
+    ("bias", "transposed", "scales", "method"),
+    every_pair(BIASES, (0, 1), ({}, {"alpha": 0.5, "beta": 2.0}), ("static", "dynamic")),
+)
 def test_a_bias_may_have_any_shape(bias, transposed, scales, method, tmp_path):
     source = saved(tmp_path, gemm("x", "w", "y", bias, transB=transposed, **scales))
     made = quantized(source, method)

@@ -138,7 +138,7 @@ def test_only_operator_sets_that_are_used_are_imported(mlp: Path, tmp_path: Path
 
 
 def test_weights_in_another_file_stay_there_and_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("irbench_ort.quantization.tool._is_large", lambda _: True)
+    monkeypatch.setattr("irbench_ort.quantization.tool.is_large", lambda _: True)
     made = tmp_path / "made.onnx"
     quantize_dynamic(product(tmp_path, 64), made)
     weights = [

@@ -8,7 +8,7 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.feeds import POOL
 from irbench.spec import TensorSpec
-from irbench_tf.reference_run import ReferenceRun, _mixed_output, _refuse_mixing
+from irbench_tf.reference_run import ReferenceRun, mixed_output, refuse_mixing
 
 OUTPUT = TensorSpec("y", "float32", ("batch", 2))
 
@@ -19,13 +19,13 @@ def run_of(samples: np.ndarray, axis: int | None = 0) -> ReferenceRun:
 
 def test_an_answer_that_is_the_same_alone_passes() -> None:
     samples = np.arange(POOL * 2, dtype=np.float32).reshape(POOL, 2)
-    assert _mixed_output(run_of(samples), [samples[:1] + np.float32(1e-4)]) is None
-    assert _mixed_output(run_of(samples.T, 1), [samples[:1].T]) is None
+    assert mixed_output(run_of(samples), [samples[:1] + np.float32(1e-4)]) is None
+    assert mixed_output(run_of(samples.T, 1), [samples[:1].T]) is None
 
 
 @pytest.mark.parametrize("alone", [[[0.5, 1.0]], [[0.0, 1.0], [0.0, 1.0]]], ids=["another value", "another shape"])
 def test_an_answer_that_is_another_alone_is_refused_with_a_remedy(alone: list[list[float]]) -> None:
     samples = np.tile(np.array([0.0, 1.0], np.float32), (POOL, 1))
-    with pytest.raises(IrbenchError, match="net mixes the samples of a batch: in TensorFlow, y of a sample") as caught:
-        _refuse_mixing("net", run_of(samples), [np.array(alone, np.float32)])
+    with pytest.raises(IrbenchError, match="net mixes") as caught:
+        refuse_mixing("net", run_of(samples), [np.array(alone, np.float32)])
     assert "--batch 1" in caught.value.hint

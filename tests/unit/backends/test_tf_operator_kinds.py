@@ -7,14 +7,13 @@ import pytest
 from irbench.onnx.operator_classes import OperatorClass
 from irbench_tf.backend import TENSORFLOW_KINDS, XLA_KINDS
 
-pytest.importorskip("tensorflow")
-
 _MADE_BY_REWRITERS = ("Fused", "Mkl", "Quantized")
 """What is in the names of operators that TensorFlow makes when it fuses, or hands work to oneDNN."""
 
 
 @pytest.fixture(scope="module")
 def registered() -> frozenset[str]:
+    pytest.importorskip("tensorflow")  # where it is asked for: tests are collected without it
     from tensorflow.core.framework import op_def_pb2
     from tensorflow.python.client import pywrap_tf_session
 
@@ -29,6 +28,7 @@ def on_cpu() -> frozenset[str]:
     return frozenset(kernel.op for kernel in kernels.get_all_registered_kernels().kernel if kernel.device_type == "CPU")
 
 
+@pytest.mark.ci
 def test_every_operator_that_tensorflow_makes_itself_has_a_class(
     registered: frozenset[str], on_cpu: frozenset[str]
 ) -> None:
@@ -48,6 +48,7 @@ def test_every_operator_that_can_be_exported_has_a_class(registered: frozenset[s
     assert exportable & registered <= TENSORFLOW_KINDS.keys()
 
 
+@pytest.mark.ci
 def test_no_operator_has_a_class_that_tensorflow_does_not_know(registered: frozenset[str]) -> None:
     assert TENSORFLOW_KINDS.keys() <= registered
 

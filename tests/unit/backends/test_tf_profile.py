@@ -116,7 +116,7 @@ def test_an_instruction_is_done_when_the_next_one_reads_it(monkeypatch: pytest.M
     convolution = Instruction("convolution", (), (), ())
     relu = Instruction("fusion", (), (), (), operands=("convolution.1",))
     modules = {"module": {"convolution.1": convolution, "relu": relu}}
-    monkeypatch.setattr("irbench_tf.profiling._modules", lambda _: modules.items())
+    monkeypatch.setattr("irbench_tf.profiling.modules_of", lambda _: modules.items())
     events: list[Event] = [("SessionRun", "", 0, 100), ("convolution.1", "", 10, 5, "module")]
     others: list[Event] = [("relu", "", 40, 10, "module"), ("end: convolution.1", "", 60, 1)]
     (profile,) = profiles(trace(events, others))

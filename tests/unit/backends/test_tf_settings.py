@@ -17,7 +17,7 @@ from irbench_tf.options import TensorFlowOptions, parse_options
 
 @pytest.fixture(autouse=True)
 def fresh_pool(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(compiler, "_pool_of_process", {})
+    monkeypatch.setattr(compiler, "pool_of_process", {})
 
 
 def plan(wanted: int | None, streams: int = 1, **options: str) -> compiler.ThreadPlan:

@@ -10,7 +10,7 @@ from documents import cell, group, speedup
 
 from benchmarks.busy import Outcome, faults, outcome_of
 from irbench.result import GroupResult, Lead, NoWinner, Winner
-from irbench.row_figures import Speedup, Verdict
+from irbench.row import Speedup, Verdict
 
 ALL, TIED, WIDE = "all the time", "only in one row's turn", "bursts of 0.3 s, 70 %"
 OPEN = Speedup(1.05, low=None, high=None, verdict="undecided", excludes_one=False, all_blocks_value=1.05)

@@ -10,9 +10,9 @@ from benchmarks.real.subjects import SUBJECTS
 
 
 def test_each_letter_has_a_shape_of_its_own():
-    shapes = {inputs._letter(letter).tobytes() for letter in inputs.LETTERS}
+    shapes = {inputs.letter_pixels(letter).tobytes() for letter in inputs.LETTERS}
     assert len(shapes) == len(inputs.LETTERS) == 36
-    assert not inputs._letter(" ").any()
+    assert not inputs.letter_pixels(" ").any()
 
 
 def test_text_is_dark_on_light_and_has_a_margin():
@@ -60,9 +60,10 @@ def test_files_are_what_they_claim_to_be():
     assert inputs.file_bytes(5).startswith(b"word,count")
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-def test_samples_are_the_same_each_time_and_differ_from_each_other(subject):
-    first, again, other = subject.sample(0), subject.sample(0), subject.sample(1)
-    assert all(np.array_equal(own, same) for own, same in zip(first, again, strict=True))
-    assert any(not np.array_equal(own, another) for own, another in zip(first, other, strict=True))
-    assert [array.shape for array in first] == [array.shape for array in other]
+def test_samples_are_the_same_each_time_and_differ_from_each_other(subtests):
+    for subject in SUBJECTS:
+        with subtests.test(subject=subject):
+            first, again, other = subject.sample(0), subject.sample(0), subject.sample(1)
+            assert all(np.array_equal(own, same) for own, same in zip(first, again, strict=True))
+            assert any(not np.array_equal(own, another) for own, another in zip(first, other, strict=True))
+            assert [array.shape for array in first] == [array.shape for array in other]

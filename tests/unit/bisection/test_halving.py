@@ -26,12 +26,15 @@ def searched(versions: Sequence[str], first_new: str, broken: Collection[str] = 
     return sides
 
 
-@pytest.mark.parametrize("first_new", VERSIONS[1:])
-def test_the_version_that_changed_something_is_found_in_as_few_steps_as_halving_takes(first_new: str) -> None:
-    sides = searched(VERSIONS, first_new)
-    before = VERSIONS[VERSIONS.index(first_new) - 1]
-    assert bounds(VERSIONS, sides) == (before, first_new)
-    assert len(sides) - 2 <= math.ceil(math.log2(len(VERSIONS) - 1))
+def test_the_version_that_changed_something_is_found_in_as_few_steps_as_halving_takes(
+    subtests: pytest.Subtests,
+) -> None:
+    for first_new in VERSIONS[1:]:
+        with subtests.test(first_new=first_new):
+            sides = searched(VERSIONS, first_new)
+            before = VERSIONS[VERSIONS.index(first_new) - 1]
+            assert bounds(VERSIONS, sides) == (before, first_new)
+            assert len(sides) - 2 <= math.ceil(math.log2(len(VERSIONS) - 1))
 
 
 @given(st.data())

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from front_door import irbench
 
-from irbench import backend_checks, registry
+from irbench import registry
 from irbench.api import probes
 from irbench.cli.commands import backends
 from irbench.errors import IrbenchError
@@ -151,7 +151,7 @@ def test_listing_imports_no_runtime(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.ci
 @pytest.mark.parametrize("name", ["openvino", "ort"])
 def test_a_real_probe_finds_the_processor(name: str):
-    found = probes.probe(backend_checks.require_installed(name))
+    found = probes.probe(registry.require_installed(name))
     assert found.devices[0] == "cpu"
     assert "fp32" in found.precisions["cpu"]
     assert found.native["cpu"] in {"fp32", "bf16", "fp16"}

@@ -13,6 +13,7 @@ import click
 import compared_runs
 import models
 import pytest
+from combinations import each_once
 
 from irbench import cli
 from irbench.errors import ExitCode, IrbenchError
@@ -106,8 +107,7 @@ def test_output_that_has_no_room_is_an_error(arguments: list[str], monkeypatch: 
     assert said.splitlines()[-1].startswith("hint: ")
 
 
-@pytest.mark.parametrize("broken", [unread, full])
-@pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
+@pytest.mark.parametrize(("arguments", "broken"), each_once(PRINTING, [unread, full]))
 @pytest.mark.usefixtures("stored")
 def test_a_broken_standard_error_changes_nothing(arguments: list[str], broken, monkeypatch: pytest.MonkeyPatch):
     with broken() as err:

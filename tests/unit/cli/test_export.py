@@ -23,5 +23,5 @@ def test_what_is_unusual_in_a_model_stays_on_the_screen(
         return ExportedModel(Bundle(model, (), (), details=facts), Path("bundle"), 1.0)
 
     monkeypatch.setattr("irbench.api.export.export_with", made)
-    export._export("tiny", ExportOptions(), AskedInputs())
+    export.export_model("tiny", ExportOptions(), AskedInputs())
     assert ("warning tiny: dense gives only zeros" in capsys.readouterr().err) is said

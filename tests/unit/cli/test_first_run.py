@@ -29,11 +29,11 @@ def test_whoever_says_no_measures_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     monkeypatch.setattr("sys.stderr", Terminal())
     monkeypatch.setattr(click, "confirm", lambda *_, **_options: False)
-    assert not run._confirmed_first_run(RunOptions())
+    assert not run.confirmed_first_run(RunOptions())
 
 
 def test_a_declined_run_is_no_error(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(run, "_confirmed_first_run", lambda _asked: False)
+    monkeypatch.setattr(run, "confirmed_first_run", lambda _asked: False)
     result = CliRunner().invoke(run.command, [])
     assert (result.exit_code, result.stdout) == (0, "")
     assert "Nothing was measured." in result.stderr
@@ -42,7 +42,7 @@ def test_a_declined_run_is_no_error(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.usefixtures("outlook")
 def test_elsewhere_it_is_said_and_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert run._confirmed_first_run(RunOptions())
+    assert run.confirmed_first_run(RunOptions())
     said = capsys.readouterr().err
     assert "this exports resnet50 from TensorFlow" in said
     assert "measures it on ort, tf (up to 90 s" in said

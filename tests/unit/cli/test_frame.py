@@ -64,12 +64,13 @@ def test_help_imports_nothing_heavy_and_no_command():
     assert not loaded & {f"irbench.cli.commands.{command}" for command in COMMANDS}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_bears_its_name_and_leaves_its_line_in_the_list_to_the_table(name: str):
-    command = cli.cli.get_command(click.Context(cli.cli), name)
-    assert command is not None
-    assert command.name == name
-    assert command.short_help is None
+def test_a_command_bears_its_name_and_leaves_its_line_in_the_list_to_the_table(subtests: pytest.Subtests):
+    for name in COMMANDS:
+        with subtests.test(name=name):
+            command = cli.cli.get_command(click.Context(cli.cli), name)
+            assert command is not None
+            assert command.name == name
+            assert command.short_help is None
 
 
 def test_a_command_with_a_hyphen_lies_in_a_module_with_an_underscore(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import irbench
 
 ROOT = Path(irbench.__file__).parent
+MENTIONED = re.compile(r"\bclick\.|\b(?:print|input|Console)\(|\bsys\.std")
+"""In every module that may write: parsing the others takes seconds."""
 WRITERS = {"click.echo", "click.secho", "click.confirm", "click.prompt", "print", "input", "Console"}
 STREAMS = {"sys.stdout", "sys.stderr"}
 SINKS = {
@@ -27,7 +30,10 @@ OWN_PROCESSES = {"worker/__main__.py", "environments/inspection.py", "measure/an
 
 
 def writers(module: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    text = module.read_text(encoding="utf-8")
+    if not MENTIONED.search(text):
+        return
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and name_of(node.func) in WRITERS:
             yield name_of(node.func)
         if name_of(node) in STREAMS:

@@ -17,7 +17,7 @@ from documents import ENVIRONMENT, cell, example, group, launch
 
 from irbench.cli.commands import results, show
 from irbench.errors import IrbenchError
-from irbench.row_figures import Spans
+from irbench.row import Spans
 from irbench.store import RunWriter, Store, default_root
 
 

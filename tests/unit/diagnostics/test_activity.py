@@ -45,7 +45,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshots = iter((before, after))
     monkeypatch.setattr(activity, "snapshot", lambda _cpus: next(snapshots))
     monkeypatch.setattr(activity, "CoreLink", Link(iter((90.0, None, 92.0))))
-    monkeypatch.setattr(activity, "_LOOK_S", 0.2)
+    monkeypatch.setattr(activity, "LOOK_S", 0.2)
 
 
 @pytest.mark.usefixtures("scripted")
@@ -87,9 +87,9 @@ def test_a_thread_counts_for_its_process() -> None:
         assert child.stdout is not None
         thread = int(child.stdout.readline())
         assert thread != child.pid
-        assert activity._process_of(thread) == child.pid
+        assert activity.process_of(thread) == child.pid
         child.communicate(b"\n")
-    assert activity._process_of(GONE) == GONE
+    assert activity.process_of(GONE) == GONE
 
 
 def waiting(*arguments: str, new_session: bool = False) -> subprocess.Popen[bytes]:
@@ -107,7 +107,7 @@ def waiting(*arguments: str, new_session: bool = False) -> subprocess.Popen[byte
 
 def test_a_living_program_of_ours_may_be_stopped_and_shows_the_beginning_of_its_command() -> None:
     with waiting("x" * 100) as child:
-        found = activity._program(child.pid, 0.5, above=())
+        found = activity.program_of(child.pid, 0.5, above=())
         child.communicate(b"\n")
     assert found.stoppable
     assert found.command.startswith(f"{Path(sys.executable).name} -c input(chr(10)) xxx")
@@ -119,13 +119,13 @@ def test_what_leads_a_session_or_started_us_or_is_another_users_is_not_to_be_sto
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with waiting() as child:
-        assert not activity._program(child.pid, 0.5, above=(child.pid,)).stoppable
+        assert not activity.program_of(child.pid, 0.5, above=(child.pid,)).stoppable
         monkeypatch.setattr(os, "geteuid", lambda: 2**31)
-        assert not activity._program(child.pid, 0.5, above=()).stoppable
+        assert not activity.program_of(child.pid, 0.5, above=()).stoppable
         child.communicate(b"\n")
     monkeypatch.undo()
     with waiting(new_session=True) as leader:
-        assert not activity._program(leader.pid, 0.5, above=()).stoppable
+        assert not activity.program_of(leader.pid, 0.5, above=()).stoppable
         leader.communicate(b"\n")
 
 
@@ -134,7 +134,7 @@ def test_a_program_that_has_ended_and_is_not_yet_buried_is_not_to_be_stopped() -
         assert child.stdin is not None
         child.stdin.close()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert not activity._program(child.pid, 0.5, above=()).stoppable
+        assert not activity.program_of(child.pid, 0.5, above=()).stoppable
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_program_that_has_ended_and_is_not_yet_buried_is_not_to_be_stopped() -
     ],
 )
 def test_an_interpreter_is_named_with_its_script(name: str, words: tuple[str, ...], shown: str) -> None:
-    assert activity._name(name, words) == shown
+    assert activity.name_of(name, words) == shown
 
 
 @pytest.mark.parametrize(
@@ -161,4 +161,4 @@ def test_an_interpreter_is_named_with_its_script(name: str, words: tuple[str, ..
     ],
 )
 def test_a_process_of_another_call_of_irbench_is_never_offered_for_a_pause(words: list[str], ours: bool) -> None:
-    assert activity._is_of_irbench(words) is ours
+    assert activity.is_of_irbench(words) is ours

@@ -15,8 +15,8 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty kernel: nothing is told until a test writes it."""
     for name in ("_CPU", "_MEMORY_INFO", "_CLOCK_SOURCE", "_HUGE_PAGES", "_SYSTEMD_CONTAINER"):
         monkeypatch.setattr(machine, name, tmp_path / name)
-    monkeypatch.setattr(host, "_CPUINFO", tmp_path / "_CPU_INFO")
-    monkeypatch.setattr(machine, "_CONTAINERS", {"docker": tmp_path / "dockerenv"})
+    monkeypatch.setattr(host, "CPUINFO", tmp_path / "_CPU_INFO")
+    monkeypatch.setattr(machine, "CONTAINERS", {"docker": tmp_path / "dockerenv"})
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     return tmp_path
 

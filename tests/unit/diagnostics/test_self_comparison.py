@@ -9,7 +9,7 @@ from documents import cell, document, failed, group, speedup
 
 from irbench.diagnostics import SelfComparison, judge_self_comparison
 from irbench.render.self_comparison import self_comparison_message
-from irbench.row_figures import Verdict
+from irbench.row import Verdict
 from irbench.spec import Timing
 
 

@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from irbench.environments.needs import is_older, name_of, pinned_requirements, worker_requirements
+from irbench.environments.inspection import is_older, name_of, pinned_requirements, worker_requirements
 
 
 def test_workers_need_arrays_and_graphs_and_no_more_in_the_versions_that_irbench_requires() -> None:

@@ -8,7 +8,7 @@ import fake_uv
 import pytest
 from fake_environments import RUNTIME
 
-from irbench.environments.releases import releases_between
+from irbench.environments.sources import releases_between
 from irbench.errors import IrbenchError
 
 RELEASES = {"1.8.0": {}, "1.9.0": {}, "1.10.0": {}, "1.10.1": {}, "2.0.0": {}}
@@ -42,6 +42,6 @@ def test_fewer_than_two_are_refused(first: str, last: str, said: str) -> None:
 
 
 def test_an_unknown_runtime_is_refused() -> None:
-    with pytest.raises(IrbenchError, match="There is no release of nonsense") as caught:
+    with pytest.raises(IrbenchError, match="of nonsense") as caught:
         releases_between("nonsense", "1.0", "2.0")
     assert "Check the name" in caught.value.hint

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench.environments.uv_settings import digest_of_settings, require_absolute_places
+from irbench.environments.uv import digest_of_settings, require_absolute_places
 from irbench.errors import IrbenchError
 
 

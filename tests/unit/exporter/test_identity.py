@@ -88,7 +88,7 @@ def test_what_lies_in_the_folder_one_is_in_is_no_part_of_the_zoo(tmp_path, monke
 
 def test_two_models_of_the_zoo_with_other_code_of_irbench_are_two(tmp_path, monkeypatch):
     before = key("resnet50")
-    monkeypatch.setattr("irbench.exporter.identity._OWN_CODE", ("irbench.errors",))
+    monkeypatch.setattr("irbench.exporter.identity.OWN_CODE", ("irbench.errors",))
     assert key("resnet50") != before
 
 

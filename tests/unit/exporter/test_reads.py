@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest, _counts, _top_level, reads_request
+from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest, is_counted, reads_request, top_level
 from irbench.exporter.source import Source
 from irbench_tf import reference_run
 
@@ -101,7 +101,7 @@ def test_the_users_files_count_in_the_folder_of_irbench_and_bundles_do_not(monke
 
 
 def test_a_drive_below_run_is_the_users():
-    assert _counts(Path("/run/media/user/disk/weights.bin"), (), ())
+    assert is_counted(Path("/run/media/user/disk/weights.bin"), (), ())
 
 
 def test_a_folder_that_code_of_any_name_lists_counts():
@@ -163,7 +163,7 @@ def test_a_file_that_was_not_there_and_then_made_does_not_count():
 def test_modules_belong_to_the_distributions_that_python_finds():
     found: dict[str, set[str]] = {}
     for distribution in metadata.distributions():
-        for module in set(_top_level(distribution)):
+        for module in set(top_level(distribution)):
             found.setdefault(module, set()).add(distribution.metadata["Name"])
     expected = metadata.packages_distributions()
     assert len(expected) > 20

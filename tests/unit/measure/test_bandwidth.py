@@ -68,7 +68,7 @@ def test_what_takes_long_is_done_before_all_begin(monkeypatch: pytest.MonkeyPatc
     assert batch_ns == call_ns
     start_ns = begins_soon()
     window_ns = shared_window(15_000, [batch_ns])
-    monkeypatch.setattr(probe, "_arrays", None)
+    monkeypatch.setattr(probe, "arrays", None)
     found = probe.measure(start_ns, window_ns)
     assert machine.now_ns == start_ns + window_ns
     assert len(found.batch_ns) >= 5
@@ -82,7 +82,7 @@ def test_a_window_is_long_enough_for_the_slowest_thread():
 @pytest.mark.parametrize("access", ACCESSES)
 def test_arrays_share_no_cache_line_and_no_place_in_their_pages(access: Access):
     count = {"read": 2, "copy": 2, "add": 3}[access]
-    arrays = MemoryProbe(BYTES)._arrays(count, BYTES)
+    arrays = MemoryProbe(BYTES).arrays(count, BYTES)
     starts = [array.ctypes.data for array in arrays]
     assert {start % 64 for start in starts} == {0}
     assert len({start % 4096 for start in starts}) == count

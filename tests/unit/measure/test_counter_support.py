@@ -240,10 +240,10 @@ def test_the_processor_is_read_from_the_kernel(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "devices" / "software").mkdir()
     told = tmp_path / "cpuinfo"
     told.write_text("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n\nprocessor\t: 1\n")
-    monkeypatch.setattr(counter_support, "_DEVICES", tmp_path / "devices")
-    monkeypatch.setattr(host, "_CPUINFO", told)
+    monkeypatch.setattr(counter_support, "DEVICES", tmp_path / "devices")
+    monkeypatch.setattr(host, "CPUINFO", told)
     assert counter_support.read_processor() == Processor("AuthenticAMD", 25, 17, True, frozenset({"topdown-retiring"}))
     (tmp_path / "devices" / "cpu_atom").mkdir()
     assert counter_support.read_processor().is_hybrid
-    monkeypatch.setattr(counter_support, "_DEVICES", tmp_path / "none")
+    monkeypatch.setattr(counter_support, "DEVICES", tmp_path / "none")
     assert not counter_support.read_processor().has_pmu

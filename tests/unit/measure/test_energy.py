@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from powercap_trees import RANGE_UJ, add_zone, set_energy
 
-from irbench.measure.energy import EnergyMeter, access, find_energy_counters, nvml, powercap
-from irbench.measure.energy.powercap import powercap_counters
+from irbench.measure.energy import EnergyMeter, access, find_energy_counters, nvml
+from irbench.measure.energy.access import powercap_counters
 
 
 class NVMLError(Exception): ...
@@ -62,14 +62,14 @@ class Scripted:
 @pytest.fixture
 def without_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    monkeypatch.setattr(access, "_NVIDIA_DRIVER", tmp_path / "nothing")
+    monkeypatch.setattr(access, "NVIDIA_DRIVER", tmp_path / "nothing")
 
 
 @pytest.fixture
 def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, without_gpus: None) -> Path:
     folder = tmp_path / "powercap"
     folder.mkdir()
-    monkeypatch.setattr(powercap, "POWERCAP", folder)
+    monkeypatch.setattr(access, "POWERCAP", folder)
     return folder
 
 
@@ -105,8 +105,8 @@ def test_counters_that_only_root_may_read_are_told_as_such(root: Path, monkeypat
         raise PermissionError(13, "Permission denied", str(path))
 
     counters = powercap_counters()
-    monkeypatch.setattr(powercap, "powercap_counters", lambda: counters)
-    monkeypatch.setattr(powercap, "_number", denied)
+    monkeypatch.setattr(access, "powercap_counters", lambda: counters)
+    monkeypatch.setattr(access, "read_number", denied)
     assert find_energy_counters().absent["processors"] == "not-permitted"
 
 
@@ -123,7 +123,7 @@ def test_a_gpu_without_the_python_package_is_told_apart_from_no_gpu(
 ) -> None:
     assert find_energy_counters().absent["gpus"] == "no-driver"
     (tmp_path / "version").touch()
-    monkeypatch.setattr(access, "_NVIDIA_DRIVER", tmp_path / "version")
+    monkeypatch.setattr(access, "NVIDIA_DRIVER", tmp_path / "version")
     assert find_energy_counters().absent["gpus"] == "no-package"
 
 
@@ -232,7 +232,7 @@ def test_a_counter_that_cannot_be_read_to_the_end_is_left_out() -> None:
 def test_counters_are_read_meanwhile_so_that_none_wraps_around_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     import threading
 
-    monkeypatch.setattr("irbench.measure.energy.meter._EVERY_S", 0.001)
+    monkeypatch.setattr("irbench.measure.energy.meter.EVERY_S", 0.001)
     read_often = threading.Event()
 
     class Ticking(Scripted):

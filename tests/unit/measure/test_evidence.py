@@ -71,7 +71,7 @@ def test_waiting_is_not_known_where_the_kernel_keeps_no_account(
     if account is not None:
         (task / "schedstat").write_text(account)
     known = read_counters()
-    monkeypatch.setattr(evidence, "_PROC_SELF", tmp_path)
+    monkeypatch.setattr(evidence, "PROC_SELF", tmp_path)
     unknown = read_counters()
     assert known.run_queue_wait_ns is not None
     assert unknown.run_queue_wait_ns is None

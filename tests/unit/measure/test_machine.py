@@ -170,7 +170,7 @@ def machine_of_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (own / "stat").write_text(f"{own.name} (us) R 1 {' '.join(['0'] * 9)} 3 4 5 6 {' '.join(['0'] * 24)}")
     ticks = "\n".join(f"cpu{number} 9 9 9 {10 * number} 1 9 9 {number + 1} 0 0" for number in range(4))
     (tmp_path / "stat").write_text(f"cpu  0 0 0 0 0 0 0 99 0 0\n{ticks}\nintr 5\n")
-    monkeypatch.setattr(machine, "_PROC", tmp_path)
+    monkeypatch.setattr(machine, "PROC", tmp_path)
     monkeypatch.setattr(processes, "process_cpu_ns", process_cpu_ns_of_nobody)
     monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
     monkeypatch.setattr(machine, "with_siblings", frozenset)
@@ -219,7 +219,7 @@ def test_a_sandbox_that_writes_zeros_or_nothing_tells_no_idleness(machine_of_fou
 
 
 def test_pressure_is_a_share_of_time_or_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_PROC", tmp_path)
+    monkeypatch.setattr(machine, "PROC", tmp_path)
     assert machine.cpu_pressure() is None
     (tmp_path / "pressure").mkdir()
     (tmp_path / "pressure/cpu").write_text("some avg10=12.50 avg60=1.00 avg300=0.00 total=9\nfull avg10=0.00\n")

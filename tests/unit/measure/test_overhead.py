@@ -42,7 +42,7 @@ def test_the_time_of_the_three_calls_is_in_the_loops_that_make_them(
     def run(self: object) -> None:
         clock.now_ns += RUN_NS
 
-    monkeypatch.setattr(overhead._NullSlot, "run", run)
+    monkeypatch.setattr(overhead.NullSlot, "run", run)
     measured = measure_overhead(repeats=3, calls=10)
     assert measured.bare.median_ns == READING_NS
     assert measured.calls.median_ns == measured.driver.median_ns == READING_NS + RUN_NS

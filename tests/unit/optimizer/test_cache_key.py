@@ -87,9 +87,9 @@ def test_the_code_that_makes_and_judges_a_graph_decides(
     keys = set[str]()
     for text in ("x = 1", "x = 2"):
         path.write_text(text)
-        cache_key._digest_of_code.cache_clear()
+        cache_key.digest_of_code.cache_clear()
         keys.add(key_for())
-    cache_key._digest_of_code.cache_clear()
+    cache_key.digest_of_code.cache_clear()
     assert len(keys) == 2
 
 

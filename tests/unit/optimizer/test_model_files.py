@@ -24,7 +24,7 @@ def answers(path: Path):
 
 
 def test_weights_that_a_message_cannot_hold_lie_beside_the_graph_and_its_copy(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_files, "_MAX_BYTES", 0)
+    monkeypatch.setattr(model_files, "MAX_BYTES", 0)
     written, copied = tmp_path / "written.onnx", tmp_path / "elsewhere" / "copied.onnx"
     copied.parent.mkdir()
     model_files.write(model_files.load(model), written)
@@ -62,7 +62,7 @@ def test_a_copy_that_cannot_be_written_leaves_what_stood_there(model, tmp_path, 
 @pytest.fixture
 def with_weights(model, tmp_path, monkeypatch):
     """A model whose weights lie beside it, as every model that is written in this test."""
-    monkeypatch.setattr(model_files, "_MAX_BYTES", 0)
+    monkeypatch.setattr(model_files, "MAX_BYTES", 0)
     written = tmp_path / "written.onnx"
     model_files.write(model_files.load(model), written)
     return written

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.options.varied_options import AS_IT_IS, alternatives, varied_in
+from irbench.options.values import AS_IT_IS, alternatives, varied_in
 
 VALUES = st.lists(st.sampled_from([AS_IT_IS, "0", "1", "2"]), min_size=2, max_size=3, unique=True).map(tuple)
 VARIED = st.dictionaries(

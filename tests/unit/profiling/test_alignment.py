@@ -34,6 +34,6 @@ def test_what_is_unknown_is_equal_to_nothing() -> None:
 
 
 def test_sequences_of_nearly_equal_elements_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "_MOST_PAIRS", 8)
+    monkeypatch.setattr(matching, "MOST_PAIRS", 8)
     assert aligned("aaa", "aaa") == ()
     assert len(aligned("aba", "aca")) == 2

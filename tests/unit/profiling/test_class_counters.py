@@ -13,9 +13,7 @@ from irbench.counters import EventCount
 from irbench.errors import IrbenchError
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.class_counters import ClassCounters
-from irbench.profiling.counter_record import CountedPart
-from irbench.profiling.document import decode_profile, encode_profile
-from irbench.profiling.record import ProfileDocument
+from irbench.profiling.record import CountedPart, ProfileDocument, decode_profile, encode_profile
 from irbench.profiling.summary import derive_report
 
 MATRIX = OperatorClass.MATRIX

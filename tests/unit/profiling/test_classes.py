@@ -7,7 +7,7 @@ from dataclasses import replace
 from profiles import NODES, node, operator
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.classes import class_of, class_of_kind, main_node
+from irbench.profiling.matching import class_of, class_of_kind, main_node
 
 CONV, RELU, TRANSPOSE, _, _ = NODES
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import profiles
 import pytest
 
-from irbench.profiling.document import decode_profile, encode_profile
 from irbench.profiling.gpu import GpuParts, gpu_times
-from irbench.profiling.record import GpuTimes, ProfiledCell
+from irbench.profiling.record import GpuTimes, ProfiledCell, decode_profile, encode_profile
 from irbench.profiling.summary import derive_report
 from irbench.spi.profiling import GpuActivity, InferenceProfile
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.profiling.node_groups import node_groups
+from irbench.profiling.parts import node_groups
 
 ORDER = ("a", "b", "c", "d", "e")
 

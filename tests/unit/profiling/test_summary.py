@@ -9,8 +9,7 @@ import pytest
 from profiles import SCORES, cell, document, operator
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.cell_summary import CellSummary
-from irbench.profiling.report import NoSpeed, OperatorShare, PartRow, ProfileReport
+from irbench.profiling.report import CellSummary, NoSpeed, OperatorShare, PartRow, ProfileReport
 from irbench.profiling.summary import derive_report
 
 MATRIX, MOVEMENT, OVERHEAD = OperatorClass.MATRIX, OperatorClass.MOVEMENT, OperatorClass.OVERHEAD

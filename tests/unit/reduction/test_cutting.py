@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 from irbench.errors import ExitCode
 from irbench.onnx.reading.check import check_file
-from irbench.reduction import cut_parts
+from irbench.reduction import cutting
 from irbench.reduction.activations import Activations, GraphSource
 from irbench.reduction.cutting import Cut, CutRequest, Part, outline, write_parts
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
@@ -185,9 +185,9 @@ def test_several_parts_are_written_with_values_of_one_run(tmp_path: Path, monkey
 def test_fewer_parts_than_were_asked_for_are_an_unreadable_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cut_parts, "call_in_worker", lambda *_, **__: ())
-    monkeypatch.setattr(cut_parts, "confinement_to", lambda *_: Confinement())
+    monkeypatch.setattr(cutting, "call_in_worker", lambda *_, **__: ())
+    monkeypatch.setattr(cutting, "confinement_to", lambda *_: Confinement())
     source = GraphSource(Artifact("onnx", tmp_path / "m.onnx", (), ()), Bundle("m", (), ()), {}, Feeding())
-    with pytest.raises(CallFailed, match="it has 0 parts, and 1 were asked for") as caught:
-        cut_parts.cut_parts([CutRequest(source, (0,), tmp_path / "part", tmp_path / "values")])
+    with pytest.raises(CallFailed, match=r"0 parts,.*1") as caught:
+        cutting.cut_parts([CutRequest(source, (0,), tmp_path / "part", tmp_path / "values")])
     assert caught.value.exit_code is ExitCode.FAILED_CELL

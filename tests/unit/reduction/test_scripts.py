@@ -12,9 +12,8 @@ import onnx.parser
 import pytest
 
 from irbench import registry
-from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, write_arrays
+from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, script, write_arrays
 from irbench.reduction.report import TensorFacts
-from irbench.reduction.scripts import script
 from irbench.spec import Load
 from irbench.spi import Usage, UsageWriter, UsedModel
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from documents import cell, group
 
-from irbench.render.context import Context
+from irbench.notices import Context
 from irbench.render.footer import footer
 from irbench.render.group import GroupView
-from irbench.row import CellResult
-from irbench.row_figures import EnergyUse
+from irbench.row import CellResult, EnergyUse
 
 PACKAGE = {"package-0": 40.0, "dram-0": 10.0}
 

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from irbench.notices import ExportNotice, ExportNoticeCode
-from irbench.render.export_texts import EXPORT_NOTICES, agreement, export_notice_text, export_problems
+from irbench.notices import ExportNotice
+from irbench.notices.exports import BundleOutdated, BundleUsed, SourceChanged
+from irbench.render.export_texts import agreement, export_problems
 from irbench.spec import RANDOM_DRAWS, Bundle
 
 NOW = datetime(2026, 1, 31, 14, 5, tzinfo=UTC)
@@ -16,9 +17,10 @@ NET = {
     "created": "2026-01-31T12:00:00+00:00",
     "source": "net.py:build",
     "location": "/work/net.py:build",
-    "files": ["/work/net.py"],
+    "options": {},
+    "files": ("/work/net.py",),
 }
-EXAMPLES: dict[ExportNoticeCode, tuple[dict[str, Any], str]] = {
+EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
     "bundle-used": ({}, "using net, exported 2 h ago (2026-01-31 12:00 UTC) from /work/net.py:build"),
     "source-changed": (
         {},
@@ -47,7 +49,7 @@ EXAMPLES: dict[ExportNoticeCode, tuple[dict[str, Any], str]] = {
         ),
     ),
     "origin-unknown": (
-        {"again": False},
+        {"exports_again": False},
         (
             "warning: net was exported 2 h ago (2026-01-31 12:00 UTC) by an earlier irbench, which did not record its"
             " source; whether the model has changed since is unknown"
@@ -78,31 +80,33 @@ EXAMPLES: dict[ExportNoticeCode, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("code", get_args(ExportNoticeCode))
-def test_every_notice_has_words(code: ExportNoticeCode):
-    facts, words = EXAMPLES[code]
-    assert export_notice_text(ExportNotice(code, {**NET, **facts}), NOW) == words
-    assert code in EXPORT_NOTICES
+def test_every_notice_has_words(subtests: pytest.Subtests):
+    for kind in ExportNotice.known:
+        with subtests.test(kind=kind):
+            facts, words = EXAMPLES[kind.code]
+            own = {**NET, **facts}
+            notice = kind(**{name: own[name] for name in kind.Facts.__struct_fields__})
+            assert f"{'warning: ' if notice.is_warning else ''}{notice.text(NOW)}" == words
 
 
 def test_paths_are_shown_as_they_are_typed_here_and_many_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     files = [f"{tmp_path}/nets/{name}.py" for name in "abcde"]
-    words = export_notice_text(ExportNotice("source-changed", {**NET, "files": files}), NOW)
+    words = SourceChanged(**{**NET, "files": files}).text(NOW)
     assert words.startswith("nets/a.py, nets/b.py, nets/c.py and 2 more files changed since net")
 
 
 def test_options_that_were_chosen_are_shown_as_they_are_typed():
     options = {"batch": 4, "imports": ["a b", "c"], "shape": {"tokens": [1, 64], "n": [2]}}
-    words = export_notice_text(ExportNotice("bundle-used", {**NET, "options": options}), NOW)
+    words = BundleUsed(**{**NET, "options": options}).text(NOW)
     assert words.endswith("/work/net.py:build with --batch 4 --import 'a b' --import c --shape tokens=1x64 --shape n=2")
     facts = {**NET, "options": {"seed": 5}, "folder": "my out", "in_cache": False}
-    words = export_notice_text(ExportNotice("bundle-outdated", facts), NOW)
+    words = BundleOutdated(**facts).text(NOW)
     assert words.endswith("irbench export net.py:build --seed 5 -o 'my out'")
 
 
 def test_a_zoo_model_is_named_once():
-    words = export_notice_text(ExportNotice("bundle-used", {**NET, "location": "net"}), NOW)
+    words = BundleUsed(**{**NET, "location": "net"}).text(NOW)
     assert words == "using net, exported 2 h ago (2026-01-31 12:00 UTC)"
 
 

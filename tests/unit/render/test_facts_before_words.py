@@ -15,24 +15,25 @@ from machines import facts
 
 from irbench.diagnostics import find
 from irbench.diagnostics.facts import Program
-from irbench.notices import Mark, Note, Warn
-from irbench.render.context import Context
-from irbench.render.note_texts import NOTES, note_text
-from irbench.render.texts import WARNINGS, warning_words
+from irbench.notices import Context, Mark, Note, Warn
+from irbench.notices.base import Notice
+from irbench.notices.warnings import Unverified
 from irbench.spec import Artifact, Disagreement, Timing
 from irbench.stats import Admission, summarise
 
-STORED_WORDS = "stored-words"
-"""The code whose facts are words, of a document of format 1."""
+
+def plain(notice: Notice) -> Any:
+    return json.loads(msgspec.json.encode(notice.facts))
+
 
 EXAMPLES: Mapping[str, tuple[Any, str]] = {
-    **{f"warning {code}": (text.example, warning_words(Warn(code, text.example), Context()).brief)
-       for code, text in WARNINGS.items() if code != STORED_WORDS},
-    **{f"note {code}": (text.example, note_text(Note(code, text.example), Context()))
-       for code, text in NOTES.items() if code != STORED_WORDS},
-    **{f"mark {mark.code}": (json.loads(msgspec.json.encode(mark.example().facts)), mark.example().text())
-       for mark in Mark.known},
-}  # fmt: skip
+    f"{kind.__mro__[1].__name__} {kind.code}": (plain(shown), words)
+    for kind, shown, words in (
+        *((kind, kind.example(), kind.example().brief(Context())) for kind in Warn.known),
+        *((kind, kind.example(), kind.example().text(Context())) for kind in Note.known),
+        *((kind, kind.example(), kind.example().text()) for kind in Mark.known),
+    )
+}
 BUSY = facts(
     hypervisor="KVM", quota=1.0, turbo=True, foreign_share=0.9, programs=(Program("stress", 4711, 0.9, "stress"),)
 )
@@ -52,11 +53,12 @@ def is_sentence(text: str) -> bool:
     return len(text.split()) >= SENTENCE
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_the_facts_of_a_code_are_json_and_hold_no_words_that_are_made_of_them(name: str):
-    example, words = EXAMPLES[name]
-    assert json.loads(json.dumps(example)) == example
-    assert not [text for text in texts_in(example) if text and is_sentence(text) and text in words]
+def test_the_facts_of_a_code_are_json_and_hold_no_words_that_are_made_of_them(subtests: pytest.Subtests):
+    for name in EXAMPLES:
+        with subtests.test(name=name):
+            example, words = EXAMPLES[name]
+            assert json.loads(json.dumps(example)) == example
+            assert not [text for text in texts_in(example) if text and is_sentence(text) and text in words]
 
 
 def test_the_facts_of_a_finding_are_json_and_hold_no_words_that_are_made_of_them():
@@ -69,7 +71,7 @@ def test_a_table_that_is_stored_holds_no_sentence():
     poor = Artifact("onnx", Path(), (), (), domains=("com.microsoft",), disagreement=Disagreement("max-rel", 0.5, 0.2))
     rows = group("base", "int8")
     rows = replace(rows, cells=(rows.cells[0], replace(rows.cells[1], artifact=poor)))
-    unverified = Warn("unverified", {"model": "net", "refusals": []})
+    unverified = Unverified(model="net", refusals=())
     table = summarise(
         rows, even({"base": [10.0, 11.0, 10.0], "int8": [4.0, 9.0, 4.0]}), Timing(), Admission(),
         stopped_by="budget", seconds=60.0, remarks=(unverified,),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from irbench.quantities import error_size, gigabytes, ratio, significant
 from irbench.render.figures import percent, range_note, seconds, speedup_cell
-from irbench.row_figures import Speedup
+from irbench.row import Speedup
 
 
 @pytest.mark.parametrize(

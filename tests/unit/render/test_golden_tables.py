@@ -8,13 +8,13 @@ import pytest
 from documents import BUSY, ENVIRONMENT, cell, document, example, failed, group, speedup
 from golden_files import check_golden
 
-from irbench.notices import Warn
+from irbench.notices.doubts import PacedDiffers, RatioRow, ReversedPair, SlowRow, TwoModes
 from irbench.notices.marks import LateCalls, OtherPrecision, Oversubscribed
+from irbench.notices.warnings import ManyDirtyBlocks, Unverified
 from irbench.record import Failure, OutputError
 from irbench.render import GroupView, render_document
 from irbench.result import GroupResult, Lead, NoWinner, Winner
-from irbench.row import Requested
-from irbench.row_figures import PacedLatency
+from irbench.row import PacedLatency, Requested
 
 CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in runs/2026-11/01J/logs/ort.log")
 NO_GRAPH = Failure(
@@ -78,9 +78,9 @@ def paced() -> GroupResult:
         ),
         cell("tf", 42.7, paced_ms=PacedLatency(40.0, 43.0, 47.1, None, None, 231, 300), marks=(late,)),
     )
-    pair = {"cell": "openvino/fp32", "other": "ort/fp32", "back_to_back": 1.14, "at_pace": 0.976}
-    facts = {"pace_ms": 40.0, "rows": [{"cell": "openvino/fp32", "ratio": 1.13, "speedup": 1.31}], "reversed": [pair]}
-    return group(*rows, warnings=(Warn("paced-differs", facts),))
+    pair = ReversedPair("openvino/fp32", "ort/fp32", back_to_back=1.14, at_pace=0.976)
+    ratios = (RatioRow("openvino/fp32", ratio=1.13, speedup=1.31),)
+    return group(*rows, warnings=(PacedDiffers(pace_ms=40.0, rows=ratios, reversed=(pair,)),))
 
 
 def preview() -> GroupResult:
@@ -123,7 +123,7 @@ def as_loaded() -> GroupResult:
     lead = Lead(rows[0].id, rows[1].id, 3.38, low=2.42, high=4.70, launches=10, condition="busy")
     blocks = {"launches": 10, "blocks_measured": 93, "blocks_disturbed": 93, "blocks_excluded": 0}
     table = group(*rows, baseline=rows[1].id, winner=winner, lead=lead, condition="busy", **blocks)
-    return replace(table, warnings=(Warn("many-dirty-blocks", {"blocks_disturbed": 93, "blocks": 93}),))
+    return replace(table, warnings=(ManyDirtyBlocks(blocks_disturbed=93, blocks=93),))
 
 
 def mismatch() -> GroupResult:
@@ -155,7 +155,7 @@ def unverified() -> GroupResult:
         cell("openvino", 32.5, speedup=speedup(1.14, 1.09, 1.21, verified=False), output_error=None),
         cell("ort", 37.0, output_error=None),
     )
-    remark = Warn("unverified", {"model": "net", "refusals": []})
+    remark = Unverified(model="net", refusals=())
     winner = Winner(rows[0].id, rows[1].id, 1.14, 1.09, 1.21)
     return group(*rows, winner=winner, verified_against=None, warnings=(remark,))
 
@@ -165,7 +165,7 @@ def one_cell() -> GroupResult:
 
 
 def warned() -> GroupResult:
-    modes = Warn("two-modes", {"rows": [{"cell": "ort/fp32", "slow_launches": 3, "launches": 6, "slower": 0.082}]})
+    modes = TwoModes(rows=(SlowRow("ort/fp32", slow_launches=3, launches=6, slower=0.082),))
     rows = (
         cell("openvino", 32.5, sustained_fps=26.1, speedup=speedup(1.003, 1.0004, 1.006, "same")),
         cell("ort", 32.6, launch_spread=0.123),
@@ -216,14 +216,15 @@ def test_the_table_is_the_one_that_was_looked_at(scene: str):
 
 
 @pytest.mark.parametrize("scene", SCENES)
-@pytest.mark.parametrize("width", [60, 80, 100, 101, 120, 200])
-def test_a_table_fits_its_width_and_breaks_no_word(scene: str, width: int):
-    text = as_text(SCENES[scene](), width)
-    assert max(map(len, text.splitlines())) <= width
-    whole = set(as_text(SCENES[scene](), 1000).split())
-    hidden = ["hidden,", "the", "terminal", "is", "too", "narrow:"]
-    named = {*hidden, *(f"{word}," for word in whole)}  # columns without room
-    assert set(text.split()) - {"…"} <= whole | named
+def test_a_table_fits_its_width_and_breaks_no_word(scene: str, subtests: pytest.Subtests):
+    for width in [60, 80, 100, 101, 120, 200]:
+        with subtests.test(width=width):
+            text = as_text(SCENES[scene](), width)
+            assert max(map(len, text.splitlines())) <= width
+            whole = set(as_text(SCENES[scene](), 1000).split())
+            hidden = ["hidden,", "the", "terminal", "is", "too", "narrow:"]
+            named = {*hidden, *(f"{word}," for word in whole)}  # columns without room
+            assert set(text.split()) - {"…"} <= whole | named
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "md"])

@@ -114,11 +114,10 @@ def test_json_is_exact_and_harmless(hostile: RunDocument) -> None:
     assert HOSTILE in json.loads(lines.splitlines()[0])["model"]
 
 
-@pytest.mark.parametrize(
-    "form", [name for name, form in FORMATS.items() if not form.is_binary and not form.reads_samples]
-)
-def test_exports_are_harmless(form: str, hostile: RunDocument) -> None:
-    assert harmless_on_a_terminal(text(form, run_of(hostile)))
+def test_exports_are_harmless(hostile: RunDocument, subtests: pytest.Subtests) -> None:
+    for form in [name for name, form in FORMATS.items() if not form.is_binary and not form.reads_samples]:
+        with subtests.test(form=form):
+            assert harmless_on_a_terminal(text(form, run_of(hostile)))
 
 
 def test_the_list_of_runs_is_harmless_in_every_format(hostile: RunDocument) -> None:

@@ -8,12 +8,11 @@ import pytest
 from rich.console import Console
 
 from irbench.graph_record import Agreement, AgreementElsewhere, GraphStep
+from irbench.notices import Context
 from irbench.notices.conversions import agreement_lines
 from irbench.optimizer import Conversion, Lineage, build_recipe, calibration_note
 from irbench.record import OutputError
-from irbench.render.context import Context
 from irbench.render.lineages import kept_view, settings_text
-from irbench.render.note_texts import note_text
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5
 STEPS = (GraphStep("original", False, {"Add": 630}), *(GraphStep(name, True, {"Add": 42}, 2e-6) for name in PASSES))
@@ -87,7 +86,7 @@ def test_answers_that_are_not_finite_are_the_worst_loss(elsewhere: tuple[Agreeme
     assert (
         "max err 2e-02 on such inputs, answers are not finite in one precision where they are normal with mean 0 and"
         " deviation 1. Calibrate"
-    ) in note_text(note, Context())
+    ) in note.text(Context())
 
 
 def test_a_loss_on_samples_says_whether_they_calibrated() -> None:

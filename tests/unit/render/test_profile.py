@@ -13,7 +13,7 @@ from golden_files import check_golden
 from profiles import SCORES, cell, document, operator
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.disturbances import warnings_of
+from irbench.profiling.launches import warnings_of
 from irbench.profiling.record import Disturbance, ProfileDocument, TimelineSpan
 from irbench.profiling.report import By
 from irbench.profiling.summary import derive_report

@@ -14,7 +14,7 @@ from irbench.across_runs.confirmation import Confirmation
 from irbench.across_runs.environments import Difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey
 from irbench.across_runs.obstacles import OtherSoftware
-from irbench.across_runs.problems import Finished, Incomplete
+from irbench.across_runs.reading import Finished, Incomplete
 from irbench.api.display import as_text
 from irbench.options.conditions import read_condition
 from irbench.render.run_comparison import comparison_markdown, comparison_view

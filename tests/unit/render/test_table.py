@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from whole_words import require_whole_words
 
-from irbench.notices import Note
+from irbench.notices.notes import NativePrecision
 from irbench.plain_text import plain
 from irbench.record import Failure
 from irbench.render import Column, GroupView, Row, TextTable, render_document
@@ -33,7 +33,7 @@ def shown(result: Any, width: int = 200) -> str:
 
 def hostile() -> RunDocument:
     bad = failed("ort", failure=Failure("load", HOSTILE, HOSTILE))
-    note = Note("native-precision", {"backend": HOSTILE, "precision": HOSTILE})
+    note = NativePrecision(backend=HOSTILE, precision=HOSTILE, measured=("fp32",))
     return document(group(cell("tf"), bad, model=HOSTILE, notes=(note,)))
 
 

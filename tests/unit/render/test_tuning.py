@@ -68,11 +68,12 @@ def test_the_runs_are_named_with_the_folder_that_holds_them():
     assert "irbench show 01C --results 'my results'" in shown(REPORT, 200)
 
 
-@pytest.mark.parametrize("conclusion", TUNING_TEXTS)
-def test_every_conclusion_has_a_sentence(conclusion: str):
-    text = shown(replace(REPORT, conclusion=conclusion, setting=DEFAULT), 200)  # type: ignore[arg-type]
-    sentence = TUNING_TEXTS[conclusion].replace("{leader}", FOUND.label)  # type: ignore[index]
-    assert sentence.split("{")[0].strip() in text
+def test_every_conclusion_has_a_sentence(subtests: pytest.Subtests):
+    for conclusion in TUNING_TEXTS:
+        with subtests.test(conclusion=conclusion):
+            text = shown(replace(REPORT, conclusion=conclusion, setting=DEFAULT), 200)  # type: ignore[arg-type]
+            sentence = TUNING_TEXTS[conclusion].replace("{leader}", FOUND.label)  # type: ignore[index]
+            assert sentence.split("{")[0].strip() in text
 
 
 PRELIMINARY = replace(REPORT, conclusion="doubtful", is_confirmed=False, reservations=(Reservation("busy", "default"),))

@@ -5,21 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
-from documents import BUSY, cell, document, example, failed, group, speedup
+from documents import BUSY, cell, document, failed, group, speedup
 from rich.cells import cell_len
 
-from irbench.notices import Mark, Note, NoteCode, Reference, Warn, WarningCode, named_rows
+from irbench.notices import Context, Mark, Note, Reference, Warn
+from irbench.notices.doubts import (
+    PacedDiffers,
+    RatioRow,
+    SlowLaunches,
+    ThreadsDiffer,
+    ThreadsRow,
+    TwoModes,
+    WaitsOnItself,
+    WideInterval,
+)
 from irbench.notices.marks import ChangesOverLaunches, LateCalls, Oversubscribed
+from irbench.notices.notes import AnotherIrbench
+from irbench.notices.warnings import FewCleanBlocks, by_cost
 from irbench.record import Failure
-from irbench.render import DocumentView, GroupView, render_document
-from irbench.render.context import Context, context_of
-from irbench.render.note_texts import NOTES, note_text, reference_text
-from irbench.render.texts import WARNINGS, by_cost, warning_words
+from irbench.render import DocumentView, render_document
+from irbench.render.context import context_of
 from irbench.result import GroupResult, Lead, RunDocument
 
 WIDTHS = (60, 80, 120, 200)
-EVERYTHING = tuple(Warn(code, text.example) for code, text in WARNINGS.items())
+EVERYTHING = tuple(warning.example() for warning in Warn.known)
+WIDE = msgspec.structs.asdict(WideInterval.example().facts)
 
 
 def below(run: RunDocument, width: int = 100, *, whole: bool = False) -> list[str]:
@@ -27,13 +39,14 @@ def below(run: RunDocument, width: int = 100, *, whole: bool = False) -> list[st
     return [line for line in lines if line.startswith("warning: ")]
 
 
-@pytest.mark.parametrize("code", WARNINGS)
-def test_a_warning_says_what_is_wrong_in_a_short_sentence_and_has_a_remedy(code: WarningCode):
-    words = warning_words(Warn(code, WARNINGS[code].example), Context())
-    assert words.brief.endswith(".")
-    assert len(words.brief) < 100
-    assert words.more.endswith(".")
-    assert "{" not in words.whole
+def test_a_warning_says_what_is_wrong_in_a_short_sentence_and_has_a_remedy(subtests: pytest.Subtests):
+    for warning in EVERYTHING:
+        with subtests.test(warning=warning):
+            brief = warning.brief(Context())
+            assert brief.endswith(".")
+            assert len(brief) < 100
+            assert warning.remedy(Context()).endswith(".")
+            assert "{" not in warning.whole(Context())
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -43,14 +56,12 @@ def test_each_warning_says_what_is_wrong_with_no_word_cut_at_every_width(width: 
     assert max(cell_len(line) for line in lines if "irbench show" not in line) <= width
     text = " ".join(" ".join(lines).split())
     for warning in EVERYTHING:
-        words = warning_words(warning, Context())
-        assert f"warning: {' '.join(words.brief.split())}" in text
-        assert f"[{words.code}]" in text
+        assert f"warning: {' '.join(warning.brief(Context()).split())}" in text
+        assert f"[{warning.code}]" in text
 
 
 def test_what_costs_the_answer_most_comes_first():
-    new = [warning for warning in EVERYTHING if warning.code != "stored-words"]
-    assert by_cost(reversed(new)) == new
+    assert by_cost(reversed(EVERYTHING)) == list(EVERYTHING)
     codes = [line.rpartition("[")[2].rstrip("]") for line in below(document(group(cell("ort"), warnings=EVERYTHING)))]
     assert codes.index("unverified") < codes.index("busy-machine") < codes.index("wide-interval")
 
@@ -94,7 +105,7 @@ def test_whole_warnings_have_their_remedies_at_every_width():
     for width in WIDTHS:
         text = " ".join(" ".join(line.plain for line in DocumentView(run, warnings=True).as_lines(width)).split())
         for warning in EVERYTHING:
-            assert " ".join(warning_words(warning, Context()).whole.split()) in text
+            assert " ".join(warning.whole(Context()).split()) in text
         assert "irbench show" not in text
 
 
@@ -105,19 +116,19 @@ def test_markdown_has_warnings_whole():
 
 
 def test_an_interval_that_is_wider_than_its_target_never_reads_as_wide():
-    facts = {**WARNINGS["wide-interval"].example, "half_width": 0.0144, "target": 0.0138}
-    words = warning_words(Warn("wide-interval", facts), Context())
-    assert words.brief == "The lead of openvino is known to ±1.44 %; the target is ±1.38 %."
+    warning = WideInterval(**{**WIDE, "half_width": 0.0144, "target": 0.0138})
+    assert warning.brief(Context()) == "The lead of openvino is known to ±1.44 %; the target is ±1.38 %."
 
 
-def test_thorough_is_not_advised_to_whom_used_it():
-    needed = dict(WARNINGS["wide-interval"].example)
-    for code in ("wide-interval", "two-modes", "slow-launches"):
-        facts = needed if code == "wide-interval" else WARNINGS[code].example
-        assert "--thorough" in warning_words(Warn(code, facts), Context()).more
-        assert "--thorough" not in warning_words(Warn(code, facts), Context(thorough=True)).more
-    by_budget = Warn("wide-interval", {**needed, "stopped_by": "budget"})
-    assert warning_words(by_budget, Context(thorough=True)).more.endswith("use a larger --budget.")
+@pytest.mark.parametrize("kind", [WideInterval, TwoModes, SlowLaunches])
+def test_thorough_is_not_advised_to_whom_used_it(kind: type[Warn]):
+    assert "--thorough" in kind.example().more(Context())
+    assert "--thorough" not in kind.example().more(Context(thorough=True))
+
+
+def test_a_budget_that_ended_a_thorough_run_is_what_is_raised():
+    by_budget = WideInterval(**{**WIDE, "stopped_by": "budget"})
+    assert by_budget.more(Context(thorough=True)).endswith("use a larger --budget.")
 
 
 @pytest.mark.parametrize(
@@ -131,15 +142,15 @@ def test_processors_are_advised_only_where_some_are_left(
     table = group(cell("ort", threads=threads), cell("tf", threads=threads))
     context = context_of(table, {"cpus_allowed": allowed}, {"cpus": cpus})
     assert (context.has_idle_processors, context.can_add_processors) == (idle, can_add)
-    waits = Warn("waits-on-itself", WARNINGS["waits-on-itself"].example)
-    assert ("--cpus" in warning_words(BUSY, context).more) == idle
-    assert ("--cpus" in warning_words(waits, context).more) == can_add
+    waits = WaitsOnItself.example()
+    assert ("--cpus" in BUSY.more(context)) == idle
+    assert ("--cpus" in waits.more(context)) == can_add
 
 
 def busy() -> GroupResult:
     rows = (cell("openvino"), cell("ort"))
     lead = Lead(rows[0].id, rows[1].id, 1.14, low=1.12, high=1.16, launches=6, reason="busy")
-    short = Warn("few-clean-blocks", WARNINGS["few-clean-blocks"].example)
+    short = FewCleanBlocks.example()
     return group(*rows, lead=lead, blocks_disturbed=31, warnings=(short,))
 
 
@@ -160,33 +171,25 @@ def test_what_the_headline_says_of_a_busy_machine_is_not_said_again():
 
 
 def test_rows_are_named_as_the_table_names_them():
-    facts = {"rows": [{"cell": "ort/fp32", "threads": 2}, {"cell": "tf/fp32", "threads": 1}], "has_streams": False}
-    run = document(group(cell("ort"), cell("tf"), warnings=(Warn("threads-differ", facts),)))
+    differ = ThreadsDiffer(rows=(ThreadsRow("ort/fp32", 2), ThreadsRow("tf/fp32", 1)), has_streams=False)
+    run = document(group(cell("ort"), cell("tf"), warnings=(differ,)))
     assert "different numbers of threads: ort 2 and tf 1." in below(run)[0]
 
 
-def test_facts_of_a_document_from_elsewhere_that_lack_something_are_shown_as_they_are():
-    table = replace(
-        example(),
-        warnings=(Warn("cpu-quota", {"blocks": "x"}),),
-        notes=(Note("tail-range", {"cell": 3}),),
-    )
-    assert 'cpu-quota: {"blocks": "x"}' in below(document(table), 200)[0]
-    assert any('tail-range: {"cell": 3}' in line.plain for line in GroupView(table).as_lines(200))
+def test_a_note_is_one_line(subtests: pytest.Subtests):
+    for note in Note.known:
+        with subtests.test(note=note):
+            text = note.example().text(Context())
+            assert text
+            assert "{" not in text
 
 
-@pytest.mark.parametrize("code", [*NOTES])
-def test_a_note_is_one_line(code: NoteCode):
-    text = note_text(Note(code, NOTES[code].example), Context())
-    assert text
-    assert "{" not in text
-
-
-@pytest.mark.parametrize("mark", Mark.known)
-def test_a_mark_is_one_line(mark: type[Mark]):
-    text = mark.example().text()
-    assert text
-    assert "{" not in text
+def test_a_mark_is_one_line(subtests: pytest.Subtests):
+    for mark in Mark.known:
+        with subtests.test(mark=mark):
+            text = mark.example().text()
+            assert text
+            assert "{" not in text
 
 
 @pytest.mark.parametrize(
@@ -207,15 +210,14 @@ def test_a_row_that_cannot_keep_the_pace_is_told_from_one_that_was_late_now_and_
 
 
 def test_a_pace_at_which_no_row_changes_places_is_told_by_its_speedups():
-    rows = [{"cell": "ort", "ratio": 1.05, "speedup": 1.14}]
-    warning = Warn("paced-differs", {"pace_ms": 10.0, "rows": rows, "reversed": []})
-    said = warning_words(warning, Context())
-    assert said.brief == "At a pace of 10 ms the speedup differs: ort 1.05x instead of 1.14x."
+    rows = (RatioRow("ort", ratio=1.05, speedup=1.14),)
+    warning = PacedDiffers(pace_ms=10.0, rows=rows, reversed=())
+    assert warning.brief(Context()) == "At a pace of 10 ms the speedup differs: ort 1.05x instead of 1.14x."
 
 
 def test_another_irbench_is_named_by_its_process_and_what_it_measures():
-    note = Note("another-irbench", {"process": 7, "since": "2026-01-05T10:00:00+00:00", "what": "vgg16"})
-    assert note_text(note, Context()).startswith("irbench (process 7, since 2026-01-05T10:00:00+00:00: vgg16) was ")
+    note = AnotherIrbench(process=7, since="2026-01-05T10:00:00+00:00", what="vgg16")
+    assert note.text(Context()).startswith("irbench (process 7, since 2026-01-05T10:00:00+00:00: vgg16) was ")
 
 
 def test_a_property_that_a_launch_did_not_read_back_is_unknown():
@@ -224,9 +226,9 @@ def test_a_property_that_a_launch_did_not_read_back_is_unknown():
 
 
 def test_a_reference_is_named_by_where_it_came_from():
-    assert reference_text(Reference("export", "TensorFlow")) == "TensorFlow at export"
-    assert reference_text(Reference("backend", "ort", "ort with optimisations off")) == "ort with optimisations off"
-    assert reference_text(Reference("backend", "onnx")) == "the reference onnx"
+    assert Reference("export", "TensorFlow").text() == "TensorFlow at export"
+    assert Reference("backend", "ort", "ort with optimisations off").text() == "ort with optimisations off"
+    assert Reference("backend", "onnx").text() == "the reference onnx"
 
 
 class Asked(dict[str, str]):
@@ -237,14 +239,8 @@ class Asked(dict[str, str]):
         return default
 
 
-@pytest.mark.parametrize("code", WARNINGS)
-def test_the_rows_that_a_warning_calls_by_name_are_those_that_its_code_names(code: WarningCode):
-    """Declare where a warning names rows in ``ROWS_NAMED`` of irbench/notices.py."""
-    warning, asked = Warn(code, WARNINGS[code].example), Asked()
-    warning_words(warning, Context(asked))
-    assert set(asked) == named_rows(warning)
-
-
-def test_facts_from_elsewhere_that_are_of_another_form_name_no_rows():
-    assert named_rows(Warn("not-steady", {"rows": [{"cell": 3}, "ort", None, {"cell": ["tf"]}]})) == {"tf"}
-    assert named_rows(Warn("wide-interval", {})) == frozenset()
+@pytest.mark.parametrize("warning", EVERYTHING)
+def test_the_rows_that_a_warning_calls_by_name_are_those_that_its_facts_name(warning: Warn):
+    asked = Asked()
+    warning.whole(Context(asked))
+    assert set(asked) == warning.named_rows

@@ -10,7 +10,7 @@ import launches
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.runner import accuracy, confined_cells
+from irbench.runner import accuracy
 from irbench.runner.accuracy import answers_key, is_classifier
 from irbench.runner.reference import Expected
 from irbench.spec import AccuracyLimit, Artifact, Bundle, Cell, TensorSpec, Workload
@@ -85,15 +85,15 @@ def test_the_worker_that_runs_a_model_for_its_accuracy_is_confined_too(
     monkeypatch.setattr(accuracy, "call_in_worker", lambda *_, confinement=None, **__: asked.append(confinement))
     row = replace(ROW, artifact=Artifact("tf-graph", tmp_path / "graph.pb", (), ()), program=None)
     workload = replace(model(SCORES), feeding=replace(model(SCORES).feeding, samples=(tmp_path / "x.npz",)))
-    answered = accuracy._Answered(workload, Expected(None, None), 0)
-    accuracy._asked(row, AccuracyLimit(0.9), answered, 1.0)
+    answered = accuracy.Answered(workload, Expected(None, None), 0)
+    accuracy.accuracy_of(row, AccuracyLimit(0.9), answered, 1.0)
     assert asked == [Confinement((tmp_path / "graph.pb", tmp_path / "x.npz"), for_runtime=True)]
 
 
 def test_a_measure_of_the_users_is_not_called_beside_a_model_that_is_confined(monkeypatch: pytest.MonkeyPatch) -> None:
-    confined_cells.refuse_own_code_beside_models("metrics.py:f1")
+    requested_confinement.refuse_own_code_beside_models("metrics.py:f1")
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
-    confined_cells.refuse_own_code_beside_models("")
-    with pytest.raises(IrbenchError, match=r"metrics\.py:f1 is called in the process that runs the model") as refused:
-        confined_cells.refuse_own_code_beside_models("metrics.py:f1")
+    requested_confinement.refuse_own_code_beside_models("")
+    with pytest.raises(IrbenchError, match=r"metrics\.py:f1") as refused:
+        requested_confinement.refuse_own_code_beside_models("metrics.py:f1")
     assert "--min-accuracy" in refused.value.hint

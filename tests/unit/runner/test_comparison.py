@@ -57,7 +57,7 @@ def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[Holder
 
 def test_all_who_measured_meanwhile_are_noted_once(tmp_path: Path, writer: RunWriter) -> None:
     result = interrupted(tmp_path, writer, iter([(ONE,), (ONE, Holder())])).run()
-    assert [note.facts["what"] for note in result.notes if note.code == "another-irbench"] == ["vgg16", None]
+    assert [note.what for note in result.notes if note.code == "another-irbench"] == ["vgg16", None]
 
 
 def test_a_second_interrupt_does_not_cut_the_storing_of_what_the_first_kept(
@@ -143,7 +143,7 @@ def test_launches_share_the_samples_and_a_note_counts_them_where_some_are_left(
         CoreLink((0,)),
     ).run()
     assert Scripted.firsts == [0, 35]
-    assert [note.facts["timed"] for note in result.notes if note.code == "samples-not-timed"] == timed
+    assert [note.timed for note in result.notes if note.code == "samples-not-timed"] == timed
 
 
 def test_progress_counts_the_launches_of_every_part_of_a_large_table(

@@ -14,7 +14,8 @@ import models
 import pytest
 
 from irbench.measure.lock import Holder
-from irbench.notices import Note, Warn
+from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen, TailRange
+from irbench.notices.warnings import TailOmitted
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
 from irbench.runner import comparison
@@ -163,8 +164,8 @@ def test_what_was_noted_before_stays(tmp_path: Path, two_tables: TwoTables, scri
     folder = measured(store, two_tables, stop_after(1, 1))
     document = store.load(folder)
     table = document.groups[0]
-    note = Note("another-irbench", {"process": 7, "since": "2026-01-05T10:00:00+00:00", "what": "vgg16"})
-    remark = Warn("tail-omitted", {"calls": 1000, "seconds": 9.0, "launches": 3, "needed_s": 99.0})
+    note = AnotherIrbench(process=7, since="2026-01-05T10:00:00+00:00", what="vgg16")
+    remark = TailOmitted(calls=1000, seconds=9.0, launches=3, needed_s=99.0)
     noted = replace(table, notes=(*table.notes, note), warnings=(remark, *table.warnings))
     store.reopen(folder, document).commit(replace(document, groups=(noted,)))
     found = gone_on(store, folder, two_tables, lambda _: None).groups[0]
@@ -200,10 +201,10 @@ def test_time_of_finished_tables_counts_towards_the_budget_of_the_whole_run(
 def test_rows_go_on_with_the_form_of_the_graph_that_they_ran(two_tables: TwoTables) -> None:
     _, groups = two_tables
     cells = groups[0].group.cells
-    refused = Note("graph-refused", {"backend": "fake-b", "refused": "bound", "reason": "no kernel"})
-    chosen = Note("int8-static-chosen", {"backend": "openvino", "asked": "int8", "chosen": "int8-static"})
+    refused = GraphFormRefused(backend="fake-b", refused="bound", reason="no kernel")
+    chosen = Int8StaticChosen(backend="openvino", asked="int8", chosen="int8-static")
     rows = [documents.cell("fake", id=cell.id, dynamic=cell.id == cells[1].id) for cell in cells]
-    table = documents.group(*rows, notes=(refused, chosen, Note("tail-range", {})))
+    table = documents.group(*rows, notes=(refused, chosen, TailRange(cell="a", low_ms=1.0, high_ms=2.0)))
     first, second = as_begun(groups, (table,))
     assert [cell.dynamic for cell in first.group.cells] == [False, True]
     assert first.group.cells[1].artifact == groups[0].others[cells[1].id]

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
-from irbench.runner import counted_launch
+from irbench.runner import counted
 from irbench.spec import Timing
 
 
@@ -35,5 +35,5 @@ def test_a_warm_up_of_many_calls_has_the_time_that_they_take(tmp_path: Path) -> 
     setting: Any = SimpleNamespace(timing=Timing(warm_up=0.0, warm_up_calls=500), worker=_Worker)
     counting: Any = SimpleNamespace(arguments=(), toplev=None)
     cell: Any = None
-    counted_launch.count_cell(cell, setting, counting, tmp_path)
+    counted.count_cell(cell, setting, counting, tmp_path)
     assert _Worker.last.extra_s["warm_up"] >= 500 * 0.7

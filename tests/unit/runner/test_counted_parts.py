@@ -11,10 +11,10 @@ import pytest
 
 from irbench.counters import CounterPlan, Counting
 from irbench.measure import clock
-from irbench.profiling.counter_record import CountedPart, ProfileCounters
+from irbench.profiling.record import CountedPart, ProfileCounters
 from irbench.runner import counted_parts
 from irbench.runner.cell_worker import CellFailed
-from irbench.runner.counted_launch import CountedPhases
+from irbench.runner.counted import CountedPhases
 from irbench.runner.counted_parts import CountingTask, PartModel, count_parts
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Bundle, Cell, Group, Load, Timing, Workload

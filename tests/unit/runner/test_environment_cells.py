@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.runner.environment_cells import environment_notes, in_environments
+from irbench.runner.cells import environment_notes, in_environments
 from irbench.spec import Cell, Load, PythonEnvironment
 
 CELL = Cell("ort-cpu-fp32-x1", None, "ort", "cpu", Load())
@@ -31,5 +31,5 @@ def test_a_note_names_the_packages_in_which_environments_differ_besides_the_runt
         list(environment_notes([environment("a", "1.0", numpy="2.1", onnx="1.2"), second]))
         for second in (environment("b", "2.0", numpy="2.1", onnx="1.2"), environment("b", "2.0", numpy="2.1"))
     )
-    assert [note.facts["others"] for note in same] == [{}, {}]
-    assert [note.facts["others"] for note in other] == [{"onnx": "1.2"}, {"onnx": None}]
+    assert [note.others for note in same] == [{}, {}]
+    assert [note.others for note in other] == [{"onnx": "1.2"}, {"onnx": None}]

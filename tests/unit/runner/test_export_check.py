@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from irbench import registry
+from irbench.api import export
+from irbench.api.export import check_on_inputs
 from irbench.errors import ExitCode, IrbenchError
 from irbench.options.asked_inputs import AskedInputs
-from irbench.runner import export_check
-from irbench.runner.export_check import check_on_inputs
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec, Workload
 
 X = TensorSpec("x", "float32", ("batch", 2))
@@ -36,7 +36,7 @@ def wrong_at(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             found[script["sample"]] = [np.array([1.0, 3.0])] * script["outputs"]
         return tuple(found)
 
-    monkeypatch.setattr(export_check, "computed_outputs", answer)
+    monkeypatch.setattr(export, "computed_outputs", answer)
     return script
 
 
@@ -47,14 +47,14 @@ def test_equal_outputs_are_accepted(wrong_at: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("outputs", "message"), [(1, "max_rel 0.5"), (2, "outputs")])
 def test_one_sample_that_differs_is_enough(wrong_at: dict[str, Any], outputs: int, message: str) -> None:
     wrong_at.update(sample=1, outputs=outputs)
-    with pytest.raises(IrbenchError, match="differs from the original model on these inputs") as caught:
+    with pytest.raises(IrbenchError, match="original model") as caught:
         check_on_inputs(bundle(), SAMPLES)
     assert message in caught.value.message
     assert caught.value.exit_code == ExitCode.DIFFERENT
 
 
 def test_a_graph_is_not_compared_with_itself(wrong_at: dict[str, Any]) -> None:
-    with pytest.raises(IrbenchError, match="no installed backend can run both"):
+    with pytest.raises(IrbenchError, match="installed backend"):
         check_on_inputs(bundle(GRAPHS[0]), SAMPLES)
 
 
@@ -63,7 +63,7 @@ def test_small_errors_are_judged_by_the_scale_of_the_inputs(
     monkeypatch: pytest.MonkeyPatch, level: float, passes: bool
 ) -> None:
     answers = {registry.BACKENDS: 0.0, registry.REFERENCES: 9e-7}
-    monkeypatch.setattr(export_check, "computed_outputs", lambda source, *_: (([np.full(2, answers[source[0]])],)))
+    monkeypatch.setattr(export, "computed_outputs", lambda source, *_: (([np.full(2, answers[source[0]])],)))
     asked = AskedInputs(({"x": np.full((1, 2), level)},))
     with nullcontext() if passes else pytest.raises(IrbenchError, match="differs"):
         check_on_inputs(bundle(), asked)

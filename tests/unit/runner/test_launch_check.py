@@ -12,7 +12,7 @@ import pytest
 
 from irbench.record import Failure
 from irbench.runner.cell_progress import CellProgress
-from irbench.runner.launch_check import LaunchCheck
+from irbench.runner.launch import LaunchCheck
 from irbench.runner.reference import Expected
 from irbench.runner.turn import LaunchPlan
 from irbench.runner.workers import Workers

@@ -10,7 +10,7 @@ import pytest
 from scripted_crew import ScriptedCrew, install, one
 
 from irbench.measure.energy import EnergyAccess
-from irbench.runner import launch_energy
+from irbench.runner import launch
 from irbench.spec import Timing
 
 
@@ -32,9 +32,9 @@ def test_energy_is_read_while_nothing_runs_and_while_each_cell_runs_alone(
     tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = EnergyAccess((EachReadingMore(),), {})
-    monkeypatch.setattr(launch_energy, "find_energy_counters", lambda: found)
+    monkeypatch.setattr(launch, "find_energy_counters", lambda: found)
     slept: list[float] = []
-    monkeypatch.setattr(launch_energy, "sleep", slept.append)
+    monkeypatch.setattr(launch, "sleep", slept.append)
     record, _ = one(tmp_path, "short", sustain=1.0, energy=True).measure()
     assert slept == [1.0]
     assert record.idle_energy is not None
@@ -60,9 +60,9 @@ def test_the_energy_of_nvidia_gpus_belongs_to_rows_that_run_on_one(
     gpu = EachReadingMore()
     gpu.domain = "gpu-0"
     found = EnergyAccess((EachReadingMore(), gpu), {})
-    monkeypatch.setattr(launch_energy, "find_energy_counters", lambda: found)
+    monkeypatch.setattr(launch, "find_energy_counters", lambda: found)
     cell = replace(launches.group("row").cells[0], backend=backend, device=device)
-    _, reading = launch_energy.LaunchEnergy(Timing(energy=True)).while_alone(cell, lambda: None)
+    _, reading = launch.LaunchEnergy(Timing(energy=True)).while_alone(cell, lambda: None)
     assert reading is not None
     assert set(reading.microjoules) == ({"package-0", "gpu-0"} if counts else {"package-0"})
 
@@ -70,7 +70,7 @@ def test_the_energy_of_nvidia_gpus_belongs_to_rows_that_run_on_one(
 def test_nobody_reads_energy_unless_it_was_asked_for(
     tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(launch_energy, "find_energy_counters")
+    monkeypatch.delattr(launch, "find_energy_counters")
     record, _ = one(tmp_path, "short", sustain=1.0).measure()
     assert (record.idle_energy, [run.energy for run in record.sustained]) == (None, [None])
 
@@ -78,8 +78,8 @@ def test_nobody_reads_energy_unless_it_was_asked_for(
 def test_the_time_in_which_nothing_runs_is_taken_from_the_blocks(
     tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch_energy, "find_energy_counters", lambda: EnergyAccess((), {}))
-    monkeypatch.setattr(launch_energy, "sleep", lambda _: None)
+    monkeypatch.setattr(launch, "find_energy_counters", lambda: EnergyAccess((), {}))
+    monkeypatch.setattr(launch, "sleep", lambda _: None)
     numbers = {"budget": 600.0, "min_launches": 6, "blocks": 8, "min_blocks": 2}
     _, without = one(tmp_path, "slow", **numbers).measure()
     _, with_idle = one(tmp_path, "slow", energy=True, idle=60.0, **numbers).measure()

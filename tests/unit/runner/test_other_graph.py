@@ -7,8 +7,7 @@ from pathlib import Path
 
 import launches
 
-from irbench.runner.other_graph import GraphRefused, other_form, with_other_graphs
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import GraphRefused, PlannedGroup, other_form, with_other_graphs
 from irbench.spec import Artifact
 
 BOUND = Artifact("onnx", Path("/scratch/bound/m.onnx"), (), ())
@@ -33,8 +32,8 @@ def test_all_rows_get_dynamic_shapes_when_one_refuses_bound_ones() -> None:
     assert forms(found) == {"a": (DYNAMIC, True), "b": (DYNAMIC, True), "framework": (FRAMEWORK, False)}
     assert found.others == {"a": BOUND}
     (note,) = found.notes
-    assert note.facts["refused"] == "bound"
-    assert note.facts["reason"] == "m.onnx: impossible"
+    assert note.refused == "bound"
+    assert note.reason == "m.onnx: impossible"
 
 
 def test_a_row_that_refuses_dynamic_shapes_alone_gets_bound_ones_back() -> None:
@@ -42,7 +41,7 @@ def test_a_row_that_refuses_dynamic_shapes_alone_gets_bound_ones_back() -> None:
     found = with_other_graphs(once, GraphRefused("c", "dynamic"))
     assert forms(found) == {"a": (DYNAMIC, True), "b": (DYNAMIC, True), "c": (BOUND, False)}
     assert found.others == {"a": BOUND}
-    assert [note.facts["refused"] for note in found.notes] == ["bound", "dynamic"]
+    assert [note.refused for note in found.notes] == ["bound", "dynamic"]
 
 
 def test_a_row_is_never_sent_back_to_a_graph_that_it_refused() -> None:

@@ -19,7 +19,7 @@ from irbench.record import CellLaunch, LaunchRecord
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.observed import observe
-from irbench.stats.uneven_load import most_uneven
+from irbench.stats.starvation import most_uneven
 
 FAST, MANY = 150, 2000
 TELLING = ("0.3 s, 70 %, slows one row", "bursts of 0.3 s, 43 %")
@@ -32,12 +32,13 @@ PLAINEST = {
 """By what is done instead: a neighbour beside which it is wrong."""
 
 
-@pytest.mark.parametrize("name", NEIGHBOURS)
-def test_the_truth_from_constants_is_what_very_many_calls_take_on_average(name: str) -> None:
-    neighbour = replace(NEIGHBOURS[name], shares=None)
-    calls_s = draw(neighbour, (400, 10, 9), EFFECT, seed=5).calls_s[:, :, 1:]
-    own_s, other_s = calls_s.sum(axis=(0, 1, 2, 4))
-    assert math.log(own_s / other_s) == pytest.approx(truth_of(neighbour, 9, EFFECT), abs=0.012)
+def test_the_truth_from_constants_is_what_very_many_calls_take_on_average(subtests: pytest.Subtests) -> None:
+    for name in NEIGHBOURS:
+        with subtests.test(name=name):
+            neighbour = replace(NEIGHBOURS[name], shares=None)
+            calls_s = draw(neighbour, (400, 10, 9), EFFECT, seed=5).calls_s[:, :, 1:]
+            own_s, other_s = calls_s.sum(axis=(0, 1, 2, 4))
+            assert math.log(own_s / other_s) == pytest.approx(truth_of(neighbour, 9, EFFECT), abs=0.012)
 
 
 @pytest.mark.ci
@@ -189,6 +190,6 @@ def test_the_simulation_reduces_launches_as_irbench_does() -> None:
         records.append(launch(number, cells, blocks=blocks))
     launches = observe(group("base", "cell"), records, Timing())
     assert launches[0].reduction == "as-loaded"
-    assert [len(own.dirty) for own in launches] == busy_machine._disturbed(drawn)[0].sum(axis=1).tolist()
+    assert [len(own.dirty) for own in launches] == busy_machine.disturbed_blocks(drawn)[0].sum(axis=1).tolist()
     assert launch_ratios(launches, "cell", "base") == pytest.approx(SHIPPED(calls_s[:, 1:]).tolist(), abs=1e-6)
     assert np.isfinite(launch_ratios(launches, "base", "cell")).all()

@@ -8,8 +8,7 @@ import pytest
 
 from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.counters import LEVEL_1, EventCount
-from irbench.row import Requested
-from irbench.row_figures import Ends
+from irbench.row import Ends, Requested
 from irbench.stats.counters import derive_counter_table
 from irbench.stats.intervals import FEWEST_LAUNCHES
 

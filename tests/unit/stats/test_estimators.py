@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from irbench.stats.estimators import hodges_lehmann, median, percentile
+from irbench.stats.intervals import hodges_lehmann, median, percentile
 
 
 def test_hodges_lehmann_is_the_median_of_the_pairs_means_worked_by_hand():

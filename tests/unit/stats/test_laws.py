@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from irbench.record import LaunchRecord, Round
 from irbench.result import GroupResult
-from irbench.row_figures import Speedup
+from irbench.row import Speedup
 from irbench.spec import Group, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.compare import launch_ratios

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from launches import MS, even, group, launch, measured, synchronous
 
-from irbench.notices import Note
+from irbench.notices.notes import BusyNeighbour, IrVersionLowered
 from irbench.spec import Timing
 from irbench.stats import Admission, summarise
 
@@ -46,11 +46,11 @@ def test_a_file_in_a_newer_format_than_the_runtime_reads_is_noted_once():
         for record in even({"a": [10.0] * 6, "b": [5.0] * 6})
     ]
     result = summarise(group("a", "b"), records, TIMING, Admission(), stopped_by="target", seconds=60.0)
-    assert result.notes == (Note("ir-version-lowered", {"cell": "b", **facts}),)
+    assert result.notes == (IrVersionLowered(cell="b", **facts),)
 
 
 def test_a_table_that_was_measured_beside_a_busy_neighbour_says_so():
     records = even({"a": [10.0] * 6, "b": [5.0] * 6})
     beside = replace(TIMING, busy_processors=(1,))
     result = summarise(group("a", "b"), records, beside, Admission(), stopped_by="target", seconds=60.0)
-    assert result.notes == (Note("busy-neighbour", {"processors": [1]}),)
+    assert result.notes == (BusyNeighbour(processors=(1,)),)

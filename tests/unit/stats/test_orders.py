@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from derived_runs import stored
 from front_door import irbench
@@ -16,8 +18,7 @@ from summaries import table
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult
 from irbench.spec import Goal
-from irbench.stats.orders import OrderConflict
-from irbench.stats.orders import _Against as _against
+from irbench.stats.orders import Against, OrderConflict
 
 Script = Callable[[int, int], Sequence[float]]
 """Latencies of the calls of a round in milliseconds, by launch and block."""
@@ -52,7 +53,7 @@ CONTRADICTING: Mapping[str, Script] = {"ort": slow_at_first, "openvino": few_fas
 
 def orders(found: GroupResult) -> dict[str, Any]:
     (facts,) = (warning.facts for warning in found.warnings if warning.code == "orders-differ")
-    return dict(facts)
+    return json.loads(msgspec.json.encode(facts))
 
 
 @pytest.mark.parametrize("launches", [1, 3])
@@ -124,8 +125,8 @@ def test_latencies_of_concurrent_requests_are_not_compared_with_throughputs():
         row
         for warning in found.warnings
         if warning.code == "orders-differ"
-        for row in warning.facts["rows"]
-        if row["p50_ms"] is not None
+        for row in warning.rows
+        if row.p50_ms is not None
     ]
 
 
@@ -136,8 +137,8 @@ def test_each_row_is_named_with_the_row_that_contradicts_it_most():
 
 
 def test_a_row_that_surely_has_the_lower_p50_is_not_lost_behind_a_larger_contradiction_that_is_not_sure():
-    a = OrderConflict("a", "b", 1.1, _against(2.0, 1.0, is_sure=False), None, believes_speedup=False)
-    b = OrderConflict("a", "c", 1.1, _against(1.1, 1.0, is_sure=True), None, believes_speedup=False)
+    a = OrderConflict("a", "b", 1.1, Against(2.0, 1.0, is_sure=False), None, believes_speedup=False)
+    b = OrderConflict("a", "c", 1.1, Against(1.1, 1.0, is_sure=True), None, believes_speedup=False)
     assert max(a, b, key=lambda found: found.weight) is b
 
 

@@ -114,12 +114,12 @@ def codes(result: GroupResult) -> list[str]:
 def test_an_order_that_is_the_other_way_round_at_the_pace_is_a_warning() -> None:
     result = table({"a": 2.0, "b": 1.8, "c": 1.0}, {"a": 2.1, "b": 1.5, "c": 1.9})
     (warning,) = [warning for warning in result.warnings if warning.code == "paced-differs"]
-    (pair,) = warning.facts["reversed"]
-    assert (pair["cell"], pair["other"]) == ("c", "b")
-    assert pair["back_to_back"] == pytest.approx(1.8)
-    assert pair["at_pace"] == pytest.approx(1.5 / 1.9)
-    assert warning.facts["pace_ms"] == 10
-    assert {row["cell"] for row in warning.facts["rows"]} == {"b", "c"}
+    (pair,) = warning.reversed
+    assert (pair.cell, pair.other) == ("c", "b")
+    assert pair.back_to_back == pytest.approx(1.8)
+    assert pair.at_pace == pytest.approx(1.5 / 1.9)
+    assert warning.pace_ms == 10
+    assert {row.cell for row in warning.rows} == {"b", "c"}
 
 
 def test_an_order_that_stays_at_the_pace_is_none() -> None:

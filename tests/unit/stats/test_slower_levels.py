@@ -38,13 +38,13 @@ def notes(of: Group, records: list[LaunchRecord]) -> tuple[Note, ...]:
 def test_a_level_slower_than_the_exported_graph_of_its_backend_is_noted():
     (note,) = notes(asked(), scattered(LEVELS_MS))
     assert note.code == "slower-than-exported"
-    assert (note.facts["cell"], note.facts["exported"]) == ("openvino+all", "openvino")
-    assert note.facts["low"] <= note.facts["value"] <= note.facts["high"] < 1
+    assert (note.cell, note.exported) == ("openvino+all", "openvino")
+    assert note.low <= note.value <= note.high < 1
 
 
 def test_beside_the_baseline_the_speedup_says_it_and_no_note_repeats_it():
     found = notes(asked(baseline="openvino"), scattered(LEVELS_MS))
-    assert [note.facts["cell"] for note in found] == ["ort+all"]
+    assert [note.cell for note in found] == ["ort+all"]
 
 
 def test_what_too_few_launches_suggest_is_not_noted():

@@ -45,7 +45,7 @@ def test_the_interval_holds_the_slope(bytes_per_call: float):
 
 def test_without_the_rule_of_parts_random_walks_would_be_called_growth(monkeypatch: pytest.MonkeyPatch):
     assert verdicts(random_walk)["grows"] <= 0.05
-    monkeypatch.setattr(soak, "_rises_throughout", lambda sizes, limit_per_block: True)
+    monkeypatch.setattr(soak, "rises_throughout", lambda sizes, limit_per_block: True)
     assert verdicts(random_walk)["grows"] > 0.08
 
 

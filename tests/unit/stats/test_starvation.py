@@ -59,9 +59,7 @@ def test_the_row_is_marked_where_the_warning_names_it_and_from_the_same_rounds()
         records = [launch(number, [measured("row", rounds, streams=4)]) for number in range(4)]
         found = table(group("row", streams={"row": 4}), records, timing=Timing(), stopped_by="launches")
         marked = [mark.found for mark in found.cells[0].marks if mark.code == "starved-streams"]
-        warned_of = [
-            row["found"] for each in found.warnings if each.code == "starved-streams" for row in each.facts["rows"]
-        ]
+        warned_of = [row.found for each in found.warnings if each.code == "starved-streams" for row in each.rows]
         assert marked == warned_of == ([2.0] if counted is starved else [])
 
 

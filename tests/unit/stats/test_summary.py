@@ -8,8 +8,9 @@ import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
 from summaries import EVERYONE, TIMING, alone, rows, table
 
-from irbench.notices import Reference, Warn
+from irbench.notices import Reference
 from irbench.notices.marks import NodesElsewhere, Oversubscribed
+from irbench.notices.warnings import Unverified
 from irbench.record import Failure, OutputError, Sustained
 from irbench.result import GroupResult
 from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec
@@ -233,7 +234,7 @@ def test_the_error_of_outputs_is_shown_where_a_launch_verified():
 
 
 def test_the_callers_warnings_come_first():
-    remark = Warn("unverified", {"model": "net", "refusals": []})
+    remark = Unverified(model="net", refusals=())
     assert table(group("only"), even({"only": [10.0] * 6}), remarks=[remark]).warnings[0] == remark
 
 

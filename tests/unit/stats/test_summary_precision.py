@@ -7,12 +7,12 @@ import pytest
 from launches import even, group
 from summaries import rows, table
 
+from irbench.notices import Context
 from irbench.notices.marks import ChangesOverLaunches, NotRanked, OtherPeaks, OtherPrecision, OtherThanGraph
-from irbench.render.context import Context
 from irbench.render.headline import headline
 from irbench.spec import Artifact, InferenceWork, Roof
 from irbench.stats import Admission
-from irbench.stats.row_precision import compares_all
+from irbench.stats.standing import compares_all
 
 MIXED = {"precision": "bf16", "baseline_precision": "fp32"}
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.stats.two_samples import _rank, reachable_confidence, shift_between
+from irbench.stats.two_samples import rank_of, reachable_confidence, shift_between
 
 VALUES = st.lists(st.floats(-100, 100).map(lambda value: round(value, 3)), min_size=4, max_size=7)
 
@@ -19,7 +19,7 @@ VALUES = st.lists(st.floats(-100, 100).map(lambda value: round(value, 3)), min_s
     ("base", "new", "rank"), [(3, 3, 0), (4, 4, 1), (4, 5, 2), (5, 5, 3), (6, 6, 6), (8, 8, 14), (12, 12, 38)]
 )
 def test_ranks_are_those_of_the_tables_of_mann_and_whitney(base: int, new: int, rank: int):
-    assert _rank(base, new, 0.05) == rank
+    assert rank_of(base, new, 0.05) == rank
 
 
 @pytest.mark.parametrize(("base", "new"), [(3, 4), (4, 4), (5, 4)])
@@ -31,12 +31,12 @@ def test_the_rank_is_the_largest_that_all_orders_together_allow(base: int, new: 
     ]
     for miss in (0.2, 0.1, 0.05, 0.02):
         allowed = [k for k in range(base * new // 2) if 2 * sum(u < k for u in below) <= miss * len(below)]
-        assert _rank(base, new, miss) == max(allowed)
+        assert rank_of(base, new, miss) == max(allowed)
 
 
 def test_many_values_need_no_counting_and_get_the_same_rank_within_one():
-    assert abs(_rank(50, 50, 0.05) - 966) <= 1
-    assert 970 < _rank(51, 50, 0.05) < 1000
+    assert abs(rank_of(50, 50, 0.05) - 966) <= 1
+    assert 970 < rank_of(51, 50, 0.05) < 1000
 
 
 @given(VALUES, VALUES, st.floats(-50, 50))

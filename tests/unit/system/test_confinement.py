@@ -21,7 +21,7 @@ import pytest
 
 from irbench.system import confinement, landlock, seccomp
 from irbench.system.confinement import Confinement, ConfinementSupport, confine, confinement_support
-from irbench.system.system_calls import ARCHITECTURES
+from irbench.system.seccomp import ARCHITECTURES
 
 needs_landlock = pytest.mark.skipif(not confinement_support().landlock, reason="this kernel offers no Landlock")
 needs_seccomp = pytest.mark.skipif(not confinement_support().seccomp, reason="no filters of system calls here")
@@ -295,7 +295,7 @@ def test_calls_by_the_numbers_of_another_architecture_are_refused() -> None:
 
 
 def instructions(code: bytes) -> list[tuple[int, ...]]:
-    return [seccomp._INSTRUCTION.unpack_from(code, place) for place in range(0, len(code), 8)]
+    return [seccomp.INSTRUCTION.unpack_from(code, place) for place in range(0, len(code), 8)]
 
 
 def test_a_filter_looks_at_the_argument_of_a_call_that_has_a_rule() -> None:
@@ -342,7 +342,7 @@ def test_a_kernel_without_landlock_is_told_as_such(monkeypatch: pytest.MonkeyPat
     def refuse(*_: object) -> int:
         raise OSError(errno.ENOSYS, "no Landlock")
 
-    monkeypatch.setattr(landlock, "_call", refuse)
+    monkeypatch.setattr(landlock, "call_kernel", refuse)
     assert landlock.abi_version() == 0
     with pytest.raises(OSError, match="no Landlock"):
         landlock.restrict_files((), ())
@@ -368,10 +368,10 @@ def test_an_unknown_architecture_has_no_filter(monkeypatch: pytest.MonkeyPatch) 
 @needs_seccomp
 def test_a_program_of_32_bits_on_a_kernel_of_64_bits_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seccomp.can_filter()
-    monkeypatch.setattr(seccomp, "_POINTER_BYTES", 4)
+    monkeypatch.setattr(seccomp, "POINTER_BYTES", 4)
     assert not seccomp.can_filter()
 
 
 @pytest.mark.parametrize(("version", "size"), [(1, 8), (3, 8), (4, 16), (5, 16), (6, 24), (9, 24)])
 def test_a_kernel_is_given_the_fields_that_its_version_knows(version: int, size: int) -> None:
-    assert landlock._size_of_ruleset(version) == size
+    assert landlock.size_of_ruleset(version) == size

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.system import cpu_shares as shares_module
+from irbench.runner import instances
+from irbench.runner.instances import cpu_shares
 from irbench.system import host
-from irbench.system.cpu_shares import cpu_shares
 
 
 @pytest.fixture(autouse=True)
 def _hyperthreads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two hardware threads a core, numbered as Linux does: 0 and 8 are one core of eight."""
-    monkeypatch.setattr(host, "_core_of", lambda cpu: str(cpu % 8))
-    monkeypatch.setattr(shares_module, "with_siblings", lambda cpus: frozenset({*cpus, *(cpu + 8 for cpu in cpus)}))
+    monkeypatch.setattr(host, "core_of", lambda cpu: str(cpu % 8))
+    monkeypatch.setattr(instances, "with_siblings", lambda cpus: frozenset({*cpus, *(cpu + 8 for cpu in cpus)}))
 
 
 def test_hardware_threads_of_a_core_stay_together() -> None:

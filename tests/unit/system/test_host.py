@@ -34,7 +34,7 @@ def test_the_allowance_is_the_affinity_mask() -> None:
 
 
 def test_hyperthreads_of_one_core_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "_core_of", lambda cpu: str(cpu // 2))
+    monkeypatch.setattr(host, "core_of", lambda cpu: str(cpu // 2))
     assert host.allowance((0, 1, 2, 3)).physical_cores == 2
     assert host.one_per_core((3, 2, 1)) == (1, 2)
 
@@ -58,7 +58,7 @@ def test_int8_weights_have_seven_bits_where_sums_of_products_would_overflow(
     cpuinfo: str, bits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{cpuinfo}\n")
-    monkeypatch.setattr(host, "_CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(host, "CPUINFO", tmp_path / "cpuinfo")
     assert host.int8_weight_bits.__wrapped__() == bits
 
 
@@ -74,8 +74,8 @@ def test_the_description_names_the_processor_and_versions() -> None:
 
 @pytest.fixture
 def cgroups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(host, "_CGROUP", tmp_path / "cgroup")
-    monkeypatch.setattr(host, "_OWN_CGROUP", tmp_path / "self")
+    monkeypatch.setattr(host, "CGROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(host, "OWN_CGROUP", tmp_path / "self")
     return tmp_path / "cgroup"
 
 
@@ -185,7 +185,7 @@ def test_two_names_of_one_older_hierarchy_are_counted_once(cgroups: Path) -> Non
 
 
 def test_the_hardware_threads_of_a_core_go_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "_topology", lambda cpu: tmp_path / str(cpu))
+    monkeypatch.setattr(host, "topology_of", lambda cpu: tmp_path / str(cpu))
     for cpu in (0, 1, 8, 9):
         (tmp_path / str(cpu)).mkdir()
         (tmp_path / str(cpu) / "thread_siblings_list").write_text(f"{cpu % 8},{cpu % 8 + 8}\n")
@@ -195,6 +195,6 @@ def test_the_hardware_threads_of_a_core_go_together(tmp_path: Path, monkeypatch:
 def test_another_system_than_linux_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     host.require_linux()
     monkeypatch.setattr(host.platform, "system", lambda: "Darwin")
-    with pytest.raises(IrbenchError, match="on Linux only, and this is Darwin") as caught:
+    with pytest.raises(IrbenchError, match="is Darwin") as caught:
         host.require_linux()
     assert caught.value.hint

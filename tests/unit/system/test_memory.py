@@ -4,7 +4,7 @@ import sys
 
 def test_memory_beyond_the_limit_is_refused_at_once():
     code = (
-        "from irbench.system.memory import limit_memory; limit_memory(1 << 30)\n"
+        "from irbench.system.confinement import limit_memory; limit_memory(1 << 30)\n"
         "try: bytearray(2 << 30)\n"
         "except MemoryError: print('refused')"
     )

@@ -10,11 +10,11 @@ import uuid
 
 import pytest
 
-from irbench.system.name_locks import hold_name, wait_for_name
+from irbench.system.locks import hold_name, wait_for_name
 
 HOLDER = """
 import sys
-from irbench.system.name_locks import hold_name
+from irbench.system.locks import hold_name
 hold_name(sys.argv[1])
 print(flush=True)
 sys.stdin.read()

@@ -54,6 +54,6 @@ def test_files_that_are_gone_or_empty_count_for_nothing(tmp_path: Path):
 
 
 def test_what_the_kernel_does_not_tell_is_unknown(file: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(page_cache, "_is_reported", lambda file: False)
+    monkeypatch.setattr(page_cache, "is_reported", lambda file: False)
     assert page_cache.residency([file]) == Residency(unknown_bytes=SIZE)
     assert page_cache.residency([file]).share is None

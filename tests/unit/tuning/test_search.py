@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from irbench.tuning.search import Known, finalists, propose
+from irbench.tuning.schedule import Known, finalists, propose
 from irbench.tuning.surrogate import Settings
 
 POINTS = tuple(product(("ort", "openvino"), (1.0, 2.0, 4.0, 8.0), (1.0, 2.0)))

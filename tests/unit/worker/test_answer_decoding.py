@@ -26,9 +26,8 @@ from irbench.system.confinement import Confinement
 from irbench.worker.answer_decoding import Expected, NotAsked, NotPlain, decoded, expected_of
 from irbench.worker.answer_encoding import encoded
 from irbench.worker.cell import Prepared, Warmed
-from irbench.worker.instance import Share
 from irbench.worker.profiling import ProfiledRun
-from irbench.worker.soak import SoakBlock
+from irbench.worker.run import Share, SoakBlock
 from irbench.worker.wire import OutOfMemory, Problem, Reply, Say
 
 

@@ -18,11 +18,11 @@ from irbench import registry
 from irbench.feeds import write_sample
 from irbench.measure.ledger import CommonWindow, Counters
 from irbench.measure.paced import Schedule, join_paced, start_soon
+from irbench.runner.instances import joined_shares
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
 from irbench.worker.cell import CellTask
-from irbench.worker.instance import InstanceHost, Place
-from irbench.worker.joined import joined_shares
+from irbench.worker.run import InstanceHost, Place
 
 SAMPLES = 6
 

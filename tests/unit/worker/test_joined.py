@@ -9,10 +9,10 @@ import pytest
 
 from irbench.measure.ledger import CommonWindow
 from irbench.record import Evidence
+from irbench.runner.instances import JOINED, as_round, joined_shares
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.failures import CallFailed
-from irbench.worker.instance import Share
-from irbench.worker.joined import JOINED, as_round, joined_shares
+from irbench.worker.run import Share
 
 WINDOW = CommonWindow(reference=0, settle_calls=2, calls=4)
 
@@ -68,5 +68,5 @@ def test_a_wait_that_one_process_does_not_know_is_unknown() -> None:
 
 
 def test_processes_that_ran_one_after_the_other_are_no_row() -> None:
-    with pytest.raises(CallFailed, match="did not run side by side"):
+    with pytest.raises(CallFailed, match="run side"):
         joined_shares([share(0), share(90_000)], WINDOW)

@@ -9,7 +9,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.optimizer.lineage import digest_of_source
-from irbench.runner import graph_files
+from irbench.runner import prepare
 from irbench.runner.cold import files_read
 from irbench.spec import Artifact
 from irbench.worker import requested_confinement
@@ -19,7 +19,7 @@ from irbench.worker.model_files import read_external_files, require_sound_weight
 def test_weights_beside_a_file_are_found_and_counted(tmp_path: Path) -> None:
     artifact = Artifact("onnx", hostile.with_external()(tmp_path), (), ())
     assert read_external_files(artifact.path) == ("weights.bin",)
-    files = graph_files.with_graph_files(artifact).files
+    files = prepare.with_graph_files(artifact).files
     assert files is not None
     assert files.size_bytes > (tmp_path / "weights.bin").stat().st_size
 
@@ -30,10 +30,10 @@ def test_weights_elsewhere_are_opened_by_nobody(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "secret").write_text("a secret")
     (tmp_path / "model" / "link").symlink_to("../secret")
     artifact = Artifact("onnx", hostile.with_external(location=location)(tmp_path / "model"), (), ())
-    monkeypatch.setattr(graph_files, "digest", lambda *_, **__: pytest.fail("a file was opened"))
+    monkeypatch.setattr(prepare, "digest", lambda *_, **__: pytest.fail("a file was opened"))
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
     monkeypatch.setattr(requested_confinement, "require_confinement", lambda: None)
-    assert graph_files.with_graph_files(artifact).files is None
+    assert prepare.with_graph_files(artifact).files is None
     for reading in (
         lambda: read_external_files(artifact.path),
         lambda: require_sound_weights(artifact.path),

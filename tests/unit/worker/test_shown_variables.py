@@ -8,36 +8,32 @@ import pytest
 
 from irbench import registry
 from irbench.system.confinement import Confinement, confinement_support
+from irbench.worker.interpreters import shown_variables
 from irbench.worker.process import Worker
-from irbench.worker.shown_variables import shown_variables
 
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("NVIDIA_API_KEY", "NVIDIA_API_KEYS", "NVIDIA_API_KEY_2", "NVIDIA_KEY_FILE", "NVIDIA_APIKEY", "nvidia_key"),
-        *("CUDA_PASS", "CUDA_PASSWORD", "CUDA_PASSWD", "CUDA_PASSPHRASE", "CUDA_PWD", "CUDA_DB_PWD_OLD"),
-        *("INTEL_TOKEN", "INTEL_TOKENS", "INTEL_HFTOKEN", "INTEL_SECRETS_FILE", "INTEL_CREDENTIALS", "INTEL_CREDS"),
-        *("TORCH_AUTH", "TORCH_OAUTH2", "TORCH_GITHUB_PAT", "TF_VAR_region", "TF_TOKEN_app_terraform_io"),
-        *("NVIDIA_SECRETKEY", "NVIDIA_TOKENFILE", "INTEL_PASSWORDFILE", "IRBENCH_AUTHFILE", "CUDA_CREDENTIALSFILE"),
-        *("IRBENCH_SECRETVALUE", "TORCH_PASSW", "TPU_SSHKEY", "TORCH_MYPWD"),
-        *("PWD", "OLDPWD", "HF_TOKEN", "AWS_REGION", "SSH_AUTH_SOCK"),
-    ],
+SECRET = (
+    *("NVIDIA_API_KEY", "NVIDIA_API_KEYS", "NVIDIA_API_KEY_2", "NVIDIA_KEY_FILE", "NVIDIA_APIKEY", "nvidia_key"),
+    *("CUDA_PASS", "CUDA_PASSWORD", "CUDA_PASSWD", "CUDA_PASSPHRASE", "CUDA_PWD", "CUDA_DB_PWD_OLD"),
+    *("INTEL_TOKEN", "INTEL_TOKENS", "INTEL_HFTOKEN", "INTEL_SECRETS_FILE", "INTEL_CREDENTIALS", "INTEL_CREDS"),
+    *("TORCH_AUTH", "TORCH_OAUTH2", "TORCH_GITHUB_PAT", "TF_VAR_region", "TF_TOKEN_app_terraform_io"),
+    *("NVIDIA_SECRETKEY", "NVIDIA_TOKENFILE", "INTEL_PASSWORDFILE", "IRBENCH_AUTHFILE", "CUDA_CREDENTIALSFILE"),
+    *("IRBENCH_SECRETVALUE", "TORCH_PASSW", "TPU_SSHKEY", "TORCH_MYPWD"),
+    *("PWD", "OLDPWD", "HF_TOKEN", "AWS_REGION", "SSH_AUTH_SOCK"),
 )
-def test_secrets_and_variables_of_others_are_hidden(name: str) -> None:
-    assert shown_variables({name: "x"}, ("nvidia_", "TF_")) == {}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("TF_ENCRYPTION", "TF_KEYFRAMES", "TF_AUTHOR", "TF_TOKENIZER_THREADS", "TF_PASSES", "TF_BYPASS_CACHE"),
-        *("LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS", "ROCBLAS_LAYER", "TORCH_LOGS", "JAX_PLATFORMS"),
-        *("TVM_NUM_THREADS", "QNN_SDK_ROOT", "ASCEND_HOME_PATH", "HIPBLASLT_LOG_LEVEL", "PATH", "HOME"),
-    ],
+ALIKE = (
+    *("TF_ENCRYPTION", "TF_KEYFRAMES", "TF_AUTHOR", "TF_TOKENIZER_THREADS", "TF_PASSES", "TF_BYPASS_CACHE"),
+    *("LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS", "ROCBLAS_LAYER", "TORCH_LOGS", "JAX_PLATFORMS"),
+    *("TVM_NUM_THREADS", "QNN_SDK_ROOT", "ASCEND_HOME_PATH", "HIPBLASLT_LOG_LEVEL", "PATH", "HOME"),
 )
-def test_what_only_looks_like_a_secret_is_shown(name: str) -> None:
-    assert shown_variables({name: "x"}, ("TF_",)) == {name: "x"}
+
+
+def test_secrets_and_variables_of_others_are_hidden() -> None:
+    assert shown_variables(dict.fromkeys(SECRET, "x"), ("nvidia_", "TF_")) == {}
+
+
+def test_what_only_looks_like_a_secret_is_shown() -> None:
+    alike = dict.fromkeys(ALIKE, "x")
+    assert shown_variables(alike, ("TF_",)) == alike
 
 
 def test_backends_and_references_declare_what_their_runtimes_read() -> None:

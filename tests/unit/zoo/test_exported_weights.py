@@ -33,13 +33,13 @@ def test_random_weights_that_give_every_sample_one_class_are_refused(monkeypatch
         favour_one_class(model)
 
     monkeypatch.setattr(weights, "randomise", spoil)
-    with pytest.raises(IrbenchError, match="every sample the same class"):
-        exporter._prepare_weights(loaded, request("random"), lambda _line: None)
+    with pytest.raises(IrbenchError, match="same class"):
+        exporter.prepare_weights(loaded, request("random"), lambda _line: None)
 
 
 def test_random_weights_are_fitted_to_as_many_samples_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted: list[int] = []
     monkeypatch.setattr(weights, "fit", lambda _model, inputs: fitted.append(len(inputs[0])))
     with pytest.raises(IrbenchError):  # weights that were not fitted are not fit for a benchmark
-        exporter._prepare_weights(sources.load("cnn_cifar10"), request("random"), lambda _line: None)
+        exporter.prepare_weights(sources.load("cnn_cifar10"), request("random"), lambda _line: None)
     assert fitted == [4]

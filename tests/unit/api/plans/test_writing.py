@@ -94,7 +94,7 @@ def stored(root: Path, plan: dict[str, Any]) -> str:
 
 def test_a_stored_run_is_found_as_elsewhere(tmp_path: Path):
     run = stored(
-        tmp_path, {"models": ["net"], "sources": ["/m/net.onnx"], "asked": {"backends": ["ort"], "threads": [2]}}
+        tmp_path, {"models": ["net"], "sources": ["/m/net.onnx"], "backends": ["ort"], "threads": [2], "asked": {}}
     )
     found = plan_from(run[:20], results=tmp_path)
     assert found["name"] == run

@@ -85,7 +85,7 @@ def test_names_used_inside_inner_graphs_count_as_used():
 
 def test_weights_that_one_message_cannot_hold_go_to_a_file_beside_it(tmp_path, monkeypatch):
     path = models.mlp(tmp_path).path
-    monkeypatch.setattr(detached_module, "_MAX_BYTES", 2000)
+    monkeypatch.setattr(detached_module, "MAX_BYTES", 2000)
     digest = write(detach(onnx.load(path), {}), tmp_path / "large.onnx")
     assert digest == hashlib.sha256((tmp_path / "large.onnx").read_bytes()).hexdigest()
     assert (tmp_path / "large.onnx").stat().st_size < 2000
@@ -103,7 +103,7 @@ def test_weights_that_one_message_cannot_hold_go_to_a_file_beside_it(tmp_path, m
 
 
 def test_each_weight_beside_the_file_starts_at_a_page(tmp_path, monkeypatch):
-    monkeypatch.setattr(detached_module, "_MAX_BYTES", 2000)
+    monkeypatch.setattr(detached_module, "MAX_BYTES", 2000)
     weights = {name: np.full(300, number, np.float32) for number, name in enumerate("abc")}
     graph = helper.make_graph(
         [helper.make_node("Sum", list("abc"), ["y"])],

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from combinations import every_pair
 from graphs import answered, applied, graph, kept, random
 
 from irbench.optimizer.passes.fuse_rms_normalization import fuse_rms_normalization
@@ -37,9 +38,7 @@ def whole(square="a product", inverse="a reciprocal", scaled="the scale first"):
 FEEDS = {"random": X, "zeros": X * 0, "large offsets": X + 10_000, "large": X * 1e6, "constant rows": X * 0 + 3}
 
 
-@pytest.mark.parametrize("square", SQUARES)
-@pytest.mark.parametrize("inverse", INVERSES)
-@pytest.mark.parametrize("scaled", SCALED)
+@pytest.mark.parametrize(("square", "inverse", "scaled"), every_pair(SQUARES, INVERSES, SCALED))
 def test_rules_1_to_3_fuse(square, inverse, scaled):
     model = make(whole(square, inverse, scaled))
     assert applied(fuse_rms_normalization, model, {"x": X}) == ["RMSNormalization"]

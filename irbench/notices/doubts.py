@@ -1,0 +1,464 @@
+"""Warnings that cost the answer less than those of :mod:`irbench.notices.warnings`, again the gravest first.
+
+Something is another question than a reader may think, or is only imprecise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
+
+import msgspec
+
+from irbench.notices.base import Context, RowId
+from irbench.notices.warnings import Warn
+from irbench.quantities import listing, percent, percents_apart, plural, times
+
+_TIMES_LONGER = 3
+"""What a warm-up that ended too early is suggested to be multiplied by."""
+
+
+class RegimeRow(msgspec.Struct, frozen=True):
+    """A row's speedup over the blocks of one state."""
+
+    cell: RowId
+    speedup: float
+
+
+class Regime(msgspec.Struct, frozen=True):
+    """The blocks in which vCPUs were so far apart, and what rows gained in them."""
+
+    core_to_core_ns: float
+    blocks: int
+    rows: tuple[RegimeRow, ...]
+
+    def text(self, caches: str, context: Context) -> str:
+        """Return what was measured in a state that is called so."""
+        found = listing(f"{context.name(row.cell)} {times(row.speedup)}" for row in self.rows)
+        where = f"{caches} ({self.core_to_core_ns:.0f} ns, {plural(self.blocks, 'block')})"
+        return f"{where} {found}" if found else where
+
+
+class RegimeChange(Warn):
+    code = "regime-change"
+    says = "the vCPUs stopped sharing a cache for part of the run"
+
+    near: Regime
+    far: Regime
+
+    def brief(self, context: Context) -> str:
+        return "The vCPUs stopped sharing a cache for part of the run."
+
+    def detail(self, context: Context) -> str:
+        near, far = self.near.text("shared cache", context), self.far.text("no shared cache", context)
+        return f"The intervals cover both states: {near}; {far}."
+
+    def remedy(self, context: Context) -> str:
+        return (
+            "Quote the figures of the state that you deploy in, or use one thread; another run may see only"
+            " one of them."
+        )
+
+    @classmethod
+    def example(cls) -> Self:
+        near = Regime(core_to_core_ns=53.0, blocks=40, rows=(RegimeRow("ort", 1.31),))
+        return cls(near=near, far=Regime(core_to_core_ns=330.0, blocks=24, rows=(RegimeRow("ort", 1.12),)))
+
+
+class SlowRow(msgspec.Struct, frozen=True):
+    """How many launches of a row were slower than its others, and by which fraction."""
+
+    cell: RowId
+    slow_launches: int
+    launches: int
+    slower: float
+
+    def text(self, context: Context) -> str:
+        """Return how many were slower, and by how much."""
+        verb = "was" if self.slow_launches == 1 else "were"
+        share = f"{self.slow_launches} of {plural(self.launches, 'launch')} of {context.name(self.cell)}"
+        return f"{share} {verb} {percent(self.slower)} slower"
+
+
+def _slower(rows: Iterable[SlowRow], context: Context) -> str:
+    return f"{listing(row.text(context) for row in rows)} than the others."
+
+
+class TwoModes(Warn):
+    code = "two-modes"
+    says = "launches run at one of two speeds"
+
+    rows: tuple[SlowRow, ...]
+
+    def brief(self, context: Context) -> str:
+        return f"Launches of {listing(context.name(row.cell) for row in self.rows)} run at one of two speeds."
+
+    def detail(self, context: Context) -> str:
+        return _slower(self.rows, context)
+
+    def remedy(self, context: Context) -> str:
+        more = "" if context.thorough else " More launches (--thorough) show how often each occurs."
+        return f"Each process start gets one of them: quote both.{more}"
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(rows=(SlowRow("ort", slow_launches=3, launches=6, slower=0.082),))
+
+
+class WaitingRow(msgspec.Struct, frozen=True):
+    """For which share of a row's run time its threads waited for each other, and how many of them ran."""
+
+    cell: RowId
+    share: float
+    running: float
+    threads: int | None
+
+    def text(self, context: Context) -> str:
+        """Return how long they waited."""
+        of_all = f" of {self.threads}" if self.threads is not None else ""
+        return (
+            f"{percent(self.share, 0)} of the run time of {context.name(self.cell)} (on average"
+            f" {self.running:.1f}{of_all} threads ran)"
+        )
+
+
+class WaitsOnItself(Warn):
+    code = "waits-on-itself"
+    says = "a row has more busy threads than processors"
+
+    rows: tuple[WaitingRow, ...]
+
+    def brief(self, context: Context) -> str:
+        names = listing(context.name(row.cell) for row in self.rows)
+        return f"Threads of {names} compete with each other for processors."
+
+    def detail(self, context: Context) -> str:
+        waits = listing(row.text(context) for row in self.rows)
+        return f"Even in undisturbed blocks, their waiting adds up to {waits}."
+
+    def remedy(self, context: Context) -> str:
+        more = ", or give it more processors with --cpus" if context.can_add_processors else ""
+        return f"Lower --threads or --streams{more}."
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(rows=(WaitingRow("tf", share=0.24, running=1.9, threads=2),))
+
+
+class ThreadsRow(msgspec.Struct, frozen=True):
+    """How many threads a row uses."""
+
+    cell: RowId
+    threads: int
+
+
+class ThreadsDiffer(Warn):
+    code = "threads-differ"
+    says = "the runtimes use different numbers of threads"
+
+    rows: tuple[ThreadsRow, ...]
+    has_streams: bool
+
+    def brief(self, context: Context) -> str:
+        used = listing(f"{context.name(row.cell)} {row.threads}" for row in self.rows)
+        return f"Rows use different numbers of threads: {used}."
+
+    def remedy(self, context: Context) -> str:
+        if self.has_streams:
+            return "Some runtimes need a thread for each stream: use no more --streams than --threads."
+        return "Set it with --threads N."
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(rows=(ThreadsRow("ort", 2), ThreadsRow("openvino", 1)), has_streams=False)
+
+
+class WarmingRow(msgspec.Struct, frozen=True):
+    """After how many calls a row's warm-ups ended too early, and in how many launches of all."""
+
+    cell: RowId
+    calls: int
+    launches: int
+    of: int
+
+
+class StillWarmingUp(Warn):
+    code = "still-warming-up"
+    says = "calls of a row still got faster when its warm-up ended"
+
+    rows: tuple[WarmingRow, ...]
+
+    def brief(self, context: Context) -> str:
+        ended = listing(f"{context.name(row.cell)} after {row.calls:,} calls" for row in self.rows)
+        return f"Calls still got faster when the warm-up ended: {ended}."
+
+    def detail(self, context: Context) -> str:
+        return "Its figures are those of a process that is not warm, so it may be faster than they say."
+
+    def remedy(self, context: Context) -> str:
+        return f"Warm up for longer: --warmup {_TIMES_LONGER * max((row.calls for row in self.rows), default=1)}."
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(rows=(WarmingRow("tf-xla", calls=300, launches=4, of=4),))
+
+
+class AloneRow(msgspec.Struct, frozen=True):
+    """By which fraction a row is faster alone than in its rounds."""
+
+    cell: RowId
+    faster: float
+
+
+class AloneUnlikeRounds(Warn):
+    code = "alone-unlike-rounds"
+    says = "a row has another speed when it runs alone than in its rounds"
+
+    rows: tuple[AloneRow, ...]
+    seconds: float
+
+    def brief(self, context: Context) -> str:
+        found = listing(
+            f"{context.name(row.cell)} is {percent(abs(row.faster))} {'faster' if row.faster > 0 else 'slower'}"
+            for row in self.rows
+        )
+        return f"Run alone for {self.seconds:g} s, {found} than in its rounds."
+
+    def remedy(self, context: Context) -> str:
+        return (
+            "A runtime that gets faster after many calls is measured too early: give it more with --warmup, such as"
+            " --warmup 10s. Otherwise it depends on what runs beside it."
+        )
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(rows=(AloneRow("ort", 0.536),), seconds=4.0)
+
+
+class UnsteadyRow(msgspec.Struct, frozen=True):
+    """By which fraction the later half of a row's blocks is slower than the earlier one."""
+
+    cell: RowId
+    slower: float
+
+
+class NotSteady(Warn):
+    code = "not-steady"
+    says = "a row gets faster or slower within its launches"
+
+    rows: tuple[UnsteadyRow, ...]
+
+    def brief(self, context: Context) -> str:
+        found = listing(
+            f"{context.name(row.cell)} {percent(abs(row.slower))} {'slower' if row.slower > 0 else 'faster'}"
+            for row in self.rows
+        )
+        return f"Speed changes within launches, from earlier to later blocks: {found}."
+
+    def remedy(self, context: Context) -> str:
+        return "The figures include part of the warm-up, or the clock frequency changed: --sustain shows a later speed."
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(rows=(UnsteadyRow("tf-xla", -0.042),))
+
+
+class LaunchesDepend(Warn):
+    code = "launches-depend"
+    says = "consecutive launches are correlated"
+
+    cells: tuple[RowId, ...]
+
+    def brief(self, context: Context) -> str:
+        return f"Consecutive launches of {listing(map(context.name, self.cells))} are correlated."
+
+    def detail(self, context: Context) -> str:
+        return "Something changed slowly during the run: the interval describes that time, and may not hold at another."
+
+    def remedy(self, context: Context) -> str:
+        return (
+            "Repeat the run at another time, and look for what changes: clock frequency, temperature, other"
+            " virtual machines."
+        )
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(cells=("ort",))
+
+
+class RatioRow(msgspec.Struct, frozen=True):
+    """A row's ratio to the baseline by another way of measuring, and its speedup."""
+
+    cell: RowId
+    ratio: float
+    speedup: float
+
+
+def _ratios(rows: Iterable[RatioRow], context: Context) -> str:
+    return listing(f"{context.name(row.cell)} {times(row.ratio)} instead of {times(row.speedup)}" for row in rows)
+
+
+class SustainedDiffers(Warn):
+    code = "sustained-differs"
+    says = "speedups differ when each row runs alone"
+
+    rows: tuple[RatioRow, ...]
+    seconds: float
+
+    def brief(self, context: Context) -> str:
+        found = _ratios(self.rows, context)
+        return f"When each row runs alone for {self.seconds:g} s, the speedup differs: {found}."
+
+    def remedy(self, context: Context) -> str:
+        return "A long run heats the processor and has the caches to itself: for a server, quote the sustained FPS."
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(rows=(RatioRow("ort", ratio=1.05, speedup=1.14),), seconds=3.0)
+
+
+class ReversedPair(msgspec.Struct, frozen=True):
+    """How many times as fast the first row is as the other, back to back and at the pace."""
+
+    cell: RowId
+    other: RowId
+    back_to_back: float
+    at_pace: float
+
+    def text(self, context: Context) -> str:
+        """Return by how much the order turns round."""
+        own, other = context.name(self.cell), context.name(self.other)
+        return f"{own} against {other}: {times(self.at_pace)} instead of {times(self.back_to_back)}"
+
+
+class PacedDiffers(Warn):
+    code = "paced-differs"
+    says = "speedups differ when calls come at the pace of `--pace`"
+
+    rows: tuple[RatioRow, ...]
+    reversed: tuple[ReversedPair, ...]
+    pace_ms: float
+
+    def brief(self, context: Context) -> str:
+        pace = f"At a pace of {self.pace_ms:g} ms"
+        if not self.reversed:
+            return f"{pace} the speedup differs: {_ratios(self.rows, context)}."
+        pairs = (f"{context.name(pair.other)} before {context.name(pair.cell)}" for pair in self.reversed)
+        return f"{pace} the order is reversed: {listing(pairs)}."
+
+    def detail(self, context: Context) -> str:
+        return f"{'; '.join(pair.text(context) for pair in self.reversed)}." if self.reversed else ""
+
+    def remedy(self, context: Context) -> str:
+        return (
+            "Between calls threads fall asleep and clocks slow down: if your calls come one at a time, choose by the"
+            " paced latency."
+        )
+
+    @classmethod
+    def example(cls) -> Self:
+        pair = ReversedPair("ort", "tf", back_to_back=1.14, at_pace=0.95)
+        return cls(rows=(RatioRow("ort", ratio=0.95, speedup=1.14),), reversed=(pair,), pace_ms=10.0)
+
+
+class FpsDiffer(Warn):
+    code = "fps-differ"
+    says = "the speedup by FPS differs from that by medians"
+
+    rows: tuple[RatioRow, ...]
+
+    def brief(self, context: Context) -> str:
+        return f"Measured by FPS, the speedup differs: {_ratios(self.rows, context)}."
+
+    def detail(self, context: Context) -> str:
+        return "FPS include slow calls, medians ignore them."
+
+    def remedy(self, context: Context) -> str:
+        return "Compare p90 as well: if the slow calls are the backend's own, a server gets the FPS."
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(rows=(RatioRow("ort x4", ratio=3.07, speedup=5.14),))
+
+
+class NotFrozen(Warn):
+    code = "not-frozen"
+    says = "idle workers could not be stopped"
+
+    def brief(self, context: Context) -> str:
+        return "Idle workers could not be stopped here."
+
+    def detail(self, context: Context) -> str:
+        return "Instead, each round waited until the other workers were idle."
+
+    def remedy(self, context: Context) -> str:
+        return "Measure on Linux, where processes can be stopped: a runtime that spins while idle disturbs the others."
+
+
+class SlowLaunches(Warn):
+    code = "slow-launches"
+    says = "a few launches were slower than the others"
+
+    rows: tuple[SlowRow, ...]
+
+    def brief(self, context: Context) -> str:
+        return _slower(self.rows, context)
+
+    def remedy(self, context: Context) -> str:
+        often = "" if context.thorough else "; --thorough shows how often this happens"
+        return f"The median is not affected{often}."
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(rows=(SlowRow("ort", slow_launches=1, launches=6, slower=0.082),))
+
+
+class WideInterval(Warn):
+    code = "wide-interval"
+    says = "the run ended before the interval was as narrow as its target"
+
+    cell: RowId
+    is_lead: bool
+    half_width: float
+    target: float
+    launches_needed: int | None
+    launches_dominate: bool
+    stopped_by: str
+
+    def brief(self, context: Context) -> str:
+        of = "lead" if self.is_lead else "time"
+        known, target = percents_apart(self.half_width, self.target)
+        return f"The {of} of {context.name(self.cell)} is known to ±{known}; the target is ±{target}."
+
+    def detail(self, context: Context) -> str:
+        if not self.launches_dominate:
+            return ""
+        return "Launches differ far more than the blocks of one launch, so longer launches will not help."
+
+    def remedy(self, context: Context) -> str:
+        if self.launches_needed is None:
+            return "No reasonable number of launches would reach it: find out why launches differ."
+        ways = [] if context.thorough else ["--thorough"]
+        if self.stopped_by == "budget":
+            ways.append("a larger --budget")
+        how = f"use {' or '.join(ways)}" if ways else "repeat the run on a quieter machine"
+        return f"About {plural(self.launches_needed, 'launch')} would reach it: {how}."
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(
+            cell="openvino",
+            is_lead=True,
+            half_width=0.024,
+            target=0.01,
+            launches_needed=16,
+            launches_dominate=True,
+            stopped_by="launches",
+        )
+
+
+if TYPE_CHECKING:
+    AnyWarn: TypeAlias = Warn
+else:
+    AnyWarn: Any = Union[tuple(Warn.known)]  # noqa: UP007 - of all that are declared above
+"""What a field holds that any warning may stand in, as documents are read."""
