@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from irbench.spec import Artifact, Load, Precision, TensorSpec
 from irbench.spi import Backend, Refusal
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx
+    from numpy.typing import NDArray
     from onnx import NodeProto, TensorProto
 
 _SHAPE = (16, 16)
@@ -148,7 +147,7 @@ def _float_nodes(products: int) -> list[NodeProto]:
 
 
 def _float_weights(side: int) -> list[TensorProto]:
-    return [_tensor("w", _orthogonal(side).astype(np.float32))]
+    return [_tensor("w", _orthogonal(side).astype("float32"))]
 
 
 def _orthogonal(side: int) -> NDArray[np.float64]:
@@ -157,6 +156,8 @@ def _orthogonal(side: int) -> NDArray[np.float64]:
     It is the discrete cosine transform, its rows in random order and with random signs, so that no constant part of an
     input meets in one column.
     """
+    import numpy as np
+
     draw = np.random.default_rng(side)
     frequency, place = np.ogrid[:side, :side]
     transform: NDArray[np.float64] = np.sqrt(2 / side) * np.cos(np.pi / side * frequency * (place + 0.5))
@@ -194,6 +195,8 @@ def _quantised_output(product: NodeProto) -> list[NodeProto]:
 
 
 def _quantised_weights(side: int) -> list[TensorProto]:
+    import numpy as np
+
     weights = _orthogonal(side)
     step = np.abs(weights).max() / _LARGEST_WEIGHT
     return [
