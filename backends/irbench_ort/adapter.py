@@ -34,7 +34,6 @@ from irbench.spi import (
 from irbench_ort import devices, openvino_provider
 from irbench_ort.devices import computes, probe, providers
 from irbench_ort.options import KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
-from irbench_ort.session import create_session
 
 if TYPE_CHECKING:
     from irbench_ort.profiling import Recording
@@ -229,6 +228,8 @@ class OrtBackend:
     def _create(
         self, artifact: Artifact, load: Load, device: str, phases: Phases, recording: Recording | None = None
     ) -> tuple[Any, Mapping[str, Scalar]]:
+        from irbench_ort.session import create_session
+
         options = parse_options(load.options, device, load.precision)
         with phases("load"):
             graph = read_precision(artifact.path)

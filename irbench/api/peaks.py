@@ -30,7 +30,7 @@ from irbench.errors import IrbenchError
 from irbench.exporter import from_onnx_file
 from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
-from irbench.onnx.probe_graph import MatrixChain, write_matrix_chain
+from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
 from irbench.options.model_commands import DoctorOptions
 from irbench.options.values import cpu_list
 from irbench.render.peaks import bandwidth_progress, products_progress

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irbench.onnx.probe_graph import MatrixChain
+from irbench.onnx.matrix_chain import MatrixChain
 from irbench.record import LaunchRecord
 from irbench.result import RunDocument
 from irbench.roofline import ComputePeak

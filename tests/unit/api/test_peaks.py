@@ -24,7 +24,7 @@ from irbench.diagnostics import PeakReport, Report, describe_machine
 from irbench.diagnostics.bandwidth import BandwidthPlan, MemoryLevel
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.lock import measuring
-from irbench.onnx.probe_graph import MatrixChain
+from irbench.onnx.matrix_chain import MatrixChain
 from irbench.options.model_commands import DoctorOptions
 from irbench.roofline import MachinePeaks
 from irbench.spec import Timing

@@ -16,7 +16,7 @@ from irbench.diagnostics.matrix_peaks import (
     matrix_peaks,
     runtime_versions,
 )
-from irbench.onnx.probe_graph import MatrixChain
+from irbench.onnx.matrix_chain import MatrixChain
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import RunDocument
 from irbench.row import CellResult

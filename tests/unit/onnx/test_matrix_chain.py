@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from irbench.onnx.probe_graph import MatrixChain, write_matrix_chain
+from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
 from irbench.onnx.reading.precision import read_precision
 
 SIDE = 48
