@@ -59,9 +59,11 @@ def energy_notes(asked: bool) -> tuple[Note, ...]:
     access = find_energy_counters()
     if not access.counters:
         raise _refused(access)
-    # a machine without a GPU lacks nothing
-    absent = {source: reason for source, reason in access.absent.items() if reason != "no-driver"}
-    return tuple(EnergyIncomplete(source=source, reason=reason) for source, reason in absent.items())
+    return tuple(
+        EnergyIncomplete(source=source, reason=reason)
+        for source, reason in access.absent.items()
+        if reason != "no-driver"  # a machine without a GPU lacks nothing
+    )
 
 
 def _refused(access: EnergyAccess) -> IrbenchError:

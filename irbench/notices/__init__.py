@@ -6,11 +6,6 @@ Each code is one frozen class, with its facts as fields, its words as methods an
 document's format.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any, TypeAlias
-
 from irbench.notices.base import Context, RowId
 from irbench.notices.doubts import AnyWarn
 from irbench.notices.exports import ExportNotice
@@ -19,5 +14,3 @@ from irbench.notices.notes import AnyNote, Note, Reference
 from irbench.notices.warnings import Warn
 
 __all__ = ["AnyMark", "AnyNote", "AnyWarn", "Context", "ExportNotice", "Mark", "Note", "Reference", "RowId", "Warn"]
-
-Facts: TypeAlias = Mapping[str, Any]
