@@ -73,8 +73,11 @@ class Reservations:
 
     Attributes:
         no_winner: Why the claim's table calls no row the fastest; ``None`` where it does, or has nothing to compare.
+        launches: How many measured what is claimed.
         preview: Whether the table had too few launches for an interval.
+        blocks_measured: Of the table, in all launches.
         blocks_disturbed: How many of them something outside disturbed; ``None`` where an older document does not say.
+        blocks_excluded: How many of them do not count.
         warnings: Of the table, those that name a row of the claim or none at all.
         marks: Those of the claim's rows, by their cells' ids: other precision, for example.
         rows: What the cells' ids in marks and in facts of warnings stand for.
@@ -96,10 +99,15 @@ class Claim:
     """One statement of a run.
 
     Attributes:
+        kind: What is stated.
+        row: The cell it is about.
         other: The cell it is compared with: the winner's rival or the baseline; ``None`` for a latency.
         verdict: What is stated of the row; ``measured`` for a latency.
         value: The ratio of speeds, above 1 where the row is faster; of a latency, milliseconds.
+        low: Lower end of its interval.
+        high: Upper end.
         condition: What it holds under; ``None`` where nothing restricts it.
+        reservations: What speaks against it.
     """
 
     kind: ClaimKind
@@ -118,6 +126,7 @@ class NotClaimed:
     """A row of the run of which the receipt states nothing.
 
     Attributes:
+        row: Which.
         reason: Its verdict, or its state where it has no valid figures.
     """
 
@@ -130,7 +139,18 @@ class Receipt:
     """What a run claims.
 
     Attributes:
+        format: Of the file.
+        run_id: The run's ULID.
         created: When it began, ISO 8601, UTC.
+        irbench_version: Of the program that measured.
+        machine: Fingerprint of the machine.
+        environment: The machine and its software.
+        plan: What was asked for.
+        launches: Digest of each launch's file.
+        graphs: What was measured.
+        claims: What it says.
+        not_claimed: The rows that it leaves open.
+        sha256: Digest of all of that.
     """
 
     format: int
@@ -148,7 +168,11 @@ class Receipt:
 
 
 def receipt_of(run: CheckedRun) -> Receipt:
-    """Return the receipt of a run, whose claims are derived from its samples again."""
+    """Return the receipt of a run, whose claims are derived from its samples again.
+
+    Raises:
+        IrbenchError: It claims nothing: no verdict is sure, or it compares no speeds.
+    """
     document = rederive(run.document, run.records)
     claims = tuple(claim for table in document.groups for claim in _claims(table))
     if not claims:
@@ -182,7 +206,15 @@ def encode_receipt(receipt: Receipt) -> bytes:
 
 
 def decode_receipt(data: bytes, name: str) -> Receipt:
-    """Return the receipt that a file holds."""
+    """Return the receipt that a file holds.
+
+    Args:
+        data: Its content.
+        name: What to call it in an error.
+
+    Raises:
+        IrbenchError: It is of another format, no receipt, or was changed after it was written.
+    """
     try:
         version = msgspec.json.decode(data, type=_Version).format
         if version > _FORMAT:

@@ -42,7 +42,7 @@ def require_name(name: str, source: Source) -> None:
             f"{name!r} is not a valid name for a bundle.",
             hint="Use letters, digits, '_', '-' and '.', and no ending of a model file.",
         )
-    owner = _owner_of(name, source)
+    owner = owner_of(name, source)
     if owner:
         removed = f", or remove that bundle: rm -r {place.parent}" if (place := _place_of(name)) else "."
         raise IrbenchError(
@@ -50,15 +50,15 @@ def require_name(name: str, source: Source) -> None:
         )
 
 
-def _free_name(wanted: str, source: Source) -> str:
+def free_name(wanted: str, source: Source) -> str:
     """Return the first of ``make``, ``make-net``, ``make-2`` and so on that no other model has.
 
     What follows the name tells the model from the one that has the name: its module, or the folder it is in.
     """
-    return next(name for name in _names(_valid(wanted), source) if not _owner_of(name, source))
+    return next(name for name in _names(_valid(wanted), source) if not owner_of(name, source))
 
 
-def _owner_of(name: str, source: Source) -> str:
+def owner_of(name: str, source: Source) -> str:
     """Return which other model a name means; empty where it is free, or means a bundle of ``source``."""
     if name in registry.names(registry.MODELS):
         return "" if source.is_zoo and source.text == name else f"{name} of irbench models"
@@ -90,6 +90,7 @@ def _source_of(name: str) -> Source | None:
 
 
 def _place_of(name: str) -> Path | None:
+    """Return the bundle of a name that is not reserved for a model of the zoo."""
     return None if name in registry.names(registry.MODELS) else bundles.find(name)
 
 
@@ -250,8 +251,8 @@ def _name(wanted: str, source: Source, options: ExportOptions, notify: Notify) -
     """Return what a bundle is called; outside the cache no two can be confused."""
     if options.name is not None or options.output is not None:
         return options.name or wanted
-    name = _free_name(wanted, source)
-    owner = _owner_of(wanted, source)
+    name = free_name(wanted, source)
+    owner = owner_of(wanted, source)
     if owner:
         notify(NameTaken(name=name, wanted=wanted, owner=owner))
     return name

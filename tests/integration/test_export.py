@@ -53,7 +53,6 @@ def refused(*arguments: object) -> IrbenchError:
         (["."], "not an ONNX file (.onnx), a .keras file or a SavedModel", "saved_model.pb"),
         (["resnet50", "--opset", "12"], "Opset 12", "13 to 23"),
         (["resnet50", "--opset", "24"], "Opset 24", "13 to 23"),
-        (["resnet50", "--seed", "-1"], "seed -1", "positive"),
         (["resnet50", "--weights", "none.h5"], "no weights file", ".keras"),
         (["resnet50", "vgg16", "-o", "here"], "folder of a single bundle", "one model"),
         (["resnet50", "resnet5"], "no model called resnet5", "resnet50"),

@@ -7,6 +7,8 @@ import pytest
 from irbench_tf.activations import called_in_training
 from irbench_tf.signatures import keras_inputs
 
+pytestmark = pytest.mark.ci  # TensorFlow is imported in the process of the tests
+
 
 @pytest.fixture(scope="module")
 def keras():

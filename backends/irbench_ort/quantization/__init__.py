@@ -6,7 +6,6 @@ from pathlib import Path
 
 from irbench.spi import Description, QuantizationMethod, QuantizationRequest, Quantizer
 from irbench_ort.adapter import OrtBackend
-from irbench_ort.quantization.tool import suitable_method
 
 __all__ = ["quantizer"]
 
@@ -19,6 +18,8 @@ class _OrtQuantizer:
         return OrtBackend().describe()
 
     def suitable_method(self, source: Path) -> QuantizationMethod | None:
+        from irbench_ort.quantization.tool import suitable_method
+
         return suitable_method(source)
 
     def quantize(self, request: QuantizationRequest) -> None:

@@ -10,6 +10,7 @@ from irbench.errors import IrbenchError
 from irbench_tf import sources
 
 
+@pytest.mark.ci
 def test_a_file_that_imports_its_own_package_is_to_be_named_as_its_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -22,6 +23,7 @@ def test_a_file_that_imports_its_own_package_is_to_be_named_as_its_module(
     assert caught.value.hint.endswith(f"in {tmp_path}, write own_package.nets.net:FUNCTION.")
 
 
+@pytest.mark.ci
 def test_a_file_that_imports_something_else_in_vain_is_to_be_mended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

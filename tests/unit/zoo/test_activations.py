@@ -7,6 +7,8 @@ from irbench_tf.activations import check_activations, inspect_activations
 from irbench_tf.weights import randomise
 from irbench_zoo.plain_cnns import cnn_cifar10
 
+pytestmark = pytest.mark.ci  # TensorFlow is imported in the process of the tests
+
 SAMPLES = generate(cnn_cifar10.inputs, {"batch": 8}, 0)
 
 

@@ -12,6 +12,8 @@ from irbench.errors import IrbenchError
 from irbench.spi import ExportRequest
 from irbench_tf import exporter, sources, weights
 
+pytestmark = pytest.mark.ci  # TensorFlow is imported in the process of the tests
+
 
 def request(drawn: str | None) -> ExportRequest:
     return ExportRequest("cnn_cifar10", Path("unused"), 18, None, 0, drawn, "nchw")

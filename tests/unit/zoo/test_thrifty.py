@@ -6,6 +6,8 @@ import pytest
 
 from irbench_tf.activations import every_layer, release_early, run
 
+pytestmark = pytest.mark.ci  # TensorFlow is imported in the process of the tests
+
 IMAGES = (np.linspace(-1, 1, 2 * 4 * 4 * 3, dtype=np.float32).reshape(2, 4, 4, 3),)
 
 

@@ -11,6 +11,8 @@ from irbench_tf.activations import every_layer, intercept, run
 from irbench_tf.weights import randomise
 from irbench_zoo.plain_cnns import cnn_cifar10
 
+pytestmark = pytest.mark.ci  # TensorFlow is imported in the process of the tests
+
 
 def samples(source=cnn_cifar10, batch=4):
     return generate(source.inputs, {BATCH: batch, **source.defaults}, 0)
