@@ -80,10 +80,8 @@ ROOMS = {
     "verification": Room(
         (
             "irbench/output_check.py",
-            "irbench/degenerate_outputs.py",
             "irbench/conformance/*.py",
             "irbench/optimizer/agreement.py",
-            "irbench/optimizer/comparison.py",
             "irbench/optimizer/step_check.py",
         ),
         (
@@ -99,11 +97,9 @@ ROOMS = {
             "irbench/system/confinement.py",
             "irbench/system/landlock.py",
             "irbench/system/seccomp.py",
-            "irbench/system/system_calls.py",
             "irbench/system/privileges.py",
             "irbench/worker/*confine*.py",
-            "irbench/worker/shown_variables.py",
-            "irbench/runner/confined_cells.py",
+            "irbench/worker/interpreters.py",
         ),
         ("tests/unit/system", "tests/unit/worker", "tests/integration/test_confined_runs.py"),
         30,

@@ -1,11 +1,9 @@
 """The events of ONNX Runtime's profile: which belong to which inference, the time in each, and what they say of CUDA.
 
-What ONNX Runtime's profile says of inferences on CUDA: kernels and copies of the GPU, and what the host did.
-
-A node's own event lasts until its work is handed over, not until it is done, so it is no time of the GPU. A build with
-``--enable_cuda_profiling`` has CUPTI record what the GPU did: an event of the category ``Kernel`` for each kernel and
-each copy, which stands behind the event of the node that asked for it and names that as its parent. The builds on PyPI
-have none.
+On CUDA a node's own event lasts until its work is handed over, not until it is done, so it is no time of the GPU. A
+build with ``--enable_cuda_profiling`` has CUPTI record what the GPU did: an event of the category ``Kernel`` for each
+kernel and each copy, which stands behind the event of the node that asked for it and names that as its parent. The
+builds on PyPI have none.
 """
 
 from __future__ import annotations

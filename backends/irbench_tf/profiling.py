@@ -1,7 +1,5 @@
 """Sessions whose inferences TensorFlow's profiler traces, and the operators of each inference in such a trace.
 
-Sessions whose inferences TensorFlow's profiler traces.
-
 The trace is read through the protocol buffers that TensorFlow brings. ``xprof`` reads it too, but its averages on CPUs
 are wrong, and it tells one inference from another no better.
 """

@@ -1,12 +1,9 @@
 """Data sets as the ONNX convention has them, and ONNX's test suite written as such files.
 
-Data sets as the ONNX convention has them: ``test_data_set_*/input_*.pb`` and ``output_*.pb``.
+Data sets are ``test_data_set_*/input_*.pb`` and ``output_*.pb``. They may come from anywhere: read them in a worker.
 
-The files may come from anywhere: read them in a worker.
-
-The ONNX backend test suite as files: the models and data that the ``onnx`` package carries or generates.
-
-Generating the cases of single operators runs hundreds of small NumPy programs: do it in a worker.
+The suite is the models and data that the ``onnx`` package carries or generates. Generating the cases of single
+operators runs hundreds of small NumPy programs: do it in a worker.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ A class is declared as a frozen dataclass would be, with nothing beside it::
 
         p90_ms: float
 
-        def text(self, context: Context) -> str:
+        def text(self) -> str:
             return f"p90 of {self.p90_ms:.3g} ms is too slow"
 
         @classmethod

@@ -103,7 +103,7 @@ def infer(model: ir.Model, *, names_unknown: bool = True) -> dict[ir.Value, Elem
     Args:
         model: Its values are described in place.
         names_unknown: Whether a size of the main graph of which nothing is known gets a name of its own
-            (:mod:`irbench.onnx.unnamed_sizes`).
+            (:class:`UnnamedSizes`).
 
     Returns:
         The elements of every small integer tensor of the main graph of which something is known, constants included.

@@ -1,7 +1,5 @@
 """Sizes of axes that ONNX's own inference leaves open: of slices, and of what is computed element by element.
 
-Sizes of axes that ONNX's own inference leaves open: of slices, and of what is computed elementwise.
-
 A slice to a dynamic end is as long as that end, but no longer than the axis: ``length<=512`` long, if the axis is 512
 long. Where such a tensor meets one that is ``length`` long, the result has that length, because the model can be run
 with no other: lengths that meet are equal, or one of them is one.

@@ -1,22 +1,18 @@
 """Check the branches of If and the bodies of Loop and Scan, also where no input of a check leads.
 
-The branches of If and the bodies of Loop and Scan: which there are, and which a graph still has after a pass.
-
 Passes change graphs in place, so each body is numbered once, before the first pass, in memory that no file holds.
 
-A copy of a graph that counts how often each of its bodies is executed, and whose control flow can be directed.
+A traced copy of a graph counts how often each of its bodies is executed, and its control flow can be directed:
 
 - An output more says how often each numbered body was executed.
 - Two inputs more for each If keep its condition or replace it; one for each Loop is the most iterations that it runs.
 
 All other outputs are those of the graph.
 
-Compare what the branches of If and the bodies of Loop and Scan answer, also where no input leads by itself.
-
-The graph before the first pass and the last one run as traced copies (:mod:`irbench.optimizer.body_check`), which tell
-what was executed. A body that stays unexecuted is sent for: the conditions on the way are replaced in both graphs, if
-values of inputs decide them. What only depends on shapes is left to other sizes, because passes may rely on it. Loops
-of which data decide the length also run no and one iteration.
+The graph before the first pass and the last one run as traced copies, which tell what was executed. A body that stays
+unexecuted is sent for: the conditions on the way are replaced in both graphs, if values of inputs decide them. What
+only depends on shapes is left to other sizes, because passes may rely on it. Loops of which data decide the length also
+run no and one iteration.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """The inputs and sizes of a check, at which a graph is compared with the original, and how they are chosen.
 
-Inputs and sizes at which a graph is compared with the original: seeded ones, and values at the edge of what counts.
-
-Inputs on which a graph is compared with the original: seeded ones, and values at the edges.
-
-Kinds, in all of which constants that the user gave stay:
+Kinds of inputs, in all of which constants that the user gave stay:
 
 - ``seeded``: drawn as for a measurement; ``given``: a sample of the user's data
 - ``constant-rows``: one drawn value all along the last axis

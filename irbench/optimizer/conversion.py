@@ -1,10 +1,9 @@
 """The last step of a recipe: converting the graph to another precision.
 
-Find masks whose numbers are beyond the range of a narrow float, and what must stay fp32 because of them.
-
-What attention must not see gets a large negative number: -1e9, or the lowest one of fp32. Both are -inf in fp16, and a
-row that sees nothing becomes zeros or NaN instead of the mean that it is in fp32. Clipped to fp16's range they are not
-large enough: -65472 + score still depends on the score where a runtime adds in fp32, as ONNX Runtime does.
+Masks may have numbers beyond the range of a narrow float, and something must stay fp32 because of them. What attention
+must not see gets a large negative number: -1e9, or the lowest one of fp32. Both are -inf in fp16, and a row that sees
+nothing becomes zeros or NaN instead of the mean that it is in fp32. Clipped to fp16's range they are not large enough:
+-65472 + score still depends on the score where a runtime adds in fp32, as ONNX Runtime does.
 
 1. A Softmax of scores that such a mask was added to, or that it was put in the place of, stays fp32, as do the
    operations that compute the mask and apply it
@@ -13,7 +12,7 @@ large enough: -65472 + score still depends on the score where a runtime adds in 
 
 Float inputs of the graph that are applied as masks count too, because their numbers are not known.
 
-Narrow the floats of a graph to fp16 or bf16.
+Floats become fp16 or bf16 so:
 
 1. An operation whose schema allows the narrow type computes in it, weights included
 2. One that does not, or that loses its meaning there (:data:`KEPT`), stays fp32; so does one on sequences, one whose
@@ -23,7 +22,7 @@ Narrow the floats of a graph to fp16 or bf16.
 5. Finite weights stay finite, and weights other than zero stay so: what lies beyond the range of the narrow type
    becomes the last number before its largest, what lies below its smallest one becomes that (65472 and 6e-8 in fp16);
    with the very largest one as a mask ONNX Runtime's Attention answers zeros for rows that see nothing
-6. Masks beyond that range, and the Softmax of what they are applied to, stay fp32 (see ``wide_masks``)
+6. Masks beyond that range, and the Softmax of what they are applied to, stay fp32 (see above)
 7. A Transpose that puts the first axis behind the other leading ones, and that a MatMul reads, stays fp32: it is the
    same either way, and ONNX Runtime 1.31 crashes where it fuses one in a narrow type on x86 (its issue 28392)
 

@@ -1,11 +1,10 @@
-"""Calls of ONNX Runtime's quantisation tool, with settings of ours.
+"""Calls of ONNX Runtime's quantisation tool, with settings of ours, and biases that are corrected for them.
 
-Correct the mean error that rounding weights to int8 brings into the outputs of convolutions.
-
-Rounding shifts each output channel by the sum of the rounding errors of its weights, times the input. The mean of that
-over typical inputs is subtracted from the bias: b' = b - (round(W) - W) * E[x]. (Nagel et al., Data-Free
-Quantization Through Weight Equalization and Bias Correction, ICCV 2019, section 4.2; here E[x] is measured. Padding is
-treated as more input of the same mean; the error of that is of second order.)
+Rounding weights to int8 brings a mean error into the outputs of convolutions. It shifts each output channel by the sum
+of the rounding errors of its weights, times the input. The mean of that over typical inputs is subtracted from the
+bias: b' = b - (round(W) - W) * E[x]. (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias
+Correction, ICCV 2019, section 4.2; here E[x] is measured. Padding is treated as more input of the same mean; the error
+of that is of second order.)
 
 Static: convolutions and dense layers between QuantizeLinear and DequantizeLinear (QDQ). Weights by channel and
 symmetric, activations by tensor and asymmetric over the least and largest value of the calibration, biases corrected

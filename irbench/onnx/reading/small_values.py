@@ -1,6 +1,4 @@
-"""Contents of small tensors, computed with NumPy, and the shapes that follow from them.
-
-Shapes that follow from contents of small tensors, and contents that follow from shapes, node by node.
+"""Contents of small tensors, computed with NumPy, and the shapes that follow from them, node by node.
 
 ONNX's inference of a whole graph propagates some sizes, and gives up where they pass through other operators than it
 expects, or into one that wants a constant: ``Range``, ``Expand``, ``Resize``. Behind that it knows nothing more.

@@ -1,7 +1,5 @@
 """Scaled dot-product attention, read upwards from a product of weights and values, and the heads it is split into.
 
-Read from a product of weights and values, upwards, what scaled dot-product attention is made of.
-
 Between the product of queries and keys and that of weights and values, in any order that means the same:
 
 - the Softmax over the keys;
