@@ -108,12 +108,14 @@ def compare(
 ) -> ComparedRuns:
     """Compare two sides of stored runs row by row, over the launches of both.
 
+    With ``confirm``, what got worse is measured again before ``regressed`` is true.
+
     Args:
         base: The older side: a run as :func:`irbench.load` takes it, a folder or archive with runs in it, or
             ``machine:`` and the beginning of a fingerprint.
         new: The newer side; the newest run by default.
         progress: As :func:`irbench.run` takes it.
-        options: What counts, and what is measured again; ``confirm`` does before ``regressed`` is true.
+        options: What counts, and what is measured again.
 
     Raises:
         IrbenchError: A side has no run that can be used, the machines differ, or a keyword has an invalid value.

@@ -80,10 +80,12 @@ class RunHistory(Displayable):
 def history(model: str | PathLike[str] | None = None, **options: Unpack[HistoryKeywords]) -> RunHistory:
     """Return how latency, FPS, size, compile time and memory of a model changed over the runs of one machine.
 
+    What ``fail_on`` names, neither the last confirmed change of level may meet, nor the total change from the oldest
+    four runs, or ``since_run``, to the newest four.
+
     Args:
         model: Its name, or its ONNX file; the model of the newest run by default.
-        options: Which runs and rows are meant. What ``fail_on`` names, neither the last confirmed change of level may
-            meet, nor the total change from the oldest four runs, or ``since_run``, to the newest four.
+        options: Which runs and rows are meant.
 
     Raises:
         IrbenchError: No run of the model is stored, or a keyword has an invalid value.

@@ -131,11 +131,12 @@ def optimize(
 ) -> OptimizedModel:
     """Fuse and simplify a model's graph, each pass checked against the original before the next begins.
 
+    Half of the samples of ``data`` calibrate static int8, and the result is judged on the others.
+
     Args:
         model: An exported bundle, an ONNX file, or anything that :func:`irbench.export` takes.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
-        options: What is done, and what it is checked on. Half of the samples of ``data`` calibrate static int8, and the
-            result is judged on the others.
+        options: What is done, and what it is checked on.
 
     Raises:
         IrbenchError: Options contradict each other, a tool is missing, or a pass fails or breaks the model.

@@ -135,11 +135,13 @@ def replay(
 ) -> Replay:
     """Measure what a receipt claims again, and say of each claim whether it is confirmed or refuted.
 
+    A plan that names own code is not replayed without ``allow_own_code``.
+
     Args:
         claim: A file of :func:`receipt`.
         models: Where its models lie here, in the order of its plan; where they were by default.
         progress: As :func:`irbench.run` takes it.
-        options: What is replayed, and how. A plan that names own code is not replayed without ``allow_own_code``.
+        options: What is replayed, and how.
 
     Raises:
         IrbenchError: The file is no receipt, of a newer format, or was changed after it was written.

@@ -44,10 +44,12 @@ from irbench.worker.scratch import scratch_folder
 def resume(run: RunName | None = None, *, progress: ProgressOption = "auto", **options: Unpack[ResumeKeywords]) -> Run:
     """Continue a run that ended early, after its last stored launch, with the settings that it was begun with.
 
+    A run whose plan names own code is not continued without ``allow_own_code``.
+
     Args:
         run: As :func:`irbench.load` takes it; by default the newest that ended early.
         progress: As :func:`irbench.run` takes it.
-        options: What is allowed. A run whose plan names own code is not continued without ``allow_own_code``.
+        options: What is allowed.
 
     Returns:
         The run: the same one, with the launches that it had.

@@ -97,10 +97,12 @@ def verify(
 ) -> Verification:
     """Run a model on every backend and compare the outputs with those expected; nothing is timed.
 
+    Of a decode loop (``feedback``), 8 steps are compared.
+
     Args:
         model: Anything that :func:`irbench.run` takes.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
-        options: What is verified, on which backends and inputs. Of a decode loop (``feedback``), 8 steps are compared.
+        options: What is verified, on which backends and inputs.
 
     Raises:
         IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
