@@ -69,7 +69,7 @@ def test_a_source_that_is_gone_is_refused_whatever_was_made_from_it(project: Pat
     exported("single.py:fake_single", seed=5)
     (project / "single.py").unlink()
     for use in (require_model, resolved):
-        with pytest.raises(IrbenchError, match=r"single\.py"):
+        with pytest.raises(IrbenchError, match=r"There is no file single\.py"):
             use("single.py:fake_single")
 
 

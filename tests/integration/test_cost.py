@@ -202,11 +202,11 @@ def test_formulas_are_evaluated_in_python(model: Path) -> None:
     assert found.formulas is not None
     assert found.at(batch=2) == api.cost(model, batch=2).total
     assert found.to_pandas("class")["macs"][0] == f"{CONVOLUTION + DENSE}*batch"
-    with pytest.raises(api.IrbenchError, match="of: batch"):
+    with pytest.raises(api.IrbenchError, match="need a size of each of: batch"):
         found.at(length=3)
-    with pytest.raises(api.IrbenchError, match="'nodes'") as caught:
+    with pytest.raises(api.IrbenchError, match="no rows by 'nodes'") as caught:
         found.rows("nodes")  # type: ignore[arg-type]
     assert "Did you mean node?" in caught.value.hint
-    with pytest.raises(api.IrbenchError, match="'xml'"):
+    with pytest.raises(api.IrbenchError, match="There is no form 'xml'"):
         found.to_text("xml")  # type: ignore[arg-type]
     assert found.rows() == found.rows("op")

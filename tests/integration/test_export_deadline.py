@@ -18,4 +18,4 @@ def test_an_export_that_does_not_end_is_ended_at_its_deadline(tmp_path: Path) ->
     assert called.code == 2
     assert called.err.count("error: ") == 1
     assert "It gave no answer within 2 s" in called.err
-    assert "--deadline" in " ".join(called.err.split())
+    assert "hint: Nothing was kept. Give more time with --deadline" in " ".join(called.err.split())

@@ -38,7 +38,7 @@ def test_a_foreign_file_that_breaks_the_standard_is_refused(tmp_path):
     model = onnx.load(path)
     model.graph.node[0].input[0] = "nobody_makes_this"
     onnx.save(model, path)
-    with pytest.raises(IrbenchError, match=r"'nobody_makes_this',.*'conv'"):
+    with pytest.raises(IrbenchError, match="has no tensor 'nobody_makes_this', which node 'conv' reads"):
         from_onnx_file(path)
 
 
@@ -52,5 +52,5 @@ def test_external_data_outside_the_folder_of_a_foreign_file_is_refused(tmp_path)
     weight.data_location = onnx.TensorProto.EXTERNAL
     weight.external_data.add(key="location", value="../secret")
     path.write_bytes(model.SerializeToString())
-    with pytest.raises(IrbenchError, match=r"'\.\./secret'"):
+    with pytest.raises(IrbenchError, match=r"weights at '\.\./secret', outside its own folder"):
         from_onnx_file(path)

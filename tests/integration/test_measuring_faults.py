@@ -97,11 +97,11 @@ def test_a_full_disk_at_any_file_of_a_run_is_one_error_and_loses_no_launch(
 
     monkeypatch.setattr(runs, "write_synced", failing(runs.write_synced))
     monkeypatch.setattr(runs, "write_atomically", failing(runs.write_atomically))
-    with pytest.raises(IrbenchError, match=f"{name}") as caught:
+    with pytest.raises(IrbenchError, match=f"{name} cannot be written: No space left on device") as caught:
         api.run(
             model, backends=["fake-a"], quick=True, budget="60m", progress=after_launch(1, lambda: full.append(True))
         )
-    assert "some space" in caught.value.hint
+    assert "Free some space there" in caught.value.hint
     assert "kept in" in caught.value.hint
     (entry,) = store.listing().entries
     assert entry.launches == 1

@@ -25,7 +25,7 @@ def test_a_refused_run_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert called.code == 2
     assert not list(results.rglob("run.json"))
     again = irbench("run", "--resume", "--results", results)
-    assert (again.code, "unfinished run" in again.err) == (2, True), again.err
+    assert (again.code, "No unfinished run is stored" in again.err) == (2, True), again.err
 
 
 def test_a_run_whose_folder_is_refused_to_a_confined_model_is_not_stored(
@@ -38,5 +38,5 @@ def test_a_run_whose_folder_is_refused_to_a_confined_model_is_not_stored(
     called = irbench("run", model, *chosen)
     if "is not available here" in called.err:
         pytest.skip("no Landlock")
-    assert (called.code, "compiled code" in called.err) == (2, True), called.err
-    assert "unfinished run" in irbench("run", "--resume", "--results", results).err
+    assert (called.code, "holds more than compiled code" in called.err) == (2, True), called.err
+    assert "No unfinished run is stored" in irbench("run", "--resume", "--results", results).err

@@ -64,14 +64,14 @@ def test_latest_is_the_newest_run_with_a_figure_and_says_what_it_passed_over(roo
     shown = irbench("show", "--results", root)
     assert shown.code == 0
     assert f"run {older.document.run_id}" in shown.err
-    assert str(newer.document.run_id) in shown.err
+    assert f"{newer.document.run_id} is newer, but none of its rows was measured" in shown.err
 
 
 def test_latest_falls_back_on_a_run_without_a_figure_and_says_so(root: Path) -> None:
     only = measured(root, FAILED)
     shown = irbench("show", "latest", "--results", root)
     assert f"run {only.document.run_id}" in shown.err
-    assert "measured row" in shown.err
+    assert "no stored run has a measured row" in shown.err
     assert "SIGSEGV" in shown.out
 
 
@@ -211,7 +211,7 @@ def test_a_terminal_shows_the_newest_runs_and_says_how_to_see_the_others(
     monkeypatch.setattr(results_command, "sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
     called = results(root)
     assert [run in called.out for run in ids] == [False, False, True, True]
-    assert "--limit 4 shows" in called.err
+    assert "2 older runs not shown; --limit 4 shows all" in called.err
     for complete in (("--limit", "4"), ("--format", "csv"), ("--format", "json")):
         called = results(root, *complete)
         assert all(run in called.out for run in ids)

@@ -230,7 +230,7 @@ def test_every_reader_names_a_document_that_is_no_regular_file(
     ):
         called = irbench(*asked, "--results", root)
         assert (called.code, called.out) == (2, ""), asked
-        assert str(path) in called.err
+        assert f"{path} cannot be read: {said}" in called.err
     assert irbench("results", "rm", run, "--yes", "--results", root).code == 0
     assert names(root) == {sound.document.run_id}
 

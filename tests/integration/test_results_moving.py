@@ -239,7 +239,7 @@ def test_a_run_of_a_newer_irbench_is_listed_as_a_problem_and_asks_for_an_update(
     (newer.folder / "run.json").write_text(json.dumps({**document, "schema_version": 99}))
     called = irbench("results", "--results", root)
     assert "warning: " in called.err
-    assert "a newer" in called.err
+    assert "written by a newer irbench" in called.err
     assert sound.document.run_id in called.out
     assert refused(irbench("show", newer.document.run_id, "--results", root), "newer irbench", "pip install --upgrade")
     assert refused(results(tmp_path / "there", "import", newer.folder), "newer irbench", "pip install --upgrade")

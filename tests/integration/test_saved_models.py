@@ -133,7 +133,7 @@ def test_neither_loading_nor_initialising_writes_a_file(folder):
 
 
 def test_only_saved_models_have_signatures():
-    with pytest.raises(IrbenchError, match="lenet5"):
+    with pytest.raises(IrbenchError, match="lenet5 is not a SavedModel folder"):
         api.export("lenet5", signature="serving_default", progress=None)
 
 

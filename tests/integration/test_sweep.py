@@ -64,11 +64,11 @@ def test_a_plan_is_measured_table_by_table_with_the_rows_that_it_names(plan: Pat
 def test_a_plan_lists_its_cells_with_the_time_that_stored_runs_took(plan: Path) -> None:
     expanded = irbench("plan", "expand", plan)
     assert expanded.code == 0
-    assert "2 tables" in expanded.err
+    assert "6 cells in 2 tables; time limit 0 s plus exports" in expanded.err
     assert expanded.out.count("limit 0 s") == 6
     assert irbench("sweep", plan, "--only", "batch=1").code == 0
     again = irbench("plan", "expand", plan)
-    assert "1 table" in again.err
+    assert "stored runs of 1 table took" in again.err
     cells = irbench("plan", "expand", plan, "--format", "json").document["cells"]
     assert {cell["settings"]["batch"] for cell in cells if cell["table_expected_s"] is not None} == {1}
     assert irbench("plan", "expand", plan, "--format", "csv").out.count("\n") == 7

@@ -177,7 +177,7 @@ def test_the_suite_ends_in_a_scoreboard_for_each_backend_and_operator():
 def test_a_pattern_that_no_case_matches_is_refused():
     called = irbench("verify", "--suite", "onnx", "--only", "add", *REAL)
     assert called.code == 2
-    assert "'add'" in called.err
+    assert "No case of the suite is called 'add'." in called.err
 
 
 @pytest.mark.slow

@@ -74,5 +74,5 @@ def test_a_wrong_call_says_what_is_wrong(arguments: tuple[str, ...], said: str) 
 
 
 def test_python_refuses_what_is_no_pair() -> None:
-    with pytest.raises(package.IrbenchError, match="not two"):
+    with pytest.raises(package.IrbenchError, match="these are not two"):
         package.verify(suite="onnx", between=("installed",))  # type: ignore[arg-type]

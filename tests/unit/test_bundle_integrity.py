@@ -67,7 +67,7 @@ def test_a_small_file_is_read_again_whatever_its_times_are():
     state = FileState(expected["model.onnx"], found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     known = msgspec.json.decode(memory().read_bytes(), type=dict[str, FileState])
     memory().write_bytes(msgspec.json.encode({**known, "model.onnx": state}))
-    with pytest.raises(IrbenchError, match=r"model\.onnx"):
+    with pytest.raises(IrbenchError, match=r"model\.onnx is missing or has changed"):
         bundles.load_intact(place)
 
 

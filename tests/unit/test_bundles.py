@@ -108,10 +108,10 @@ def test_a_folder_with_other_files_is_never_overwritten(bundle, name, tmp_path):
         put(target=mine, content=b"old")
     (mine / name).parent.mkdir(parents=True, exist_ok=True)
     (mine / name).write_text("years of work")
-    with pytest.raises(IrbenchError, match=f"{name.partition('/')[0]}") as caught:
+    with pytest.raises(IrbenchError, match=f"holds {name.partition('/')[0]}, .* not overwrite") as caught:
         put(target=mine)
     assert caught.value.exit_code == ExitCode.USAGE
-    assert "empty folder" in caught.value.hint
+    assert "new or empty folder" in caught.value.hint
     assert (mine / name).read_text() == "years of work"
     assert not bundle or (mine / "model.onnx").read_bytes() == b"old"
 
@@ -120,9 +120,9 @@ def test_a_file_and_a_link_to_nowhere_are_not_replaced_by_a_bundle(tmp_path):
     (tmp_path / "mine").write_text("years of work")
     (tmp_path / "link").symlink_to(tmp_path / "link")
     for name in ("mine", "link"):
-        with pytest.raises(IrbenchError, match="a folder"):
+        with pytest.raises(IrbenchError, match="is not a folder"):
             bundles.require_replaceable(tmp_path / name)
-    with pytest.raises(IrbenchError, match="a folder"):
+    with pytest.raises(IrbenchError, match="is not a folder"):
         put(target=tmp_path / "mine")
     assert (tmp_path / "mine").read_text() == "years of work"
 
@@ -133,7 +133,7 @@ def test_a_bundle_whose_card_cannot_be_read_is_not_overwritten(content, tmp_path
     (place / "card.json").write_bytes(content)
     with pytest.raises(IrbenchError, match="not overwritten") as caught:
         put(target=place)
-    assert "empty folder" in caught.value.hint
+    assert "new or empty folder" in caught.value.hint
     assert (place / "model.onnx").read_bytes() == b"old"
 
 
@@ -153,7 +153,7 @@ def test_a_bundle_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path, monke
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
     monkeypatch.setattr(bundles, "replace_folder", busy)
-    with pytest.raises(IrbenchError, match="resource busy"):
+    with pytest.raises(IrbenchError, match="cannot be written: Device or resource busy"):
         put(target=place)
     assert (place / "model.onnx").read_bytes() == b"old"
 

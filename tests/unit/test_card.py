@@ -25,7 +25,7 @@ def test_a_card_that_is_too_long_to_be_read_is_not_written(tmp_path: Path, monke
     write_card(card_of(10), tmp_path)
     assert len(load_card(tmp_path).checksums) == 0
     (tmp_path / CARD).unlink()
-    with pytest.raises(IrbenchError, match="1,000 files") as caught:
+    with pytest.raises(IrbenchError, match="its export read 1,000 files") as caught:
         write_card(card_of(1000), tmp_path)
     assert "fewer files" in caught.value.hint
     assert not (tmp_path / CARD).exists()
@@ -34,7 +34,7 @@ def test_a_card_that_is_too_long_to_be_read_is_not_written(tmp_path: Path, monke
 def test_a_card_that_is_too_long_says_so_instead_of_being_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write_card(card_of(10), tmp_path)
     monkeypatch.setattr(card, "MOST_BYTES", 100)
-    with pytest.raises(IrbenchError, match="be read"):
+    with pytest.raises(IrbenchError, match="cannot be read: it has more than"):
         load_card(tmp_path)
 
 
@@ -77,6 +77,6 @@ def test_a_card_of_format_2_whose_reference_was_computed_for_another_mask_is_ref
     if not is_refused:
         assert load_card(tmp_path).bundle.inputs == (mask,)
         return
-    with pytest.raises(IrbenchError, match="another way") as caught:
+    with pytest.raises(IrbenchError, match="masks were generated in another way") as caught:
         load_card(tmp_path)
     assert "Export it again" in caught.value.hint

@@ -36,14 +36,14 @@ def test_top1_agreement_is_the_share_of_positions_with_the_same_best_class():
 def test_a_value_that_is_no_number_where_the_reference_is_one_cannot_be_compared(bad, word):
     broken = SCORES.copy()
     broken[0, 0] = bad
-    with pytest.raises(ValueError, match=rf"0 holds {word}.*1 of 6 places"):
+    with pytest.raises(ValueError, match=f"output 0 holds {word} at 1 of 6 places"):
         compare([broken], [SCORES], classifier=False, scale=1.0)
 
 
 def test_a_number_where_the_reference_has_none_cannot_be_compared_either():
     broken = SCORES.copy()
     broken[1, 1] = np.inf
-    with pytest.raises(ValueError, match="finite values"):
+    with pytest.raises(ValueError, match="finite values where the reference has none"):
         compare([SCORES], [broken], classifier=False, scale=1.0)
 
 
@@ -59,9 +59,9 @@ def test_the_opposite_infinity_is_not():
 
 
 def test_other_shapes_and_numbers_of_outputs_are_told_in_words():
-    with pytest.raises(ValueError, match=r"output 0.*shape 3.*2x3"):
+    with pytest.raises(ValueError, match="output 0 has shape 3, the reference 2x3"):
         compare([SCORES[0]], [SCORES], classifier=False, scale=1.0)
-    with pytest.raises(ValueError, match=r"2 outputs,.*1"):
+    with pytest.raises(ValueError, match="gave 2 outputs, the reference has 1"):
         compare([SCORES, SCORES], [SCORES], classifier=False, scale=1.0)
 
 
@@ -222,7 +222,7 @@ def test_a_failure_names_the_least_tolerance_that_would_pass():
     failure = judge(off_by(0.00123), "fp32")
     assert failure.stage == "verify"
     assert failure.message == "wrong outputs: max_rel 0.0012 is above 0.001, the tolerance of fp32"
-    assert "0.0013" in failure.hint
+    assert "A tolerance of 0.0013 would pass" in failure.hint
 
 
 def test_eight_bit_floats_get_no_less_room_than_eight_bit_integers():

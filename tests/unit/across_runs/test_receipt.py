@@ -110,7 +110,7 @@ def test_whatever_is_changed_in_a_file_is_found(tmp_path: Path):
     text = encode_receipt(made(tmp_path)).decode()
     for before, after in (("slower", "faster"), ("onnxruntime", "openvino"), ("A CPU", "B CPU"), ('"cpu"', '"gpu"')):
         assert before in text
-        with pytest.raises(IrbenchError, match="changed after"):
+        with pytest.raises(IrbenchError, match="was changed after it was written"):
             decode_receipt(text.replace(before, after, 1).encode(), "claim.irb")
 
 

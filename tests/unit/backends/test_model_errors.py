@@ -78,7 +78,7 @@ def test_the_cause_is_taken_out_of_what_is_wrapped_around_it(said: str, cause: s
     ],
 )
 def test_a_model_that_cannot_be_run_is_named_with_its_sizes_and_a_remedy(error, sizes, hint) -> None:
-    with pytest.raises(IrbenchError, match="batch=8") as caught, blaming_model(NET, sizes):
+    with pytest.raises(IrbenchError, match=r"^net cannot be run with batch=8") as caught, blaming_model(NET, sizes):
         raise error
     assert hint in caught.value.hint
     assert caught.value.exit_code is ExitCode.USAGE

@@ -149,7 +149,7 @@ def refusal_of(held: str, asked: Any, has_kernels: bool) -> Refusal | None:
 )  # fmt: skip
 def test_a_refused_precision_leads_to_one_that_works(computed: str, asked: Any, way: str, tmp_path: Path):
     artifact = models.mlp(tmp_path)
-    with pytest.raises(Refusal, match=rf"{computed}.*{asked}") as caught:
+    with pytest.raises(Refusal, match=f"in {computed} on cpu, not in {asked}") as caught:
         require_computed(computed, artifact, Load(precision=asked), "cpu")
     assert caught.value.hint == f"Use {way}."
     advised: Any = way.removeprefix("--precision ")
@@ -251,7 +251,7 @@ def test_a_graph_that_needs_its_ir_version_is_refused_with_a_way_out(tmp_path: P
     graph = onnx.helper.make_graph([onnx.helper.make_node("Cast", ["x"], ["y"], to=1)], "g", [x], [y])
     onnx.save(onnx.helper.make_model(graph, ir_version=11), tmp_path / "m.onnx")
     _OldRuntime(monkeypatch)
-    with pytest.raises(Refusal, match=r"IR version 9.*10") as caught:
+    with pytest.raises(Refusal, match="reads IR version 9 at most, and the types of this graph need 10") as caught:
         create_session(tmp_path / "m.onnx", None, [CPU], tmp_path)
     assert "Upgrade onnxruntime" in caught.value.hint
 

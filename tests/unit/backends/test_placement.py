@@ -45,5 +45,5 @@ def test_openvino_runs_a_model_whole_on_a_device() -> None:
 
 
 def test_a_model_that_openvino_runs_on_another_device_too_is_refused() -> None:
-    with pytest.raises(Refusal, match=r"GPU\.0"):
+    with pytest.raises(Refusal, match=r"runs this model on GPU\.0, CPU"):
         openvino_placement.placement_facts(Compiled("GPU.0", "CPU"), "GPU")

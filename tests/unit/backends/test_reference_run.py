@@ -26,6 +26,6 @@ def test_an_answer_that_is_the_same_alone_passes() -> None:
 @pytest.mark.parametrize("alone", [[[0.5, 1.0]], [[0.0, 1.0], [0.0, 1.0]]], ids=["another value", "another shape"])
 def test_an_answer_that_is_another_alone_is_refused_with_a_remedy(alone: list[list[float]]) -> None:
     samples = np.tile(np.array([0.0, 1.0], np.float32), (POOL, 1))
-    with pytest.raises(IrbenchError, match="net mixes") as caught:
+    with pytest.raises(IrbenchError, match="net mixes the samples of a batch: in TensorFlow, y of a sample") as caught:
         refuse_mixing("net", run_of(samples), [np.array(alone, np.float32)])
     assert "--batch 1" in caught.value.hint

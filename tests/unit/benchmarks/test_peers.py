@@ -36,7 +36,7 @@ def test_a_preview_shows_no_parity() -> None:
 
 def test_a_row_that_failed_says_why() -> None:
     failed = cell("benchmark_app", state="failed", failure=Failure("compile", "no kernel for Foo"))
-    with pytest.raises(CommandFailed, match="benchmark_app"):
+    with pytest.raises(CommandFailed, match="benchmark_app has no figures: no kernel for Foo"):
         parity(table(cell("openvino"), failed), "openvino", "benchmark_app", "sync")
 
 

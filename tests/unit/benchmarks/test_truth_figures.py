@@ -70,7 +70,7 @@ def test_verdicts_are_counted_and_costs_are_medians():
 
 
 def test_a_run_without_a_speedup_is_an_error_that_names_the_row():
-    with pytest.raises(IrbenchError, match="for known-b"):
+    with pytest.raises(IrbenchError, match="no figure for known-b"):
         figures(1.0, [group(failed("known-b"), cell("known-a"))])
 
 

@@ -74,7 +74,7 @@ def test_a_dynamic_size_is_taken_from_what_is_known_and_otherwise_asked_for(tmp_
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a" + bytes(50)])
 def test_what_is_no_image_is_refused_with_the_file(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad.png").write_bytes(content)
-    with pytest.raises(IrbenchError, match=r"bad\.png"):
+    with pytest.raises(IrbenchError, match=r"bad\.png is not a readable"):
         read_image(tmp_path / "bad.png", image_input("batch", 3, 4, 5), {})
 
 

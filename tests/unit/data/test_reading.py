@@ -44,7 +44,7 @@ def test_files_named_like_inputs_are_one_sample(tmp_path: Path) -> None:
 def test_a_file_without_a_name_is_for_the_only_input_that_gets_nothing_else(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.zeros((1, 3), np.float32))
     assert list(read_files(tmp_path, target(X, SR, elsewhere=("sr",)))[0].arrays) == ["x"]
-    with pytest.raises(IrbenchError, match="which input") as caught:
+    with pytest.raises(IrbenchError, match="does not say which input") as caught:
         read_files(tmp_path, target(X, SR))
     assert "x, sr" in caught.value.hint
 
@@ -63,7 +63,7 @@ def test_data_sets_of_the_onnx_convention_are_matched_by_order(tmp_path: Path) -
             (folder / f"input_{place}.pb").write_bytes(numpy_helper.from_array(value).SerializeToString())
     assert arrays(read_files(tmp_path, target(X, SR)), "sr") == [2, 10]
     assert arrays(read_files(tmp_path / "test_data_set_2", target(X, SR)), "sr") == [2]
-    with pytest.raises(IrbenchError, match=r"2 inputs,.*1"):
+    with pytest.raises(IrbenchError, match="contains 2 inputs, and model has 1"):
         read_files(tmp_path, target(X))
 
 
@@ -115,7 +115,7 @@ def test_dtypes_are_not_converted_where_values_change(given: np.ndarray, dtype: 
 @pytest.mark.parametrize("shape", [(1, 4), (3, 1), (1, 1, 3), (0, 3), ()])
 def test_another_shape_is_refused_with_the_file(tmp_path: Path, shape: tuple[int, ...]) -> None:
     np.savez(tmp_path / "wrong.npz", x=np.zeros(shape, np.float32))
-    with pytest.raises(IrbenchError, match=r"wrong\.npz.*3"):
+    with pytest.raises(IrbenchError, match=r"wrong\.npz has the shape .* takes batch x 3"):
         read_files(tmp_path, target(X))
 
 
@@ -129,7 +129,7 @@ def test_a_misspelt_input_is_refused_with_the_nearest(tmp_path: Path) -> None:
 def test_samples_of_different_inputs_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.zeros((1, 3)), sr=np.int64(1))
     np.savez(tmp_path / "b.npz", x=np.zeros((1, 3)))
-    with pytest.raises(IrbenchError, match=r"b\.npz"):
+    with pytest.raises(IrbenchError, match=r"b\.npz has no array for the input sr"):
         read_files(tmp_path, target(X, SR))
 
 
@@ -143,7 +143,7 @@ def test_samples_of_several_kinds_are_refused(tmp_path: Path) -> None:
 def test_nothing_to_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IrbenchError, match="contains no samples"):
         read_files(tmp_path, target(X))
-    with pytest.raises(IrbenchError, match="no file"):
+    with pytest.raises(IrbenchError, match="There is no file"):
         read_files(tmp_path / "missing", target(X))
     with pytest.raises(IrbenchError, match="no sample"):
         match_arrays([], target(X))
@@ -163,5 +163,5 @@ def test_arrays_in_fortran_order_are_read_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_name_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(IrbenchError, match="or folder"):
+    with pytest.raises(IrbenchError, match="There is no file or folder"):
         read_files(tmp_path / ("a" * 300), target(X))

@@ -83,7 +83,7 @@ def test_damaged_compression_is_refused_with_the_file(tmp_path: Path, method: in
     content = bytearray(file.read_bytes())
     content[35 + 9 : 35 + size] = b"\xff" * (size - 9)
     file.write_bytes(content)
-    with pytest.raises(IrbenchError, match=r"bad\.npz"):
+    with pytest.raises(IrbenchError, match=r"bad\.npz cannot be read"):
         read_files(file, target(X))
 
 
@@ -127,7 +127,7 @@ def test_a_pipe_among_the_samples_is_refused_and_neither_read_nor_left_out(tmp_p
 def test_a_link_to_a_sample_that_is_gone_is_refused_and_not_left_out(tmp_path: Path) -> None:
     np.savez(tmp_path / "s0.npz", x=np.zeros((1, 3), np.float32))
     (tmp_path / "s1.npz").symlink_to(tmp_path / "gone.npz")
-    with pytest.raises(IrbenchError, match=r"s1\.npz"):
+    with pytest.raises(IrbenchError, match=r"s1\.npz cannot be read: No such file"):
         read_files(tmp_path, target(X))
 
 
@@ -141,7 +141,7 @@ def test_a_data_set_that_is_no_folder_and_an_input_that_is_no_file_are_refused(
     whole.mkdir()
     (whole / "input_0.pb").write_bytes(numpy_helper.from_array(np.zeros((1, 3), np.float32)).SerializeToString())
     make(tmp_path / "test_data_set_1")
-    with pytest.raises(IrbenchError, match=r"test_data_set_1.*0 inputs"):
+    with pytest.raises(IrbenchError, match="test_data_set_1 contains 0 inputs"):
         read_files(tmp_path, target(X))
     (whole / "input_0.pb").unlink()
     make(whole / "input_0.pb")
@@ -151,5 +151,5 @@ def test_a_data_set_that_is_no_folder_and_an_input_that_is_no_file_are_refused(
 
 def test_a_file_that_is_no_image_is_refused_without_words_of_the_decoder(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"GIF89a")
-    with pytest.raises(IrbenchError, match=r"a\.png"):
+    with pytest.raises(IrbenchError, match=r"a\.png is not a readable PNG or JPEG image: it is of another kind\."):
         read_files(tmp_path / "a.png", target(tensor("x", "batch", 3, 8, 8)))

@@ -37,7 +37,7 @@ def test_rows_take_turns_in_batches(batch: int, expected: list[list[float]]) -> 
 
 
 def test_samples_with_another_value_of_an_input_without_a_batch_are_not_joined() -> None:
-    with pytest.raises(IrbenchError, match="one batch"):
+    with pytest.raises(IrbenchError, match="a and b cannot be one batch: the input sr"):
         feeds_of_batch((sample("a", 1, sr=1), sample("b", 2, sr=2)), (X, SR), 2)
 
 
@@ -49,7 +49,7 @@ def test_a_batch_may_lie_along_any_axis() -> None:
 
 def test_inputs_of_a_sample_with_different_batches_are_refused() -> None:
     other = ModelInput(InputSpec(TensorSpec("y", "float32", ("batch",))), ("y",), 0, ())
-    with pytest.raises(IrbenchError, match=r"2.*input x.*3.*y"):
+    with pytest.raises(IrbenchError, match="batch of 2 for the input x and of 3 for y"):
         rows(Sample("a", {"x": np.zeros((2, 1)), "y": np.zeros(3)}), (X, other))
 
 
@@ -58,7 +58,7 @@ def test_dimensions_are_bound_by_the_data() -> None:
 
 
 def test_samples_of_different_sizes_are_refused_with_both_files() -> None:
-    with pytest.raises(IrbenchError, match=r"'length'.*17.*12") as caught:
+    with pytest.raises(IrbenchError, match="'length' has the size 17 in a and 12 in b") as caught:
         bound_dimensions([sample("a", 1, length=17), sample("b", 1, length=12)], (X, SR))
     assert "one size" in caught.value.hint
 

@@ -91,7 +91,7 @@ def test_an_environment_of_another_user_is_not_used(calls: Path, part: str, monk
         os.chown(folder / part, 4711, -1, follow_symlinks=False)
     else:
         monkeypatch.setattr(os, "getuid", lambda: 4711)
-    with pytest.raises(IrbenchError, match="another user") as caught:
+    with pytest.raises(IrbenchError, match="belongs to another user") as caught:
         built("1.0")
     assert str(folder) in caught.value.message
     assert "IRBENCH_HOME" in caught.value.hint

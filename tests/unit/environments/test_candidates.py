@@ -34,20 +34,20 @@ def test_the_runtime_that_a_release_was_asked_for_of_is_compared() -> None:
 
 @pytest.mark.parametrize("second", [{"a": "1", "b": "1"}, {"a": "2", "b": "2"}])
 def test_several_that_differ_alike_leave_the_choice_to_the_user(second: dict[str, str]) -> None:
-    with pytest.raises(IrbenchError, match="several backends") as caught:
+    with pytest.raises(IrbenchError, match="several backends: fake-a, fake-b") as caught:
         shared_backend([candidate(a="1", b="1"), candidate(**second)], None)
     assert "--backend fake-a" in caught.value.hint
     assert shared_backend([candidate(a="1", b="1"), candidate(**second)], "fake-b") == "fake-b"
 
 
 def test_no_common_backend_is_refused_with_what_each_has() -> None:
-    with pytest.raises(IrbenchError, match="backend's") as caught:
+    with pytest.raises(IrbenchError, match="No backend's runtime is in both old and new") as caught:
         shared_backend([candidate("old", a="1"), candidate("new", b="1")], None)
     assert caught.value.hint == "old has fake-a; new has fake-b"
 
 
 def test_a_backend_whose_runtime_an_environment_lacks_is_refused_with_the_command_that_installs_it() -> None:
-    with pytest.raises(IrbenchError, match="needs runtime-fake-a") as caught:
+    with pytest.raises(IrbenchError, match="fake-a needs runtime-fake-a, which new does not have") as caught:
         shared_backend([candidate(a="1"), candidate("new", a=None)], "fake-a")
     assert caught.value.hint == "Install it with: uv pip install --python /env/bin/python runtime-fake-a"
 

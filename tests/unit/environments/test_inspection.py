@@ -46,5 +46,5 @@ def test_a_python_that_is_too_old_is_refused() -> None:
 
 @pytest.mark.parametrize("program", ["/bin/true", "/bin/false", "/nowhere/python", "/etc/passwd"])
 def test_what_is_no_python_is_refused(program: str) -> None:
-    with pytest.raises(IrbenchError, match="not answer"):
+    with pytest.raises(IrbenchError, match="does not answer as a Python does"):
         inspect_python(program)

@@ -42,6 +42,6 @@ def test_fewer_than_two_are_refused(first: str, last: str, said: str) -> None:
 
 
 def test_an_unknown_runtime_is_refused() -> None:
-    with pytest.raises(IrbenchError, match="of nonsense") as caught:
+    with pytest.raises(IrbenchError, match="There is no release of nonsense") as caught:
         releases_between("nonsense", "1.0", "2.0")
     assert "Check the name" in caught.value.hint

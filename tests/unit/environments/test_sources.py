@@ -32,7 +32,7 @@ def test_a_release_that_is_not_exact_is_the_newest_that_fits(
 
 def test_a_release_that_does_not_exist_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, {"1.0.0": {}}, monkeypatch)
-    with pytest.raises(Unsolvable, match="no version"):
+    with pytest.raises(Unsolvable, match="there is no version"):
         parse_source(f"{RUNTIME}>=2")
 
 

@@ -43,7 +43,7 @@ def test_what_cannot_be_solved_is_said_in_uvs_words_on_one_line(
 
 def test_a_network_that_fails_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripted(tmp_path, monkeypatch, code=2, said="error: Failed to fetch\n  cause: Connection refused")
-    with pytest.raises(IrbenchError, match="Connection refused") as caught:
+    with pytest.raises(IrbenchError, match="Failed to fetch: Connection refused") as caught:
         call_uv("pip", "install", "fake")
     assert not isinstance(caught.value, Unsolvable)
     assert "network" in caught.value.hint

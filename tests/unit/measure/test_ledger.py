@@ -43,12 +43,12 @@ def test_the_window_opens_at_a_completion_of_the_reference_when_all_have_settled
 
 
 def test_processes_that_do_not_run_at_the_same_time_have_no_window() -> None:
-    with pytest.raises(ValueError, match="0 of 2"):
+    with pytest.raises(ValueError, match="only 0 of 2"):
         joined_window([regular(100, 5), regular(100, 5, 10_000)], CommonWindow(0, settle_calls=3, calls=2))
 
 
 def test_an_instance_that_made_too_few_calls_to_settle_is_refused() -> None:
-    with pytest.raises(ValueError, match="3 calls"):
+    with pytest.raises(ValueError, match="fewer than 3 calls"):
         joined_window([regular(100, 20), regular(100, 2)], CommonWindow(0, settle_calls=3, calls=2))
 
 

@@ -58,7 +58,7 @@ def test_counters_that_were_never_enabled_have_no_count(tmp_path: Path, monkeypa
 def test_a_perf_that_cannot_attach_says_why_without_its_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     said = "Problems finding threads of monitor\n\n Usage: perf stat [<options>] [<command>]"
     fake_perf.install(tmp_path / "perf", {"dies": said}, monkeypatch)
-    with pytest.raises(CountingFailed, match=r"^Problems finding"):
+    with pytest.raises(CountingFailed, match=r"^Problems finding threads of monitor$"):
         PerfStat(SCRIPTED, os.getpid(), tmp_path / "files")
 
 

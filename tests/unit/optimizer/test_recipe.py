@@ -73,7 +73,7 @@ def test_a_level_alone_converts_nothing():
 
 @pytest.mark.parametrize("name", ["basic-int4", "-int8x", "none-", "basics-int8", "fp16-static", "static"])
 def test_a_name_that_is_no_variant_is_refused_with_what_there_is(name):
-    with pytest.raises(IrbenchError, match="no level") as caught:
+    with pytest.raises(IrbenchError, match="There is no level") as caught:
         variant(name)
     assert "basic-int8" in caught.value.hint
 

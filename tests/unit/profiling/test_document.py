@@ -72,7 +72,7 @@ def test_what_is_no_profile_is_refused(data: bytes, wrong: str) -> None:
 
 @pytest.mark.parametrize("launches", [-1, 0, MOST_LAUNCHES + 1, 2**63 - 1])
 def test_more_launches_than_intervals_can_be_computed_of_are_refused(launches: int) -> None:
-    with pytest.raises(IrbenchError, match=f"{launches}"):
+    with pytest.raises(IrbenchError, match=f"it has {launches} launches"):
         decode_profile(encode_profile(profiles.document(profiles.ort(), launches=launches)), "it")
 
 

@@ -94,6 +94,6 @@ def test_a_measure_of_the_users_is_not_called_beside_a_model_that_is_confined(mo
     requested_confinement.refuse_own_code_beside_models("metrics.py:f1")
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
     requested_confinement.refuse_own_code_beside_models("")
-    with pytest.raises(IrbenchError, match=r"metrics\.py:f1") as refused:
+    with pytest.raises(IrbenchError, match=r"metrics\.py:f1 is called in the process that runs the model") as refused:
         requested_confinement.refuse_own_code_beside_models("metrics.py:f1")
     assert "--min-accuracy" in refused.value.hint

@@ -45,5 +45,5 @@ def test_all_instances_together_use_processors(cell: int, processors: int) -> No
 def test_instances_that_leave_paced_calls_out_fail() -> None:
     shares = [np.array([[number, 1, 2]], np.int64) for number in range(2)]
     instances = cast("InstanceWorkers", SimpleNamespace(_load=CELLS[1].load, _share_work=lambda *_, **__: shares))
-    with pytest.raises(CallFailed, match="100 calls"):
+    with pytest.raises(CallFailed, match="of 100 calls together"):
         InstanceWorkers.call_at_pace(instances, 30.0, pace_ns=10, calls=100)

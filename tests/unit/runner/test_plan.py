@@ -122,7 +122,7 @@ def test_a_backend_that_reads_nothing_the_model_has_is_absent_with_a_reason() ->
 
 
 def test_a_model_that_no_backend_can_run_is_refused() -> None:
-    with pytest.raises(IrbenchError, match="run mlp"):
+    with pytest.raises(IrbenchError, match="None of the backends can run mlp"):
         planned(backends=(("original", "cpu"),))
 
 

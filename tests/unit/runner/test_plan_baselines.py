@@ -56,7 +56,7 @@ def test_a_baseline_of_int8_is_found_where_the_graph_was_quantised_statically() 
 
 @pytest.mark.parametrize("asked", ["fake-c", "fake-a@model=other", "fake-a@optimize=all"])
 def test_the_rows_that_a_baseline_may_be_are_named_by_what_tells_them_apart(asked: str) -> None:
-    with pytest.raises(IrbenchError, match="not match") as caught:
+    with pytest.raises(IrbenchError, match="not match any row") as caught:
         planned(bundles=(MLP, QUANTISED), backends=FAKES[:1], variants=("none", "basic"), baseline=asked)
     assert caught.value.hint == (
         "The rows are: fake-a@optimize=none,model=mlp, fake-a@optimize=basic,model=mlp,"

@@ -40,13 +40,13 @@ def test_a_model_made_for_one_batch_runs_at_that_batch() -> None:
 
 
 def test_a_batch_the_model_was_not_made_for_is_refused_with_the_command_that_helps() -> None:
-    with pytest.raises(IrbenchError, match=r"batch of 4.*8") as caught:
+    with pytest.raises(IrbenchError, match="batch of 4, not 8") as caught:
         bind_sizes(bundle(4, 10), 8, {})
     assert "--batch dynamic" in caught.value.hint
 
 
 def test_an_onnx_file_is_not_to_be_exported_by_irbench_again() -> None:
-    with pytest.raises(IrbenchError, match=r"batch of 4.*8") as caught:
+    with pytest.raises(IrbenchError, match="batch of 4, not 8") as caught:
         bind_sizes(replace(bundle(4, 10), source="/models/fixed4.onnx"), 8, {})
     assert "irbench export" not in caught.value.hint
     assert "dynamic batch" in caught.value.hint
@@ -78,12 +78,12 @@ def test_the_batch_is_set_by_the_name_that_the_file_gives_it() -> None:
 
 
 def test_two_batches_by_name_are_a_contradiction() -> None:
-    with pytest.raises(IrbenchError, match=r"--shape batch=4.*--batch 8"):
+    with pytest.raises(IrbenchError, match=r"--shape batch=4 and --batch 8 cannot be combined"):
         bind_sizes(TRANSFORMER, 8, {"batch": (4,)})
 
 
 def test_a_dimension_has_one_size() -> None:
-    with pytest.raises(IrbenchError, match="dynamic dimension") as caught:
+    with pytest.raises(IrbenchError, match="sequence is a dynamic dimension, which has one size") as caught:
         bind_sizes(TRANSFORMER, None, {"sequence": (1, 16)})
     assert caught.value.hint.startswith("Write --shape sequence=16;")
 
@@ -103,12 +103,12 @@ def test_one_size_of_an_input_is_that_of_its_only_dynamic_dimension_besides_the_
 
 
 def test_two_sizes_of_one_dimension_are_refused_whatever_it_was_called() -> None:
-    with pytest.raises(IrbenchError, match=r"--shape sequence=32.*64.*'sequence'"):
+    with pytest.raises(IrbenchError, match="--shape sequence=32 contradicts the size 64 of 'sequence'"):
         bind_sizes(TRANSFORMER, None, {"tokens": (64,), "sequence": (32,)})
 
 
 def test_a_name_of_neither_is_refused_with_the_nearest_and_all_there_are() -> None:
-    with pytest.raises(IrbenchError, match="'sequense'") as caught:
+    with pytest.raises(IrbenchError, match="an input or a dynamic dimension called 'sequense'") as caught:
         refuse_unknown_names({"sequense": (9,)}, (TRANSFORMER,))
     assert caught.value.hint == "Did you mean sequence? Inputs: tokens. Dynamic dimensions: batch, sequence."
 
@@ -138,7 +138,7 @@ def test_arithmetic_of_names_is_computed() -> None:
 
 def test_a_shape_must_agree_with_arithmetic_of_names() -> None:
     shapes = {"mask": (1, 9), "past": (1, 2, 5, 8)}
-    with pytest.raises(IrbenchError, match=r"--shape mask=1x9.*6.*'past_len \+ 1'"):
+    with pytest.raises(IrbenchError, match="--shape mask=1x9 contradicts the size 6 of 'past_len \\+ 1'"):
         bind_sizes(decoder("batch", "past_len + 1"), None, shapes)
     assert bind_sizes(decoder("batch", "past_len + 1"), None, {**shapes, "mask": (1, 6)})
 
@@ -152,29 +152,29 @@ def test_arithmetic_of_unknown_names_is_an_unknown_of_its_own() -> None:
     model = bundle("batch", "total - 1")
     assert bind_sizes(model, None, {"tokens": (2, 9)}) == {"batch": 2, "total - 1": 9}
     assert bind_sizes(model, None, {"total": (10,)}) == {"batch": 1, "total": 10}
-    with pytest.raises(IrbenchError, match="'total - 1'") as caught:
+    with pytest.raises(IrbenchError, match=r"^Input tokens of model needs a size .* 'total - 1'") as caught:
         bind_sizes(model, None, {})
     assert "--shape total=128" in caught.value.hint
 
 
 def test_arithmetic_without_a_whole_result_is_refused() -> None:
-    with pytest.raises(IrbenchError, match="'past_len/2'"):
+    with pytest.raises(IrbenchError, match="'past_len/2' of input mask of decoder cannot be computed"):
         bind_sizes(decoder("batch", "past_len/2"), None, {"past_len": (5,)})
 
 
 def test_a_model_without_a_batch_is_told_of_its_dimensions() -> None:
-    with pytest.raises(IrbenchError, match="dimension called") as caught:
+    with pytest.raises(IrbenchError, match="has no dimension called batch") as caught:
         bind_sizes(bundle("frames", 3), 8, {"frames": (4,)})
     assert "--shape frames=8" in caught.value.hint
 
 
 def test_a_shape_that_contradicts_a_fixed_size_is_refused() -> None:
-    with pytest.raises(IrbenchError, match=r"11.*10: .*batch x 10"):
+    with pytest.raises(IrbenchError, match="has 11 where the model needs 10: the input is batch x 10"):
         bind_sizes(bundle("batch", 10), None, {"tokens": (1, 11)})
 
 
 def test_a_dimension_that_stays_dynamic_is_named_with_the_option_that_binds_it() -> None:
-    with pytest.raises(IrbenchError, match="'length'") as caught:
+    with pytest.raises(IrbenchError, match=r"^Input tokens of model needs a size .* 'length'") as caught:
         bind_sizes(bundle("batch", "length"), 2, {})
     assert caught.value.hint == "Add a size, for example: --shape length=128"
 
@@ -202,7 +202,7 @@ def test_sizes_that_are_not_the_defaults_are_options_as_a_shell_takes_them() -> 
 def test_inputs_that_would_fill_the_memory_are_refused_before_they_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "available_memory_bytes", lambda: 1000)
     assert bind_sizes(bundle(4, 10), None, {})
-    with pytest.raises(IrbenchError, match=r"tokens.*4x100") as caught:
+    with pytest.raises(IrbenchError, match="tokens of model has 4x100 values") as caught:
         bind_sizes(bundle(4, 100), None, {})
     assert "--shape" in caught.value.hint
 
@@ -234,6 +234,6 @@ def test_a_shape_that_fits_both_orders_is_in_that_of_the_original() -> None:
 
 
 def test_a_shape_that_fits_neither_order_is_refused_in_that_of_the_original() -> None:
-    with pytest.raises(IrbenchError, match="32 x 32 x 3") as caught:
+    with pytest.raises(IrbenchError, match="the input is batch x 32 x 32 x 3") as caught:
         bind_sizes(turned("batch", 32, 32, 3), None, {"image": (1, 3, 64, 64)})
-    assert "original model" in caught.value.hint
+    assert "order of the original model" in caught.value.hint

@@ -48,13 +48,13 @@ def test_shapes_that_the_batch_makes_equal_are_refused() -> None:
 
 
 def test_two_sources_of_one_shape_are_refused() -> None:
-    with pytest.raises(IrbenchError, match=r"--shapes.*--shape"):
+    with pytest.raises(IrbenchError, match="--shapes and --shape both set length"):
         sizes_of_sweep(DATA, None, {"length": (8,)}, ("length", ((8,), (16,))))
 
 
 def test_a_model_with_fixed_shapes_cannot_be_swept() -> None:
     fixed = replace(MODEL, inputs=(InputSpec(INPUTS[0]),))
-    with pytest.raises(IrbenchError, match="dynamic dimensions"):
+    with pytest.raises(IrbenchError, match="has no dynamic dimensions"):
         sizes_of_sweep(read_data(AskedInputs(), fixed, {}), None, {}, ("", ((4,), (5,))))
 
 

@@ -151,7 +151,7 @@ def test_a_file_that_is_cut_short_is_one_clear_error(kept: int):
     "body", [b"", b"\1\0\0\0{", b"\2\0\0\0{}", b"\xff\xff\xff\xff{}", b"\2\0\0\0[]\1\0\0\0x", NESTED]
 )
 def test_a_body_that_is_no_launch_is_one_clear_error_even_with_a_right_checksum(body: bytes):
-    with pytest.raises(IrbenchError, match=r"x\.bin"):
+    with pytest.raises(IrbenchError, match=r"x\.bin cannot be read"):
         decode_launch(b"IRBENCH1" + hashlib.sha256(body).digest() + body, "x.bin")
 
 
@@ -171,7 +171,7 @@ LACKING = {
 def test_a_round_whose_times_cannot_be_is_one_clear_error_even_with_a_right_checksum(kind: str):
     cell = cell_launch("a", 1)
     rounds = (replace(cell.rounds[0], **LACKING[kind]),)
-    with pytest.raises(IrbenchError, match=r"x\.bin"):
+    with pytest.raises(IrbenchError, match=r"x\.bin cannot be read: a round"):
         decode_launch(encode_launch(replace(launch(), cells=(replace(cell, rounds=rounds),))), "x.bin")
 
 
@@ -180,7 +180,7 @@ def test_counts_that_are_divided_by_are_positive():
         replace(launch(), cells=(replace(cell_launch("a", 1), calls_per_sample=0),)),
         replace(launch(), sustained=(Sustained("a", 9, 0),)),
     ):
-        with pytest.raises(IrbenchError, match=r"x\.bin"):
+        with pytest.raises(IrbenchError, match=r"x\.bin cannot be read"):
             decode_launch(encode_launch(record), "x.bin")
 
 

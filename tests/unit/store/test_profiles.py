@@ -52,7 +52,7 @@ def test_a_name_that_means_none_or_several_is_refused(root: Path, name: str, wro
 
 
 def test_where_nothing_is_stored_the_hint_says_how_to_profile(tmp_path: Path) -> None:
-    with pytest.raises(IrbenchError, match="No profiles") as caught:
+    with pytest.raises(IrbenchError, match="No profiles are stored") as caught:
         find_profile(tmp_path, "latest")
     assert "irbench profile" in caught.value.hint
 
@@ -67,7 +67,7 @@ def test_profiles_are_no_runs_and_make_a_folder_one_of_irbenchs(root: Path, monk
 
 
 def test_who_asks_for_a_profile_as_a_run_hears_how_it_is_shown(root: Path) -> None:
-    with pytest.raises(IrbenchError, match="no run") as caught:
+    with pytest.raises(IrbenchError, match="There is no run") as caught:
         find_run(root, OLD[:8])
     assert caught.value.hint == f"It is a profile: irbench profile --show {OLD[:8]} --results {root}"
 

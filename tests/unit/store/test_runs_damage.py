@@ -98,7 +98,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_full_disk_is_an_error_before_anything_is_measured(store: Store, monkeypatch: pytest.MonkeyPatch):
     fill_disk(monkeypatch)
-    with pytest.raises(IrbenchError, match="space left"):
+    with pytest.raises(IrbenchError, match="No space left on device"):
         store.begin({}, {})
 
 
@@ -107,10 +107,10 @@ def test_a_disk_that_fills_up_keeps_what_was_committed(store: Store, monkeypatch
     before = writer.document
     with monkeypatch.context() as patch:
         fill_disk(patch)
-        with pytest.raises(IrbenchError, match="space left") as caught:
+        with pytest.raises(IrbenchError, match="No space left on device") as caught:
             writer.add_launch(launch(1))
         assert "Free some space" in caught.value.hint
-        with pytest.raises(IrbenchError, match="space left"):
+        with pytest.raises(IrbenchError, match="No space left on device"):
             writer.commit(replace(before, groups=()))
     assert store.load(writer.folder) == before == writer.document
     assert sorted(path.name for path in writer.folder.iterdir()) == ["launch-00-00.bin", "run.json"]

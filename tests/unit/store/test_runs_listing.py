@@ -27,7 +27,7 @@ def test_a_run_that_was_killed_before_its_first_launch_is_listed_as_not_measured
     begun = store.begin(ENVIRONMENT, {})
     (entry,) = store.listing().entries
     assert (entry.run_id, entry.outcomes, entry.complete) == (begun.document.run_id, (Outcome("not-measured"),), False)
-    with pytest.raises(IrbenchError, match="are stored"):
+    with pytest.raises(IrbenchError, match="No runs are stored"):
         store.find("latest")
     finished = measured_model(store)
     assert store.find("latest") == finished.folder

@@ -93,7 +93,7 @@ def test_two_processes_cannot_go_on_with_the_same_sweep(tmp_path: Path):
     begun(tmp_path, DONE)
     first = StateFile.open(tmp_path, "night")
     assert first is not None
-    with pytest.raises(IrbenchError, match="another process"):
+    with pytest.raises(IrbenchError, match="being measured by another process"):
         StateFile.open(tmp_path, "night")
     first.close()
     opened(tmp_path)
@@ -120,7 +120,7 @@ def test_a_file_of_a_newer_format_is_refused(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "two words", "x" * 81])
 def test_a_name_that_is_no_folder_is_refused(tmp_path: Path, name: str):
-    with pytest.raises(IrbenchError, match="valid name"):
+    with pytest.raises(IrbenchError, match="not a valid name"):
         StateFile.open(tmp_path, name)
 
 
@@ -135,6 +135,6 @@ def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path):
     path = begun(tmp_path, DONE)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(IrbenchError, match="regular file"):
+    with pytest.raises(IrbenchError, match="not a regular file"):
         StateFile.open(tmp_path, "night")
     assert sweep_of_run(tmp_path, "01") is None

@@ -51,7 +51,7 @@ def test_other_errors_are_told_apart_by_their_kind(error: Exception, said: str) 
 
 
 def test_a_run_document_that_is_cut_short_is_no_valid_json() -> None:
-    with pytest.raises(IrbenchError, match=r"run\.json"):
+    with pytest.raises(IrbenchError, match=r"run\.json is damaged, .*: it is no valid JSON\."):
         decode_document(b'{"schema_version": 2', "run.json")
 
 

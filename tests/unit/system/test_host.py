@@ -195,6 +195,6 @@ def test_the_hardware_threads_of_a_core_go_together(tmp_path: Path, monkeypatch:
 def test_another_system_than_linux_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     host.require_linux()
     monkeypatch.setattr(host.platform, "system", lambda: "Darwin")
-    with pytest.raises(IrbenchError, match="is Darwin") as caught:
+    with pytest.raises(IrbenchError, match="on Linux only, and this is Darwin") as caught:
         host.require_linux()
     assert caught.value.hint

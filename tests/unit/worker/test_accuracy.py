@@ -152,5 +152,5 @@ def test_a_function_that_gives_no_number_is_a_reason_with_a_way_out(
 
 
 def test_a_function_that_needs_the_reference_says_so_where_there_is_none(tmp_path: Path, metrics: Path) -> None:
-    with pytest.raises(IrbenchError, match="no reference"):
+    with pytest.raises(IrbenchError, match="no reference could answer"):
         measure_accuracy(by("agreement", metrics, replace(task(tmp_path), expected=None)))

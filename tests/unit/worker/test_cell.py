@@ -233,5 +233,5 @@ def test_a_loop_feeds_outputs_back_and_begins_with_zeros(monkeypatch: pytest.Mon
 def test_an_output_that_grows_cannot_be_fed_back(monkeypatch: pytest.MonkeyPatch) -> None:
     host, _ = host_with(1, monkeypatch, feeding=Feeding(feedback={"image": "answer"}))
     monkeypatch.setattr(Recorder, "fetch", lambda slot: (np.concatenate([slot.feeds[-1][0]] * 2),))
-    with pytest.raises(IrbenchError, match=r"answer.*2x3x8x8.*cannot.*back.*1x3x8x8"):
+    with pytest.raises(IrbenchError, match=r"answer.*2x3x8x8.*cannot be fed back.*1x3x8x8"):
         host.prepare(with_outputs=False)

@@ -104,7 +104,7 @@ def test_streams_are_asked_for_whole_turns_and_throughput_is_that_of_the_total(o
 
 def test_streams_without_a_total_are_refused(opened: Open) -> None:
     session = opened(REQUESTS.format(body="sleep 0.01; echo '{\"ms\": [9, 9]}'"), Load(streams=2))
-    with pytest.raises(IrbenchError, match="took together"):
+    with pytest.raises(IrbenchError, match="does not say how long they took together"):
         session.drive(2)
     with pytest.raises(IrbenchError, match="must answer requests"):
         opened(LOOP.format(line="3 ms"), Load(streams=2))
@@ -201,7 +201,7 @@ def test_a_program_that_is_not_there_is_refused(opened: Open) -> None:
 
 def test_a_command_that_leaves_its_process_group_cannot_be_frozen(opened: Open) -> None:
     script = "import os, time; os.setpgid(0, 0); print('3 ms'); time.sleep(60)"
-    with pytest.raises(IrbenchError, match="process group"):
+    with pytest.raises(IrbenchError, match="left its process group"):
         opened.run(f'{sys.executable} -c "{script}"')  # type: ignore[attr-defined]
 
 
@@ -209,7 +209,7 @@ def test_a_command_that_leaves_its_process_group_cannot_be_frozen(opened: Open) 
 def test_outputs_that_were_promised_and_not_written_are_refused(answer: str, opened: Open) -> None:
     session = opened('echo \'{"irbench": 1, "outputs": true}\'; while read -r verb; do ' + answer + "; done")
     (slot,) = session.open_slots(1, "copy")
-    with pytest.raises(IrbenchError, match="for outputs"):
+    with pytest.raises(IrbenchError, match="when it was asked for outputs"):
         infer(slot, FEED)
 
 

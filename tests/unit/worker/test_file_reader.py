@@ -94,7 +94,7 @@ def test_a_crash_is_one_error_and_the_next_read_succeeds(model: Path) -> None:
 
 
 def test_memory_is_limited(model: Path) -> None:
-    with pytest.raises(UnreadableFile, match=r"0\.5 GB") as caught:
+    with pytest.raises(UnreadableFile, match=r"needs more than the 0\.5 GB of memory") as caught:
         read_with("take_memory", model, 1 << 30)
     assert caught.value.cause == "memory"
     assert read_with("take_memory", model, 1 << 20) == 1 << 20
@@ -113,7 +113,7 @@ def test_a_read_that_does_not_end_is_ended(model: Path) -> None:
         read_with("never_end", model, deadline_s=0.2)
     assert caught.value.cause == "deadline"
     assert "harm" not in caught.value.hint
-    assert "nodes takes" in caught.value.hint
+    assert "a graph of very many nodes takes long" in caught.value.hint
     assert read_with("process_of", model)
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_shrinks_while_it_is_mapped_is_one_error(model: Path) -> Non
 
     shrinking = threading.Thread(target=truncate)
     shrinking.start()
-    with pytest.raises(IrbenchError, match="was read"):
+    with pytest.raises(IrbenchError, match="changed while it was read"):
         read_with("map_until_empty", model)
     shrinking.join()
 
@@ -142,7 +142,7 @@ def test_a_file_that_is_replaced_meanwhile_is_one_error(model: Path, monkeypatch
         return answer
 
     monkeypatch.setattr(model_files.READER, "call", replace_and_call)
-    with pytest.raises(IrbenchError, match="was read"):
+    with pytest.raises(IrbenchError, match="changed while it was read"):
         read_inventory(model)
 
 
@@ -150,7 +150,7 @@ def test_what_a_function_raises_arrives_with_its_remedy(model: Path) -> None:
     with pytest.raises(IrbenchError, match=r"This is wrong\.") as refused:
         read_with("refuse", model)
     assert (refused.value.hint, refused.value.exit_code) == ("Fix it.", ExitCode.NOT_INSTALLED)
-    with pytest.raises(IrbenchError, match="ValueError") as failed:
+    with pytest.raises(IrbenchError, match="cannot be read: ValueError: no such thing") as failed:
         read_with("fail", model)
     assert failed.value.exit_code == ExitCode.USAGE
 
@@ -165,7 +165,7 @@ def test_no_other_file_of_the_users_can_be_read(model: Path) -> None:
 
 
 def test_an_answer_that_would_run_code_here_is_refused(model: Path) -> None:
-    with pytest.raises(UnreadableFile, match="be read") as caught:
+    with pytest.raises(UnreadableFile, match="could not be read") as caught:
         read_with("break_out", model)
     assert caught.value.cause == "answer"
 

@@ -68,5 +68,5 @@ def test_a_wait_that_one_process_does_not_know_is_unknown() -> None:
 
 
 def test_processes_that_ran_one_after_the_other_are_no_row() -> None:
-    with pytest.raises(CallFailed, match="run side"):
+    with pytest.raises(CallFailed, match="did not run side by side"):
         joined_shares([share(0), share(90_000)], WINDOW)

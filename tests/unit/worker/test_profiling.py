@@ -120,12 +120,12 @@ def test_one_profile_may_be_the_mean_of_all_inferences(tmp_path: Path, monkeypat
 
 
 def test_a_profile_that_lacks_an_inference_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(IrbenchError, match="59 of 60 inferences"):
+    with pytest.raises(IrbenchError, match="recorded 59 of 60 inferences"):
         profiled(host_of(tmp_path, monkeypatch, profile="lost"))
 
 
 def test_a_backend_that_cannot_profile_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(IrbenchError, match="long operators") as caught:
+    with pytest.raises(IrbenchError, match="fake-a does not report how long operators take") as caught:
         profiled(host_of(tmp_path, monkeypatch, FakeBackend("fake-a")))
     assert "--backends" in caught.value.hint
 
@@ -140,7 +140,7 @@ def test_several_inferences_at_a_time_cannot_be_told_apart(
     asked: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = host_of(tmp_path, monkeypatch)._task
-    with pytest.raises(IrbenchError, match="one inference"):
+    with pytest.raises(IrbenchError, match="one inference at a time"):
         ProfileHost(replace(task, cell=replace(task.cell, load=replace(task.cell.load, **asked))))
 
 

@@ -94,6 +94,6 @@ def test_classes_are_not_judged_where_there_are_none(model):
 
 def test_the_check_says_what_is_wrong_and_what_to_do(model):
     scale(model, "conv2", 1e6)
-    with pytest.raises(IrbenchError, match=r"cnn_cifar10.*conv2") as caught:
+    with pytest.raises(IrbenchError, match=r"The activations of cnn_cifar10 are not fit .*conv2 .* more\)\.") as caught:
         check_activations(model, SAMPLES, classifier=True)
     assert "--seed" in caught.value.hint

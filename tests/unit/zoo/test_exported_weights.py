@@ -35,7 +35,7 @@ def test_random_weights_that_give_every_sample_one_class_are_refused(monkeypatch
         favour_one_class(model)
 
     monkeypatch.setattr(weights, "randomise", spoil)
-    with pytest.raises(IrbenchError, match="same class"):
+    with pytest.raises(IrbenchError, match="every sample the same class"):
         exporter.prepare_weights(loaded, request("random"), lambda _line: None)
 
 

@@ -131,7 +131,7 @@ def test_a_family_is_asked_for_by_a_part_of_its_name(monkeypatch):
 
 
 def test_a_family_that_nobody_knows_is_answered_with_those_there_are():
-    with pytest.raises(IrbenchError, match="'plane CNN'") as caught:
+    with pytest.raises(IrbenchError, match="No model family contains 'plane CNN'") as caught:
         command(["--family", "plane CNN"], standalone_mode=False)
     assert "Did you mean plain CNN?" in caught.value.hint
     assert "densely connected CNN" in caught.value.hint

@@ -99,9 +99,9 @@ def test_the_dominant_precision_is_that_of_most_weights():
 
 def test_a_file_that_is_no_model_is_told_so(tmp_path: Path):
     (tmp_path / "text.onnx").write_text("weights go here, one day")
-    with pytest.raises(IrbenchError, match="text file"):
+    with pytest.raises(IrbenchError, match="is a text file"):
         read_precision(tmp_path / "text.onnx")
-    with pytest.raises(IrbenchError, match="no file"):
+    with pytest.raises(IrbenchError, match="There is no file"):
         read_precision(tmp_path / "missing.onnx")
     (tmp_path / "empty.onnx").write_bytes(b"")
     with pytest.raises(IrbenchError, match="is empty"):
@@ -115,7 +115,7 @@ def test_graphs_nested_without_end_are_told_to_be_no_model(tmp_path: Path):
         node = encode_length_delimited(Node.ATTRIBUTE, len(attribute)) + attribute
         nested = encode_length_delimited(Graph.NODE, len(node)) + node
     (tmp_path / "deep.onnx").write_bytes(encode_length_delimited(Model.GRAPH, len(nested)) + nested)
-    with pytest.raises(IrbenchError, match="ONNX model"):
+    with pytest.raises(IrbenchError, match="not an ONNX model"):
         read_precision(tmp_path / "deep.onnx")
 
 

@@ -126,7 +126,7 @@ def test_every_prefix_of_a_model_is_read_or_refused(tmp_path):
 
 
 def test_a_missing_file_is_one_clear_error(tmp_path):
-    with pytest.raises(IrbenchError, match="no file"):
+    with pytest.raises(IrbenchError, match="There is no file"):
         signature.read(tmp_path / "none.onnx")
 
 
@@ -149,7 +149,7 @@ def test_strings_and_types_that_numpy_lacks_keep_their_names(element, name, tmp_
 
 def test_complex_inputs_are_refused(tmp_path):
     path = write(tmp_path / "m.onnx", [value("x", [2], TensorProto.COMPLEX64)], [value("y", [2])])
-    with pytest.raises(IrbenchError, match="complex numbers"):
+    with pytest.raises(IrbenchError, match="is a tensor of complex numbers"):
         signature.read(path)
 
 
@@ -174,7 +174,7 @@ def test_a_model_without_any_operator_set_is_none(tmp_path):
     model = helper.make_model(helper.make_graph([], "g", [value("x", [1])], [value("y", [1])]), ir_version=9)
     del model.opset_import[:]
     onnx.save(model, tmp_path / "m.onnx")
-    with pytest.raises(IrbenchError, match="ONNX model"):
+    with pytest.raises(IrbenchError, match="not an ONNX model"):
         signature.read(tmp_path / "m.onnx")
 
 
@@ -214,7 +214,7 @@ def test_an_output_whose_rank_does_not_follow_is_refused_unless_only_inputs_are_
     inputs = [value("x", ["N", 3]), value("target", ["rank"], TensorProto.INT64)]
     graph = helper.make_graph(nodes, "g", inputs, [value("y", None)])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "m.onnx")
-    with pytest.raises(IrbenchError, match="known rank"):
+    with pytest.raises(IrbenchError, match=r"'y' of .* has no known rank"):
         signature.read(tmp_path / "m.onnx")
     assert len(signature.read(tmp_path / "m.onnx", every_output=False).inputs) == 2
 
@@ -241,5 +241,5 @@ def test_a_model_without_outputs_is_refused(tmp_path):
 def test_a_dimension_whose_name_is_no_text_is_refused(tmp_path):
     path = write(tmp_path / "m.onnx", [value("x", ["length", 3])], [value("y", [3])])
     path.write_bytes(path.read_bytes().replace(b"length", b"\xff\xfength"[:6]))
-    with pytest.raises(IrbenchError, match="whose name"):
+    with pytest.raises(IrbenchError, match="whose name is no text"):
         signature.read(path)

@@ -53,5 +53,5 @@ def test_shapes_are_not_inferred_where_bodies_and_values_would_be_copied_for_min
     inputs = [TensorSpec("v0", "float32", (1, 4)), TensorSpec("c", "bool", ())]
     assert len(inferred_at(choices(5), inputs).graph.value_info) == 4
     monkeypatch.setattr(value_shapes, "MOST_COPIES", 49)
-    with pytest.raises(onnx.shape_inference.InferenceError, match=r"10 bodies.*5 nodes"):
+    with pytest.raises(onnx.shape_inference.InferenceError, match="10 bodies in a graph of 5 nodes"):
         inferred_at(choices(5), inputs)

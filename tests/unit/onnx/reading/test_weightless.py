@@ -37,5 +37,5 @@ def test_everything_else_is_as_it_was(path):
 
 def test_what_is_no_model_is_refused(tmp_path):
     (tmp_path / "m.onnx").write_bytes(b"\x3a\x05\x0a\x03abc")
-    with pytest.raises(IrbenchError, match="ONNX model"):
+    with pytest.raises(IrbenchError, match="not an ONNX model"):
         read_outline(tmp_path / "m.onnx")

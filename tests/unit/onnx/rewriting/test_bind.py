@@ -83,7 +83,7 @@ def test_an_output_that_depends_on_the_data_stays_free(tmp_path: Path):
 
 
 def test_a_size_that_is_missing_is_named_with_the_argument_that_gives_it(tmp_path: Path):
-    with pytest.raises(IrbenchError, match=r"'tokens'.*'length'") as caught:
+    with pytest.raises(IrbenchError, match="'tokens' has a dynamic dimension 'length'") as caught:
         bind(models.two_inputs(tmp_path), {"batch": 2}, tmp_path / "scratch")
     assert caught.value.hint == "Add a size, for example: --shape length=128"
 
@@ -149,7 +149,7 @@ def test_weights_outside_the_models_folder_are_refused(tmp_path: Path):
     (tmp_path / "secret.bin").write_bytes(b"\0" * 10_000)
     changed = artifact.path.read_bytes().replace(b"abcdefgh.bin", b"../secret.bin"[:12])
     artifact.path.write_bytes(changed)
-    with pytest.raises(IrbenchError, match="own folder"):
+    with pytest.raises(IrbenchError, match="outside its own folder"):
         bind(artifact, {"batch": 2}, tmp_path / "scratch")
 
 
@@ -173,7 +173,7 @@ def test_a_signature_that_cannot_be_read_is_one_clear_error(tmp_path: Path):
     artifact = models.mlp(tmp_path)
     graph = encode_length_delimited(Graph.INPUT, 3) + b"\x0a\x09x"  # a name of nine bytes of which one is there
     artifact.path.write_bytes(encode_length_delimited(Model.GRAPH, len(graph)) + graph)
-    with pytest.raises(IrbenchError, match="ONNX model"):
+    with pytest.raises(IrbenchError, match="not an ONNX model"):
         bind(artifact, {"batch": 2}, tmp_path / "scratch")
 
 
@@ -209,9 +209,9 @@ def test_what_else_the_file_says_of_a_dimension_is_kept_and_onnx_is_not_needed(t
 
 def test_a_copy_that_cannot_be_written_is_one_clear_error(tmp_path: Path):
     (tmp_path / "scratch").write_text("a file in the place of the folder")
-    with pytest.raises(IrbenchError, match="fixed shapes") as caught:
+    with pytest.raises(IrbenchError, match="with fixed shapes can be written") as caught:
         bind(models.mlp(tmp_path), {"batch": 2}, tmp_path / "scratch")
-    assert "much room" in caught.value.hint
+    assert "needs as much room as the file" in caught.value.hint
 
 
 def _value(name, shape):
@@ -223,5 +223,5 @@ def test_a_size_of_zero_that_the_file_states_stays_and_one_that_is_given_is_refu
     stated = replace(artifact.inputs[0], shape=("batch", 0))
     bound = bind(replace(artifact, inputs=(stated, *artifact.inputs[1:])), {"batch": 2, "length": 7}, tmp_path / "a")
     assert bound.inputs[0].shape == (2, 0)
-    with pytest.raises(IrbenchError, match=r"'batch'.*'tokens'.*0"):
+    with pytest.raises(IrbenchError, match="Dimension 'batch' of input 'tokens' cannot be 0"):
         bind(artifact, {"batch": 0, "length": 7}, tmp_path / "b")

@@ -39,6 +39,6 @@ def test_what_stays_and_what_is_new_are_written_in_turn(source: Path, tmp_path: 
 def test_pieces_outside_the_file_and_out_of_order_are_refused_before_anything_is_written(
     pieces: tuple[bytes | tuple[int, int], ...], source: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(IrbenchError, match="was read"):
+    with pytest.raises(IrbenchError, match="changed while it was read"):
         write_copy(BoundCopy(pieces, ()), source, tmp_path / "copy.onnx")
     assert list(tmp_path.iterdir()) == [source]

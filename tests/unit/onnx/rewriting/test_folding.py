@@ -245,6 +245,6 @@ def test_a_vendors_operations_are_moved_as_they_are():
 
 def test_an_operation_the_converter_cannot_move_is_one_clear_error():
     nodes = [helper.make_node("Magic", ["x"], ["y"])]
-    with pytest.raises(IrbenchError, match=r"opset 18 to 21") as caught:
+    with pytest.raises(IrbenchError, match="cannot be converted from opset 18 to 21") as caught:
         upgrade_opset(make(nodes, {}), 21)
     assert caught.value.hint == "Use --opset 18."
