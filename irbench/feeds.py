@@ -116,7 +116,7 @@ def write_sample(path: Path, inputs: Sequence[InputSpec], arrays: Mapping[str, A
         arrays: By input name, each of the input's dtype; not every input needs one.
     """
     places = {spec.tensor.name: place for place, spec in enumerate(inputs)}
-    np.savez(path, allow_pickle=False, **{str(places[name]): _storable(array) for name, array in arrays.items()})
+    np.savez(path, allow_pickle=False, **{str(places[name]): storable(array) for name, array in arrays.items()})
 
 
 def read_sample(path: Path, inputs: Sequence[InputSpec]) -> dict[str, Array]:
@@ -202,7 +202,8 @@ def _bound_shape(spec: InputSpec, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(size for size in spec.tensor.bind(sizes).shape if isinstance(size, int))
 
 
-def _storable(array: Array) -> Array:
+def storable(array: Array) -> Array:
+    """Return values in a type that NumPy's files hold: texts for objects, unsigned integers for types of ml_dtypes."""
     if array.dtype.hasobject:
         return array.astype(str)
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "V" else array

@@ -214,6 +214,8 @@ LaunchesStop = Literal["launches", "budget", "interrupt", "failures", "unfinishe
 """Why launches for something besides speed ended: cold starts, profiles, counters."""
 UNFINISHED_TEXT = "unfinished: still being measured, or the run was killed"
 """Why the measurement of a table has not ended."""
+ENDED_EARLY = ("interrupt", "unfinished")
+"""Reasons to stop that leave a table to be continued, of whatever kind it is."""
 
 
 @dataclass(frozen=True)

@@ -34,13 +34,18 @@ def names_keywords(command: CommandOptions[Any]) -> Callable[[_Function], _Funct
     return named
 
 
+def _shown_default(default: Any) -> Any:
+    """Return a default as a signature shows it: ``None`` for empty containers and texts, which mean the same."""
+    return None if default in ((), {}, "") else default
+
+
 def _with_keywords(signature: inspect.Signature, command: CommandOptions[Any]) -> inspect.Signature:
     kept = [item for item in signature.parameters.values() if item.kind is not inspect.Parameter.VAR_KEYWORD]
     keywords = (
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if declared.required else declared.default,
+            default=inspect.Parameter.empty if declared.required else _shown_default(declared.default),
             annotation=f"{declared.kind.given}{'' if declared.required else ' | None'}",
         )
         for name, declared in command.options.items()

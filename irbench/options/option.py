@@ -210,6 +210,13 @@ def _is_given(options: Any, name: str, value: str = "") -> bool:
     return held == value if value else bool(held) and held != (1,)
 
 
+def _default_text(default: Any) -> str:
+    """Return a default as text; empty where nothing is the default."""
+    if isinstance(default, tuple):
+        return ", ".join(map(str, default))
+    return str(default) if default else ""
+
+
 def described(name: str, declared: Option, flags: Mapping[str, str]) -> str:
     """Return an option as the docstring of a function describes it.
 
@@ -218,9 +225,9 @@ def described(name: str, declared: Option, flags: Mapping[str, str]) -> str:
         declared: Its declaration.
         flags: Names of other options by what the help calls them, to be written as keywords.
     """
-    example = "" if declared.kind.is_flag else f"``{declared.kind.example}``"
-    default = f"default: {declared.default_text}" if declared.default_text else ""
-    facts = "; ".join(fact for fact in (example, default) if fact)
+    example = "" if declared.kind.is_flag else f"for example ``{declared.kind.example}``"
+    default = declared.default_text or _default_text(declared.default)
+    facts = "; ".join(fact for fact in (example, f"default: {default}" if default else "") if fact)
     text = f"{declared.help.rstrip('.')} ({facts})." if facts else declared.help
     for flag in sorted(flags, key=len, reverse=True):
         text = text.replace(flag, f"``{flags[flag]}``")

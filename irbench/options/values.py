@@ -22,6 +22,7 @@ from irbench.spec.feeding import number_of_text
 T = TypeVar("T")
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 Sweep: TypeAlias = tuple[str, tuple[tuple[int, ...], ...]]
+"""An input or dynamic dimension, and its shapes; an empty name is the first input with dynamic dimensions."""
 Settings: TypeAlias = Mapping[str, Mapping[str, str]]
 Constants: TypeAlias = Mapping[str, tuple[Number, ...]]
 Feedback: TypeAlias = Mapping[str, str]

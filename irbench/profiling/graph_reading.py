@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from irbench.cost_model import model_cost
 from irbench.onnx.operator_classes import operator_class
 from irbench.onnx.reading.counterparts import ContainedNodes
+from irbench.onnx.reading.difference import stems
 from irbench.onnx.reading.external_data import read_outline
 from irbench.onnx.reading.inventory import Inventory, NodeEntry, node_label, take_inventory
 from irbench.onnx.reading.value_shapes import dtype_of, inferred_at, shape_of
@@ -51,15 +52,8 @@ def _taken(node: NodeEntry, graph: ContainedNodes, tensors: Collection[str], kep
 def _known(node: NodeEntry, graph: ContainedNodes) -> Iterator[str]:
     """Yield the tensors of the exported graph that a node's outputs are, or are named after."""
     for output in node.outputs:
-        names = (name for name in (output, *_stems(output)) if graph.maker(name) is not None)
+        names = (name for name in (output, *stems(output)) if graph.maker(name) is not None)
         yield from list(names)[:1]
-
-
-def _stems(name: str) -> Iterator[str]:
-    """Yield ``a_b`` and ``a`` for ``a_b_c``."""
-    while "_" in name:
-        name = name.rpartition("_")[0]
-        yield name
 
 
 def read_graph(path: Path, inputs: Sequence[TensorSpec], exported: Path | None = None) -> tuple[GraphNode, ...]:

@@ -47,14 +47,14 @@ class PlainView:
 
     def as_lines(self, width: int) -> Iterator[Text]:
         """Yield the view as lines of at most ``width`` cells, as far as the table's columns allow."""
-        yield from _paragraph(self.title, width, "bold")
-        yield from _paragraph(self.headline, width, "")
+        yield from paragraph(self.title, width, "bold")
+        yield from paragraph(self.headline, width, "")
         if self.table.rows:
             yield from self._table_lines(width)
         for note in self.notes:
-            yield from _paragraph(note, width, "dim")
+            yield from paragraph(note, width, "dim")
         for warning in self.warnings:
-            yield from _paragraph(warning, width, "yellow")
+            yield from paragraph(warning, width, "yellow")
 
     def _table_lines(self, width: int) -> Iterator[Text]:
         for line in self.table.as_lines(width - len(_INDENT)):
@@ -62,7 +62,7 @@ class PlainView:
             yield line
         left_out = self.table.left_out(width - len(_INDENT))
         if left_out:
-            yield from _paragraph(f"hidden, the terminal is too narrow: {', '.join(left_out)}", width, "dim")
+            yield from paragraph(f"hidden, the terminal is too narrow: {', '.join(left_out)}", width, "dim")
 
     def as_markdown(self) -> str:
         """Return a heading, the table and a list of the sentences below it, as Markdown."""
@@ -81,6 +81,7 @@ class PlainView:
         return False
 
 
-def _paragraph(text: str, width: int, style: str) -> Iterator[Text]:
+def paragraph(text: str, width: int, style: str) -> Iterator[Text]:
+    """Yield the lines of a text, as wide as they may be."""
     for line in wrap(text, width) if text else ():
         yield Text(line, style=style)

@@ -14,15 +14,16 @@ from irbench.onnx.operator_classes import OperatorClass
 from irbench.profiling.estimates import Estimate
 from irbench.profiling.record import ProfileDocument
 from irbench.profiling.report import By, CellSummary, Change, Comparison, PartRow, ProfileReport
-from irbench.quantities import NOT_MEASURED
 from irbench.render.figures import ends_text
-from irbench.render.line_wrapping import wrap, wrap_message
+from irbench.render.line_wrapping import wrap_message
 from irbench.render.markdown import bullets, heading, markdown_text
+from irbench.render.plain_view import paragraph
 from irbench.render.profile_counters import COUNTERS_HEADING, counter_lines, counter_table
 from irbench.render.profile_forms import Fitted, Form, fitting
 from irbench.render.profile_gpu import gpu_headlines, gpu_notes, gpu_table
 from irbench.render.profile_names import PartNames
 from irbench.render.profile_tables import (
+    estimated,
     largest_first,
     longest_forms,
     part_forms,
@@ -82,21 +83,21 @@ class ProfileView:
     def as_lines(self, width: int) -> Iterator[Text]:
         """Yield the view as lines of at most ``width`` cells, as far as the tables' columns allow."""
         hidden: dict[str, None] = {}
-        yield from _paragraph(profile_title(self.document), width, "bold")
+        yield from paragraph(profile_title(self.document), width, "bold")
         for sentence in self._above():
-            yield from _paragraph(sentence, width, "")
+            yield from paragraph(sentence, width, "")
         for part in self._parts(width):
             yield Text("")
             if isinstance(part, str):
-                yield from _paragraph(part, width, "")
+                yield from paragraph(part, width, "")
                 continue
             yield from part.table.as_lines(width)
             hidden.update(dict.fromkeys((*part.hidden, *part.table.left_out(width))))
         yield Text("")
         if hidden:
-            yield from _paragraph(f"hidden, the terminal is too narrow: {', '.join(hidden)}", width, "dim")
+            yield from paragraph(f"hidden, the terminal is too narrow: {', '.join(hidden)}", width, "dim")
         for sentence in self._below():
-            yield from _paragraph(sentence, width, "dim")
+            yield from paragraph(sentence, width, "dim")
         for command in self._next():
             # a command is there to be copied: the terminal breaks it without a line break in what is copied
             lines = wrap_message(command, width)
@@ -186,11 +187,6 @@ class ProfileView:
             yield from fitting(cells, [Form(lambda some: counter_table(counters, self.report, some))], width)
 
 
-def _paragraph(text: str, width: int, style: str) -> Iterator[Text]:
-    for line in wrap(text, width) if text else ():
-        yield Text(line, style=style)
-
-
 def difference_table(rows: Sequence[PartRow], names: PartNames, cells: Sequence[CellSummary]) -> TextTable:
     """Return the groups of nodes that differ most between backends."""
     columns = (
@@ -228,7 +224,7 @@ def _difference_row(row: PartRow, names: PartNames, cells: Sequence[CellSummary]
         (
             names.of(row),
             class_name(row.operator_class),
-            *map(_estimated, times),
+            *map(estimated, times),
             milliseconds(difference.value),
             _ends(difference, milliseconds),
         )
@@ -237,11 +233,7 @@ def _difference_row(row: PartRow, names: PartNames, cells: Sequence[CellSummary]
 
 def _change_of(change: Change) -> tuple[str, str, str, str]:
     found = change.change_ns
-    return _estimated(change.before_ns), _estimated(change.after_ns), _signed(found.value), _ends(found, _signed)
-
-
-def _estimated(found: Estimate | None) -> str:
-    return NOT_MEASURED if found is None else milliseconds(found.value)
+    return estimated(change.before_ns), estimated(change.after_ns), _signed(found.value), _ends(found, _signed)
 
 
 def _signed(value_ns: float) -> str:

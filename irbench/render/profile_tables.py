@@ -199,7 +199,7 @@ class _Drawing:
         )
         for name, estimates in figures:
             style = "bold" if name == "sum of operators" else ""
-            yield self._row(name, ((_estimated(found), "") for found in estimates), style=style)
+            yield self._row(name, ((estimated(found), "") for found in estimates), style=style)
         yield self._row("cost of profiling", ((_slowdown(cell.slowdown), "") for cell in cells))
 
     def _row(self, name: str, figures: Iterable[tuple[str, str]], style: str = "") -> Row:
@@ -254,7 +254,8 @@ def _points(half_width: float) -> str:
     return f"{math.ceil(half_width)}" if half_width > 0.95 else f"{math.ceil(10 * half_width) / 10:.1f}"
 
 
-def _estimated(found: Estimate | None) -> str:
+def estimated(found: Estimate | None) -> str:
+    """Return an estimate in milliseconds with its interval or range."""
     return NOT_MEASURED if found is None else milliseconds(found.value)
 
 

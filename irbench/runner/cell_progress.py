@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.cold_row import COLD_PHASES
 from irbench.record import CellLaunch, OutputError, PacedRun, Round
 from irbench.spec import Cell
 from irbench.worker.cell import Prepared, Warmed
-
-_READY = ("start", "import", "load", "compile", "first_inference")
 
 
 @dataclass
@@ -56,7 +55,7 @@ class CellProgress:
             streams=cell.load.streams,
             calls_per_sample=self.speed.calls_per_sample,
             rounds=tuple(self.rounds),
-            phases_ns={**phases, "ready": sum(phases.get(name, 0) for name in _READY)},
+            phases_ns={**phases, "ready": sum(phases.get(name, 0) for name in COLD_PHASES)},
             peak_memory_bytes=peaks,
             effective=self.prepared.effective,
             output_error=self.output_error,

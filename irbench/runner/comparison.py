@@ -14,6 +14,7 @@ from irbench.notices import Note, Warn
 from irbench.notices.notes import AnotherIrbench, SamplesNotTimed
 from irbench.record import CellLaunch, LaunchRecord
 from irbench.result import GroupResult, RunDocument, StoppedBy
+from irbench.row import ENDED_EARLY
 from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.counted import count_tables
 from irbench.runner.launch import Launch
@@ -81,7 +82,7 @@ def run(
             folder = scratch / f"group-{number}"
             measured = Comparison(planned, share, folder, writer, listen, others, link, number, so_far, schedule)
             result, so_far = measured.run(), None
-            if result.stopped_by == "interrupt":
+            if result.stopped_by in ENDED_EARLY:
                 return writer.document
     if request.counting is not None and not count_tables(request, groups, scratch, writer, listen):
         return writer.document

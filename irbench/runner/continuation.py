@@ -11,11 +11,10 @@ from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticCh
 from irbench.notices.warnings import TailOmitted
 from irbench.record import LaunchRecord
 from irbench.result import GroupResult, RunDocument
+from irbench.row import ENDED_EARLY
 from irbench.runner.plan import PlannedGroup, other_form
 from irbench.spec import Timing
 from irbench.stats import fewest_calls
-
-_ENDED_EARLY = ("interrupt", "unfinished")
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class GroupSoFar:
 def group_so_far(document: RunDocument, launches: Sequence[LaunchRecord]) -> GroupSoFar | None:
     """Return what is known of the group that a run was measuring when it ended early; ``None`` without a launch."""
     number = len(document.groups) - 1
-    if number < 0 or document.groups[number].stopped_by not in _ENDED_EARLY:
+    if number < 0 or document.groups[number].stopped_by not in ENDED_EARLY:
         return None
     records = tuple(launch for launch in launches if launch.group == number)
     return GroupSoFar(document.groups[number], records) if records else None
@@ -107,7 +106,7 @@ def _notes(kind: type[Note], table: GroupResult) -> Iterator[Note]:
 
 def without_unfinished(document: RunDocument) -> RunDocument:
     """Return the document with the tables that were finished."""
-    finished = tuple(table for table in document.groups if table.stopped_by not in _ENDED_EARLY)
+    finished = tuple(table for table in document.groups if table.stopped_by not in ENDED_EARLY)
     return replace(document, groups=finished)
 
 

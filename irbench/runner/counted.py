@@ -34,7 +34,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
 from irbench.record import Failure, Stage
 from irbench.result import GroupResult
-from irbench.row import LaunchesStop
+from irbench.row import ENDED_EARLY, LaunchesStop
 from irbench.runner.cell_outcome import CellOutcome
 from irbench.runner.cell_worker import CellFailed, CellWorker, Setting
 from irbench.runner.continuation import as_begun
@@ -186,9 +186,6 @@ def _timeline(phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...],
     )
 
 
-_ENDED_EARLY = ("interrupt", "unfinished")
-
-
 def count_tables(
     request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
 ) -> bool:
@@ -207,7 +204,7 @@ def count_tables(
     Raises:
         IrbenchError: The store cannot be written.
     """
-    finished = tuple(table for table in writer.document.counters if table.stopped_by not in _ENDED_EARLY)
+    finished = tuple(table for table in writer.document.counters if table.stopped_by not in ENDED_EARLY)
     writer.commit(replace(writer.document, counters=finished))
     timed_s = sum(table.seconds for table in writer.document.groups)
     watch = Stopwatch(timed_s + sum(table.seconds for table in finished))

@@ -13,12 +13,11 @@ from irbench.optimizer import UNOPTIMIZED
 from irbench.options.asked_inputs import AskedInputs
 from irbench.options.run import RunOptions
 from irbench.options.stored import stored_form
+from irbench.options.values import Sweep
 from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
 from irbench.stats.standing import compares_all
 
 Preset: TypeAlias = Literal["default", "quick", "thorough"]
-Sweep: TypeAlias = tuple[str, tuple[tuple[int, ...], ...]]
-"""An input or dynamic dimension, and its shapes; an empty name is the first input with dynamic dimensions."""
 
 
 @dataclass(frozen=True)

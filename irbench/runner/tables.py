@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from irbench import registry
 from irbench.errors import IrbenchError
+from irbench.options.values import Sweep
 from irbench.runner.cells import SizedModel
 from irbench.runner.inputs import ModelData
-from irbench.runner.request import RunRequest, Sweep
+from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Feeding, InputSpec, Workload, shape_text
 from irbench.spec.requested_sizes import has_name
 

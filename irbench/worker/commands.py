@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from irbench.errors import IrbenchError
+from irbench.feeds import storable
 from irbench.measure.clock import Stopwatch
 from irbench.measure.durations import BadDurations, Durations, parse_durations, require_within, window_of
 from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Io, Load, Program, Scalar
-from irbench.spi import Array, Availability, Description, Feed, Outputs, Phases
+from irbench.spi import Availability, Description, Feed, Outputs, Phases
 from irbench.worker.command_process import CommandEnded, CommandProcess, command_words
 from irbench.worker.watchdog import MARK, worker_folder
 
@@ -143,13 +144,7 @@ def write_arrays(path: Path, artifact: Artifact, feed: Feed) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for spec, array in zip(artifact.inputs, feed, strict=True):
             with archive.open(f"{spec.name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, _storable(array), allow_pickle=False)
-
-
-def _storable(array: Array) -> Array:
-    if array.dtype.hasobject:
-        return array.astype(str)
-    return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "V" else array
+                np.lib.format.write_array(entry, storable(array), allow_pickle=False)
 
 
 def read_arrays(path: Path, artifact: Artifact) -> Outputs:

@@ -42,7 +42,7 @@ def _bytes(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10 or value == 0 else f"{value:.2g}"
 
 
-_ready_time = Part[ColdRow, Spans](lambda row: row.ready_ms)
+ready_time = Part[ColdRow, Spans](lambda row: row.ready_ms)
 _cold_phase = Part[ColdRow, ColdPhasesMs](lambda row: row.phases_ms)
 _memory = Part[SoakRow, MemoryTrend](lambda row: row.memory)
 _latency_drift = Part[SoakRow, LatencyDrift](lambda row: row.drift)
@@ -53,15 +53,15 @@ COLD = (
 )  # fmt: skip
 COLD_PHASES = (
     Column("ready_low_ms", NUMBER, "Lower end of its interval; null without one (cold starts).",
-        cold=_ready_time(lambda spans: spans.low)),
+        cold=ready_time(lambda spans: spans.low)),
     Column("ready_high_ms", NUMBER, "Upper end of its interval (cold starts).",
-        cold=_ready_time(lambda spans: spans.high)),
+        cold=ready_time(lambda spans: spans.high)),
     Column("ready_all_blocks_ms", NUMBER, "Null: cold starts have no blocks.",
-        cold=_ready_time(lambda spans: spans.all_blocks_value)),
+        cold=ready_time(lambda spans: spans.all_blocks_value)),
     Column("ready_range_low_ms", NUMBER, "Smallest launch, where there are too few for an interval (cold starts).",
-        cold=_ready_time(lambda spans: spans.range_low)),
+        cold=ready_time(lambda spans: spans.range_low)),
     Column("ready_range_high_ms", NUMBER, "Largest launch, likewise (cold starts).",
-        cold=_ready_time(lambda spans: spans.range_high)),
+        cold=ready_time(lambda spans: spans.range_high)),
     Column("ready_confidence", NUMBER, "Confidence of that interval; null without one.",
         cold=lambda row: row.ready_confidence),
     Column("start_ms", NUMBER, "Before the process is started until its first line (cold starts).",

@@ -10,6 +10,7 @@ from irbench.quantities import NOT_MEASURED, error_size, gigabytes, listing, sig
 from irbench.quantities import percent as share
 from irbench.record import OutputError
 from irbench.render.accuracy import accuracy_text, limit_text
+from irbench.render.columns.cold_and_soak import ready_time
 from irbench.render.columns.declaration import (
     COUNT,
     FACTS,
@@ -28,7 +29,7 @@ from irbench.render.columns.declaration import (
 from irbench.render.columns.row_facts import row_counters
 from irbench.render.figures import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
 from irbench.result import GroupResult
-from irbench.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup
+from irbench.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Speedup
 from irbench.spec import Accuracy, InferenceWork
 from irbench.stats.figures import calls_to_bound
 from irbench.stats.intervals import median
@@ -193,7 +194,6 @@ _compared = Part[ComparedRow, Speedup](lambda row: row.speedup)
 _error = Part[AnyRow, OutputError](lambda row: row.output_error)
 _phase = Part[ComparedRow, PhasesMs | ColdPhasesMs](lambda row: row.phases_ms)
 _first_phase = Part[CellResult, PhasesMs](lambda cell: cell.phases_ms)
-_ready_time = Part[ColdRow, Spans](lambda row: row.ready_ms)
 _quality = Part[CellResult, Accuracy](lambda cell: cell.accuracy)
 _energy = Part[CellResult, EnergyUse](lambda cell: cell.energy)
 _work = Part[CellResult, InferenceWork](lambda cell: cell.work)
@@ -374,7 +374,7 @@ PHASES = (
         in_cold_starts=Shown(60, "first ms", drops=5)),
     Column("warm_up_ms", NUMBER, "Warm-up.", speed=_first_phase(lambda phases: phases.warm_up)),
     Column("ready_ms", NUMBER, "Process start to first output; of a cold start the median over launches.",
-        speed=_first_phase(lambda phases: phases.ready), cold=_ready_time(lambda spans: spans.value), in_python=True,
+        speed=_first_phase(lambda phases: phases.ready), cold=ready_time(lambda spans: spans.value), in_python=True,
         in_speeds=ShownSpeed(250, "ready s", seconds, drops=7, legend=Legend(20, _ready_legend),
             explained="from process start to the first output, in the first launch, where each row starts alone"),
         in_cold_starts=Shown(70,

@@ -15,7 +15,7 @@ from documents import cell, document, example, failed, group
 
 from irbench.errors import IrbenchError
 from irbench.record import OutputError
-from irbench.render.columns import COLUMNS, columns_of
+from irbench.render.columns import COLUMNS, SECTIONS, columns_of
 from irbench.render.columns.declaration import KINDS, Kind
 from irbench.render.columns.generating import export_tables, run_row_module, shown_table, with_columns
 from irbench.render.formats.row_table import row_sources, row_table, row_values
@@ -82,6 +82,10 @@ def test_every_figure_of_a_row_has_a_column(kind: Kind):
 )  # fmt: skip
 def test_a_column_knows_its_unit(name: str, unit: str):
     assert COLUMNS[name].unit == unit
+
+
+def test_no_two_columns_have_the_same_name():
+    assert sum(map(len, SECTIONS.values())) == len(COLUMNS)
 
 
 def test_what_is_made_from_the_columns_is_up_to_date():
