@@ -17,6 +17,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -290,19 +291,23 @@ class Copy:
 
     def run(self, tests: Sequence[str], marks: str, *more: str, cpu_s: int = LONGEST_CPU_S) -> tuple[int, str]:
         """Run tests; return the exit code of pytest, 124 where they did not end, and what it printed."""
+        running = subprocess.Popen(
+            [*_PYTEST, marks, *more, *tests],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,  # a mutant may signal its whole group
+            preexec_fn=partial(resource.setrlimit, resource.RLIMIT_CPU, (cpu_s, cpu_s)),
+        )
         try:
-            done = subprocess.run(
-                [*_PYTEST, marks, *more, *tests],
-                cwd=self.folder,
-                env=self.environment,
-                capture_output=True,
-                text=True,
-                timeout=LONGEST_S,
-                preexec_fn=partial(resource.setrlimit, resource.RLIMIT_CPU, (cpu_s, cpu_s)),
-            )
+            printed, _ = running.communicate(timeout=LONGEST_S)
         except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.communicate()
             return 124, ""
-        return done.returncode, done.stdout
+        return running.returncode, printed
 
     def tests_of(self, mutant: Mutant) -> Iterator[tuple[list[str], str]]:
         """Yield what is run in turn, with its marks: tests that name the module, those of the room, and longer ones."""
