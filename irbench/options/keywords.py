@@ -602,7 +602,7 @@ class ExportKeywords(TypedDict, total=False):
     """The keywords of :func:`irbench.export`; ``None`` is the default of each.
 
     Attributes:
-        opset: ONNX operator set, 13 to 23 (for example ``20``; default: 18).
+        opset: ONNX operator set, 13 to 23 (for example ``18``; default: 18).
         batch: A fixed batch size, or a dynamic one (for example ``8``; default: dynamic).
         seed: Seed for random weights and for generated inputs (for example ``0``; default: 0).
         weights: Draw random weights, or load them from a file (for example ``"random", or a path``; default: the

@@ -161,6 +161,7 @@ PRECISION = one_of(Precision)
 OBJECTIVE = one_of(Objective)
 IO = one_of(Io)
 COUNT = Kind("20", "str | int", values.count, "20")
+OPSET = Kind("18", "str | int", values.count, "18")
 COUNTS = Kind("[1, 8]", _NUMBERS, values.counts, "1,8", written=list)
 THREADS = Kind('4, or "native"', "str | int", values.threads, "4|native")
 THREAD_COUNTS = Kind(

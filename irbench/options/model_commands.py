@@ -72,7 +72,7 @@ _WEIGHTS = kinds.Kind(
 class ExportOptions:
     """How a model is exported."""
 
-    opset: int = option(kinds.COUNT, "ONNX operator set, 13 to 23.", metavar="N", default=DEFAULT_OPSET)
+    opset: int = option(kinds.OPSET, "ONNX operator set, 13 to 23.", metavar="N", default=DEFAULT_OPSET)
     batch: int | None = option(_FIXED_BATCH, "A fixed batch size, or a dynamic one.", default_text="dynamic")
     seed: int = like("seed", help="Seed for random weights and for generated inputs.")
     weights: str | None = option(
