@@ -37,14 +37,14 @@ def test_importing_the_backends_imports_no_tensorflow():
 def test_what_a_constant_claims_is_known_without_the_whole_of_tensorflow():
     code = """if True:
         import sys
-        from irbench_tf import constant_sizes, lean
-        lean.import_lean()
+        from irbench_tf import session, pure_operators
+        session.import_lean()
         from tensorflow.core.framework.node_def_pb2 import NodeDef
         node = NodeDef(op="Const")
         tensor = node.attr["value"].tensor
         tensor.dtype = 1
         tensor.tensor_shape.dim.add(size=1000)
-        print(constant_sizes.claimed_bytes([node]) > 3900, "tensorflow.python.keras" in sys.modules)
+        print(pure_operators.claimed_bytes([node]) > 3900, "tensorflow.python.keras" in sys.modules)
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]

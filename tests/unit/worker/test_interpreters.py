@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,12 @@ def test_the_worker_runs_in_the_other_interpreter_and_with_our_irbench(python: s
     assert ask(python, "os:getenv", "PYTHONPATH") is None
     found = ask(python, "importlib.util:find_spec", "irbench")
     assert Path(found.origin).parent == source_folder() / "irbench"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("module", ["worker.__main__", "worker.run", "worker.probing", "conformance.trial"])
+def test_what_other_interpreters_run_needs_no_library_that_their_environments_lack(module: str) -> None:
+    lacking = "import sys; sys.modules.update(dict.fromkeys(('msgspec', 'rich', 'click')));"
+    subprocess.run([sys.executable, "-c", f"{lacking} import irbench.{module}"], check=True)
 
 
 def test_a_description_is_that_of_the_other_environment(python: str) -> None:
