@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from irbench.cost_model import model_cost
 from irbench.onnx.operator_classes import operator_class
 from irbench.onnx.reading.counterparts import ContainedNodes
-from irbench.onnx.reading.difference import stems
+from irbench.onnx.reading.difference import name_stems
 from irbench.onnx.reading.external_data import read_outline
 from irbench.onnx.reading.inventory import Inventory, NodeEntry, node_label, take_inventory
 from irbench.onnx.reading.value_shapes import dtype_of, inferred_at, shape_of
@@ -52,7 +52,7 @@ def _taken(node: NodeEntry, graph: ContainedNodes, tensors: Collection[str], kep
 def _known(node: NodeEntry, graph: ContainedNodes) -> Iterator[str]:
     """Yield the tensors of the exported graph that a node's outputs are, or are named after."""
     for output in node.outputs:
-        names = (name for name in (output, *stems(output)) if graph.maker(name) is not None)
+        names = (name for name in (output, *name_stems(output)) if graph.maker(name) is not None)
         yield from list(names)[:1]
 
 

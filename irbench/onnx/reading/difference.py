@@ -63,7 +63,7 @@ def find_origins(before: Inventory, after: Inventory) -> Origins:
     bits = {name: 1 << place for place, name in enumerate(landmarks[:most])}
     nearest = _followed(before, bits, through=False)
     behind = {name: bits_of for name, bits_of in _followed(after, bits, through=True).items() if name not in names}
-    stems = {name: next((stem for stem in stems(name) if stem in nearest), None) for name in behind}
+    stems = {name: next((stem for stem in name_stems(name) if stem in nearest), None) for name in behind}
     known = {name: stem for name, stem in stems.items() if stem is not None and not nearest[stem] & ~behind[name]}
     held = _held(after, names, known)
     unknown = {name: all_behind for name, all_behind in behind.items() if name not in known and name not in held}
@@ -135,7 +135,7 @@ def _forms(nodes: Iterable[NodeEntry]) -> Iterator[tuple[str, str]]:
             yield node.inputs[0], node.outputs[0]
 
 
-def stems(name: str) -> Iterator[str]:
+def name_stems(name: str) -> Iterator[str]:
     """Yield ``a_b`` and ``a`` for ``a_b_c``."""
     while "_" in name:
         name = name.rpartition("_")[0]
