@@ -95,10 +95,10 @@ generated: $(STAMP) ## Write anew what is made from declarations: keywords and r
 	$(BIN)/python -m irbench.render.columns.generating
 	$(BIN)/python -c "from pathlib import Path; from irbench.store.document import json_schema; \
 		Path('irbench/store/run.schema.json').write_bytes(json_schema())"
-	$(BIN)/python -c "from pathlib import Path; from irbench.profiling.record import profile_schema; \
-		Path('irbench/profiling/profile.schema.json').write_bytes(profile_schema())"
-	$(BIN)/python -c "from pathlib import Path; from irbench.api.plans.document import plan_schema; \
-		Path('irbench/plans/plan.schema.json').write_bytes(plan_schema())"
+	$(BIN)/python -c "from pathlib import Path; from irbench.features.profile.record import profile_schema; \
+		Path('irbench/features/profile/profile.schema.json').write_bytes(profile_schema())"
+	$(BIN)/python -c "from pathlib import Path; from irbench.features.plan.document import plan_schema; \
+		Path('irbench/features/plan/plans/plan.schema.json').write_bytes(plan_schema())"
 
 lock: $(BIN)/uv ## Write the hashed lock files anew
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \

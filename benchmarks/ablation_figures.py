@@ -12,7 +12,7 @@ from math import comb
 
 from benchmarks.claims import SHIPPED, Claim
 from benchmarks.truth_figures import percent
-from irbench.render import Column, Row, TextTable
+from irbench.render.table import Column, Row, TextTable
 from irbench.stats.intervals import Bound, Interval, Looks, interval_at
 from irbench.stats.observed import Observed
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.feeds import generate, lay_out
+from irbench.core.output_check import compare, input_scale, judge
 from irbench.errors import first_line
-from irbench.feeds import generate, lay_out
-from irbench.output_check import compare, input_scale, judge
 from irbench.spec import BATCH, Artifact, InputSpec, Load
 from irbench.spi import Array, Backend
 from irbench.worker.inference import OpenSession

@@ -21,11 +21,11 @@ from benchmarks.fusion_tables import graph_table, slower_levels
 from benchmarks.output import refuse_unwritable
 from benchmarks.stored import run_stored
 from benchmarks.workbench import MEASURED, CommandFailed, Workbench
-from irbench.card import CARD
-from irbench.cli.output.console import print_data, to_text
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.optimizer import UNOPTIMIZED, read_lineage
+from irbench.store.card import CARD
+from irbench.terminal.console import print_data, to_text
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from benchmarks.backbone_check import GraphError
 from benchmarks.backbone_notes import WHAT_STAYS
-from irbench.quantities import NOT_MEASURED, error_size
-from irbench.render import Column, Row, TextTable
+from irbench.core.quantities import NOT_MEASURED, error_size
+from irbench.render.table import Column, Row, TextTable
 
 LEVELS = ("basic", "extended", "all")
 _SHOWN = "extended"

@@ -18,14 +18,14 @@ import irbench
 from benchmarks.backbone_check import CheckRequest, GraphError
 from benchmarks.backbone_table import LEVELS, Backbone, as_page, as_table
 from benchmarks.output import refuse_unwritable
-from irbench import registry
-from irbench.api.optimize import OptimizedModel
-from irbench.cli.output.console import print_data, to_text
+from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import missing_distributions
+from irbench.features.optimize.run import OptimizedModel
 from irbench.measure.clock import Stopwatch
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import BATCH, Artifact
+from irbench.terminal.console import print_data, to_text
 from irbench.worker import call_in_worker
 
 PREFIX = "keras_hub_"

@@ -17,8 +17,8 @@ from benchmarks import exporting, growth, harness_cost, listing, optimizing, pee
 from benchmarks.output import refuse_unwritable
 from benchmarks.rows import Finding, as_plain, as_table
 from benchmarks.workbench import Workbench
-from irbench.cli.output.console import print_data, to_text
 from irbench.measure.clock import Stopwatch
+from irbench.terminal.console import print_data, to_text
 
 SUBJECTS: Mapping[str, Callable[[Workbench], Iterator[Finding]]] = {
     "harness": harness_cost.measure,

@@ -22,8 +22,8 @@ import click
 
 from benchmarks import known_speed
 from benchmarks.workbench import Workbench
+from irbench.core.result import GroupResult
 from irbench.errors import ExitCode
-from irbench.result import GroupResult
 
 _RATIO, _CALL_US = 1.05, 21_000
 """How many times as fast the second backend is, and how much work a call of the first one is."""

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TypeVar
 
+from irbench.core.result import GroupResult
+from irbench.core.row import Verdict
 from irbench.errors import IrbenchError
-from irbench.result import GroupResult
-from irbench.row import Verdict
 from irbench.spec import Timing
 from irbench.stats.compare import verdict
 from irbench.stats.intervals import Interval

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult, Speedup
 from irbench.optimizer import UNOPTIMIZED
-from irbench.result import GroupResult
-from irbench.row import CellResult, Speedup
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, Looks, interval_at
 from irbench.stats.observed import Observed

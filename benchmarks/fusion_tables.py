@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from benchmarks.fusion_figures import Comparison, Graph, Share
+from irbench.core.quantities import NOT_MEASURED, error_size, significant
 from irbench.optimizer import UNOPTIMIZED
-from irbench.quantities import NOT_MEASURED, error_size, significant
-from irbench.render import Column, Row, TextTable
 from irbench.render.figures import speedup_cell
+from irbench.render.table import Column, Row, TextTable
 
 _GOAL = 0.9
 _LARGEST_SHARE = 10

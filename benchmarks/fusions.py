@@ -19,10 +19,10 @@ from benchmarks.fusion_tables import graph_table, share_table
 from benchmarks.output import refuse_unwritable
 from benchmarks.stored import run_stored
 from benchmarks.workbench import MEASURED, CommandFailed, Workbench
-from irbench.cli.output.console import print_data, to_text
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.optimizer import UNOPTIMIZED, read_lineage
+from irbench.terminal.console import print_data, to_text
 
 
 @dataclass(frozen=True)

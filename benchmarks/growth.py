@@ -20,16 +20,16 @@ from onnx import helper
 from benchmarks.rows import Finding, Goal
 from benchmarks.storing import Stored, short_run
 from benchmarks.workbench import Finished, Workbench
-from irbench.cli.output.console import print_data, to_text
+from irbench.core.record import LaunchRecord
+from irbench.core.result import RunDocument
 from irbench.measure.clock import utc_now
 from irbench.onnx.probe_graph import matmul
-from irbench.record import LaunchRecord
-from irbench.render import Column, Row, TextTable
-from irbench.result import RunDocument
+from irbench.render.table import Column, Row, TextTable
 from irbench.stats.rederive import rederive
 from irbench.store import encode_document, encode_launch
 from irbench.store.folders import RUN_FILE, place_of
 from irbench.store.ulid import new_ulid
+from irbench.terminal.console import print_data, to_text
 
 _COUNTS, _FEWER = (1000, 10_000), (100,)
 _VARIANTS = 40

@@ -13,16 +13,16 @@ _PACKAGES = ("irbench", "backends", "model_zoo")
 _PLUMBING = (
     "irbench/options",
     "irbench/cli/options",
-    "irbench/api/plans/document.py",
-    "irbench/api/plans/writing.py",
-    "irbench/api/requests.py",
-    "irbench/api/stored_plan.py",
+    "irbench/features/plan/document.py",
+    "irbench/features/plan/writing.py",
+    "irbench/requests/run_requests.py",
+    "irbench/runs/stored_plan.py",
     "irbench/api/keywords.py",
     "irbench/runner/request.py",
 )
 """Where options are declared, read, written, stored and turned into a request."""
 
-_GENERATED = ("irbench/options/keywords.py", "irbench/api/run_row.py")
+_GENERATED = ("irbench/options/keywords.py", "irbench/runs/run_row.py")
 _MANY_FILES = 25
 
 

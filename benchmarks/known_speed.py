@@ -13,9 +13,9 @@ from benchmarks.claims import Claim, claim_of_row
 from benchmarks.steps import Step
 from benchmarks.truth_figures import ThroughputFigures, throughput_figures
 from benchmarks.workbench import Workbench
-from irbench import registry
+from irbench.core import registry
+from irbench.core.result import GroupResult
 from irbench.onnx.probe_graph import matmul
-from irbench.result import GroupResult
 from irbench.store import decode_document
 
 _BASELINE = "known-a"

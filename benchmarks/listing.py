@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks.rows import Finding, Goal
 from benchmarks.storing import short_run
 from benchmarks.workbench import Workbench
+from irbench.core.result import RunDocument
 from irbench.measure.clock import utc_now
-from irbench.result import RunDocument
 from irbench.store import encode_document
 from irbench.store.folders import RUN_FILE, place_of
 from irbench.store.ulid import new_ulid

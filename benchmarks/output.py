@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from irbench.cli.output.console import check_writable
 from irbench.errors import IrbenchError
+from irbench.terminal.console import check_writable
 
 
 def refuse_unwritable(output: Path | None) -> None:

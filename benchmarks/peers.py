@@ -20,8 +20,8 @@ from pathlib import Path
 from benchmarks.rows import Finding, Parity
 from benchmarks.stored import run_stored
 from benchmarks.workbench import MEASURED, CommandFailed, Workbench
-from irbench.result import GroupResult
-from irbench.row import CellResult
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult
 from irbench.stats.intervals import Bound, Interval
 
 _GOAL = Parity()

@@ -14,8 +14,8 @@ from benchmarks.real.table import as_table
 from benchmarks.real.tour import Scope, Tour, visit
 from benchmarks.real.wheels import WheelsUnavailable, fetch
 from benchmarks.workbench import Workbench
-from irbench.cli.output.console import print_data, to_text
 from irbench.measure.clock import Stopwatch
+from irbench.terminal.console import print_data, to_text
 
 _NAMES = [subject.name for subject in SUBJECTS]
 

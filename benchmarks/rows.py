@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from irbench.quantities import plural
-from irbench.render import Column, Row, TextTable
+from irbench.core.quantities import plural
+from irbench.render.table import Column, Row, TextTable
 from irbench.stats.intervals import Interval, Looks, interval_at
 
 Judged = Literal["own", "ratio", "difference"]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from benchmarks.rows import Finding, Goal
 from benchmarks.stored import StoredRun, run_stored
 from benchmarks.workbench import Workbench, in_turn
-from irbench.record import CellLaunch, LaunchRecord
-from irbench.result import GroupResult
-from irbench.row import Speedup
+from irbench.core.record import CellLaunch, LaunchRecord
+from irbench.core.result import GroupResult
+from irbench.core.row import Speedup
 from irbench.stats.rederive import rederive
 
 _PAIR, _DEMO = "ort,openvino", "tf,tf-xla,ort,openvino"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.workbench import Workbench
+from irbench.core.record import LaunchRecord
+from irbench.core.result import GroupResult, RunDocument
 from irbench.measure.clock import utc_now
-from irbench.record import LaunchRecord
-from irbench.result import GroupResult, RunDocument
 from irbench.spec import BATCH, Bundle, Group, Timing, Workload
 from irbench.stats.observed import Observed, observe
 from irbench.stats.rederive import planned_timing

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from benchmarks.rows import Finding
 from benchmarks.workbench import Workbench
+from irbench.core.record import LaunchRecord
+from irbench.core.result import RunDocument
 from irbench.measure.clock import Stopwatch
 from irbench.onnx.probe_graph import matmul
-from irbench.record import LaunchRecord
-from irbench.result import RunDocument
 from irbench.store import Store, encode_launch
 
 _COMMITS = 20

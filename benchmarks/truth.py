@@ -20,9 +20,9 @@ from benchmarks.real_noise import RealNoise
 from benchmarks.steps import Step
 from benchmarks.truth_report import ABLATION, KNOWN, PARTS, REAL, STREAMS, Report
 from benchmarks.workbench import CommandFailed, Workbench
-from irbench.cli.output.console import print_data
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
+from irbench.terminal.console import print_data
 
 _USUAL = (KNOWN, STREAMS, REAL)
 _BACKENDS = "ort,openvino"

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.claims import Claim, known
-from irbench.render import Column, Row, TextTable
-from irbench.result import GroupResult
+from irbench.core.result import GroupResult
+from irbench.render.table import Column, Row, TextTable
 
 LARGEST_ERROR = 0.01
 """Of a throughput, and of a speedup between backends that do what a clock says."""

@@ -16,8 +16,8 @@ from benchmarks.truth_figures import (
     ratio_table,
     throughput_table,
 )
-from irbench.cli.output.console import to_text
-from irbench.render import TextTable
+from irbench.render.table import TextTable
+from irbench.terminal.console import to_text
 
 KNOWN, REAL, ABLATION, STREAMS = "known", "real", "ablation", "streams"
 PARTS = (KNOWN, REAL, ABLATION, STREAMS)

@@ -21,7 +21,13 @@ from typing import Any
 import click
 import numpy as np
 
-from irbench.record import BlockEvidence, CellLaunch, Evidence, LaunchRecord, Round
+from irbench.core.record import BlockEvidence, CellLaunch, Evidence, LaunchRecord, Round
+from irbench.features.tune.costs import ConfirmationPlan
+from irbench.features.tune.decision import decide
+from irbench.features.tune.evidence import pair_evidence
+from irbench.features.tune.report import ReferenceKind
+from irbench.features.tune.schedule import SEARCH, SearchSchedule, confirmation_timing
+from irbench.features.tune.space import SearchSpace
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.runner.tempo import Forecast
 from irbench.spec import Bundle, Cell, Goal, Group, InputSpec, Load, TensorSpec, Timing, Workload
@@ -41,16 +47,10 @@ from irbench.stats import (
     samples_per_round,
     scatters,
 )
+from irbench.stats.notices.scene import Scene
 from irbench.stats.observed import observe
-from irbench.stats.scene import Scene
 from irbench.stats.standing import decide_standing
 from irbench.stats.winner import find_winner
-from irbench.tuning.costs import ConfirmationPlan
-from irbench.tuning.decision import decide
-from irbench.tuning.evidence import pair_evidence
-from irbench.tuning.report import ReferenceKind
-from irbench.tuning.schedule import SEARCH, SearchSchedule, confirmation_timing
-from irbench.tuning.space import SearchSpace
 from irbench.worker.cell import Warmed
 from tests.simulation.regimes import REGIMES, SLOWER, Regime
 
@@ -194,7 +194,7 @@ def _cells() -> Iterator[Cell]:
 
 
 class Measurement:
-    """One run on a machine, as :class:`irbench.runner.comparison.Comparison` and ``Launch`` do it, but for the work."""
+    """One run on a machine, as :class:`irbench.runs.comparison.Comparison` and ``Launch`` do it, but for the work."""
 
     def __init__(self, machine: Machine, group: Group, timing: Timing, policy: Policy) -> None:
         self.machine, self.group, self.timing, self.policy = machine, group, timing, policy

@@ -17,9 +17,9 @@ from typing import Any
 import click
 import numpy as np
 
-from irbench.record import CellLaunch, LaunchRecord
-from irbench.result import GroupResult
-from irbench.row import CellResult
+from irbench.core.record import CellLaunch, LaunchRecord
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult
 from irbench.spec import Goal, Objective
 from irbench.stats.compare import launch_ratios
 from irbench.stats.observed import observe

@@ -18,9 +18,9 @@ import click
 import numpy as np
 
 from benchmarks.tuning_grid import Grid, load_grid
+from irbench.features.tune.schedule import Known, finalists, propose
+from irbench.features.tune.surrogate import Settings
 from irbench.spec import Timing
-from irbench.tuning.schedule import Known, finalists, propose
-from irbench.tuning.surrogate import Settings
 
 _OBJECTIVE = "fps"
 _CONFIRMED = 3

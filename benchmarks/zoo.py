@@ -16,14 +16,14 @@ import click
 from benchmarks.output import refuse_unwritable
 from benchmarks.workbench import MEASURED, CommandFailed, Workbench
 from benchmarks.zoo_table import Tour, as_table
-from irbench import bundles, registry
-from irbench.cli.output.console import print_data, to_text
+from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import missing_distributions
 from irbench.measure.clock import Stopwatch
 from irbench.spec import shape_text
 from irbench.spi import install_command
-from irbench.store import decode_document
+from irbench.store import bundles, decode_document
+from irbench.terminal.console import print_data, to_text
 
 _LEVEL = "extended"
 

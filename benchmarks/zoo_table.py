@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irbench.quantities import error_size, significant
-from irbench.render import Column, Row, TextTable
-from irbench.result import GroupResult
-from irbench.row import CellResult
+from irbench.core.quantities import error_size, significant
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult
+from irbench.render.table import Column, Row, TextTable
 from irbench.spi import ModelSource
 
 

@@ -8,34 +8,32 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # which costs the import of typing
 if TYPE_CHECKING:
-    from irbench.across_runs.receipt import Receipt
-    from irbench.activity import Activity, Outlook
-    from irbench.api.ab import ab
-    from irbench.api.backend_rows import BackendRow
-    from irbench.api.bisect import Bisection, bisect
-    from irbench.api.compare import ComparedRuns, compare
-    from irbench.api.cost import GraphCost, cost
-    from irbench.api.doctor import Diagnosis, doctor
-    from irbench.api.export import ExportedModel, export
-    from irbench.api.history import RunHistory, history
-    from irbench.api.inspect import GraphDifference, GraphInspection, diff, inspect
-    from irbench.api.listings import backends, models
-    from irbench.api.optimize import OptimizedModel, optimize
-    from irbench.api.plans.writing import plan_from
-    from irbench.api.profiling.profile import Profile, load_profile, profile
-    from irbench.api.profiling.rows import ProfileRow
-    from irbench.api.receipt import Replay, receipt, replay
-    from irbench.api.reduction.reduce import Reduction, reduce
-    from irbench.api.results import Interrupted, Run, RunTable, TableWinner
-    from irbench.api.resume import resume
-    from irbench.api.run import plan, run
-    from irbench.api.run_row import RunRow
-    from irbench.api.soak import soak
-    from irbench.api.stored_runs import export_runs, import_runs, load, remove_runs, results
-    from irbench.api.sweep import Sweep, sweep
-    from irbench.api.tuning.tune import Tuning, tune
-    from irbench.api.verify import Verification, verify
+    from irbench.core.activity import Activity, Outlook
     from irbench.errors import IrbenchError
+    from irbench.features.ab.run import ab
+    from irbench.features.backends.run import BackendRow, backends
+    from irbench.features.bisect.run import Bisection, bisect
+    from irbench.features.compare.run import ComparedRuns, compare
+    from irbench.features.cost.run import GraphCost, cost
+    from irbench.features.doctor.run import Diagnosis, doctor
+    from irbench.features.export.run import ExportedModel, export
+    from irbench.features.history.run import RunHistory, history
+    from irbench.features.inspect.run import GraphDifference, GraphInspection, diff, inspect
+    from irbench.features.models.run import models
+    from irbench.features.optimize.run import OptimizedModel, optimize
+    from irbench.features.plan.writing import plan_from
+    from irbench.features.profile.rows import ProfileRow
+    from irbench.features.profile.run import Profile, load_profile, profile
+    from irbench.features.receipt.report import Receipt
+    from irbench.features.receipt.run import Replay, receipt, replay
+    from irbench.features.reduce.run import Reduction, reduce
+    from irbench.features.results.run import export_runs, import_runs, load, remove_runs, results
+    from irbench.features.run.resume import resume
+    from irbench.features.run.run import plan, run
+    from irbench.features.soak.run import soak
+    from irbench.features.sweep.run import Sweep, sweep
+    from irbench.features.tune.run import Tuning, tune
+    from irbench.features.verify.run import Verification, verify
     from irbench.measure.answering import answer_requests
     from irbench.options.keywords import (
         AbKeywords,
@@ -47,6 +45,8 @@ if TYPE_CHECKING:
         TuneKeywords,
     )
     from irbench.runner.progress import Progress
+    from irbench.runs.results import Interrupted, Run, RunTable, TableWinner
+    from irbench.runs.run_row import RunRow
     from irbench.spi.runtime import CellContext
 
 __version__ = "0.1.0"
@@ -124,70 +124,70 @@ __all__ = [
 _MODULES = {
     "AbKeywords": "options.keywords",
     "BisectKeywords": "options.keywords",
-    "Activity": "activity",
-    "BackendRow": "api.backend_rows",
-    "Bisection": "api.bisect",
-    "ComparedRuns": "api.compare",
+    "Activity": "core.activity",
+    "BackendRow": "features.backends.rows",
+    "Bisection": "features.bisect.run",
+    "ComparedRuns": "features.compare.run",
     "CellContext": "spi.runtime",
-    "Diagnosis": "api.doctor",
-    "ExportedModel": "api.export",
-    "GraphCost": "api.cost",
-    "GraphDifference": "api.inspect",
-    "GraphInspection": "api.inspect",
-    "Interrupted": "api.results",
+    "Diagnosis": "features.doctor.run",
+    "ExportedModel": "features.export.run",
+    "GraphCost": "features.cost.run",
+    "GraphDifference": "features.inspect.run",
+    "GraphInspection": "features.inspect.run",
+    "Interrupted": "runs.results",
     "IrbenchError": "errors",
-    "OptimizedModel": "api.optimize",
-    "Outlook": "activity",
-    "Profile": "api.profiling.profile",
+    "OptimizedModel": "features.optimize.run",
+    "Outlook": "core.activity",
+    "Profile": "features.profile.run",
     "ProfileKeywords": "options.keywords",
-    "ProfileRow": "api.profiling.rows",
+    "ProfileRow": "features.profile.rows",
     "Progress": "runner.progress",
-    "Receipt": "across_runs.receipt",
+    "Receipt": "features.receipt.report",
     "ReduceKeywords": "options.keywords",
-    "Reduction": "api.reduction.reduce",
-    "Replay": "api.receipt",
-    "Run": "api.results",
-    "RunHistory": "api.history",
+    "Reduction": "features.reduce.run",
+    "Replay": "features.receipt.run",
+    "Run": "runs.results",
+    "RunHistory": "features.history.run",
     "RunKeywords": "options.keywords",
-    "RunRow": "api.run_row",
-    "RunTable": "api.results",
+    "RunRow": "runs.run_row",
+    "RunTable": "runs.results",
     "SoakKeywords": "options.keywords",
-    "Sweep": "api.sweep",
-    "TableWinner": "api.results",
+    "Sweep": "features.sweep.run",
+    "TableWinner": "runs.results",
     "TuneKeywords": "options.keywords",
-    "Tuning": "api.tuning.tune",
-    "Verification": "api.verify",
-    "ab": "api.ab",
+    "Tuning": "features.tune.run",
+    "Verification": "features.verify.run",
+    "ab": "features.ab.run",
     "answer_requests": "measure.answering",
-    "backends": "api.listings",
-    "bisect": "api.bisect",
-    "compare": "api.compare",
-    "cost": "api.cost",
-    "diff": "api.inspect",
-    "doctor": "api.doctor",
-    "export": "api.export",
-    "export_runs": "api.stored_runs",
-    "history": "api.history",
-    "import_runs": "api.stored_runs",
-    "inspect": "api.inspect",
-    "load": "api.stored_runs",
-    "load_profile": "api.profiling.profile",
-    "models": "api.listings",
-    "optimize": "api.optimize",
-    "plan": "api.run",
-    "plan_from": "api.plans.writing",
-    "profile": "api.profiling.profile",
-    "receipt": "api.receipt",
-    "reduce": "api.reduction.reduce",
-    "remove_runs": "api.stored_runs",
-    "replay": "api.receipt",
-    "results": "api.stored_runs",
-    "resume": "api.resume",
-    "run": "api.run",
-    "soak": "api.soak",
-    "sweep": "api.sweep",
-    "tune": "api.tuning.tune",
-    "verify": "api.verify",
+    "backends": "features.models.run",
+    "bisect": "features.bisect.run",
+    "compare": "features.compare.run",
+    "cost": "features.cost.run",
+    "diff": "features.inspect.run",
+    "doctor": "features.doctor.run",
+    "export": "features.export.run",
+    "export_runs": "features.results.run",
+    "history": "features.history.run",
+    "import_runs": "features.results.run",
+    "inspect": "features.inspect.run",
+    "load": "features.results.run",
+    "load_profile": "features.profile.run",
+    "models": "features.models.run",
+    "optimize": "features.optimize.run",
+    "plan": "features.run.run",
+    "plan_from": "features.plan.writing",
+    "profile": "features.profile.run",
+    "receipt": "features.receipt.run",
+    "reduce": "features.reduce.run",
+    "remove_runs": "features.results.run",
+    "replay": "features.receipt.run",
+    "results": "features.results.run",
+    "resume": "features.run.resume",
+    "run": "features.run.run",
+    "soak": "features.soak.run",
+    "sweep": "features.sweep.run",
+    "tune": "features.tune.run",
+    "verify": "features.verify.run",
 }
 
 

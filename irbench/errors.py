@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
-from irbench.plain_text import plain
+from irbench.core.plain_text import plain
 
 _LONGEST = 1000
 

@@ -10,10 +10,10 @@ from typing import Any
 from compared_runs import MACHINE
 from documents import cell, document, group
 
-from irbench.across_runs.history import ModelHistory, history_of
 from irbench.across_runs.reading import Error, Unreadable
 from irbench.across_runs.summaries import SummarisedRun, summary_of
-from irbench.result import RunDocument
+from irbench.core.result import RunDocument
+from irbench.features.history.report import ModelHistory, history_of
 
 LEVELS_MS = (37.0, 37.2, 36.9, 37.1, 37.0, 36.8, 37.3, 37.1, 44.5, 44.2, 44.9, 44.6)
 

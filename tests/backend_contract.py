@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from irbench import registry
+from irbench.core import registry
 from irbench.worker import Worker, call_in_worker
 
 DEADLINE_S = 120

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from documents import ENVIRONMENT, document
 
-from irbench.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
+from irbench.core.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
+from irbench.core.record import Failure
+from irbench.core.result import RunDocument
+from irbench.core.row import Requested
+from irbench.core.soak_row import SoakRow, SoakSeries, SoakTable
 from irbench.notices import Reference
-from irbench.record import Failure
-from irbench.result import RunDocument
-from irbench.row import Requested
-from irbench.soak_row import SoakRow, SoakSeries, SoakTable
 from irbench.spec import Timing
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.soak import derive_soak_table

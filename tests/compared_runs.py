@@ -9,7 +9,7 @@ from typing import Any
 
 import launches as made
 
-from irbench.result import GroupResult
+from irbench.core.result import GroupResult
 from irbench.spec import GraphFiles, Timing
 from irbench.stats import Admission, summarise
 from irbench.store import RunWriter, Store

@@ -12,8 +12,8 @@ from typing import Any
 import models
 import numpy as np
 
-from irbench import registry
-from irbench.feeds import generate, lay_out
+from irbench.core import registry
+from irbench.core.feeds import generate, lay_out
 from irbench.measure.drive import make_driver
 from irbench.measure.evidence import evidence_between, read_counters
 from irbench.onnx.rewriting.bind import bind
@@ -191,7 +191,7 @@ def _start_and_wait(slot: AsyncSlot, fed: Feed) -> int:
 
 def zoo_answer(name: str, folder: Path, load: Load, scratch: Path) -> tuple[list[Array], str]:
     """Return what a backend answers to a bundle's own inputs, and the precision it computed in."""
-    from irbench import bundles
+    from irbench.store import bundles
 
     bundle = bundles.load(folder)
     backend = registry.backend(name)

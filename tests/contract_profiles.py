@@ -9,8 +9,8 @@ from typing import Any
 import models
 import numpy as np
 
-from irbench import registry
-from irbench.feeds import generate, lay_out
+from irbench.core import registry
+from irbench.core.feeds import generate, lay_out
 from irbench.measure.drive import complete_call, time_calls
 from irbench.measure.phases import PhaseLog
 from irbench.onnx.reading.inventory import take_inventory

@@ -8,7 +8,7 @@ from written_graphs import graph, ones
 
 from irbench.cost_model import model_cost
 from irbench.cost_model.formulas import ModelFormulas, model_formulas
-from irbench.render.cost import GraphCosts, cost_view
+from irbench.features.cost.view import GraphCosts, cost_view
 from irbench.spec import TensorSpec
 
 TEXT = (

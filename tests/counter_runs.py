@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from documents import document
 
-from irbench.counter_row import CountedLaunch, CounterRow, CounterTable, PhaseCounts, PhaseTimeline
+from irbench.core.counter_row import CountedLaunch, CounterRow, CounterTable, PhaseCounts, PhaseTimeline
+from irbench.core.record import Failure
+from irbench.core.result import RunDocument
+from irbench.core.row import Requested
 from irbench.counters import EventCount, NotSupported, UnknownEvent
-from irbench.record import Failure
-from irbench.result import RunDocument
-from irbench.row import Requested
 from irbench.stats.counters import derive_counter_table
 
 EVENTS = ("task-clock", "context-switches", "cycles", "instructions")

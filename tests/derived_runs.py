@@ -10,7 +10,7 @@ from documents import ENVIRONMENT
 from launches import even, group
 from summaries import TIMING, table
 
-from irbench.record import LaunchRecord
+from irbench.core.record import LaunchRecord
 from irbench.store import RunWriter, Store
 
 

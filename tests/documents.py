@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from irbench.core.record import (
+    BlockEvidence,
+    CellLaunch,
+    Evidence,
+    Failure,
+    LaunchRecord,
+    OutputError,
+    Round,
+    Sustained,
+)
+from irbench.core.result import SCHEMA_VERSION, GroupResult, Lead, RunDocument, Winner
+from irbench.core.row import CellResult, LatencyMs, PhasesMs, Requested, Speedup, Verdict
 from irbench.notices.notes import NativePrecision
 from irbench.notices.warnings import BusyMachine
-from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, OutputError, Round, Sustained
-from irbench.result import SCHEMA_VERSION, GroupResult, Lead, RunDocument, Winner
-from irbench.row import CellResult, LatencyMs, PhasesMs, Requested, Speedup, Verdict
 
 RUN_ID = "01KAJ3WQ4R8Z6M1X0V9T7S5P3N"
 ENVIRONMENT = {"physical_cores_allowed": 2, "cpus_allowed": 2, "system": "Linux", "cpu": {"Model name": "A CPU"}}

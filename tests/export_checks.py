@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from conversion_models import CASES
 
-from irbench import feeds
+from irbench.core import feeds
 from irbench.errors import IrbenchError
 from irbench.spec import TensorSpec
 

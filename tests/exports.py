@@ -8,11 +8,11 @@ from pathlib import Path
 from documents import ENVIRONMENT, RUN_ID, cell, document, example, failed, group
 from launches import MS, block, launch, measured, streamed, synchronous
 
-from irbench.record import LaunchRecord
+from irbench.core.record import LaunchRecord
+from irbench.core.result import Lead, RunDocument, Winner
+from irbench.core.row import CellResult, Spans, Speedup
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.registry import FORMATS
-from irbench.result import Lead, RunDocument, Winner
-from irbench.row import CellResult, Spans, Speedup
 from irbench.store import Store
 
 TIMING = {"burn_in_blocks": 1, "min_blocks": 2}

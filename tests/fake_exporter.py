@@ -19,7 +19,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from irbench import feeds, registry
+from irbench.core import feeds, registry
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spi import Exporter, ExporterDescription, ExportRequest
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import fake_exporter
 import pytest
 
-from irbench import registry
-from irbench.api.export import ExportedModel, ExportListener, export_with
-from irbench.api.resolve import resolve_bundles
+from irbench.core import registry
+from irbench.core.record import OutputError
 from irbench.exporter.build import ExportWorker
+from irbench.features.export.run import ExportedModel, ExportListener, export_with
 from irbench.options.model_commands import ExportOptions
-from irbench.record import OutputError
+from irbench.requests.resolve import resolve_bundles
 
 FUNCTIONS = """
 from pathlib import Path

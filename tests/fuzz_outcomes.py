@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
 
+from irbench.core.output_check import compare, judge
 from irbench.errors import IrbenchError
 from irbench.exporter import from_onnx_file
-from irbench.output_check import compare, judge
 from irbench.runner import reference
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irbench.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, Round
+from irbench.core.record import BlockEvidence, CellLaunch, Evidence, Failure, LaunchRecord, Round
 from irbench.spec import Bundle, Cell, Group, InputSpec, Load, TensorSpec, Workload
 
 MS = 1_000_000

@@ -11,13 +11,13 @@ import documents
 import pytest
 
 import irbench
-from irbench.api import sweep_execution
-from irbench.api.measurement import StoredRun
-from irbench.api.sweep import Sweep
-from irbench.api.sweep_tables import SweepSetup
-from irbench.result import GroupResult
+from irbench.core.result import GroupResult
+from irbench.features.plan.cells import SweepTable
+from irbench.features.sweep import execution as sweep_execution
+from irbench.features.sweep.run import Sweep
+from irbench.features.sweep.tables import SweepSetup
+from irbench.runs.measurement import StoredRun
 from irbench.store import Store
-from irbench.sweeps.cells import SweepTable
 
 Answer = Callable[[SweepTable], GroupResult]
 

@@ -68,7 +68,12 @@ class Room:
 
 ROOMS = {
     "stopping": Room(
-        ("irbench/stats/stopping.py", "irbench/stats/race.py", "irbench/stats/planning.py", "irbench/stats/winner.py"),
+        (
+            "irbench/stats/stopping/rule.py",
+            "irbench/stats/stopping/race.py",
+            "irbench/stats/stopping/planning.py",
+            "irbench/stats/winner.py",
+        ),
         ("tests/unit/stats", "tests/unit/runner"),
         40,
     ),
@@ -80,7 +85,7 @@ ROOMS = {
     ),
     "verification": Room(
         (
-            "irbench/output_check.py",
+            "irbench/core/output_check.py",
             "irbench/conformance/*.py",
             "irbench/optimizer/agreement.py",
             "irbench/optimizer/step_check.py",

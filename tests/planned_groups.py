@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from irbench.record import Failure
+from irbench.core.record import Failure
 from irbench.runner.cells import Reader, SizedModel
 from irbench.runner.plan import PlannedGroup, Prepared, PreparedModel, plan
 from irbench.runner.request import RunRequest

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import profiles
 
-from irbench.counter_row import CountedLaunch, PhaseCounts
+from irbench.core.counter_row import CountedLaunch, PhaseCounts
+from irbench.core.record import Failure
 from irbench.counters import EventCount, NotSupported
-from irbench.profiling.record import CountedKind, CountedPart, ProfileCounters, ProfileDocument
-from irbench.record import Failure
+from irbench.features.profile.record import CountedKind, CountedPart, ProfileCounters, ProfileDocument
 
 EVENTS = ("task-clock", "cycles", "instructions")
 LOST = Failure("compile", "It has no kernel for this.")

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from made_peaks import peaks
 
-from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.record import (
+from irbench.core.record import Failure
+from irbench.features.profile.record import (
     GpuTimes,
     GraphNode,
     LaunchLatencies,
@@ -16,7 +16,7 @@ from irbench.profiling.record import (
     ProfiledCell,
     ProfileDocument,
 )
-from irbench.record import Failure
+from irbench.onnx.operator_classes import OperatorClass
 from irbench.spi.profiling import TensorShape
 
 FEATURES = TensorShape("float32", (1, 64, 56, 56))

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from documents import speedup
 
-from irbench.api.reduction.judge import WholeGraph
-from irbench.options.expectation import SlowerThan
-from irbench.record import Failure
-from irbench.reduction.activations import GraphSource
-from irbench.reduction.cutting import Part
-from irbench.reduction.decision import Decision
-from irbench.reduction.outline import GraphOutline, OutlineNode
-from irbench.reduction.report import (
+from irbench.core.record import Failure
+from irbench.features.reduce.activations import GraphSource
+from irbench.features.reduce.cutting import Part
+from irbench.features.reduce.decision import Decision
+from irbench.features.reduce.judge import WholeGraph
+from irbench.features.reduce.outline import GraphOutline, OutlineNode
+from irbench.features.reduce.report import (
     BackendFacts,
     Evidence,
     Verdict,
 )
+from irbench.options.expectation import SlowerThan
 from irbench.spec import Artifact, Bundle, Feeding
 
 SLOWER = SlowerThan("fake-a", "fake-b", 1.5)

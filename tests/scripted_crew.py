@@ -11,8 +11,8 @@ import launches
 import numpy as np
 import pytest
 
+from irbench.core.record import Failure, PacedRun, Sustained
 from irbench.measure.core_to_core import CoreLink
-from irbench.record import Failure, PacedRun, Sustained
 from irbench.runner import launch
 from irbench.runner.launch import Launch
 from irbench.runner.reference import Expected

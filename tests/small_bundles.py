@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from irbench import bundles
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.store import bundles
 
 IMAGE = TensorSpec("image", "float32", ("batch", 8, 8, 3))
 SCORES = TensorSpec("scores", "float32", ("batch", 5))

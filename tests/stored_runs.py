@@ -10,7 +10,7 @@ from typing import Any
 from documents import ENVIRONMENT, cell, example, failed, group, launch, speedup
 from front_door import Called, irbench
 
-from irbench.result import GroupResult, Lead
+from irbench.core.result import GroupResult, Lead
 from irbench.store import RunWriter, Store
 
 PREVIEW = group(

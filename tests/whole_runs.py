@@ -8,8 +8,8 @@ from cold_and_soak_runs import cold, soak_example
 from counter_runs import counted
 from documents import cell, document, example, failed, group
 
+from irbench.core.result import RunDocument
 from irbench.notices import Mark, Note, Warn
-from irbench.result import RunDocument
 
 
 def everything() -> RunDocument:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
-from irbench.plain_text import plain
-from irbench.render import TextTable
+from irbench.core.plain_text import plain
 from irbench.render.line_wrapping import is_prose
+from irbench.render.table import TextTable
 
 
 def require_whole_words(table: TextTable, width: int) -> None:

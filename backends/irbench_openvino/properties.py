@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from irbench.core.suggestions import did_you_mean
 from irbench.spec import Load, Precision, Scalar
 from irbench.spi import Refusal
-from irbench.suggestions import did_you_mean
 
 PRECISION = "INFERENCE_PRECISION_HINT"
 

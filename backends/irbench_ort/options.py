@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from irbench.core.suggestions import did_you_mean
 from irbench.spec import Precision
 from irbench.spi import Refusal
-from irbench.suggestions import did_you_mean
 from irbench_ort import openvino_provider
 
 _LEVELS = ("disabled", "basic", "extended", "all")

@@ -112,7 +112,7 @@ def _import_tensorflow() -> None:
 
 def prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mapping[str, Scalar]:
     """Draw or load weights where that was asked for, and look at the activations they give."""
-    from irbench.feeds import POOL
+    from irbench.core.feeds import POOL
     from irbench_tf.model_errors import blaming_model
 
     wanted = request.weights or ("random" if loaded.zoo else None)
@@ -128,7 +128,7 @@ def prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mapping
 
 
 def _draw_weights(loaded: Loaded, seed: int) -> Mapping[str, Scalar]:
-    from irbench.feeds import POOL
+    from irbench.core.feeds import POOL
     from irbench_tf.activations import check_activations
     from irbench_tf.weights import randomise
 
@@ -138,7 +138,7 @@ def _draw_weights(loaded: Loaded, seed: int) -> Mapping[str, Scalar]:
 
 
 def _own_weights(loaded: Loaded, seed: int, path: str | None) -> Mapping[str, Scalar]:
-    from irbench.feeds import POOL
+    from irbench.core.feeds import POOL
     from irbench_tf.activations import inspect_activations
 
     if path is not None:
@@ -149,7 +149,7 @@ def _own_weights(loaded: Loaded, seed: int, path: str | None) -> Mapping[str, Sc
 
 
 def _samples(loaded: Loaded, count: int, seed: int) -> tuple[Array, ...]:
-    from irbench import feeds
+    from irbench.core import feeds
 
     return feeds.generate(loaded.inputs, _sizes(loaded, count), seed)
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from irbench import feeds
+from irbench.core import feeds
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Bundle, Shape, TensorSpec
 from irbench.spec.requested_sizes import refuse_unknown_names, requested_sizes
@@ -195,7 +195,7 @@ _Pool: TypeAlias = Sequence[tuple[Array, ...]]
 
 @dataclass(frozen=True)
 class ReferenceRun:
-    """What a model answered to the first :data:`irbench.feeds.POOL` samples at its default sizes.
+    """What a model answered to the first :data:`irbench.core.feeds.POOL` samples at its default sizes.
 
     Attributes:
         specs: Names, types and shapes of the outputs.
@@ -264,7 +264,7 @@ def _difference(answer: Array, expected: Array) -> float:
 
 
 def _run_pool(traced: Traced, loaded: Loaded, seed: int) -> _Pool:
-    """Return the model's outputs for the first :data:`irbench.feeds.POOL` samples at its default sizes.
+    """Return the model's outputs for the first :data:`irbench.core.feeds.POOL` samples at its default sizes.
 
     A fixed batch is filled with repeats of the pool, and there is one set of outputs for each batch.
     """
@@ -294,7 +294,7 @@ def _are_equal(pool: _Pool, again: _Pool) -> bool:
 
 
 def _first_samples(pool: _Pool, axes: Sequence[OutputAxes], samples: int) -> tuple[Array, ...]:
-    """Return the outputs of the first :data:`irbench.feeds.POOL` samples, given those of batches of ``samples``."""
+    """Return outputs of the first :data:`irbench.core.feeds.POOL` samples, given those of batches of ``samples``."""
     return tuple(
         _joined(parts, found.batch, samples) for parts, found in zip(zip(*pool, strict=True), axes, strict=True)
     )

@@ -11,8 +11,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError, first_line
-from irbench.suggestions import nearest
 from irbench_tf.saved_graphs import frozen_call, has_pure_objects, require_pure
 
 _MOST_BYTES = (1 << 31) - 1

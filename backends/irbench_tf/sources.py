@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError, first_line
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource

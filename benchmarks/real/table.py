@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from benchmarks.real.tour import INT8, UNOPTIMIZED, Tour
-from irbench.quantities import NOT_MEASURED, error_size, significant
-from irbench.render import Column, Row, TextTable
+from irbench.core.quantities import NOT_MEASURED, error_size, significant
+from irbench.core.row import CellResult
 from irbench.render.figures import speedup_cell
-from irbench.row import CellResult
+from irbench.render.table import Column, Row, TextTable
 from irbench.stats.intervals import Interval
 
 _JUDGE = "ort, unoptimised"

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.real.accuracy import Accuracy, accuracy, answers
 from benchmarks.real.subjects import Subject
 from benchmarks.workbench import MEASURED, CommandFailed, Workbench
+from irbench.core.result import GroupResult
 from irbench.errors import IrbenchError, first_line
-from irbench.result import GroupResult
 from irbench.spi import Array
 from irbench.store import decode_document
 

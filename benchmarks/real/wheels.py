@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from irbench import bundles
+from irbench.store import bundles
 
 _PINNED = Path(__file__).with_name("wheels.txt")
 _DEADLINE_S = 600.0

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from irbench.across_runs.measured_cells import ComparedFigure, MeasuredCell
+from irbench.core.row import Verdict
 from irbench.options.conditions import Unit
-from irbench.row import Verdict
 from irbench.stats.compare import within_band
 from irbench.stats.two_samples import Shift, shift_between
 

@@ -11,8 +11,8 @@ from irbench.across_runs.environments import Difference, differences_between, fi
 from irbench.across_runs.measured_cells import FIGURES, CellKey, MeasuredCell, key_names, without_model
 from irbench.across_runs.reading import Problem
 from irbench.across_runs.sides import Side, cells_of
+from irbench.core.row import Verdict
 from irbench.options.conditions import Condition
-from irbench.row import Verdict
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from irbench.result import RunDocument
+from irbench.core.result import RunDocument
 from irbench.spec import GraphFiles
 
 DifferenceKind = Literal["machine", "software", "model", "settings", "inputs"]

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from irbench.across_runs.reading import CheckedRun
+from irbench.core.record import CellLaunch, LaunchRecord
+from irbench.core.result import GroupResult, RunDocument
+from irbench.core.row import CellResult
 from irbench.options.conditions import UNITS, Unit
-from irbench.record import CellLaunch, LaunchRecord
-from irbench.result import GroupResult, RunDocument
-from irbench.row import CellResult
 from irbench.spec import AGAIN, GraphFiles, Io, Timing
 from irbench.stats.energy import energy_by_launch
 from irbench.stats.figures import (

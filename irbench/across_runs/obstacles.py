@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from irbench.core.quantities import listing
 from irbench.notices.base import Notice
-from irbench.quantities import listing
 from irbench.runner.run_changes import confinement_change
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 
 from irbench import __version__
+from irbench.core.plain_text import plain
+from irbench.core.quantities import listing, plural
+from irbench.core.record import LaunchRecord
+from irbench.core.result import RunDocument
+from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
-from irbench.plain_text import plain
-from irbench.quantities import listing, plural
-from irbench.record import LaunchRecord
-from irbench.result import RunDocument
-from irbench.row import CellResult
 from irbench.stats.rederive import rederive
 from irbench.store.folders import RUN_FILE, UNSEARCHED_TEXTS, UnsearchedReason
 from irbench.store.launches import decode_launch

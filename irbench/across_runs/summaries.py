@@ -14,8 +14,8 @@ import msgspec
 from irbench.across_runs.environments import facts_digest, fingerprint
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ambiguous_cells, ambiguous_models, key_of
 from irbench.across_runs.reading import CheckedRun, Files, Models, Problem, SameNames, SeveralFiles, read_document
-from irbench.result import SEARCH_RUN, GroupResult, RunDocument
-from irbench.row import CellResult
+from irbench.core.result import SEARCH_RUN, GroupResult, RunDocument
+from irbench.core.row import CellResult
 from irbench.spec import GraphFiles
 from irbench.store.folders import RUN_FILE, Stamp
 from irbench.store.index import Index

@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from irbench.plain_text import plain, plain_lines
+from irbench.core.plain_text import plain, plain_lines
 from irbench.render.line_wrapping import wrap_message
 from irbench.render.progress import activity_text, outlook_text
 from irbench.render.sanitized import Sanitized

@@ -1,7 +1,8 @@
-"""Paths that callers of Python give: a text can hold what no path can."""
+"""Paths and models that callers of Python give: a text can hold what no path can."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
@@ -29,3 +30,20 @@ def results_folder(results: str | PathLike[str] | None) -> Path:
         IrbenchError: No folder can be called so, or there is no usual place.
     """
     return default_root() if results is None else given_path("results", results)
+
+
+def refuse_loaded_models(models: Iterable[object]) -> None:
+    """Refuse a loaded model, whose text would be taken for a name.
+
+    Raises:
+        IrbenchError: One of them is neither a name nor a path.
+    """
+    for model in models:
+        if not isinstance(model, str | PathLike):
+            raise IrbenchError(f"A model cannot be given as {type(model).__name__}.", hint=_hint(model))
+
+
+def _hint(model: object) -> str:
+    if isinstance(model, list | tuple):
+        return "Give several models as arguments of their own: irbench.run(*models)."
+    return 'Give the path of its file, or a name. A loaded model is saved first: onnx.save(model, "model.onnx").'

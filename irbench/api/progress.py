@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from irbench.core.plain_text import plain_lines
 from irbench.errors import IrbenchError
-from irbench.plain_text import plain_lines
 
 if TYPE_CHECKING:
     from irbench.runner.progress import Listener, Progress

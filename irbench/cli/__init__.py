@@ -4,72 +4,40 @@ from __future__ import annotations
 
 import importlib
 import os
+import pkgutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from irbench import __version__
-from irbench.cli.interrupts import as_interrupts
-from irbench.cli.options.groups import SuggestingGroup
-from irbench.cli.output.standard_streams import OutputFailed, guarded_streams, is_unread
-from irbench.cli.output.stderr import home_warnings_shown, say, say_in_width
+from irbench import __version__, features
 from irbench.errors import ExitCode, IrbenchError, first_line, one_line
+from irbench.terminal.commands import Command, Heading
+from irbench.terminal.completion import COMPLETION
+from irbench.terminal.groups import SuggestingGroup
+from irbench.terminal.interrupts import as_interrupts
+from irbench.terminal.standard_streams import OutputFailed, guarded_streams, is_unread
+from irbench.terminal.stderr import home_warnings_shown, say, say_in_width
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["COMPLETION", "cli", "main"]
+__all__ = ["cli", "main"]
 
 _DEBUG = "IRBENCH_DEBUG"
 """Set it to see the traceback of every error."""
-
-COMPLETION = "_IRBENCH_COMPLETE"
-"""Set by the shell while it completes a command line."""
 
 _INTERNAL_ERROR = 70
 """Exit code of a fault in irbench itself, as sysexits.h has it (EX_SOFTWARE)."""
 
 _TEMPORARY_FOLDER = "Make room in the folder for temporary files, or name one that can be written: TMPDIR=FOLDER."
 
-_ONLY_PRINT = {
-    "show", "results", "compare", "history", "models", "backends", "cost", "inspect", "completion",
-    "plan list", "plan show", "plan expand", "plan schema", "plan from",
-}  # fmt: skip
-"""Commands that only print, unless called with a word below: nothing is lost if they end with the reader of a pipe."""
 _DOES_MORE = {"rm", "import", "export", "--rebuild", "--confirm", "--fail-on", "--strict", "--output"}
-"""Words with which they measure, change or write something, or have an exit code that says what was found."""
-
-_COMMANDS = {
-    "export": "Export TensorFlow and Keras models to a form that every backend can run.",
-    "run": "Measure models on backends: which is fastest, by how much, and how sure that is.",
-    "ab": "Compare two versions of a runtime, each in a Python environment of its own.",
-    "bisect": "Find the version of a runtime that changed the speed or the answers of a model.",
-    "reduce": "Find the smallest part of a graph that still shows a difference between backends.",
-    "sweep": "Measure everything that a plan asks for, and go on where it stopped.",
-    "plan": "Look at plans for sweeps, and make one of a stored run.",
-    "tune": "Search for the setting with which a model runs best, and confirm it.",
-    "profile": "Show where the time of an inference goes on each backend, operator by operator.",
-    "soak": "Call models for a long time: whether memory grows or calls become slower.",
-    "verify": "Check every backend's outputs, or run ONNX's own test suite.",
-    "backends": "List the runtimes: versions, devices, and how to install missing ones.",
-    "doctor": "Report what disturbs measurements on this machine, and how to fix it.",
-    "models": "List the models of the zoo.",
-    "optimize": "Fuse, simplify and convert ONNX graphs, checking every step.",
-    "inspect": "Show what an ONNX graph contains, or how two graphs differ.",
-    "cost": "Count the arithmetic, parameters and bytes of a graph, from its shapes.",
-    "results": "List, remove, export and import stored runs.",
-    "show": "Show a stored run again, or its raw samples.",
-    "compare": "Compare stored runs: which rows became slower, and how sure that is.",
-    "history": "Show the figures of a model over stored runs, and where they changed.",
-    "receipt": "Write what a run claims to one file that others can check.",
-    "replay": "Measure what a receipt claims again: confirmed or refuted.",
-    "completion": "Print the completion script for bash, zsh or fish.",
-}
-"""Help without imports: the text stands here alone, the command in the module of its name, ``_`` for ``-``."""
+"""Words with which commands that only print measure, change or write, or have an exit code that says what was found."""
 
 _EXAMPLES = """\b
 Examples:
@@ -98,16 +66,28 @@ _EXIT_CODES = {
 }
 
 
+@cache
+def _commands() -> Mapping[str, tuple[str, Command]]:
+    """Return every command by its name, with the module that holds it, in the order of the help."""
+    declared = [
+        (f"{features.__name__}.{folder.name}.{command.module}", command)
+        for folder in pkgutil.iter_modules(features.__path__)
+        for command in getattr(importlib.import_module(f"{features.__name__}.{folder.name}"), "COMMANDS", ())
+    ]
+    declared.sort(key=lambda found: (get_args(Heading).index(found[1].heading), found[1].rank, found[1].name))
+    return {command.name: (module, command) for module, command in declared}
+
+
 class _Lazy(SuggestingGroup):
     """Imports a command's module when the command is called, and only then."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(_COMMANDS)
+        return list(_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _commands():
             return None
-        command = importlib.import_module(f"irbench.cli.commands.{cmd_name.replace('-', '_')}").command
+        command = importlib.import_module(_commands()[cmd_name][0]).command
         assert isinstance(command, click.Command)
         return command
 
@@ -115,12 +95,24 @@ class _Lazy(SuggestingGroup):
         """Return commands and options that begin like this; click would import every command for its help."""
         from click.shell_completion import CompletionItem
 
-        fitting = [CompletionItem(name, help=text) for name, text in _COMMANDS.items() if name.startswith(incomplete)]
+        fitting = [
+            CompletionItem(name, help=command.summary)
+            for name, (_, command) in _commands().items()
+            if name.startswith(incomplete)
+        ]
         return fitting + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+        """Write a section for each heading, the names as wide in each."""
+        widest = max(map(len, _commands()))
+        for heading in get_args(Heading):
+            rows = [
+                (name.ljust(widest), command.summary)
+                for name, (_, command) in _commands().items()
+                if command.heading == heading
+            ]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write examples and exit codes, these as wide as the terminal is."""
@@ -172,7 +164,9 @@ def _call(words: Sequence[str]) -> int:
     try:
         with as_interrupts(), home_warnings_shown():
             if COMPLETION in os.environ:
-                importlib.import_module("irbench.cli.options.shells")  # which click then asks instead of its own
+                importlib.import_module(
+                    "irbench.features.completion.shells"
+                )  # which click then asks instead of its own
             result: Any = cli.main(args=list(words), prog_name="irbench", standalone_mode=False)
     except (IrbenchError, click.ClickException, KeyboardInterrupt, click.Abort) as error:
         if os.environ.get(_DEBUG):
@@ -217,7 +211,9 @@ def _explain(error: BaseException, arguments: Sequence[str]) -> int:
 
 def _only_prints(words: Sequence[str]) -> bool:
     path = _called_command(words).removeprefix("irbench").strip()
-    return not path or (path in _ONLY_PRINT and not any(map(_does_more, words)))
+    name, _, subcommand = path.partition(" ")
+    prints = not path or (name in _commands() and subcommand in _commands()[name][1].only_prints)
+    return prints and not (path and any(map(_does_more, words)))
 
 
 def _does_more(word: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from irbench.suggestions import did_you_mean
+from irbench.core.suggestions import did_you_mean
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "software": ("task-clock", "context-switches", "cpu-migrations", "minor-faults", "major-faults"),

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Bundle, InputSpec, Shape, TensorSpec, shape_text
 from irbench.spi import Array
-from irbench.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from glob import escape
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from irbench import bundles
 from irbench.environments.inspection import pinned_requirements, worker_requirements
 from irbench.environments.sources import Release
 from irbench.environments.uv import Unsolvable, call_uv, digest_of_settings
 from irbench.errors import IrbenchError
+from irbench.store import bundles
 from irbench.system.file_states import is_of_another_user
 from irbench.system.files import replace_folder
 from irbench.system.locks import temporary_folder, waiting_for

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 
-from irbench import registry
+from irbench.core import registry
 from irbench.environments.building import build
 from irbench.environments.inspection import Inspection, inspect_python, install_into, require_able, worker_requirements
 from irbench.environments.sources import Installed, Release, Source, normalised
@@ -65,7 +65,7 @@ def _looked_at(python: str) -> tuple[Inspection, Mapping[str, Description]]:
     found = inspect_python(python)
     require_able(found)
     return found, call_in_worker(
-        "irbench.registry:describe_all", registry.BACKENDS, deadline_s=_DEADLINE_S, python=python
+        "irbench.core.registry:describe_all", registry.BACKENDS, deadline_s=_DEADLINE_S, python=python
     )
 
 

@@ -8,15 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from irbench import bundles, feeds, registry
+from irbench.core import feeds, registry
+from irbench.core.output_check import compare, input_scale, judge
+from irbench.core.record import OutputError
 from irbench.errors import IrbenchError, first_line
 from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting.bind import bind
-from irbench.output_check import compare, input_scale, judge
-from irbench.record import OutputError
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Feeding, shape_text
 from irbench.spi import Array, ExportRequest
+from irbench.store import bundles
 from irbench.worker.reference import answers
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.temporary_files import own_temporary_files

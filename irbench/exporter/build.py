@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from irbench import bundles, registry
-from irbench.card import Origin
+from irbench.core import registry
+from irbench.core.record import OutputError
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.foreign import similar_file, unknown_source
 from irbench.exporter.freshness import Notify, bundle_used, existing_bundle, source_changed
@@ -20,9 +20,10 @@ from irbench.exporter.source import Source, require_code, require_possible
 from irbench.measure.clock import utc_now
 from irbench.notices.exports import NameTaken
 from irbench.options.model_commands import DEFAULT_OPSET, ExportOptions
-from irbench.record import OutputError
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
+from irbench.store import bundles
+from irbench.store.card import Origin
 from irbench.system.file_states import is_file
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.failures import CallFailed, WorkerTimedOut

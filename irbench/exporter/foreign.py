@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 
-from irbench import bundles, registry
+from irbench.core import registry
+from irbench.core.suggestions import did_you_mean, nearest
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source, makers
 from irbench.onnx.reading.element_types import STRING
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask
-from irbench.suggestions import did_you_mean, nearest
+from irbench.store import bundles
 from irbench.system import host
 from irbench.system.file_states import exists, is_file
 from irbench.worker.model_files import examine_file

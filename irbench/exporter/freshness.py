@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from irbench import bundles
-from irbench.card import Card, Origin
 from irbench.exporter.identity import identity, options_of, stored_options, versions
 from irbench.exporter.source import Source, find_users_module
 from irbench.notices import ExportNotice
 from irbench.notices.exports import BundleUsed, SourceChanged, ToolsChanged
 from irbench.options.model_commands import ExportOptions
+from irbench.store import bundles
+from irbench.store.card import Card, Origin
 from irbench.system.file_states import exists, files_below, is_file, is_unchanged, names_digest
 
 

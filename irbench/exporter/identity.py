@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.source import Source, find_module, package_files
 from irbench.options.model_commands import ExportOptions
@@ -23,7 +23,7 @@ _FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
 
 _TOOLS = ("irbench", "onnx")
-OWN_CODE = ("irbench.onnx", "irbench.feeds")
+OWN_CODE = ("irbench.onnx", "irbench.core.feeds")
 """What exporters use of irbench: its version alone does not tell two checkouts apart."""
 
 
@@ -31,7 +31,7 @@ def identity(source: Source, exporter: str, options: ExportOptions) -> str:
     """Return the key of an export, SHA-256 in hexadecimal.
 
     It covers where the model is, the options, the exporter and the versions of the tools. What the model's files and
-    modules contain is recorded by the export (:class:`irbench.card.Origin`), because only then they are known.
+    modules contain is recorded by the export (:class:`irbench.store.card.Origin`), because only then they are known.
     """
     exporting = registry.entry_point(registry.EXPORTERS, exporter).module
     described = {

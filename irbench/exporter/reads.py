@@ -15,9 +15,10 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from irbench import bundles, registry
+from irbench.core import registry
 from irbench.exporter.identity import versions
 from irbench.exporter.source import Source, find_module
+from irbench.store import bundles
 from irbench.system.file_states import FileState, exists, file_state, files_below, names_digest
 
 _EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
@@ -48,7 +49,7 @@ class ReadsRequest:
 
 @dataclass(frozen=True)
 class Reads:
-    """The files that an export read, with the attributes of :class:`irbench.card.Origin` of the same names."""
+    """The files that an export read, with the attributes of :class:`irbench.store.card.Origin` of the same names."""
 
     files: Mapping[str, FileState]
     absent: tuple[str, ...]

@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from irbench import bundles, registry
-from irbench.card import CARD, Card, Origin
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.exporter.build import export
 from irbench.exporter.freshness import Notify, bundle_facts, bundle_used, changed_files, changed_packages, changes
@@ -27,6 +26,8 @@ from irbench.notices.exports import (
     ToolsChanged,
 )
 from irbench.options.model_commands import ExportOptions
+from irbench.store import bundles
+from irbench.store.card import CARD, Card, Origin
 from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists, is_of_another_user
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
-from irbench.suggestions import did_you_mean
 from irbench.system.file_states import exists, is_file, is_folder
 
 

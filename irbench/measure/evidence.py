@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from irbench.core.record import Evidence
 from irbench.measure.clock import now_ns, process_cpu_ns
-from irbench.record import Evidence
 
 PROC_SELF = Path("/proc/self")
 

@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from irbench.core.record import ns_per_completion
 from irbench.measure.clock import now_ns
 from irbench.measure.drive import Driver, make_driver
-from irbench.record import ns_per_completion
 from irbench.spi import Feed, Outputs
 
 _FEED: Feed = ()

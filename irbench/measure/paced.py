@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.core.record import PacedRun
 from irbench.measure.clock import now_ns, sleep
-from irbench.record import PacedRun
 
 _PR_SET_TIMERSLACK = 29
 _NO_SLACK_NS, _USUAL_SLACK = 1, 0

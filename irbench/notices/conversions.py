@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from irbench.quantities import apart, error_size, plural
+from irbench.core.quantities import apart, error_size, plural
 from irbench.spec import Disagreement, Distribution
 from irbench.spec.feeding import RANGES
 
 if TYPE_CHECKING:  # they bring NumPy
-    from irbench.graph_record import Agreement, AgreementElsewhere
-    from irbench.record import OutputError
+    from irbench.core.graph_record import Agreement, AgreementElsewhere
+    from irbench.core.record import OutputError
 
 NOT_FINITE = "answers are not finite in one precision"
 

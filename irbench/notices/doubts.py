@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
 
 import msgspec
 
+from irbench.core.quantities import listing, percent, percents_apart, plural, times
 from irbench.notices.base import Context, RowId
 from irbench.notices.warnings import Warn
-from irbench.quantities import listing, percent, percents_apart, plural, times
 
 _TIMES_LONGER = 3
 """What a warm-up that ended too early is suggested to be multiplied by."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, ClassVar
 
+from irbench.core.quantities import age, plural
 from irbench.notices.base import Notice
-from irbench.quantities import age, plural
 
 _SHOWN = 3
 

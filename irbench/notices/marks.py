@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, Union
 
+from irbench.core.quantities import plural
 from irbench.notices.base import Notice
 from irbench.notices.conversions import disagreement_text
-from irbench.quantities import plural
 from irbench.spec import Disagreement, Scalar
 
 _USUAL_SHARE = 0.1

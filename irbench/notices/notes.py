@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, Union
 
+from irbench.core.quantities import error_size, listing, plural, ratio
 from irbench.notices.base import Context, Notice, RowId
 from irbench.notices.conversions import NOT_FINITE, distribution_text
-from irbench.quantities import error_size, listing, plural, ratio
 from irbench.spec import Distribution, Scalar
 
 EnergySource: TypeAlias = Literal["processors", "gpus"]

@@ -13,8 +13,8 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 import msgspec
 
+from irbench.core.quantities import listing, percent, plural, significant, times
 from irbench.notices.base import Context, Notice, RowId
-from irbench.quantities import listing, percent, plural, significant, times
 
 Degeneracy: TypeAlias = Literal["zero", "constant", "tiny", "not-finite"]
 """``zero``: all values of an output are; ``constant``: all are the same number; ``tiny``: the largest is no more than

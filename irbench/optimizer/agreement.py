@@ -9,15 +9,23 @@ from statistics import fmean
 
 import numpy as np
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.feeds import lay_out
+from irbench.core.graph_record import Agreement, AgreementElsewhere
+from irbench.core.output_check import (
+    are_class_scores,
+    compare,
+    degenerate_outputs,
+    input_scale,
+    is_exact,
+    judge,
+    tolerance,
+)
+from irbench.core.record import OutputError
 from irbench.errors import IrbenchError, first_line
-from irbench.feeds import lay_out
-from irbench.graph_record import Agreement, AgreementElsewhere
 from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
 from irbench.optimizer.check_plan import ExpectedAnswer, arrays_of
 from irbench.optimizer.samples import Samples
-from irbench.output_check import are_class_scores, compare, degenerate_outputs, input_scale, is_exact, judge, tolerance
-from irbench.record import OutputError
 from irbench.spec import BATCH, Artifact, Disagreement, Distribution, Load
 from irbench.spi import Array, Backend
 from irbench.worker.inference import OpenSession

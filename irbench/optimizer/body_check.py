@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from irbench.graph_record import UncheckedBody, UncheckedReason
+from irbench.core.graph_record import UncheckedBody, UncheckedReason
 from irbench.onnx.body_shapes import bodies_of
 from irbench.onnx.rewriting.detached_weights import take_name
 from irbench.optimizer.check_plan import Case, is_finite

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
-from irbench import bundles
+from irbench.core.graph_record import OptimizerActivity
 from irbench.errors import IrbenchError
-from irbench.graph_record import OptimizerActivity
 from irbench.measure.clock import utc_now
 from irbench.optimizer.cache_key import Tools, find_tools, key_of, require_operators
 from irbench.optimizer.check_plan import base_sizes
@@ -22,10 +21,11 @@ from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.samples import GENERATED, CheckInputs
 from irbench.optimizer.step_check import OriginalRefused
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
+from irbench.store import bundles
 from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker
+from irbench.worker.confinement.request import confinement_to, take_files
 from irbench.worker.model_files import bound_shapes, read_signature
-from irbench.worker.requested_confinement import confinement_to, take_files
 
 _TARGET = "irbench.optimizer.pipeline:run_job_in_limited_memory"
 _DEADLINE_S = 3600.0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import irbench
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.samples import GENERATED, CheckInputs
@@ -98,7 +98,7 @@ def _not_installed(what: str, distribution: str, install: str) -> IrbenchError:
 _FORMAT = 6
 _CODE = (
     *("onnx/**/*.py", "optimizer/**/*.py"),
-    *("feeds.py", "output_check.py", "worker/inference.py", "worker/inputs.py", "worker/reference.py"),
+    *("core/feeds.py", "core/output_check.py", "worker/inference.py", "worker/inputs.py", "worker/reference.py"),
 )
 
 

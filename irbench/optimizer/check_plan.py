@@ -8,7 +8,7 @@ Kinds of inputs, in all of which constants that the user gave stay:
 - ``zeros``: zeros, or the least that integers are drawn from
 - ``mask-half``, ``mask-none``, ``mask-ones``: masks keep the first half, nothing, everything
 
-An input is a mask if it is boolean or its spec says so. It is cut along :func:`irbench.feeds.mask_axis`.
+An input is a mask if it is boolean or its spec says so. It is cut along :func:`irbench.core.feeds.mask_axis`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from irbench.feeds import logical_inputs, mask_axis
-from irbench.graph_record import InputKind, LeftOut
+from irbench.core.feeds import logical_inputs, mask_axis
+from irbench.core.graph_record import InputKind, LeftOut
+from irbench.core.output_check import compare, input_scale, tolerance
 from irbench.onnx.reading.element_types import numpy_dtype
-from irbench.output_check import compare, input_scale, tolerance
 from irbench.spec import BATCH, Feeding, InputSpec, TensorSpec
 from irbench.spec.tensors import names_in
 from irbench.spi import Array

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.onnx.body_shapes import bodies_of, infer_types
 from irbench.onnx.reading.precision import read_precision

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.graph_record import Agreement, GraphCheck, GraphStep
+from irbench.core.graph_record import Agreement, GraphCheck, GraphStep
 from irbench.onnx.reading import external_data
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Bundle, Feeding

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import msgspec
 
-from irbench import bundles
-from irbench.graph_record import Agreement, GraphCheck, GraphStep
+from irbench.core.graph_record import Agreement, GraphCheck, GraphStep
 from irbench.notices import Note
 from irbench.notices.notes import CalibratedOnGenerated
 from irbench.optimizer.agreement import disagreement
 from irbench.optimizer.job import MODEL_FILE, weights_beside
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Disagreement
+from irbench.store import bundles
 from irbench.system.files import write_atomically
 from irbench.system.regular_files import read_regular
 from irbench.worker.model_files import read_external_files

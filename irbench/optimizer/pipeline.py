@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, OptimizerActivity
 from irbench.errors import first_line
-from irbench.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, OptimizerActivity
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting import detached_weights

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 
 Narrower = Literal["fp16", "bf16", "int8"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from irbench.feeds import POOL, lay_out, logical_inputs
+from irbench.core.feeds import POOL, lay_out, logical_inputs
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import BATCH, Artifact, Bundle, Distribution, Feeding
 from irbench.spec.feeding import RANGES

@@ -11,10 +11,11 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Self
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.feeds import lay_out
+from irbench.core.graph_record import CheckedInput, GraphCheck, GraphStep, UncheckedBody
+from irbench.core.output_check import compare, input_scale, judge
 from irbench.errors import IrbenchError, first_line
-from irbench.feeds import lay_out
-from irbench.graph_record import CheckedInput, GraphCheck, GraphStep, UncheckedBody
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.reading.precision import read_precision
 from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
@@ -31,7 +32,6 @@ from irbench.optimizer.body_check import (
 )
 from irbench.optimizer.check_plan import Case, CheckPlan, ExpectedAnswer, Question, plan_check
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, vendors_of, write
-from irbench.output_check import compare, input_scale, judge
 from irbench.spec import BATCH, Artifact, Load, TensorSpec
 from irbench.spec.requested_sizes import size_options
 from irbench.spi import Array

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from irbench.core.suggestions import did_you_mean
 from irbench.options.values import names
-from irbench.suggestions import did_you_mean
 
 Unit: TypeAlias = Literal["ms", "fps", "bytes", "J", ""]
 

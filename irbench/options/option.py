@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, overload
 
+from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.options.kinds import Kind
-from irbench.suggestions import did_you_mean
 
 _KEY = "option"
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from irbench.address import BackendAddress
+from irbench.core.address import BackendAddress
 from irbench.options import kinds
 from irbench.options.kinds import Kind
 from irbench.options.run import RUN, RunOptions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.record import Failure
+from irbench.core.record import Failure
 from irbench.spec import Accuracy, AccuracyLimit, Bound, Cell
 
 _BOUND_TEXTS: dict[Bound, str] = {"at-least": "at least", "at-most": "at most"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from irbench.core.result import GroupResult
+from irbench.core.row_names import row_names
 from irbench.notices import Context
-from irbench.result import GroupResult
-from irbench.row_names import row_names
 
 
 def context_of(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> Context:

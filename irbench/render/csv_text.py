@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from irbench.plain_text import plain
+from irbench.core.plain_text import plain
 
 _FORMULA = re.compile(r"\s*[=+\-@]")
 _QUANTITY = re.compile(r"\s*[+-]?(\d[\w.,]*(e[+-]\d+)?( ?%)?)?\s*", re.ASCII)

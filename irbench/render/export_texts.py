@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from irbench.core.quantities import error_size
 from irbench.errors import one_line
 from irbench.measure.clock import utc_now
 from irbench.notices import ExportNotice
-from irbench.quantities import error_size
 from irbench.spec import RANDOM_DRAWS, Bundle
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from irbench.quantities import NOT_MEASURED, fixed, plural, ratio, significant
+from irbench.core.quantities import NOT_MEASURED, fixed, plural, ratio, significant
 
 if TYPE_CHECKING:
-    from irbench.row import Ends, Speedup, WithEnds
+    from irbench.core.row import Ends, Speedup, WithEnds
 
 RANGE = "range"
 """What the smallest and the largest of a few launches are called, which are no confidence interval."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from irbench.core.plain_text import plain
+from irbench.core.quantities import plural
+from irbench.core.record import Failure
+from irbench.core.result import STOPPED_TEXTS, GroupResult, RunDocument
+from irbench.core.row import CellResult, State
 from irbench.notices import Context
-from irbench.plain_text import plain
-from irbench.quantities import plural
-from irbench.record import Failure
 from irbench.render.columns import IN_SPEEDS
 from irbench.render.line_wrapping import shorten, shorten_middle
 from irbench.render.remedies import remedy
 from irbench.render.table_title import SEPARATOR
-from irbench.result import STOPPED_TEXTS, GroupResult, RunDocument
-from irbench.row import CellResult, State
 
 _LONGEST_MESSAGE = 140
 _LONGEST_HEAD = 40

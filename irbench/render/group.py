@@ -9,6 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
+from irbench.core.result import GroupResult
 from irbench.notices import Warn
 from irbench.notices.warnings import Disturbed
 from irbench.render.context import context_of
@@ -18,7 +19,6 @@ from irbench.render.line_wrapping import wrap
 from irbench.render.rows import group_table
 from irbench.render.table_title import title
 from irbench.render.warnings import is_shortened, short_warnings, whole_warnings
-from irbench.result import GroupResult
 
 _NARROWEST = 100
 _INDENT = " "

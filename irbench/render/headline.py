@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from irbench.core.quantities import plural, times
+from irbench.core.result import GroupResult, Lead, NoWinner, UnevenLoad, Winner
+from irbench.core.row import Ends, is_too_slow
+from irbench.core.row_names import row_names
 from irbench.notices import Context
 from irbench.notices.warnings import OrderRow, OrdersDiffer
-from irbench.quantities import plural, times
 from irbench.render.figures import ratio_with_ends
 from irbench.render.table_title import compared_how
-from irbench.result import GroupResult, Lead, NoWinner, UnevenLoad, Winner
-from irbench.row import Ends, is_too_slow
-from irbench.row_names import row_names
 
 _UNDECIDED: Mapping[NoWinner, str] = {
     "same": "{leader} and {rival} are the same",

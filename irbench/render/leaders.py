@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irbench.quantities import significant
+from irbench.core.quantities import significant
 from irbench.store.entries import OutcomeKind
 from irbench.store.leaders import BestOfTables, TableLeader
 

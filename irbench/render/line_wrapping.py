@@ -8,7 +8,7 @@ from functools import partial
 
 from rich.cells import cell_len, chop_cells
 
-from irbench.plain_text import plain
+from irbench.core.plain_text import plain
 
 _TO_BE_TYPED = re.compile(r"(.*?: )((?:[A-Z_]+=\S* )*(?:irbench |--|python |pip |uv ).*)")
 """Words, and what is to be typed, which ends a sentence; variables of the environment may be set before it."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from rich.console import Group
 from rich.text import Text
 
+from irbench.core.plain_text import plain
+from irbench.core.quantities import NOT_MEASURED, error_size
 from irbench.notices.conversions import agreement_lines, disagreement_text
 from irbench.optimizer import Lineage
-from irbench.plain_text import plain
-from irbench.quantities import NOT_MEASURED, error_size
 from irbench.render.table import Column, ListingTable, Row, TextTable
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from irbench.plain_text import plain, plain_lines
+from irbench.core.plain_text import plain, plain_lines
 
 _ACTIVE = re.compile(
     r"[\\`*|<~]"

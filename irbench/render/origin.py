@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from irbench.core.result import RunDocument
 from irbench.render.table_title import SEPARATOR
-from irbench.result import RunDocument
 
 
 def machine_text(document: RunDocument) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.quantities import significant
+from irbench.core.quantities import significant
 from irbench.store.entries import OUTCOME_TEXTS, Outcome, RunEntry
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irbench.activity import ACTIVITY_TEXTS, Activity, Outlook
-from irbench.quantities import percent, percents_apart, plural
+from irbench.core.activity import ACTIVITY_TEXTS, Activity, Outlook
+from irbench.core.quantities import percent, percents_apart, plural
 
 _WIDEST = 0.5
 """Beyond this half-width an interval says nothing of who is faster, or by how much."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.record import Failure
+from irbench.core.record import Failure
 
 
 def remedy(failure: Failure) -> str:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any, TypeAlias
 
-from irbench.quantities import significant
+from irbench.core.quantities import significant
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult
 from irbench.render.columns import IN_SPEEDS
 from irbench.render.columns.declaration import Column, R, Shown, ShownSpeed, T
 from irbench.render.figures import ends_text
 from irbench.render.footer import reason
 from irbench.render.table import Column as TableColumn
 from irbench.render.table import Row, TextTable
-from irbench.result import GroupResult
-from irbench.row import CellResult
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview": "dim"}
 _STATE_STYLES = {"mismatch": "red", "failed": "red"}

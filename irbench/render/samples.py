@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from irbench.core.record import CellLaunch, LaunchRecord, Sustained
+from irbench.core.result import RunDocument
+from irbench.core.row_names import row_names
 from irbench.errors import IrbenchError
-from irbench.record import CellLaunch, LaunchRecord, Sustained
 from irbench.render.csv_text import csv_cells
-from irbench.result import RunDocument
-from irbench.row_names import row_names
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
 from irbench.store.folders import removal_of

@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.segment import Segment
 
-from irbench.plain_text import plain_lines
+from irbench.core.plain_text import plain_lines
 
 
 @dataclass(frozen=True)

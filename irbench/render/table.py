@@ -14,7 +14,7 @@ from rich.measure import Measurement
 from rich.segment import Segment
 from rich.text import Text
 
-from irbench.plain_text import plain
+from irbench.core.plain_text import plain
 from irbench.render.csv_text import csv_cells
 from irbench.render.line_wrapping import cell_count, fold, is_prose, parts_of, pieces_of, wrap
 from irbench.render.markdown import markdown_cell

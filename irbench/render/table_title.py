@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from irbench.quantities import plural
-from irbench.result import GroupResult
-from irbench.row import GivenInputs, Requested, all_threads
+from irbench.core.quantities import plural
+from irbench.core.result import GroupResult
+from irbench.core.row import GivenInputs, Requested, all_threads
 from irbench.spec import Number, Objective, Scalar, shape_text
 from irbench.spec.cells import IO_TEXTS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from irbench.core.plain_text import plain
 from irbench.notices import Context, Warn
 from irbench.notices.warnings import by_cost
-from irbench.plain_text import plain
 from irbench.render.line_wrapping import cell_count
 
 

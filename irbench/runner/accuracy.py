@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from irbench.core.feeds import generate, write_sample
+from irbench.core.record import Failure
 from irbench.errors import IrbenchError
-from irbench.feeds import generate, write_sample
 from irbench.notices import Note
 from irbench.notices.notes import AccuracyOfRandomInputs
-from irbench.record import Failure
 from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
 from irbench.worker.accuracy import AccuracyTask
+from irbench.worker.confinement.request import confinement_of, refuse_own_code_beside_models
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.process import call_in_worker
-from irbench.worker.requested_confinement import confinement_of, refuse_own_code_beside_models
 
 GENERATED = 32
 """How many random samples are answered where none are given."""

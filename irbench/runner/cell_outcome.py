@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from irbench.record import Failure, OutputError, Stage
-from irbench.row import Row, State, row_of
+from irbench.core.record import Failure, OutputError, Stage
+from irbench.core.row import Row, State, row_of
 from irbench.spec import Cell, Scalar
 
 

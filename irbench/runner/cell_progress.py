@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.cold_row import COLD_PHASES
-from irbench.record import CellLaunch, OutputError, PacedRun, Round
+from irbench.core.cold_row import COLD_PHASES
+from irbench.core.record import CellLaunch, OutputError, PacedRun, Round
 from irbench.spec import Cell
 from irbench.worker.cell import Prepared, Warmed
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
+from irbench.core.output_check import judge
+from irbench.core.record import Failure, OutputError, Stage
 from irbench.measure.clock import Stopwatch, now_ns
-from irbench.output_check import judge
-from irbench.record import Failure, OutputError, Stage
 from irbench.runner.instances import InstanceWorkers
 from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import Expected, expected_outputs, fallback, require_answers, worse, worst_error
 from irbench.spec import Cell, Deadline, Timing
 from irbench.system import host
 from irbench.worker.cell import CellTask, Prepared
+from irbench.worker.confinement.request import confinement_of
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.inputs import takes_turns
 from irbench.worker.process import Worker
-from irbench.worker.requested_confinement import confinement_of
 
 START_DEADLINE_S = 60.0
 """A worker may take this long to start even where the protocol's deadline is shorter."""

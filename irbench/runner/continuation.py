@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from irbench.core.record import LaunchRecord
+from irbench.core.result import GroupResult, RunDocument
+from irbench.core.row import ENDED_EARLY
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
 from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen
 from irbench.notices.warnings import TailOmitted
-from irbench.record import LaunchRecord
-from irbench.result import GroupResult, RunDocument
-from irbench.row import ENDED_EARLY
 from irbench.runner.plan import PlannedGroup, other_form
 from irbench.spec import Timing
 from irbench.stats import fewest_calls

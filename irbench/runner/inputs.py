@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from irbench.core.feeds import constant, write_sample
+from irbench.core.suggestions import did_you_mean
 from irbench.data.model_inputs import ModelInput, model_inputs
 from irbench.data.reading import MOST_SAMPLES, DataTarget, match_arrays
 from irbench.data.samples import Sample, bound_dimensions, digests, feeds_of_batch, rows, rows_to_join
 from irbench.errors import IrbenchError
-from irbench.feeds import constant, write_sample
 from irbench.options.asked_inputs import AskedInputs
 from irbench.runner.sizes import bind_sizes, fixed_batch
 from irbench.spec import BATCH, Bundle, Feeding, Number, TensorSpec, shape_text
-from irbench.suggestions import did_you_mean
 from irbench.system import host
 from irbench.worker.failures import WorkerDied
 from irbench.worker.inputs import EQUAL_SHAPES

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.core.record import Evidence, PacedRun, Round, Sustained, WarmUp, ns_per_completion
 from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 from irbench.measure.ledger import CommonWindow, Counters, Window, joined_window
 from irbench.measure.paced import Schedule, join_paced, start_soon
-from irbench.record import Evidence, PacedRun, Round, Sustained, WarmUp, ns_per_completion
 from irbench.spec import Cell
 from irbench.spi import Array
 from irbench.system.confinement import Confinement

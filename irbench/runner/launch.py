@@ -9,8 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Self, TypeVar
 
-from irbench import registry
-from irbench.activity import Activity
+from irbench.core import registry
+from irbench.core.activity import Activity
+from irbench.core.record import BlockEvidence, EnergyReading, Failure, LaunchRecord, OutputError, Sustained
+from irbench.core.row_names import cell_names
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch, sleep
 from irbench.measure.core_to_core import CoreLink
@@ -23,8 +25,6 @@ from irbench.measure.machine import (
     glance,
     snapshot,
 )
-from irbench.record import BlockEvidence, EnergyReading, Failure, LaunchRecord, OutputError, Sustained
-from irbench.row_names import cell_names
 from irbench.runner.cell_progress import CellProgress
 from irbench.runner.plan import GraphRefused, other_form
 from irbench.runner.reference import CHANGING, fallback, require_answers, worse, worst_error

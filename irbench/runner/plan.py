@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import GraphFormRefused, GraphUnbound
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
-from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, at_level, named_baseline
 from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Bundle, Cell, Group, Timing, Workload

@@ -10,12 +10,12 @@ from pathlib import Path
 from shlex import quote
 from typing import TypeAlias, cast, get_args
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.graph_record import OptimizerActivity
+from irbench.core.record import Failure
 from irbench.errors import ExitCode, IrbenchError
-from irbench.graph_record import OptimizerActivity
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, command_options, optimize, variant
-from irbench.record import Failure
 from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
 from irbench.runner.inputs import ModelData, read_data
 from irbench.runner.plan import Prepared, PreparedModel

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypedDict
 
-from irbench.activity import Activity, Outlook
-from irbench.result import GroupResult
+from irbench.core.activity import Activity, Outlook
+from irbench.core.result import GroupResult
 from irbench.spec import Workload
 
 

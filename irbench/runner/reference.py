@@ -8,22 +8,23 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from irbench import bundles, registry
+from irbench.core import registry
+from irbench.core.feeds import POOL, holds_pool, logical_inputs, repeat_pool
+from irbench.core.output_check import compare, degenerate_outputs, input_scale, is_excused, judge
+from irbench.core.record import CellLaunch, Failure, OutputError
 from irbench.errors import IrbenchError
-from irbench.feeds import POOL, holds_pool, logical_inputs, repeat_pool
 from irbench.notices import Reference, Warn
 from irbench.notices.warnings import DegenerateOutputs, DegenerateRow, Refused, Unverified
 from irbench.onnx.rewriting.bind import with_sizes
-from irbench.output_check import compare, degenerate_outputs, input_scale, is_excused, judge
-from irbench.record import CellLaunch, Failure, OutputError
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Scalar, Workload
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
+from irbench.store import bundles
+from irbench.worker.confinement.request import confinement_to
 from irbench.worker.failures import CallFailed, WorkerDied, unreadable_answer
 from irbench.worker.inputs import BrokenLoop
 from irbench.worker.model_files import bound_shapes
 from irbench.worker.process import call_in_worker
-from irbench.worker.requested_confinement import confinement_to
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Expected:
             answer.
         source: Where they come from; ``None`` without outputs.
         warnings: What a reader must know about them.
-        scale: Size of the inputs, which small outputs are compared with: :func:`irbench.output_check.input_scale`.
+        scale: Size of the inputs, which small outputs are compared with: :func:`irbench.core.output_check.input_scale`.
     """
 
     outputs: tuple[Outputs, ...] | None
@@ -88,7 +89,7 @@ def references(group: Group, expected: Sequence[Expected]) -> dict[str, Referenc
 
 
 def inputs_scale(workload: Workload) -> float:
-    """Return the size of a workload's inputs over all samples: :func:`irbench.output_check.input_scale`."""
+    """Return the size of a workload's inputs over all samples: :func:`irbench.core.output_check.input_scale`."""
     inputs, sizes, feeding = workload.bundle.inputs, workload.sizes, workload.feeding
     return max(input_scale(logical_inputs(inputs, sizes, feeding, sample)) for sample in range(feeding.count))
 
@@ -233,7 +234,7 @@ def mismatch(cell: CellLaunch, planned: Cell) -> Failure | None:
     """Return why a cell's answers are wrong, by what it computes in and what its graph holds; ``None`` where right.
 
     What was not compared with a reference counts as right. So does what is off by more than the tolerance where the
-    limit that the user gave is kept (:func:`irbench.output_check.is_excused`), if it is so from the first call on.
+    limit that the user gave is kept (:func:`irbench.core.output_check.is_excused`), if it is so from the first call on.
 
     Args:
         cell: What it answered and read back.

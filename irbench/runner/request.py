@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from irbench.address import BackendAddress
+from irbench.core.address import BackendAddress
 from irbench.counters import Counting
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypeVar
 
-from irbench.activity import Activity
+from irbench.core.activity import Activity
 from irbench.measure.clock import Stopwatch
 from irbench.runner.progress import Listener, Progress
 from irbench.runner.signals import signals_deferred

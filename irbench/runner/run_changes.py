@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from irbench import __version__
-from irbench.result import GroupResult, RunDocument
+from irbench.core.result import GroupResult, RunDocument
 from irbench.runner.plan import PlannedGroup
 
 _NOT_COMPARED = ("command", "asked")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from irbench.record import LaunchRecord
+from irbench.core.record import LaunchRecord
 from irbench.spec import Group, Timing
 from irbench.stats import Admission, Next, Pace, launch_limits, next_launch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.options.values import Sweep
 from irbench.runner.cells import SizedModel

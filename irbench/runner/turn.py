@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from irbench.record import WarmUp
+from irbench.core.record import WarmUp
 from irbench.runner.reference import Expected
 from irbench.spec import Artifact, Cell, Group, Timing
 from irbench.stats import Room, Scatter

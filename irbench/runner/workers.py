@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from irbench.core.record import Failure, Stage
 from irbench.measure.clock import now_ns
-from irbench.record import Failure, Stage
 from irbench.runner.cell_worker import CellFailed, CellWorker
 from irbench.spec import Cell, Deadline
 from irbench.worker.cell import CellTask

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from irbench.address import BackendAddress
+from irbench.core.address import BackendAddress
 from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
 from irbench.spec.tensors import BATCH

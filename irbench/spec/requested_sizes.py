@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from shlex import quote
 
+from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.spec.models import Bundle
 from irbench.spec.tensors import BATCH, BATCH_IN_FILE, TensorSpec, names_in, shape_text, size_of
-from irbench.suggestions import did_you_mean
 
 _EXAMPLE_SIZE = 128
 """What a hint writes for a size that nobody gave."""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irbench.stats.blocks import processors_in_use
-    from irbench.stats.objective import round_cost_ns
     from irbench.stats.observed import clean_blocks
-    from irbench.stats.planning import (
+    from irbench.stats.standing import Admission
+    from irbench.stats.stopping.objective import round_cost_ns
+    from irbench.stats.stopping.planning import (
         GUESSED_START_S,
         LaunchCost,
         Room,
@@ -33,10 +34,9 @@ if TYPE_CHECKING:
         samples_per_round,
         settle_calls,
     )
-    from irbench.stats.standing import Admission
-    from irbench.stats.stopping import Next, Pace, launches_planned, next_launch, outlook, scatters
+    from irbench.stats.stopping.rule import Next, Pace, launches_planned, next_launch, outlook, scatters
+    from irbench.stats.stopping.turns import equal_calls, fewest_calls, same_mix, whole_turns
     from irbench.stats.summary import summarise
-    from irbench.stats.turns import equal_calls, fewest_calls, same_mix, whole_turns
     from irbench.stats.workload_facts import given_inputs
 
 __all__ = [
@@ -79,40 +79,40 @@ __all__ = [
 
 _MODULES = {
     "Admission": "standing",
-    "LaunchCost": "planning",
-    "Next": "stopping",
-    "Pace": "stopping",
-    "Room": "planning",
-    "Scatter": "planning",
-    "behind": "planning",
-    "block_order": "planning",
-    "calls_per_sample": "planning",
+    "LaunchCost": "stopping.planning",
+    "Next": "stopping.rule",
+    "Pace": "stopping.rule",
+    "Room": "stopping.planning",
+    "Scatter": "stopping.planning",
+    "behind": "stopping.planning",
+    "block_order": "stopping.planning",
+    "calls_per_sample": "stopping.planning",
     "clean_blocks": "observed",
-    "equal_calls": "turns",
-    "GUESSED_START_S": "planning",
-    "expected_seconds": "planning",
-    "fewest_blocks": "planning",
-    "fewest_calls": "turns",
-    "fewest_warm_up_calls": "planning",
-    "fits": "planning",
+    "equal_calls": "stopping.turns",
+    "GUESSED_START_S": "stopping.planning",
+    "expected_seconds": "stopping.planning",
+    "fewest_blocks": "stopping.planning",
+    "fewest_calls": "stopping.turns",
+    "fewest_warm_up_calls": "stopping.planning",
+    "fits": "stopping.planning",
     "given_inputs": "workload_facts",
-    "launch_limits": "planning",
-    "launch_size": "planning",
-    "launches_planned": "stopping",
-    "least_seconds": "planning",
-    "mean_round_s": "planning",
-    "needs_more_blocks": "planning",
-    "next_launch": "stopping",
-    "outlook": "stopping",
-    "parts_of": "planning",
+    "launch_limits": "stopping.planning",
+    "launch_size": "stopping.planning",
+    "launches_planned": "stopping.rule",
+    "least_seconds": "stopping.planning",
+    "mean_round_s": "stopping.planning",
+    "needs_more_blocks": "stopping.planning",
+    "next_launch": "stopping.rule",
+    "outlook": "stopping.rule",
+    "parts_of": "stopping.planning",
     "processors_in_use": "blocks",
-    "round_cost_ns": "objective",
-    "same_mix": "turns",
-    "samples_per_round": "planning",
-    "scatters": "stopping",
-    "settle_calls": "planning",
+    "round_cost_ns": "stopping.objective",
+    "same_mix": "stopping.turns",
+    "samples_per_round": "stopping.planning",
+    "scatters": "stopping.rule",
+    "settle_calls": "stopping.planning",
     "summarise": "summary",
-    "whole_turns": "turns",
+    "whole_turns": "stopping.turns",
 }
 
 

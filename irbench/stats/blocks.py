@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from irbench.record import BlockEvidence, Round
+from irbench.core.record import BlockEvidence, Round
 from irbench.spec import Cell, Timing
 
 _FAR_OUT = 4.0

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdPhasesMs, ColdRow, ColdTable
+from irbench.core.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdPhasesMs, ColdRow, ColdTable
+from irbench.core.row import Spans, Speedup
 from irbench.notices.marks import OtherPrecision
-from irbench.row import Spans, Speedup
 from irbench.spec import Timing
 from irbench.stats.compare import direction_confidence, excludes_zero, holm_intervals, verdict
 from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at, median

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from irbench.row import Speedup, Verdict
+from irbench.core.row import Speedup, Verdict
 from irbench.spec import Timing
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import Observed, log_ratio_of_launch

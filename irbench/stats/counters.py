@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
+from irbench.core.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.counters import (
     LEVEL_1,
     PHASES,

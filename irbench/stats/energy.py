@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from irbench.record import EnergyReading, LaunchRecord, Sustained
-from irbench.row import EnergyUse, Spans
+from irbench.core.record import EnergyReading, LaunchRecord, Sustained
+from irbench.core.row import EnergyUse, Spans
 from irbench.spec import Timing
 from irbench.stats.figures import positive_span
 from irbench.stats.intervals import interval_at, looks_of, median

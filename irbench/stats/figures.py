@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.record import CellLaunch, LaunchRecord, Round
-from irbench.row import LatencyMs, PhasesMs, Spans
+from irbench.core.record import CellLaunch, LaunchRecord, Round
+from irbench.core.row import LatencyMs, PhasesMs, Spans
 from irbench.spec import Timing
 from irbench.stats.intervals import interval_at, looks_of, median, percentile
 from irbench.stats.observed import Observed, log_level

@@ -112,7 +112,7 @@ class Bound:
 
 
 class EndFields(TypedDict):
-    """The fields of a row's figure that say between which values it lies: :class:`irbench.row.WithEnds`."""
+    """The fields of a row's figure that say between which values it lies: :class:`irbench.core.row.WithEnds`."""
 
     low: float | None
     high: float | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from irbench.record import LaunchRecord
+from irbench.core.record import LaunchRecord
 from irbench.spec import Group
 from irbench.stats.figures import Rounds, by_launch, percentile_ms, rounds_that_count, supports_p90
 from irbench.stats.intervals import median

@@ -12,7 +12,7 @@ from irbench.notices import Warn
 from irbench.notices.doubts import Regime, RegimeChange, RegimeRow, SlowLaunches, SlowRow, TwoModes
 from irbench.stats.figures import launch_levels
 from irbench.stats.intervals import hodges_lehmann
-from irbench.stats.scene import Scene
+from irbench.stats.notices.scene import Scene
 
 _SLOW_GAP = math.log(1.03)
 _FAR_GAP = math.log(1.3)

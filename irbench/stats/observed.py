@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from irbench.record import BlockEvidence, CellLaunch, LaunchRecord, Round
+from irbench.core.record import BlockEvidence, CellLaunch, LaunchRecord, Round
 from irbench.spec import Group, Timing
 from irbench.stats.blocks import dirty_blocks
 from irbench.stats.intervals import hodges_lehmann
-from irbench.stats.objective import round_cost_ns
+from irbench.stats.stopping.objective import round_cost_ns
 
 Reduction: TypeAlias = Literal["usual", "quiet-launches", "as-loaded"]
 """How the launches of a table are reduced. ``usual``: by the blocks that count. Where most blocks were disturbed,

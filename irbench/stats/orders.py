@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
+from irbench.core.result import NoWinner
+from irbench.core.row import CellResult, Spans
 from irbench.notices.warnings import OrderRow
-from irbench.result import NoWinner
-from irbench.row import CellResult, Spans
 from irbench.stats.compare import excludes_zero, launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.notices.scene import Scene
 from irbench.stats.observed import is_as_loaded
-from irbench.stats.scene import Scene
 from irbench.stats.winner import LeadEstimate
 
 _MATTERS = math.log1p(0.1)

@@ -9,17 +9,17 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.core.record import LaunchRecord, PacedRun
+from irbench.core.row import PacedLatency, Spans
 from irbench.notices import Mark
 from irbench.notices.doubts import ReversedPair
 from irbench.notices.marks import LateCalls
-from irbench.record import LaunchRecord, PacedRun
-from irbench.row import PacedLatency, Spans
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios
-from irbench.stats.doubts import log_ratio_by_launch
 from irbench.stats.figures import calls_to_bound, positive_span
 from irbench.stats.intervals import interval_at, looks_of, percentile
-from irbench.stats.scene import Scene
+from irbench.stats.notices.doubts import log_ratio_by_launch
+from irbench.stats.notices.scene import Scene
 
 _MOSTLY_LATE = 0.5
 """From this share of late calls on, their queue only grows: how long calls are late says how long the run was."""

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from irbench.core.record import Failure, LaunchRecord
+from irbench.core.result import Basis, GroupResult, RunDocument
+from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.notices import Reference
-from irbench.record import Failure, LaunchRecord
-from irbench.result import Basis, GroupResult, RunDocument
-from irbench.row import CellResult
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.counters import derive_counter_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.record import Round, ns_per_completion
+from irbench.core.record import Round, ns_per_completion
 
 _SHORTEST_NS = 1e-3
 """Keeps logarithms finite where a clock is too coarse to see a call."""

@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from irbench.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakSeries, SoakTable
+from irbench.core.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakSeries, SoakTable
 from irbench.stats.intervals import median
 from irbench.stats.trend import Trend, trend_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from irbench.core.record import CellLaunch, Failure, LaunchRecord
+from irbench.core.row import State
 from irbench.notices.marks import OtherPrecision
-from irbench.record import CellLaunch, Failure, LaunchRecord
-from irbench.row import State
 from irbench.spec import Cell, Disagreement, Group, Scalar
 
 _LEFT_TO_THE_RUNTIME = "native"

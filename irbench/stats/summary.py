@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.core.record import LaunchRecord
+from irbench.core.result import Basis, Condition, GroupResult, Lead, StoppedBy, Winner
+from irbench.core.row import CellResult, Spans, Speedup, row_of
 from irbench.notices import Reference, Warn
-from irbench.record import LaunchRecord
-from irbench.result import Basis, Condition, GroupResult, Lead, StoppedBy, Winner
-from irbench.row import CellResult, Spans, Speedup, row_of
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.compare import speedups
-from irbench.stats.comparison_warnings import find_warnings
-from irbench.stats.doubts import doubt
 from irbench.stats.energy import energy_figures
 from irbench.stats.figures import (
     Rounds,
@@ -40,14 +38,16 @@ from irbench.stats.figures import (
 )
 from irbench.stats.intervals import median
 from irbench.stats.latency_limit import within_max_latency
-from irbench.stats.marks import marks_of
-from irbench.stats.notes import find_notes
+from irbench.stats.notices.comparison_warnings import find_warnings
+from irbench.stats.notices.doubts import doubt
+from irbench.stats.notices.marks import marks_of
+from irbench.stats.notices.notes import find_notes
+from irbench.stats.notices.scene import Scene
+from irbench.stats.notices.starvation import uneven_load
 from irbench.stats.observed import Observed, is_as_loaded, observe
 from irbench.stats.orders import order_doubt
 from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
-from irbench.stats.scene import Scene
 from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
-from irbench.stats.starvation import uneven_load
 from irbench.stats.winner import LeadEstimate, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 

@@ -31,7 +31,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irbench.result import Condition, Lead, NoWinner
+from irbench.core.result import Condition, Lead, NoWinner
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios, within_band
 from irbench.stats.intervals import Interval, interval_at, looks_of

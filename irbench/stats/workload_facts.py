@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from irbench.row import GivenInputs, TableHead
+from irbench.core.row import GivenInputs, TableHead
 from irbench.spec import Cell, Feeding, Workload
 
 

@@ -23,8 +23,8 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.result import RunDocument
 from irbench.store.document import decode_document
 from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes, readable
 from irbench.store.folders import LOGS, RUN_FILE, place_of

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from irbench.core.result import SCHEMA_VERSION, GroupResult, RunDocument
 from irbench.errors import IrbenchError
-from irbench.result import SCHEMA_VERSION, GroupResult, RunDocument
 from irbench.store.ulid import is_ulid, seconds_of
 from irbench.system.document_damage import damage_text
 

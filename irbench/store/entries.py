@@ -32,7 +32,7 @@ OutcomeKind: TypeAlias = Literal[
     "interrupted",
     "not-measured",
 ]
-"""Somebody won, or why nobody did, as in :data:`irbench.result.NoWinner`; ``only`` is a single row with figures.
+"""Somebody won, or why nobody did, as in :data:`irbench.core.result.NoWinner`; ``only`` is a single row with figures.
 ``busy-winner`` and ``busy-same`` are of a machine as loaded as it was, and may not hold for a quiet one.
 ``cold-start`` names the row that answers first with a cold cache; a soak finds that memory ``grows``, is ``steady``, or
 is ``growth-undecided``."""

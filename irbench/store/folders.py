@@ -10,9 +10,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Literal, TypeAlias
 
+from irbench.core.plain_text import plain
+from irbench.core.quantities import plural
 from irbench.errors import IrbenchError
-from irbench.plain_text import plain
-from irbench.quantities import plural
 from irbench.system.file_states import is_file, is_folder
 from irbench.system.home import data_home
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from irbench.core.record import LaunchRecord
+from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.record import LaunchRecord
-from irbench.result import RunDocument
 from irbench.spec import Timing
 from irbench.store.archives import read_logs, unpack
 from irbench.store.document import decode_document

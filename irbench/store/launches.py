@@ -23,8 +23,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.core.record import LaunchRecord
 from irbench.errors import IrbenchError
-from irbench.record import LaunchRecord
 from irbench.system.document_damage import damage_text
 
 _FAMILY = b"IRBENCH"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irbench.result import GroupResult, RunDocument
+from irbench.core.result import GroupResult, RunDocument
 from irbench.spec import Objective
 from irbench.store.entries import Outcome, OutcomeKind
 from irbench.store.outcomes import outcome_of

@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from irbench.cold_row import ColdRow, ColdTable
-from irbench.result import GroupResult, RunDocument
-from irbench.row import CellResult, State, is_too_slow
-from irbench.row_names import distinguish, name_of, row_names
-from irbench.soak_row import SoakRow, SoakTable
+from irbench.core.cold_row import ColdRow, ColdTable
+from irbench.core.result import GroupResult, RunDocument
+from irbench.core.row import CellResult, State, is_too_slow
+from irbench.core.row_names import distinguish, name_of, row_names
+from irbench.core.soak_row import SoakRow, SoakTable
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
 _ON_BUSY_MACHINE: Mapping[OutcomeKind, OutcomeKind] = {"winner": "busy-winner", "same": "busy-same"}

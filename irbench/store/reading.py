@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from irbench.core.record import LaunchRecord
+from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.record import LaunchRecord
-from irbench.result import RunDocument
 from irbench.store.document import decode_document
 from irbench.store.files import LARGEST_DOCUMENT_BYTES, read_bytes
 from irbench.store.folders import RUN_FILE

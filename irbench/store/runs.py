@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from irbench import __version__
+from irbench.core.record import LaunchRecord
+from irbench.core.result import SCHEMA_VERSION, RunDocument
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
-from irbench.record import LaunchRecord
-from irbench.result import SCHEMA_VERSION, RunDocument
 from irbench.store.document import encode_document
 from irbench.store.files import explained, make_folder, prove_writable
 from irbench.store.folders import LOGS, RUN_FILE, place_of

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from irbench.worker.confinement_variable import CONFINEMENT
+from irbench.worker.confinement.variable import CONFINEMENT
+from irbench.worker.exchange.wire import Channel, Problem, Reply, Request, Say, problem_of, unpickled
 from irbench.worker.parent_death import die_with_parent
-from irbench.worker.wire import Channel, Problem, Reply, Request, Say, problem_of, unpickled
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def _form_of_answers() -> Callable[[object], bytes] | None:
     """Return what makes bytes of answers: of a confined worker nobody takes a pickle."""
     if CONFINEMENT not in os.environ:
         return None
-    from irbench.worker.answer_encoding import encoded  # needs NumPy, which others import with their runtime
+    from irbench.worker.exchange.answer_encoding import encoded  # needs NumPy, which others import with their runtime
 
     return encoded
 

@@ -11,15 +11,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.feeds import lay_out, logical_inputs
+from irbench.core.output_check import compare, judge
+from irbench.core.record import OutputError
 from irbench.errors import IrbenchError, first_line
-from irbench.feeds import lay_out, logical_inputs
-from irbench.output_check import compare, judge
-from irbench.record import OutputError
 from irbench.spec import Accuracy, AccuracyLimit, Artifact, Cell, Workload
 from irbench.spi import Array, Outputs
-from irbench.worker.callables import imported_function
 from irbench.worker.inference import OpenSession
+from irbench.worker.own_code.callables import imported_function
 
 Sample: TypeAlias = dict[str, Any]
 """Arrays by the names of inputs or outputs; an output that is a sequence of tensors is a list."""
@@ -36,7 +36,7 @@ class AccuracyTask:
         workload: The model and its samples.
         expected: What the reference answers to each call, in the order of the model's outputs; ``None`` where there is
             no reference.
-        scale: Size of the inputs: :func:`irbench.output_check.input_scale`.
+        scale: Size of the inputs: :func:`irbench.core.output_check.input_scale`.
         limit: What is asked for.
     """
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.feeds import lay_out, logical_inputs
+from irbench.core.record import Round, WarmUp
 from irbench.errors import IrbenchError
-from irbench.feeds import lay_out, logical_inputs
 from irbench.measure.drive import Driver, make_driver, make_turning_driver
 from irbench.measure.evidence import (
     Counters,
@@ -25,7 +26,6 @@ from irbench.measure.evidence import (
 )
 from irbench.measure.phases import PhaseLog
 from irbench.measure.turns import Turns
-from irbench.record import Round, WarmUp
 from irbench.spec import Artifact, Cell, Feeding, Io, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats import calls_per_sample, fewest_warm_up_calls
@@ -35,7 +35,7 @@ from irbench.worker.temporary_files import own_temporary_files
 from irbench.worker.warming import Asked, Warming, median_completion_ns
 
 if TYPE_CHECKING:
-    from irbench.worker.commands import CommandSession
+    from irbench.worker.own_code.commands import CommandSession
 
 
 def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backend:
@@ -50,7 +50,7 @@ def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backen
     if program is None:
         return registry.backend(cell.backend)
     if program.kind == "callable":
-        from irbench.worker.callables import CallableBackend  # workers of other rows start sooner without it
+        from irbench.worker.own_code.callables import CallableBackend  # workers of other rows start sooner without it
 
         return CallableBackend(cell.backend, program)
     if takes_turns(feeding) or cell.dynamic:
@@ -58,7 +58,7 @@ def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backen
             "A command is given one input of one shape.",
             hint="Give --data one sample and leave --feedback and --shapes out, or give a function: module:function.",
         )
-    from irbench.worker.commands import CommandBackend
+    from irbench.worker.own_code.commands import CommandBackend
 
     return CommandBackend(cell.backend, program, feed)
 

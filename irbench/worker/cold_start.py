@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from irbench import registry
+from irbench.core import registry
 from irbench.measure.process_start import FIRST_LINE_NS, NUMPY_IMPORT_NS
 from irbench.worker.cell import CellHost, CellTask, Prepared
 

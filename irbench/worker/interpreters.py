@@ -16,7 +16,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from irbench import registry
+from irbench.core import registry
 from irbench.system.programs import clean_environment
 from irbench.worker.scratch import scratch_folder
 

@@ -17,9 +17,9 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from irbench.system.confinement import Confinement, confine, limit_memory
-from irbench.worker.answer_encoding import encoded
+from irbench.worker.exchange.answer_encoding import encoded
+from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, problem_of
 from irbench.worker.parent_death import die_with_parent
-from irbench.worker.wire import OutOfMemory, Problem, Reply, problem_of
 
 _FIRST_DESCRIPTOR = 3
 """Behind stdin, stdout and stderr."""
@@ -54,8 +54,8 @@ class Ended:
     """How a call ended.
 
     Attributes:
-        answer: A message (:mod:`irbench.worker.answer_encoding`), not to be trusted. Empty where the process ended
-            without one.
+        answer: A message (:mod:`irbench.worker.exchange.answer_encoding`), not to be trusted. Empty where the process
+            ended without one.
         exit_code: What the process ended with; a negative one is a signal's.
         is_too_long: Whether the answer was longer than any that is expected.
     """

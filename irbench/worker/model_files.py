@@ -22,12 +22,12 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, TensorSpec
 from irbench.system import host
 from irbench.system.confinement import Confinement
-from irbench.worker.answer_decoding import Expected, NotAsked, NotPlain, decoded
+from irbench.worker.exchange.answer_decoding import Expected, NotAsked, NotPlain, decoded
+from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut, how_it_ended
 from irbench.worker.isolated_call import Ended, IsolatedCall
 from irbench.worker.process import Worker
 from irbench.worker.scratch import scratch_folder
-from irbench.worker.wire import OutOfMemory, Problem, Reply
 
 if TYPE_CHECKING:
     from irbench.cost_model import ModelCost

@@ -16,13 +16,14 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Self
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.system.confinement import Confinement
-from irbench.worker.answer_decoding import Expected, NotAsked, decoded, expected_of
-from irbench.worker.confined_start import confined_environment
+from irbench.worker.confinement.start import confined_environment
+from irbench.worker.exchange.answer_decoding import Expected, NotAsked, decoded, expected_of
+from irbench.worker.exchange.wire import Channel, Problem, Reply, Request, Say, unpickled
 from irbench.worker.failures import (
     CallFailed,
     WorkerDied,
@@ -34,7 +35,6 @@ from irbench.worker.failures import (
 from irbench.worker.interpreters import interpreter_command, interpreter_environment, shown_variables
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
-from irbench.worker.wire import Channel, Problem, Reply, Request, Say, unpickled
 
 _LOG_TAIL_BYTES = 4000
 EXIT_GRACE_S = 5.0

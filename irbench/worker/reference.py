@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, Feeding, Load
 from irbench.spi import Array
@@ -27,7 +27,7 @@ def answers(
     """Return what the reference backend ``name`` answers to each sample, in the order of ``artifact.outputs``.
 
     Of a decode loop these are its first steps, with the reference's own outputs fed back. ``group`` is that of the
-    entry point: :data:`irbench.registry.BACKENDS` for the framework that a model comes from.
+    entry point: :data:`irbench.core.registry.BACKENDS` for the framework that a model comes from.
     """
     backend = registry.backend(name) if group == registry.BACKENDS else registry.reference(name)
     load = Load(batch=sizes["batch"], threads=None, precision="native")

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.core.record import Evidence, PacedRun, Sustained
 from irbench.measure.drive import complete_call
 from irbench.measure.evidence import evidence_between, read_counters
 from irbench.measure.ledger import CommonWindow, Counters, SharedLedger
 from irbench.measure.paced import Schedule, issue_on_schedule, join_paced, start_soon
 from irbench.measure.turns import turning_slot
-from irbench.record import Evidence, PacedRun, Sustained
 from irbench.worker.cell import CellHost, CellTask
 from irbench.worker.warming import median_completion_ns
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.core.record import WarmUp
 from irbench.measure.clock import Stopwatch
 from irbench.measure.drive import Driver
 from irbench.measure.ledger import Window
-from irbench.record import WarmUp
 from irbench.spec import Timing
 from irbench.stats.warm_up import Course, calls_of_later_launches, course_of
 

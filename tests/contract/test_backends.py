@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from backend_contract import DEADLINE_S, ENVIRONMENT, REAL, Ask, artifact_maker, asking, installed, marked
 
-from irbench import registry
+from irbench.core import registry
 from irbench.spec import Load
 from irbench.worker import Worker, call_in_worker
 

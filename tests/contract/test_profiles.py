@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from backend_contract import REAL, Ask, artifact_maker, asking, installed, marked
 
-from irbench import registry
+from irbench.core import registry
 from irbench.spec import Load
 from irbench.spi import InferenceProfile, OperatorTime, ProfilingBackend
 

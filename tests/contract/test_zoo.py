@@ -16,17 +16,18 @@ import pytest
 from front_door import irbench
 from zoo_parts import MOST_MACS, skipped_without_its_parts
 
-from irbench import bundles, registry
+from irbench.core import registry
+from irbench.core.feeds import POOL, repeat_pool
+from irbench.core.output_check import compare, judge
 from irbench.cost_model import ModelCost, model_cost
 from irbench.cost_model.counting import cost_of_file
 from irbench.exporter import export
-from irbench.feeds import POOL, repeat_pool
 from irbench.optimizer.passes.fold_shapes import fold_shapes
 from irbench.optimizer.passes.loop_to_gru import loop_to_gru
 from irbench.options.model_commands import ExportOptions
-from irbench.output_check import compare, judge
 from irbench.spec import BATCH as FIRST_AXIS
 from irbench.spec import Bundle, Load
+from irbench.store import bundles
 from irbench.worker import call_in_worker
 
 DEADLINE_S = 900

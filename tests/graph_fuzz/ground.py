@@ -19,7 +19,7 @@ import click
 import onnx
 import onnx_ir
 
-from irbench import registry
+from irbench.core import registry
 from irbench.spi import Pass
 
 from . import (  # noqa: F401 - each registers its near-misses

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-from irbench import registry
+from irbench.core import registry
 from irbench.spi import Pass
 
 _PARTS = {

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import onnx_ir
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.onnx.rewriting import detached_weights
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset

@@ -118,8 +118,8 @@ def test_a_stored_run_is_asked_for_again_with_its_limit(model: Path, metrics: Pa
         (("--min-accuracy", "99"), "no share of samples"),
         (("--min-accuracy", "all"), "--min-accuracy"),
         (("--metric", "gone.py:fn>=0.9"), "no file gone.py"),
-        (("--metric", "irbench.output_check:tolerance"), "no limit"),
-        (("--metric", "irbench.output_check:gone>=0.9"), "gone"),
+        (("--metric", "irbench.core.output_check:tolerance"), "no limit"),
+        (("--metric", "irbench.core.output_check:gone>=0.9"), "gone"),
         (("--min-accuracy", "99%", "--value", "pixels=0"), "One sample says nothing about agreement"),
     ],
 )

@@ -10,8 +10,8 @@ from fresh_projects import exported, make_project, ran, write
 from front_door import irbench
 from small_bundles import put
 
-from irbench import bundles
 from irbench.errors import IrbenchError
+from irbench.store import bundles
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from fresh_projects import exported, make_project, ran, write
 
-from irbench import bundles
-from irbench.api.resolve import require_model, resolve_bundles
 from irbench.errors import IrbenchError
 from irbench.exporter.build import ExportWorker
+from irbench.requests.resolve import require_model, resolve_bundles
 from irbench.spec import Bundle
+from irbench.store import bundles
 
 pytestmark = pytest.mark.ci
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from front_door import Called, irbench, irbench_process
 
-from irbench.cold_row import COLD_PHASES
+from irbench.core.cold_row import COLD_PHASES
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

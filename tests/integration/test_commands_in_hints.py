@@ -14,8 +14,8 @@ from front_door import Called, irbench
 from stored_runs import measured
 
 import irbench as api
-from irbench.cli.output.resuming import how_to_resume
 from irbench.notices.warnings import FewCleanBlocks
+from irbench.terminal.resuming import how_to_resume
 
 _COMMAND = re.compile(r"irbench (?:results|show|profile)[^\n]*")
 

@@ -17,8 +17,8 @@ from front_door import Called, irbench
 
 import irbench as api
 from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome
-from irbench.api.compare import ComparedRuns
 from irbench.errors import IrbenchError
+from irbench.features.compare.run import ComparedRuns
 from irbench.stats.rederive import rederive
 from irbench.store import RunWriter, Store, default_root
 

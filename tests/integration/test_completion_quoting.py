@@ -78,7 +78,7 @@ def test_bash_replaces_a_word_of_which_a_part_is_quoted(folder: Path) -> None:
 def test_a_file_that_is_called_like_an_option_is_offered_as_a_path(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from irbench.cli.options.completion import files_begun
+    from irbench.terminal.completion import files_begun
 
     monkeypatch.chdir(folder)
     assert "./-z.onnx" in set(files_begun(""))

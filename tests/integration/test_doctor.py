@@ -13,9 +13,8 @@ import pytest
 from front_door import irbench
 from made_peaks import peaks
 
-from irbench import bundles
 from irbench.across_runs.environments import fingerprint
-from irbench.store import Store
+from irbench.store import Store, bundles
 from irbench.store.peaks import keep_peaks
 from irbench.system import host
 

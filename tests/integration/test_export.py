@@ -8,12 +8,13 @@ import pytest
 from click.testing import CliRunner, Result
 from export_checks import LAYERS_FILE, MODELS_FILE, TRAINED_FILE
 
-from irbench import bundles, feeds
-from irbench.cli.commands.export import command
+from irbench.core import feeds
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import export
+from irbench.features.export.command import command
 from irbench.options.model_commands import ExportOptions
 from irbench.spec import TensorSpec
+from irbench.store import bundles
 from irbench.worker import call_in_worker
 
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}

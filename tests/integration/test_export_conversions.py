@@ -12,9 +12,9 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from irbench import bundles
 from irbench.exporter import export
 from irbench.options.model_commands import ExportOptions
+from irbench.store import bundles
 from irbench.worker import call_in_worker
 from irbench_openvino import runtime
 

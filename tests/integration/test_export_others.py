@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from irbench import bundles
-from irbench.cli.commands.export import command
 from irbench.errors import ExitCode, IrbenchError
+from irbench.features.export.command import command
 from irbench.spec import RANDOM_DRAWS
+from irbench.store import bundles
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from irbench import bundles
 from irbench.errors import IrbenchError
 from irbench.exporter import from_onnx_file
+from irbench.store import bundles
 
 
 def test_a_foreign_file_is_a_bundle_without_a_reference(tmp_path):

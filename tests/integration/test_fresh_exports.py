@@ -12,9 +12,9 @@ import pytest
 from fresh_projects import EDITS_ITSELF, exported, make_project, ran, write
 from front_door import irbench
 
-from irbench import bundles
-from irbench.api.resolve import resolve_bundles
 from irbench.errors import IrbenchError
+from irbench.requests.resolve import resolve_bundles
+from irbench.store import bundles
 from irbench.worker import call_in_worker
 
 

@@ -19,9 +19,10 @@ from front_door import Called, irbench
 from hostile_files import refusal
 from onnx.reference import ReferenceEvaluator
 
-from irbench import bundles, feeds
+from irbench.core import feeds
 from irbench.onnx.rewriting import detached_weights
 from irbench.spec import Bundle
+from irbench.store import bundles
 from irbench.system.file_states import file_state
 
 pytestmark = pytest.mark.usefixtures("known_backends")

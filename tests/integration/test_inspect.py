@@ -17,8 +17,8 @@ import pytest
 from front_door import irbench, irbench_here
 from written_graphs import graph, ones
 
-from irbench.card import Card, write_card
 from irbench.spec import Bundle
+from irbench.store.card import Card, write_card
 from irbench.system.file_states import digest
 
 

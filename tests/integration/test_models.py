@@ -8,7 +8,7 @@ import pytest
 from zoo_parts import MOST_MACS, skipped_without_its_parts
 
 import irbench_zoo
-from irbench.feeds import POOL, generate
+from irbench.core.feeds import POOL, generate
 from irbench.spec import BATCH
 from irbench_tf.activations import check_activations, run
 from irbench_tf.weights import randomise

@@ -26,7 +26,7 @@ def test_sizes_that_were_bound_are_told_with_those_that_nobody_asked_for(
 ) -> None:
     artifact = models.two_inputs(tmp_path)
     bundle = Bundle("mixed", models.logical_inputs(artifact), (artifact,), defaults={"length": 9})
-    monkeypatch.setattr("irbench.api.optimize.resolve_bundles", lambda *_, **_options: (bundle,))
+    monkeypatch.setattr("irbench.features.optimize.run.resolve_bundles", lambda *_, **_options: (bundle,))
     call = ("optimize", "mixed", "--level", "none", *asked)
     assert f"  fixed: {said}" in irbench_here(*call).out.splitlines()
     (graph,) = irbench_here(*call, "--format", "json").document["optimized"]

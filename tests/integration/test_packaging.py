@@ -41,8 +41,8 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
             for path in (folder / package).rglob("*.py"):
                 assert str(path.relative_to(folder)) in shipped
     assert "irbench/py.typed" in shipped
-    assert {"irbench/store/run.schema.json", "irbench/profiling/profile.schema.json"} <= shipped
-    assert {"irbench/plans/plan.schema.json", "irbench/plans/batch-curve.toml"} <= shipped
+    assert {"irbench/store/run.schema.json", "irbench/features/profile/profile.schema.json"} <= shipped
+    assert {"irbench/features/plan/plans/plan.schema.json", "irbench/features/plan/plans/batch-curve.toml"} <= shipped
 
 
 def test_no_module_of_a_generic_name_is_shipped(wheel: Path) -> None:

@@ -18,13 +18,13 @@ from front_door import Called, irbench
 from made_peaks import peaks
 
 import irbench as public
-from irbench import bundles
 from irbench.across_runs.environments import fingerprint
 from irbench.errors import IrbenchError
-from irbench.profiling.record import Disturbance, ProfileDocument, encode_profile
+from irbench.features.profile import profiled_launches as profiling
+from irbench.features.profile.record import Disturbance, ProfileDocument, encode_profile
 from irbench.roofline import BandwidthSamples
-from irbench.runner import profiling
 from irbench.runner.progress import Progress
+from irbench.store import bundles
 from irbench.store.peaks import keep_peaks
 from irbench.system import host
 

@@ -11,12 +11,12 @@ import pytest
 from front_door import Called, irbench
 
 import irbench as public
-from irbench.api.profiling import counted
+from irbench.core.uncuttable import Uncuttable
 from irbench.counters import Processor
 from irbench.errors import IrbenchError
+from irbench.features.profile import counted
+from irbench.features.profile import counted_launches as counted_parts
 from irbench.measure import counter_support
-from irbench.runner import counted_parts
-from irbench.uncuttable import Uncuttable
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

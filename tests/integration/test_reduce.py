@@ -14,8 +14,8 @@ from front_door import irbench, irbench_process
 from onnx import numpy_helper
 
 import irbench as package
-from irbench.api.reduction import answers
-from irbench.conformance.verification import VerificationRequest
+from irbench.features.reduce import answers
+from irbench.features.verify.report import VerificationRequest
 from irbench.spec import timing
 
 pytestmark = pytest.mark.usefixtures("known_backends")
@@ -87,7 +87,7 @@ def test_a_disk_that_fills_up_while_the_graph_is_written_leaves_no_part_of_a_fil
         target.write_bytes(b"a part")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("irbench.api.reduction.reducer.shutil.copyfile", run_out_of_room)
+    monkeypatch.setattr("irbench.features.reduce.reducer.shutil.copyfile", run_out_of_room)
     model, folder = saved(tmp_path, GRAPHS[2]), tmp_path / "found"
     called = irbench("reduce", model, "--expect-wrong", "fake-a", "-o", folder, *at("Neg", fault="wrong"))
     assert called.code == 2, called.err

@@ -9,7 +9,7 @@ import pytest
 from front_door import irbench
 
 from irbench.errors import IrbenchError
-from irbench.runner import comparison
+from irbench.runs import comparison
 
 pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("known_backends")]
 

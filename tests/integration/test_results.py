@@ -14,7 +14,7 @@ from documents import ENVIRONMENT, cell, example, group, speedup
 from front_door import irbench
 from stored_runs import FAILED, PREVIEW, listed, measured, measured_model, names, older_and_newer, refused, results
 
-import irbench.cli.commands.results as results_command
+import irbench.features.results.command as results_command
 from irbench.store import Store
 from irbench.system.locks import waiting_for
 

@@ -21,11 +21,11 @@ from fake_runs import run
 from front_door import Called, irbench, irbench_here
 from stored_runs import altered, measured, refused, results
 
-from irbench.cli.output import exports
+from irbench.core.result import RunDocument
 from irbench.render.formats.registry import FORMATS
-from irbench.result import RunDocument
 from irbench.store import Store, reading
 from irbench.store.document import decode_document
+from irbench.terminal import exports
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from fake_runs import ENOUGH, FASTEST
 from front_door import irbench, irbench_process
 
 import irbench as api
-from irbench.result import RunDocument
+from irbench.core.result import RunDocument
 from irbench.stats.rederive import rederive
 from irbench.store import Store
 

@@ -10,10 +10,10 @@ import numpy as np
 from launches import evidence, measured
 from numpy.random import Generator
 
+from irbench.core.record import Round
 from irbench.measure.ledger import WindowLedger
-from irbench.record import Round
 from irbench.spec import Cell, Load
-from irbench.stats.starvation import in_flight
+from irbench.stats.notices.starvation import in_flight
 from simulation.markdown import markdown_table
 
 _STREAMS = 4

@@ -16,12 +16,13 @@ from unittest.mock import patch
 import numpy as np
 
 from irbench.spec import Timing
-from irbench.stats import compare, race, winner
+from irbench.stats import compare, winner
 from irbench.stats.compare import holm_intervals, launch_ratios
 from irbench.stats.intervals import Interval
 from irbench.stats.observed import Observed
-from irbench.stats.race import contenders
 from irbench.stats.standing import Standing
+from irbench.stats.stopping import race
+from irbench.stats.stopping.race import contenders
 from simulation.regimes import Array
 
 CELL, BASELINE = "cell", "baseline"

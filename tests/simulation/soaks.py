@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.soak_row import Growth, SoakSeries
+from irbench.core.soak_row import Growth, SoakSeries
 from irbench.stats.soak import memory_trend
 
 BLOCKS, CALLS, PAGE = 120, 100, 4096

@@ -19,9 +19,9 @@ import msgspec
 import small_bundles
 import tomli_w
 
-from irbench.across_runs import receipt as receipts
-from irbench.across_runs.receipt import Receipt, encode_receipt
 from irbench.across_runs.summaries import VERSION
+from irbench.features.receipt import report as receipts
+from irbench.features.receipt.report import Receipt, encode_receipt
 
 from .altered_archives import archive
 from .altered_data import data_target, write_data
@@ -185,7 +185,7 @@ def _card(folder: Path, chance: random.Random) -> Sequence[Call]:
 
 
 def _sweep_state(folder: Path, chance: random.Random) -> Sequence[Call]:
-    from irbench.sweeps.state import StateFile, sweep_of_run
+    from irbench.features.sweep.state import StateFile, sweep_of_run
 
     root = folder / "results"
     state = root / "sweeps" / "night" / "state.jsonl"

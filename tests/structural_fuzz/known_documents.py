@@ -19,8 +19,8 @@ import profiles
 from compared_runs import EVEN, store, times
 
 from irbench.across_runs.reading import read_run
-from irbench.across_runs.receipt import encode_receipt, receipt_of
-from irbench.profiling.record import encode_profile
+from irbench.features.profile.record import encode_profile
+from irbench.features.receipt.report import encode_receipt, receipt_of
 from irbench.spec import Timing
 from irbench.store.document import encode_document
 from irbench.store.launches import encode_launch

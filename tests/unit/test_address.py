@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.address import BackendAddress
+from irbench.core.address import BackendAddress
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from small_bundles import put
 
-from irbench import bundles
 from irbench.errors import IrbenchError
+from irbench.store import bundles
 from irbench.system import file_states
 from irbench.system.file_states import FileState
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from small_bundles import IMAGE, make_bundle, put
 
-from irbench import bundles
 from irbench.errors import ExitCode, IrbenchError
+from irbench.store import bundles
 from irbench.system.home_warning import HomeWarning
 
 

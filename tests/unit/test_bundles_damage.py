@@ -7,8 +7,8 @@ import shutil
 import pytest
 from small_bundles import put
 
-from irbench import bundles
 from irbench.errors import IrbenchError
+from irbench.store import bundles
 from irbench.system import host
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from irbench import card
-from irbench.card import CARD, Card, Origin, load_card, write_card
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
+from irbench.store import card
+from irbench.store.card import CARD, Card, Origin, load_card, write_card
 from irbench.system.file_states import FileState
 
 

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from irbench.output_check import DegenerateOutput, degenerate_outputs
+from irbench.core.output_check import DegenerateOutput, degenerate_outputs
 
 USUAL = np.array([0.1, 0.7, 0.2], np.float32)
 

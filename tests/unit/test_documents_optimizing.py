@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from irbench import registry
+from irbench.core import registry
 from irbench.optimizer import LEVELS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "optimizing.md").read_text()

@@ -11,7 +11,7 @@ from front_door import irbench
 
 _DOCUMENT = Path("docs/plans.md").read_text(encoding="utf-8")
 _TEXTS = re.findall(r"^```toml\n(.*?)^```", _DOCUMENT, re.DOTALL | re.MULTILINE)
-_SCHEMA = json.loads(Path("irbench/plans/plan.schema.json").read_text(encoding="utf-8"))
+_SCHEMA = json.loads(Path("irbench/features/plan/plans/plan.schema.json").read_text(encoding="utf-8"))
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

@@ -11,9 +11,9 @@ import pytest
 from simulation import tables
 from simulation.regimes import DEPENDENT, REGIMES
 
-from irbench.api import requests
-from irbench.output_check import TOLERANCES
-from irbench.record import BlockEvidence, Evidence
+from irbench.core.output_check import TOLERANCES
+from irbench.core.record import BlockEvidence, Evidence
+from irbench.requests import run_requests as requests
 from irbench.spec import Timing
 
 DOCS = Path(__file__).parents[2] / "docs"

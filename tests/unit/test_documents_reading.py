@@ -10,15 +10,15 @@ from typing import Any, get_args
 import pytest
 from documents import cell, failed, group, speedup
 
+from irbench.core.record import Stage
+from irbench.core.result import STOPPED_TEXTS, GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
+from irbench.core.row import CellResult, State, Verdict
 from irbench.errors import ExitCode
 from irbench.notices import Context, Mark, Note, Reference, Warn
-from irbench.record import Stage
 from irbench.render.columns import COLUMNS
 from irbench.render.footer import footer
 from irbench.render.headline import headline
 from irbench.render.table_title import title
-from irbench.result import STOPPED_TEXTS, GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
-from irbench.row import CellResult, State, Verdict
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reading-results.md").read_text()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from combinations import each_once
 
-from irbench.feeds import (
+from irbench.core.feeds import (
     ALIGNMENT,
     POOL,
     constant,

@@ -2,7 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from irbench.output_check import TOLERANCES, compare, input_scale, judge, tolerance
+from irbench.core.output_check import TOLERANCES, compare, input_scale, judge, tolerance
 
 SCORES = np.array([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3]], np.float32)
 

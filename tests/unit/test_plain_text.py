@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.plain_text import plain, plain_lines
+from irbench.core.plain_text import plain, plain_lines
 
 
 def test_text_that_prints_stays_as_it_is():

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from irbench.core.quantities import binary_size, listing, percent, percents_apart, plural, size_text, times
 from irbench.options.values import cpu_list
-from irbench.quantities import binary_size, listing, percent, percents_apart, plural, size_text, times
 from irbench.system.host import parse_cpu_list
 
 

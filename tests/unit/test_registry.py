@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spi import Description
 

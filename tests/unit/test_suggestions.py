@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.suggestions import did_you_mean, nearest
+from irbench.core.suggestions import did_you_mean, nearest
 
 
 @pytest.mark.parametrize(

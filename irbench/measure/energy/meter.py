@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
+from irbench.core.record import EnergyReading
 from irbench.measure.clock import now_ns
-from irbench.record import EnergyReading
 
 T = TypeVar("T")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from irbench.cold_row import ColdPhasesMs, ColdRow
-from irbench.quantities import NOT_MEASURED
+from irbench.core.cold_row import ColdPhasesMs, ColdRow
+from irbench.core.quantities import NOT_MEASURED
+from irbench.core.row import Spans
+from irbench.core.soak_row import LatencyDrift, MemoryTrend, SoakRow, SoakTable
 from irbench.render.columns.declaration import (
     COUNT,
     COUNT_ALWAYS,
@@ -15,8 +17,6 @@ from irbench.render.columns.declaration import (
     Part,
     Shown,
 )
-from irbench.row import Spans
-from irbench.soak_row import LatencyDrift, MemoryTrend, SoakRow, SoakTable
 
 
 def _megabytes(size: int) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
-from irbench.cold_row import ColdRow, ColdTable
+from irbench.core.cold_row import ColdRow, ColdTable
+from irbench.core.quantities import NOT_MEASURED, significant
+from irbench.core.result import GroupResult, RunDocument
+from irbench.core.row import CellResult, Spans
+from irbench.core.soak_row import SoakRow, SoakTable
 from irbench.notices import Context
-from irbench.quantities import NOT_MEASURED, significant
 from irbench.render.table_title import sizes_text
-from irbench.result import GroupResult, RunDocument
-from irbench.row import CellResult, Spans
-from irbench.soak_row import SoakRow, SoakTable
 
 Kind: TypeAlias = Literal["speed", "cold-start", "soak"]
 """What the table of a row is about."""

@@ -43,7 +43,7 @@ class RunRow:
 
 
 def run_row_module() -> str:
-    """Return the text of ``irbench/api/run_row.py``."""
+    """Return the text of ``irbench/runs/run_row.py``."""
     columns = [column for column in COLUMNS.values() if column.in_python]
     meanings, fields = "\n".join(map(_attribute, columns)), "\n".join(map(_field, columns))
     return _RUN_ROW.format(meanings=meanings, fields=fields)

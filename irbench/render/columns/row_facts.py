@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irbench.cold_row import ColdRow, ColdTable, cold_names
-from irbench.quantities import NOT_MEASURED
-from irbench.record import Failure
+from irbench.core.cold_row import ColdRow, ColdTable, cold_names
+from irbench.core.quantities import NOT_MEASURED
+from irbench.core.record import Failure
+from irbench.core.result import GroupResult, Lead
+from irbench.core.row import CellResult
+from irbench.core.row_names import distinguish, name_of
+from irbench.core.soak_row import SoakRow, SoakTable
 from irbench.render.columns.declaration import (
     COUNT,
     COUNT_ALWAYS,
@@ -26,10 +30,6 @@ from irbench.render.columns.declaration import (
 )
 from irbench.render.origin import command_text, is_confined, machine_text, versions
 from irbench.render.table_title import is_own_code
-from irbench.result import GroupResult, Lead
-from irbench.row import CellResult
-from irbench.row_names import distinguish, name_of
-from irbench.soak_row import SoakRow, SoakTable
 from irbench.spec import Disagreement, GraphFiles, Program, PythonEnvironment
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from irbench.cold_row import ColdPhasesMs, ColdRow, ColdTable
+from irbench.core.cold_row import ColdPhasesMs, ColdRow, ColdTable
+from irbench.core.quantities import NOT_MEASURED, error_size, gigabytes, listing, significant
+from irbench.core.quantities import percent as share
+from irbench.core.record import OutputError
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Speedup
 from irbench.notices import Context, Reference
-from irbench.quantities import NOT_MEASURED, error_size, gigabytes, listing, significant
-from irbench.quantities import percent as share
-from irbench.record import OutputError
 from irbench.render.accuracy import accuracy_text, limit_text
 from irbench.render.columns.cold_and_soak import ready_time
 from irbench.render.columns.declaration import (
@@ -28,8 +30,6 @@ from irbench.render.columns.declaration import (
 )
 from irbench.render.columns.row_facts import row_counters
 from irbench.render.figures import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
-from irbench.result import GroupResult
-from irbench.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Speedup
 from irbench.spec import Accuracy, InferenceWork
 from irbench.stats.figures import calls_to_bound
 from irbench.stats.intervals import median

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irbench.cold_row import COLD_PHASES, ColdRow, ColdTable
-from irbench.record import BlockEvidence, CellLaunch, LaunchRecord, Round
+from irbench.core.cold_row import COLD_PHASES, ColdRow, ColdTable
+from irbench.core.record import BlockEvidence, CellLaunch, LaunchRecord, Round
+from irbench.core.result import RunDocument
+from irbench.core.soak_row import SoakTable
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import row_sources
 from irbench.render.json_text import json_line
-from irbench.result import RunDocument
-from irbench.soak_row import SoakTable
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
 from irbench.store.reading import read_launches

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.render.columns.declaration import Kind, RowSource
 from irbench.render.formats.row_table import RowTable, kinds_of, row_sources, table_of
-from irbench.result import RunDocument
 from irbench.store.folders import removal_of
 from irbench.store.reading import check_launches, load_document, outline_of, read_launches
 

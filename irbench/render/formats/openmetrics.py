@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from irbench.plain_text import plain_lines
+from irbench.core.plain_text import plain_lines
 from irbench.render.columns.declaration import Column
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import RowTable

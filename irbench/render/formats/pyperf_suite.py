@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
+from irbench.core.record import CellLaunch, LaunchRecord, Round
 from irbench.errors import one_line
-from irbench.record import CellLaunch, LaunchRecord, Round
 from irbench.render.columns.declaration import RowSource
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import named_rows, row_values

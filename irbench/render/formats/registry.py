@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from irbench.core.suggestions import did_you_mean
 from irbench.errors import ExitCode, IrbenchError
-from irbench.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from irbench.render.formats.exported_run import Export
@@ -42,7 +42,7 @@ class ExportFormat:
 
     Attributes:
         name: What ``--format`` calls it.
-        writer: Module below this package and function that yields the file's pieces, as text or bytes.
+        writer: Module below :mod:`irbench` and function that yields the file's pieces, as text or bytes.
         endings: Of the names of its files; none where they are ``.json`` like those of other formats.
         takes: What the writer is given: all rows as a ``table``, or the ``runs`` themselves.
         takes_columns: Whether columns can be chosen.
@@ -70,7 +70,7 @@ class ExportFormat:
         """
         self.require_library()
         module, _, function = self.writer.partition(":")
-        write = getattr(import_module(f"irbench.render.formats.{module}"), function)
+        write = getattr(import_module(f"irbench.{module}"), function)
         yield from write(export.table if self.takes == "table" else export)
 
     def require_library(self) -> None:
@@ -88,12 +88,12 @@ class ExportFormat:
 
 
 _ALL = (
-    ExportFormat("csv", "text_tables:as_csv", (".csv",), takes="table", takes_columns=True),
-    ExportFormat("md", "text_tables:as_documents", (".md",), takes_columns=True),
-    ExportFormat("jsonl", "text_tables:as_json_lines", (".jsonl", ".ndjson"), takes="table", takes_columns=True),
+    ExportFormat("csv", "runs.text_tables:as_csv", (".csv",), takes="table", takes_columns=True),
+    ExportFormat("md", "runs.text_tables:as_documents", (".md",), takes_columns=True),
+    ExportFormat("jsonl", "runs.text_tables:as_json_lines", (".jsonl", ".ndjson"), takes="table", takes_columns=True),
     ExportFormat(
         "parquet",
-        "arrow_files:as_parquet",
+        "render.formats.arrow_files:as_parquet",
         (".parquet",),
         "table",
         takes_columns=True,
@@ -102,21 +102,27 @@ _ALL = (
     ),
     ExportFormat(
         "arrow",
-        "arrow_files:as_arrow",
+        "render.formats.arrow_files:as_arrow",
         (".arrow", ".feather"),
         "table",
         takes_columns=True,
         is_binary=True,
         library="pyarrow",
     ),
-    ExportFormat("pyperf", "pyperf_suite:as_pyperf", reads_samples=True, needs=("p50_ms", "ready_ms")),
-    ExportFormat("bencher", "continuous_benchmarks:as_bencher"),
-    ExportFormat("github-action-benchmark", "continuous_benchmarks:as_github_smaller", needs=("p50_ms", "ready_ms")),
+    ExportFormat("pyperf", "render.formats.pyperf_suite:as_pyperf", reads_samples=True, needs=("p50_ms", "ready_ms")),
+    ExportFormat("bencher", "render.formats.continuous_benchmarks:as_bencher"),
     ExportFormat(
-        "github-action-benchmark-bigger", "continuous_benchmarks:as_github_bigger", needs=("fps", "sustained_fps")
+        "github-action-benchmark",
+        "render.formats.continuous_benchmarks:as_github_smaller",
+        needs=("p50_ms", "ready_ms"),
     ),
-    ExportFormat("openmetrics", "openmetrics:as_openmetrics", (".prom", ".openmetrics")),
-    ExportFormat("chrome-trace", "chrome_trace:as_chrome_trace", reads_samples=True),
+    ExportFormat(
+        "github-action-benchmark-bigger",
+        "render.formats.continuous_benchmarks:as_github_bigger",
+        needs=("fps", "sustained_fps"),
+    ),
+    ExportFormat("openmetrics", "render.formats.openmetrics:as_openmetrics", (".prom", ".openmetrics")),
+    ExportFormat("chrome-trace", "render.formats.chrome_trace:as_chrome_trace", reads_samples=True),
 )
 FORMATS: Mapping[str, ExportFormat] = {form.name: form for form in _ALL}
 """By name, in the order of the help."""

@@ -12,16 +12,16 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from irbench.cold_row import cold_names
+from irbench.core.cold_row import cold_names
+from irbench.core.result import RunDocument
+from irbench.core.row_names import distinguish, name_of, row_names
+from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError
 from irbench.render.columns import COLUMNS, columns_of
 from irbench.render.columns.declaration import KINDS, Column, Kind, RowSource
 from irbench.render.json_text import json_line
-from irbench.result import RunDocument
-from irbench.row_names import distinguish, name_of, row_names
 from irbench.store.document import representable
 from irbench.store.reading import Outline
-from irbench.suggestions import nearest
 
 Convert: TypeAlias = Callable[[Column[Any], Any], Any]
 """Makes of a value, which is not ``None``, what a format holds."""

@@ -14,8 +14,8 @@ from irbench.across_runs.changes import FEWEST_RUNS
 from irbench.across_runs.comparison import RunComparison, compare_sides
 from irbench.across_runs.reading import Models, read_run
 from irbench.across_runs.sides import Side, read_side
+from irbench.core.record import Failure
 from irbench.options.conditions import read_condition
-from irbench.record import Failure
 from irbench.spec import Goal, Objective, Program, PythonEnvironment
 
 

@@ -10,7 +10,7 @@ from compared_runs import MACHINE
 from documents import document
 
 from irbench.across_runs.environments import differences_between, fingerprint
-from irbench.result import RunDocument
+from irbench.core.result import RunDocument
 
 CPU = MACHINE["cpu"]
 

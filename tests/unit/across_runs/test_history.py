@@ -13,12 +13,12 @@ from compared_runs import MACHINE
 from documents import cell, document, group
 
 from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.history import FigureHistory, ModelHistory
 from irbench.across_runs.reading import Files
+from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
+from irbench.features.history.report import FigureHistory, ModelHistory
+from irbench.features.history.view import history_view
 from irbench.options.conditions import read_condition
-from irbench.render.history import history_view
-from irbench.result import RunDocument
 from irbench.spec import GraphFiles
 
 USUAL = (37.0, 37.2, 36.9, 37.1, 37.0, 36.8, 37.3, 37.1)

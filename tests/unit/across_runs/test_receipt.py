@@ -11,7 +11,9 @@ from compared_runs import EVEN, store, times
 from documents import cell, group
 
 from irbench.across_runs.reading import CheckedRun, read_run
-from irbench.across_runs.receipt import (
+from irbench.api.display import as_text
+from irbench.errors import IrbenchError
+from irbench.features.receipt.report import (
     Receipt,
     decode_receipt,
     encode_receipt,
@@ -19,12 +21,10 @@ from irbench.across_runs.receipt import (
     reservations_of,
     sealed,
 )
-from irbench.api.display import as_text
-from irbench.errors import IrbenchError
+from irbench.features.receipt.view import receipt_view
 from irbench.notices.doubts import NotSteady, UnsteadyRow
 from irbench.notices.marks import OtherPrecision
 from irbench.notices.warnings import Refused, Unverified
-from irbench.render.receipt import receipt_view
 
 
 def stored(root: Path, **levels_ms: tuple[float, ...]) -> CheckedRun:

@@ -8,8 +8,8 @@ import pytest
 from compared_runs import EVEN, store, times
 
 from irbench.across_runs.reading import read_run
-from irbench.across_runs.receipt import Receipt, receipt_of
-from irbench.across_runs.replay import CheckedClaim, checked_claims, outcome_of_claims
+from irbench.features.receipt.replay import CheckedClaim, checked_claims, outcome_of_claims
+from irbench.features.receipt.report import Receipt, receipt_of
 
 Levels = dict[str, tuple[float, ...]]
 CLAIMED: Levels = {"ort": EVEN, "tf": times(2)}

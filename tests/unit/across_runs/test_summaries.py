@@ -19,11 +19,11 @@ from front_door import irbench
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.across_runs.history import ModelHistory, history_of
 from irbench.across_runs.measured_cells import FIGURES, CellKey
 from irbench.across_runs.summaries import VERSION, RowSummary, RunSummary, read_summaries, summary_of
+from irbench.core.result import RunDocument
+from irbench.features.history.report import ModelHistory, history_of
 from irbench.options.conditions import read_condition
-from irbench.result import RunDocument
 from irbench.spec import GraphFiles
 from irbench.store import Store, default_root, index
 from irbench.store.folders import run_folders

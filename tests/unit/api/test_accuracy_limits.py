@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from irbench.api.accuracy_limits import accuracy_limit, options_of_limit
+from irbench.core.output_check import tolerance
 from irbench.errors import IrbenchError
 from irbench.options.own_code import Metric, metric, metric_text, min_accuracy
 from irbench.options.run import RunOptions, run_options
-from irbench.output_check import tolerance
+from irbench.requests.accuracy_limits import accuracy_limit, options_of_limit
 from irbench.spec import AccuracyLimit
 
-OWN = "irbench.output_check:tolerance"
+OWN = "irbench.core.output_check:tolerance"
 
 
 def asked(**options: Any) -> AccuracyLimit | None:

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from documents import speedup
 
-from irbench.api.bisect import Bisection
-from irbench.api.bisect_search import search
-from irbench.bisection.report import BisectReport, Comparison, Side, Step
+from irbench.core.row import Speedup
 from irbench.environments import Unsolvable
-from irbench.row import Speedup
+from irbench.features.bisect.report import BisectReport, Comparison, Side, Step
+from irbench.features.bisect.run import Bisection
+from irbench.features.bisect.search import search
 
 VERSIONS = ("1", "2", "3", "4", "5")
 EMPTY = BisectReport("model.onnx", "runtime", "ort", "speed", 0.03, VERSIONS, (), "interrupted")

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from documents import cell, document, group, speedup
 
-from irbench.api import bisect_by_speed
-from irbench.api.bisect_by_speed import SpeedJudge
-from irbench.api.measurement import StoredRun
 from irbench.api.progress import Reporter
+from irbench.core.record import Failure
+from irbench.core.result import StoppedBy
+from irbench.core.row import CellResult, Speedup
 from irbench.errors import IrbenchError
+from irbench.features.bisect import by_speed as bisect_by_speed
+from irbench.features.bisect.by_speed import SpeedJudge
 from irbench.options.run import RunOptions
-from irbench.record import Failure
-from irbench.result import StoppedBy
-from irbench.row import CellResult, Speedup
+from irbench.runs.measurement import StoredRun
 from irbench.spec import PythonEnvironment
 
 SAME = speedup(1.0, 0.99, 1.01, "same")

@@ -13,11 +13,11 @@ from compared_runs import EVEN, MACHINE, store, times
 
 import irbench
 from irbench.across_runs.confirmation import Confirmation
-from irbench.api import confirmation
-from irbench.api.measurement import StoredRun
-from irbench.api.planned_graphs import ModelChanged
 from irbench.errors import IrbenchError
+from irbench.features.compare import confirm as confirmation
 from irbench.options.run import RunOptions
+from irbench.runs.measurement import StoredRun
+from irbench.runs.planned_graphs import ModelChanged
 from irbench.store import default_root
 from irbench.system import host
 

@@ -12,14 +12,14 @@ from documents import cell, document, group
 from machines import OVERHEAD, facts
 from made_peaks import peaks
 
-from irbench import bundles
-from irbench.api import doctor
-from irbench.api.doctor import Diagnosis, diagnose
-from irbench.api.measurement import StoredRun
 from irbench.api.progress import Reporter
+from irbench.core.result import StoppedBy
 from irbench.errors import ExitCode
+from irbench.features.doctor import run as doctor
+from irbench.features.doctor.run import Diagnosis, diagnose
 from irbench.options.model_commands import DoctorOptions
-from irbench.result import StoppedBy
+from irbench.runs.measurement import StoredRun
+from irbench.store import bundles
 from irbench.store.peaks import kept_peaks
 
 pytestmark = pytest.mark.usefixtures("known_backends")

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from irbench.api import energy_access
-from irbench.api.energy_access import energy_notes
 from irbench.errors import IrbenchError
 from irbench.measure.energy import EnergyAccess
 from irbench.notices import Context
 from irbench.notices.notes import EnergyIncomplete
+from irbench.requests import energy_access
+from irbench.requests.energy_access import energy_notes
 
 COUNTER: Any = object()
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from irbench.api.exit_codes import exit_code
-from irbench.result import GroupResult, Lead, RunDocument, StoppedBy
-from irbench.row import CellResult, Requested, Speedup, State, Verdict
+from irbench.core.result import GroupResult, Lead, RunDocument, StoppedBy
+from irbench.core.row import CellResult, Requested, Speedup, State, Verdict
+from irbench.runs.exit_codes import exit_code
 
 
 def document(*states: State, verdict: Verdict = "faster", stopped_by: StoppedBy = "target") -> RunDocument:

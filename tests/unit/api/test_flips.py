@@ -10,18 +10,18 @@ from typing import Any, cast
 import pytest
 from documents import cell, document, group, speedup
 
-from irbench.api.measurement import StoredRun
-from irbench.api.tuning import flips
-from irbench.api.tuning.condition_rows import ConditionRows
-from irbench.api.tuning.flips import FlipMapMeans, with_flips
+from irbench.core.result import GroupResult
 from irbench.errors import IrbenchError
+from irbench.features.tune import flips
+from irbench.features.tune.condition_rows import ConditionRows
+from irbench.features.tune.flip_map import Pair, Surroundings
+from irbench.features.tune.flips import FlipMapMeans, with_flips
+from irbench.features.tune.report import Alternative, Condition, Flip, Gain, TunedSetting, TuningReport
 from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
-from irbench.result import GroupResult
 from irbench.runner.neighbours import NeighbourEnded
 from irbench.runner.request import RunRequest
-from irbench.tuning.flip_map import Pair, Surroundings
-from irbench.tuning.report import Alternative, Condition, Flip, Gain, TunedSetting, TuningReport
+from irbench.runs.measurement import StoredRun
 
 SETTING = TunedSetting("ort/fp32", "ort", "ort", 8, 2, 1, 1, "fp32")
 RIVAL = TunedSetting("openvino/fp32", "openvino", "openvino", 8, 2, 1, 1, "fp32")

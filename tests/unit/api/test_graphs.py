@@ -9,14 +9,14 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench import bundles
-from irbench.api.graphs import find_graph
-from irbench.card import CARD, Card, Origin
+from irbench.core.graph_record import GraphStep
 from irbench.errors import IrbenchError
 from irbench.exporter import Source
-from irbench.graph_record import GraphStep
 from irbench.optimizer import Conversion, Lineage, build_recipe
+from irbench.requests.graphs import find_graph
 from irbench.spec import Bundle
+from irbench.store import bundles
+from irbench.store.card import CARD, Card, Origin
 from irbench.system.file_states import digest
 
 

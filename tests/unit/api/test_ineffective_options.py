@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import models
 import pytest
 
-from irbench.api.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import LayoutUnchanged, OptimizeNotApplied
 from irbench.optimizer import Recipe
 from irbench.optimizer.inputs_to_nchw import as_nchw
+from irbench.requests.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
 from irbench.runner import prepare as preparing
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare

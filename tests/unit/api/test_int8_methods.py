@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from irbench import registry
-from irbench.address import BackendAddress
-from irbench.api.int8_methods import with_suitable_int8
+from irbench.core import registry
+from irbench.core.address import BackendAddress
 from irbench.notices import Note
 from irbench.notices.notes import Int8StaticChosen
+from irbench.requests.int8_methods import with_suitable_int8
 from irbench.spi import Description
 
 BACKENDS = {

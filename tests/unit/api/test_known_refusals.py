@@ -8,10 +8,10 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench import registry
-from irbench.api import probes
-from irbench.api.known_refusals import without_refused_rows
+from irbench.core import registry
 from irbench.errors import IrbenchError
+from irbench.requests import probes
+from irbench.requests.known_refusals import without_refused_rows
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from irbench.activity import Activity, Outlook
 from irbench.api.live_display import LiveDisplay, ProgressConsole
-from irbench.result import GroupResult
+from irbench.core.activity import Activity, Outlook
+from irbench.core.result import GroupResult
 from irbench.runner.progress import Progress
 
 INTERIM = GroupResult(

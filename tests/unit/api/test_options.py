@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from irbench.cli.commands.run import command
 from irbench.errors import IrbenchError
+from irbench.features.run.command import command
 from irbench.options import keywords
 from irbench.options.generating import keywords_module
 from irbench.options.keywords import RunKeywords

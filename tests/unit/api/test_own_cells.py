@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from front_door import irbench
 
-from irbench.api.own_cells import program_files, require_found
 from irbench.errors import IrbenchError
 from irbench.measure.durations import parse_durations
 from irbench.options.own_code import cell_of_text, cells
 from irbench.options.run import run_options
+from irbench.requests.own_cells import program_files, require_found
 from irbench.spec import Program
-from irbench.worker.command_process import command_words
+from irbench.worker.own_code.command_process import command_words
 
 
 def a_function(inputs: Any) -> None: ...

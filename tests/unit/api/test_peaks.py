@@ -12,23 +12,23 @@ import pytest
 from machines import OVERHEAD, facts
 from made_peaks import peaks
 
-from irbench import bundles
 from irbench.across_runs.environments import fingerprint
-from irbench.address import BackendAddress
-from irbench.api import peaks as api_peaks
-from irbench.api.doctor import Diagnosis
-from irbench.api.known_peaks import known_peaks
-from irbench.api.peaks import PeakPlan, keep_whole_peaks, measure_peaks, peak_plan
 from irbench.api.progress import Reporter
-from irbench.diagnostics import PeakReport, Report, describe_machine
-from irbench.diagnostics.bandwidth import BandwidthPlan, MemoryLevel
+from irbench.core.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
+from irbench.features.doctor import peaks as api_peaks
+from irbench.features.doctor.bandwidth import BandwidthPlan, MemoryLevel
+from irbench.features.doctor.machine import describe_machine
+from irbench.features.doctor.peaks import PeakPlan, keep_whole_peaks, measure_peaks, peak_plan
+from irbench.features.doctor.report import PeakReport, Report
+from irbench.features.doctor.run import Diagnosis
 from irbench.measure.lock import measuring
 from irbench.onnx.matrix_chain import MatrixChain
 from irbench.options.model_commands import DoctorOptions
 from irbench.roofline import MachinePeaks
+from irbench.runs.known_peaks import known_peaks
 from irbench.spec import Timing
-from irbench.store import Store
+from irbench.store import Store, bundles
 from irbench.store.peaks import keep_peaks
 from irbench.system import host
 

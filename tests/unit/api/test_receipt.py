@@ -14,11 +14,11 @@ from compared_runs import EVEN, MACHINE, store, times
 from front_door import irbench
 
 import irbench as api
-from irbench.api import receipt as receipts
-from irbench.api.measurement import StoredRun
-from irbench.api.planned_graphs import ModelChanged
 from irbench.errors import IrbenchError
+from irbench.features.receipt import run as receipts
 from irbench.options.run import RunOptions
+from irbench.runs.measurement import StoredRun
+from irbench.runs.planned_graphs import ModelChanged
 from irbench.store import default_root
 from irbench.system import host
 

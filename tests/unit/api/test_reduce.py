@@ -11,22 +11,21 @@ import pytest
 from documents import speedup
 from reductions import CHAIN, SLOWER, Judge, evidence
 
-from irbench.api.reduction import reducer
-from irbench.api.reduction.options import ReduceOptions
-from irbench.api.reduction.reduce import Reduction
-from irbench.api.reduction.reducer import Reducer
+from irbench.core.uncuttable import Uncuttable
 from irbench.errors import IrbenchError
-from irbench.options.run import RunOptions
-from irbench.reduction import cutting
-from irbench.reduction.cutting import Cut, CutRequest, Part
-from irbench.reduction.report import (
+from irbench.features.reduce import cutting, reducer
+from irbench.features.reduce.cutting import Cut, CutRequest, Part
+from irbench.features.reduce.reducer import Reducer
+from irbench.features.reduce.report import (
     ExpectedDifference,
     ReductionReport,
     TensorFacts,
     Verdict,
 )
-from irbench.render.reduction import conclusion_text
-from irbench.uncuttable import Uncuttable
+from irbench.features.reduce.request import ReduceOptions
+from irbench.features.reduce.run import Reduction
+from irbench.features.reduce.view import conclusion_text
+from irbench.options.run import RunOptions
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from irbench.api.reduction.options import (
+from irbench.errors import IrbenchError
+from irbench.features.reduce.request import (
     ReduceOptions,
     output_folder,
     reduce_options,
@@ -15,7 +16,6 @@ from irbench.api.reduction.options import (
     refuse_several_values,
     repeat_command,
 )
-from irbench.errors import IrbenchError
 from irbench.options.commands import ReduceSettings
 from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.options.run import RunOptions

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from irbench.api import requests
-from irbench.api.requests import refuse_contradictions, requested
 from irbench.errors import IrbenchError
 from irbench.options.own_code import Metric
 from irbench.options.run import RunOptions
+from irbench.requests import run_requests as requests
+from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.spec import Program
 
 

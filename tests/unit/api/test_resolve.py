@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from models import mlp
 
-from irbench import bundles, registry
-from irbench.address import BackendAddress
-from irbench.api.resolve import able_backends, is_first_run
+from irbench.core import registry
+from irbench.core.address import BackendAddress
+from irbench.requests.resolve import able_backends, is_first_run
 from irbench.spec import Bundle
+from irbench.store import bundles
 
 READS = {"of-onnx": ("onnx",), "of-graphs": ("tf-graph",), "of-both": ("tf-graph", "onnx")}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench.api import resolve
+from irbench.requests import resolve
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from irbench import registry
-from irbench.api.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.options.run import RunOptions
+from irbench.runs.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
 from irbench.spi import Description
 
 

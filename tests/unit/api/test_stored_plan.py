@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from irbench.api import requests
-from irbench.api.requests import requested
-from irbench.api.stored_plan import stored_options
 from irbench.errors import IrbenchError
 from irbench.options.own_code import Metric
 from irbench.options.run import RunOptions
+from irbench.requests import run_requests as requests
+from irbench.requests.run_requests import requested
+from irbench.runs.stored_plan import stored_options
 from irbench.spec import Bundle
 
 BUNDLE = Bundle("net", (), (), source="/models/net.onnx")
@@ -71,7 +71,7 @@ def any_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         replace(ASKED, counters=("task-clock",), timeline=0.1, instances=(1,)),
         replace(ASKED, feedback={}, min_accuracy=0.99),
-        replace(ASKED, feedback={}, metric=Metric("irbench.output_check:tolerance", "at-most", 0.1)),
+        replace(ASKED, feedback={}, metric=Metric("irbench.core.output_check:tolerance", "at-most", 0.1)),
         replace(ASKED, shapes=("length", ((128,), (64,))), shape={}),
     ],
     ids=[

@@ -14,7 +14,7 @@ from measured_sweeps import Measured, install, plan, sweep
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.system.confinement import ConfinementSupport
-from irbench.worker import requested_confinement
+from irbench.worker.confinement import request as requested_confinement
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import documents
 import pytest
 from measured_sweeps import Answer, Measured, install, plan, statuses, sweep
 
-from irbench.api import sweep_execution
+from irbench.core.result import GroupResult
 from irbench.errors import IrbenchError
-from irbench.result import GroupResult
-from irbench.sweeps.cells import SweepTable
+from irbench.features.plan.cells import SweepTable
+from irbench.features.sweep import execution as sweep_execution
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from documents import cell, group
 from stored_runs import measured
 
-from irbench.api.sweep_estimates import expected_seconds
-from irbench.api.sweep_tables import SweepSetup
-from irbench.sweeps.cells import SweepCell, SweepTable
+from irbench.features.plan.cells import SweepCell, SweepTable
+from irbench.features.sweep.estimates import expected_seconds
+from irbench.features.sweep.tables import SweepSetup
 
 SETTINGS = {"models": "resnet50", "backends": "ort", "threads": 2}
 

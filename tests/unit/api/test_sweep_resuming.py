@@ -9,13 +9,13 @@ import pytest
 from measured_sweeps import Measured, install, plan, statuses, sweep
 
 import irbench
-from irbench.api.sweep import Sweep
+from irbench.core.result import GroupResult
 from irbench.errors import ExitCode, IrbenchError
+from irbench.features.plan.cells import SweepTable
+from irbench.features.sweep.run import Sweep
 from irbench.measure.lock import measuring
-from irbench.result import GroupResult
-from irbench.sweeps.cells import SweepTable
 from irbench.system.confinement import ConfinementSupport
-from irbench.worker import requested_confinement
+from irbench.worker.confinement import request as requested_confinement
 
 
 @pytest.fixture

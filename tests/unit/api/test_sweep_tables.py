@@ -7,12 +7,12 @@ from pathlib import Path
 import documents
 import pytest
 
-from irbench.api import sweep_tables
-from irbench.api.measurement import StoredRun
-from irbench.api.sweep_tables import table_done
-from irbench.result import GroupResult
+from irbench.core.result import GroupResult
+from irbench.features.plan.cells import SweepCell, SweepTable
+from irbench.features.sweep import tables as sweep_tables
+from irbench.features.sweep.tables import table_done
+from irbench.runs.measurement import StoredRun
 from irbench.spec import Cell, Load, Program
-from irbench.sweeps.cells import SweepCell, SweepTable
 
 
 def names_of(*tables: GroupResult) -> list[str]:

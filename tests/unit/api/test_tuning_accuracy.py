@@ -9,15 +9,15 @@ from pathlib import Path
 import launches
 import pytest
 
-from irbench.api.tuning import accuracy
-from irbench.api.tuning.accuracy import excluded, within_accuracy
-from irbench.api.tuning.rows import TuningRows
+from irbench.core.record import Failure
 from irbench.errors import IrbenchError
-from irbench.record import Failure
+from irbench.features.tune import accuracy
+from irbench.features.tune.accuracy import excluded, within_accuracy
+from irbench.features.tune.rows import TuningRows
+from irbench.features.tune.space import SearchSpace
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import Accuracy, AccuracyLimit
-from irbench.tuning.space import SearchSpace
 
 LIMIT = AccuracyLimit(0.99)
 GROUP = launches.group("fp32", "bf16", "int8", "default", "unused")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from irbench.api.tuning import rows
+from irbench.features.tune import rows
 from irbench.options.run import RunOptions
 from irbench.spec import Artifact, Cell, Load
 from irbench.system.confinement import Confinement
-from irbench.worker import requested_confinement
+from irbench.worker.confinement import request as requested_confinement
 
 
 def test_the_worker_that_compiles_a_model_for_advice_is_confined_too(

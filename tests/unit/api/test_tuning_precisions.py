@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from irbench.api import probes
-from irbench.api.tuning.rows import with_narrow_precisions
-from irbench.api.tuning.values import SearchedValues
+from irbench.features.tune.rows import with_narrow_precisions
+from irbench.features.tune.values import SearchedValues
 from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
+from irbench.requests import probes
 from irbench.spec import Artifact, Bundle, Cell, Load
 from irbench.spi import Availability, Description
 

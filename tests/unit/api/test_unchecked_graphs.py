@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import models
 import pytest
 
-from irbench.api.unchecked_graphs import graph_notes
-from irbench.graph_record import GraphCheck, UncheckedBody
+from irbench.core.graph_record import GraphCheck, UncheckedBody
 from irbench.notices.notes import GraphPartlyUnchecked
 from irbench.optimizer import Lineage, Recipe
 from irbench.optimizer.lineage import write_lineage
+from irbench.requests.unchecked_graphs import graph_notes
 from irbench.runner import prepare as preparing
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare

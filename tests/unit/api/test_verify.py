@@ -7,9 +7,9 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench import registry
-from irbench.api.verify import verify_with
-from irbench.conformance.verification import PlannedTrials, VerificationRequest
+from irbench.core import registry
+from irbench.features.verify.report import PlannedTrials, VerificationRequest
+from irbench.features.verify.run import verify_with
 from irbench.options.model_commands import VerifyOptions
 
 
@@ -22,7 +22,7 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(map(str, asked.backends))
         return PlannedTrials((), None)
 
-    monkeypatch.setattr("irbench.api.verify.trials", trials)
+    monkeypatch.setattr("irbench.features.verify.run.trials", trials)
     monkeypatch.setattr(registry, "installed_backends", lambda: ("tf", "ort"))
     return names
 
@@ -46,7 +46,7 @@ def test_expected_outputs_are_those_of_a_folder_of_data_sets_or_of_one(
 ) -> None:
     asked: list[VerificationRequest] = []
     monkeypatch.setattr(
-        "irbench.api.verify.trials", lambda request, _: asked.append(request) or PlannedTrials((), None)
+        "irbench.features.verify.run.trials", lambda request, _: asked.append(request) or PlannedTrials((), None)
     )
     folder = tmp_path / "sets" / "test_data_set_0"
     folder.mkdir(parents=True)

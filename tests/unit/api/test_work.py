@@ -12,13 +12,14 @@ import pytest
 from made_peaks import peaks
 from planned_groups import BOTH, GRAPH, planned
 
-from irbench.api import graph_costs, work
-from irbench.api.work import with_work
 from irbench.cost_model import ModelCost, NodeCost
 from irbench.cost_model.costs import UncountedNode
 from irbench.errors import IrbenchError
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.requests import graph_costs
 from irbench.runner.plan import PlannedGroup
+from irbench.runs import work
+from irbench.runs.work import with_work
 from irbench.spec import Cell, Load, TensorSpec
 
 

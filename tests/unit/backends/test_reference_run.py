@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from irbench.core.feeds import POOL
 from irbench.errors import IrbenchError
-from irbench.feeds import POOL
 from irbench.spec import TensorSpec
 from irbench_tf.reference_run import ReferenceRun, mixed_output, refuse_mixing
 

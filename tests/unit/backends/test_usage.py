@@ -8,7 +8,7 @@ import models
 import numpy as np
 import pytest
 
-from irbench import registry
+from irbench.core import registry
 from irbench.spec import Load
 from irbench.spi import UsageWriter, UsedModel
 

@@ -11,7 +11,7 @@ from launches import MS, group, launch, measured, synchronous
 
 from benchmarks.ablation_figures import ONE_LAUNCH, ablation_table, over_blocks, shift_interval
 from benchmarks.claims import SHIPPED, Claim, claim_of_interval
-from irbench.row import Verdict
+from irbench.core.row import Verdict
 from irbench.spec import Timing
 from irbench.stats.observed import observe
 

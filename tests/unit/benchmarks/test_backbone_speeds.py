@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from benchmarks.backbone_speeds import main
 from benchmarks.workbench import CommandFailed, Finished, Workbench
-from irbench.card import CARD
+from irbench.store.card import CARD
 
 CALLS = list[tuple[Any, ...]]
 

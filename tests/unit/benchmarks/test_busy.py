@@ -9,8 +9,8 @@ import pytest
 from documents import cell, group, speedup
 
 from benchmarks.busy import Outcome, faults, outcome_of
-from irbench.result import GroupResult, Lead, NoWinner, Winner
-from irbench.row import Speedup, Verdict
+from irbench.core.result import GroupResult, Lead, NoWinner, Winner
+from irbench.core.row import Speedup, Verdict
 
 ALL, TIED, WIDE = "all the time", "only in one row's turn", "bursts of 0.3 s, 70 %"
 OPEN = Speedup(1.05, low=None, high=None, verdict="undecided", excludes_one=False, all_blocks_value=1.05)

@@ -10,9 +10,9 @@ from documents import cell, group, speedup
 from benchmarks import ort_loop
 from benchmarks.peers import parity
 from benchmarks.workbench import CommandFailed
-from irbench.record import Failure
-from irbench.result import GroupResult
-from irbench.row import CellResult
+from irbench.core.record import Failure
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult
 
 
 def table(own: CellResult, peer: CellResult) -> GroupResult:

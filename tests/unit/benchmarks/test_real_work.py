@@ -12,8 +12,8 @@ import onnxruntime
 import pytest
 
 from benchmarks.real_work.layers import LAYERS, longer, same, twice, write_model
+from irbench.core.output_check import compare, judge
 from irbench.onnx.reading.check import check_file
-from irbench.output_check import compare, judge
 
 FORMS = [(same, 40), (longer, 42), (twice, 80)]
 

@@ -8,7 +8,7 @@ from documents import cell, group, speedup
 from launches import MS, launch, measured, synchronous
 
 from benchmarks.run_cost import first_where, has_direction, is_narrow, launch_ns, timed_ns
-from irbench.record import CellLaunch, Sustained
+from irbench.core.record import CellLaunch, Sustained
 
 
 def worker(name: str, start: int, imports: int, rest: tuple[int, int, int, int] = (1, 2, 3, 4)) -> CellLaunch:

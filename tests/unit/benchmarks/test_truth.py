@@ -15,7 +15,7 @@ from benchmarks.real_noise import RealNoise
 from benchmarks.steps import Found, Step
 from benchmarks.truth_report import ABLATION, KNOWN, REAL, Report
 from benchmarks.workbench import CommandFailed, Workbench
-from irbench.row import Verdict
+from irbench.core.row import Verdict
 
 
 def claim(ratio: float, value: float, verdict: Verdict, subject: str = "ort", way: str = SHIPPED) -> Claim:

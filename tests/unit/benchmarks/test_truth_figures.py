@@ -13,8 +13,8 @@ from benchmarks.truth_figures import (
     throughput_figures,
     throughput_table,
 )
+from irbench.core.row import Verdict
 from irbench.errors import IrbenchError
-from irbench.row import Verdict
 
 
 def run(value, low, high, verdict: Verdict = "faster", **changes):

@@ -9,7 +9,7 @@ from benchmarks import zoo
 from benchmarks.workbench import CommandFailed, Finished
 from benchmarks.zoo import main, visit
 from benchmarks.zoo_table import Tour, as_table
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import ExitCode
 from irbench.store import encode_document
 

@@ -10,8 +10,8 @@ from documents import speedup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.bisection.halving import bounds, ends_differ, next_version, side_by_speed, untested
-from irbench.bisection.report import Side
+from irbench.features.bisect.halving import bounds, ends_differ, next_version, side_by_speed, untested
+from irbench.features.bisect.report import Side
 
 VERSIONS = tuple(f"1.{number}" for number in range(16))
 

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 from front_door import irbench
 
-from irbench import registry
-from irbench.api import probes
-from irbench.cli.commands import backends
+from irbench.core import registry
 from irbench.errors import IrbenchError
+from irbench.features.backends import command as backends
+from irbench.requests import probes
 from irbench.spi import Availability, Description
 
 HERE = Availability(("cpu",), {"cpu": ("fp32", "bf16")}, {"cpu": "bf16"}, {"cpu": "a processor"})
@@ -141,7 +141,7 @@ def test_listing_imports_no_runtime(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("PYTHONPATH")  # leaves out the stand-ins of other tests, which import what they like
     heavy = {"numpy", "onnx", "onnxruntime", "openvino", "tensorflow", "keras"}
     code = (
-        "import sys; from click.testing import CliRunner; from irbench.cli.commands.backends import command;"
+        "import sys; from click.testing import CliRunner; from irbench.features.backends.command import command;"
         f"print(CliRunner().invoke(command, []).exit_code); print(sorted({heavy} & set(sys.modules)))"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

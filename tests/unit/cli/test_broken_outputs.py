@@ -129,7 +129,7 @@ def working(monkeypatch: pytest.MonkeyPatch, result: int | Exception) -> list[st
             raise result
         return result
 
-    monkeypatch.setattr("irbench.cli.commands.run.command", command)
+    monkeypatch.setattr("irbench.features.run.command.command", command)
     return done
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from irbench.api.export import ExportedModel, ExportListener
-from irbench.cli.commands import export
+from irbench.features.export import command as export
+from irbench.features.export.run import ExportedModel, ExportListener
 from irbench.options.asked_inputs import AskedInputs
 from irbench.options.model_commands import ExportOptions
 from irbench.spec import Bundle
@@ -22,6 +22,6 @@ def test_what_is_unusual_in_a_model_stays_on_the_screen(
     def made(model: str, _options: ExportOptions, _listener: ExportListener, _inputs: AskedInputs) -> ExportedModel:
         return ExportedModel(Bundle(model, (), (), details=facts), Path("bundle"), 1.0)
 
-    monkeypatch.setattr("irbench.api.export.export_with", made)
+    monkeypatch.setattr("irbench.features.export.run.export_with", made)
     export.export_model("tiny", ExportOptions(), AskedInputs())
     assert ("warning tiny: dense gives only zeros" in capsys.readouterr().err) is said

@@ -8,8 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from irbench import registry
-from irbench.cli.commands import run
+from irbench.core import registry
+from irbench.features.run import command as run
 from irbench.options.run import RunOptions
 
 
@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def outlook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("irbench.api.resolve.is_first_run", lambda *_, **_options: True)
+    monkeypatch.setattr("irbench.requests.resolve.is_first_run", lambda *_, **_options: True)
     monkeypatch.setattr(registry, "installed_backends", lambda: ("ort", "tf"))
 
 

@@ -130,7 +130,7 @@ def raising(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     def command() -> None:
         raise error
 
-    monkeypatch.setattr("irbench.cli.commands.show.command", command)
+    monkeypatch.setattr("irbench.features.show.command.command", command)
 
 
 @pytest.mark.parametrize("code", list(ExitCode)[1:])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from front_door import irbench
 
-from irbench.cli.interrupts import as_interrupts
+from irbench.terminal.interrupts import as_interrupts
 
 ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 

@@ -7,10 +7,10 @@ from typing import Any
 import click
 import pytest
 
-from irbench.cli.options.declared import click_option
 from irbench.options import kinds
 from irbench.options.kinds import Kind
 from irbench.options.option import Option
+from irbench.terminal.declared import click_option
 
 
 def type_of(kind: Kind) -> click.ParamType[Any]:

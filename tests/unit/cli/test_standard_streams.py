@@ -12,7 +12,7 @@ from typing import TextIO
 
 import pytest
 
-from irbench.cli.output.standard_streams import GuardedFile, OutputFailed, guarded_streams, is_unread, send_nowhere
+from irbench.terminal.standard_streams import GuardedFile, OutputFailed, guarded_streams, is_unread, send_nowhere
 
 
 @pytest.fixture

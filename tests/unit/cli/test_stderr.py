@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from irbench.cli.output.stderr import home_warnings_shown, plugin_warnings_shown, say, say_in_width
+from irbench.core.registry import PluginWarning
 from irbench.errors import IrbenchError
-from irbench.registry import PluginWarning
 from irbench.system.home_warning import HomeWarning
+from irbench.terminal.stderr import home_warnings_shown, plugin_warnings_shown, say, say_in_width
 
 LINE = "error: one two three four five"
 

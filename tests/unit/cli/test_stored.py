@@ -15,9 +15,10 @@ from click.testing import CliRunner, Result
 from cold_and_soak_runs import cold
 from documents import ENVIRONMENT, cell, example, group, launch
 
-from irbench.cli.commands import results, show
+from irbench.core.row import Spans
 from irbench.errors import IrbenchError
-from irbench.row import Spans
+from irbench.features.results import command as results
+from irbench.features.show import command as show
 from irbench.store import RunWriter, Store, default_root
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.conformance.case import CaseResult, Outcome, operator_changes
+from irbench.features.verify.case import CaseResult, Outcome, operator_changes
 
 
 def result(name: str, backend: str, outcome: Outcome, digest: str | None = "a", reason: str = "") -> CaseResult:

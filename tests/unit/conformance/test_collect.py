@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from irbench.conformance.collect import operator_of, unfit
+from irbench.features.verify.collect import operator_of, unfit
 
 TENSOR = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
 SEQUENCE = helper.make_sequence_type_proto(TENSOR)

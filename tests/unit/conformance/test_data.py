@@ -10,8 +10,8 @@ import pytest
 from data_sets import write_set
 from onnx import TensorProto, helper, numpy_helper
 
-from irbench.conformance.collect import kind_of, read_for_model, read_sets
 from irbench.errors import IrbenchError
+from irbench.features.verify.collect import kind_of, read_for_model, read_sets
 
 ONE = np.ones((2, 3), np.float32)
 _ROOM = 1 << 20

@@ -8,10 +8,10 @@ import launches
 import numpy as np
 import pytest
 
-from irbench.conformance import model as conformance
-from irbench.conformance.model import as_logical, require_fit
+from irbench.core.feeds import lay_out
 from irbench.errors import IrbenchError
-from irbench.feeds import lay_out
+from irbench.features.verify import model as conformance
+from irbench.features.verify.model import as_logical, require_fit
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, TensorSpec
 

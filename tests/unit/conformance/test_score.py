@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from irbench.conformance.case import OUTCOMES, CaseResult, counts, exit_code, operator_scores
+from irbench.features.verify.case import OUTCOMES, CaseResult, counts, exit_code, operator_scores
 
 
 def result(outcome: Any, operator: str = "Add", backend: str = "ort", reason: str = "") -> CaseResult:

@@ -13,9 +13,9 @@ from data_sets import write_set
 from onnx import TensorProto, helper
 from processes import workers
 
-from irbench.address import BackendAddress
-from irbench.conformance.case import Case
-from irbench.conformance.suite import run_cases
+from irbench.core.address import BackendAddress
+from irbench.features.verify.case import Case
+from irbench.features.verify.suite import run_cases
 from irbench.spi import Array
 
 MORTAL = '''

@@ -9,7 +9,13 @@ from typing import Any, ClassVar, Self
 import pytest
 from machines import QUIET
 
-from irbench.diagnostics.bandwidth import BandwidthPlan, MemoryLevel, bandwidth_from, bandwidth_plan, measure_bandwidth
+from irbench.features.doctor.bandwidth import (
+    BandwidthPlan,
+    MemoryLevel,
+    bandwidth_from,
+    bandwidth_plan,
+    measure_bandwidth,
+)
 from irbench.measure.bandwidth import MemoryTimes
 from irbench.roofline import BandwidthSamples
 

@@ -9,8 +9,8 @@ import pytest
 from machines import facts
 
 from irbench.counters import Level, NoPerf, NoPmu, NoTopdown, NotPermitted, NotSupported, Obstacle
-from irbench.diagnostics import CoreToCore, Finding, find
-from irbench.diagnostics.facts import CounterFacts, Program
+from irbench.features.doctor.facts import CoreToCore, CounterFacts, Program
+from irbench.features.doctor.findings import Finding, find
 
 
 class Said(NamedTuple):

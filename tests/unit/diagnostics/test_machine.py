@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from irbench.diagnostics import describe_machine, machine
+from irbench.features.doctor import machine
+from irbench.features.doctor.machine import describe_machine
 from irbench.system import host
 
 

@@ -9,7 +9,10 @@ import pytest
 from documents import cell, document, failed, group
 from launches import measured, synchronous
 
-from irbench.diagnostics.matrix_peaks import (
+from irbench.core.record import CellLaunch, LaunchRecord
+from irbench.core.result import RunDocument
+from irbench.core.row import CellResult
+from irbench.features.doctor.matrix_peaks import (
     disturbed_share,
     fastest_rows,
     matrix_chains,
@@ -17,9 +20,6 @@ from irbench.diagnostics.matrix_peaks import (
     runtime_versions,
 )
 from irbench.onnx.matrix_chain import MatrixChain
-from irbench.record import CellLaunch, LaunchRecord
-from irbench.result import RunDocument
-from irbench.row import CellResult
 
 SMALL, LARGE, INTEGERS = MatrixChain(100, 10), MatrixChain(200, 10), MatrixChain(100, 10, quantised=True)
 CHAINS = (SMALL, LARGE, INTEGERS)

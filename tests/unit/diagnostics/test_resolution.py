@@ -8,11 +8,11 @@ import random
 import pytest
 from documents import speedup
 
-from irbench.diagnostics.self_comparison import FOUND, chance_of_faster, smallest_difference
+from irbench.features.doctor.self_comparison import FOUND, chance_of_faster, smallest_difference
 from irbench.spec import Timing
 from irbench.stats.compare import verdict
 from irbench.stats.intervals import interval_at, looks_of
-from irbench.stats.stopping import unit_half_width
+from irbench.stats.stopping.rule import unit_half_width
 
 TIMING = Timing()
 

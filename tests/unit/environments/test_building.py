@@ -103,8 +103,8 @@ def test_an_environment_of_another_user_is_built_again_in_a_folder_of_ones_own(
 ) -> None:
     theirs, ours = home(), tmp_path / "own"
     python = built("1.0")
-    monkeypatch.setattr("irbench.bundles.homes", lambda: (ours, theirs))
-    monkeypatch.setattr("irbench.bundles.home", lambda: ours)
+    monkeypatch.setattr("irbench.store.bundles.homes", lambda: (ours, theirs))
+    monkeypatch.setattr("irbench.store.bundles.home", lambda: ours)
     assert built("1.0") == python
     monkeypatch.setattr(
         "irbench.environments.building.is_of_another_user", lambda path, **_: path.is_relative_to(theirs)

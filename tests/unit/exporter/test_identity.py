@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from irbench.card import Origin
 from irbench.errors import IrbenchError
 from irbench.exporter import Source
 from irbench.exporter.build import refuse_impossible
 from irbench.exporter.identity import identity, stored_options
 from irbench.exporter.refresh import original_request
 from irbench.options.model_commands import ExportOptions
+from irbench.store.card import Origin
 
 OPTIONS = ExportOptions()
 

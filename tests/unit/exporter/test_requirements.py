@@ -3,7 +3,7 @@ from functools import cache
 
 import pytest
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import Source, identity, missing_distributions, validate
 from irbench.exporter.identity import require_distributions

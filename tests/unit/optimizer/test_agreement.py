@@ -11,17 +11,17 @@ import onnx_ir
 import pytest
 from onnx import helper, numpy_helper
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.feeds import lay_out, write_sample
+from irbench.core.output_check import input_scale
+from irbench.core.record import OutputError
 from irbench.errors import IrbenchError
-from irbench.feeds import lay_out, write_sample
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.optimizer import agreement
 from irbench.optimizer.agreement import LEAST_AGREEMENT, FailsAtSizes, disagreement, measure_agreement
 from irbench.optimizer.check_plan import Case, ExpectedAnswer, arrays_of
 from irbench.optimizer.conversion import narrow
 from irbench.optimizer.samples import EVALUATION, Samples
-from irbench.output_check import input_scale
-from irbench.record import OutputError
 from irbench.spec import Artifact, Bundle, Disagreement, Feeding, Load
 from irbench.spi import Backend
 from irbench.worker.inference import OpenSession

@@ -7,12 +7,12 @@ import models
 import onnx
 import pytest
 
-from irbench import bundles
+from irbench.core.graph_record import Agreement, OptimizerActivity
+from irbench.core.record import OutputError
 from irbench.errors import IrbenchError
-from irbench.graph_record import Agreement, OptimizerActivity
 from irbench.optimizer import Conversion, Recipe, build, optimize
-from irbench.record import OutputError
 from irbench.spec import RANDOM_DRAWS, Artifact, Bundle, Disagreement
+from irbench.store import bundles
 from irbench.worker import WorkerDied
 
 HARMLESS = Recipe("custom", ("fake-harmless",))

@@ -8,8 +8,8 @@ from pathlib import Path
 import models
 import pytest
 
+from irbench.core.graph_record import Obstacle, OptimizerActivity
 from irbench.errors import IrbenchError
-from irbench.graph_record import Obstacle, OptimizerActivity
 from irbench.optimizer import Recipe, build, optimize
 from irbench.optimizer.job import OptimizationJob
 from irbench.optimizer.pipeline import run_job

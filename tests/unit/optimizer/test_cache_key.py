@@ -7,7 +7,7 @@ from importlib import metadata
 
 import pytest
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Recipe, cache_key
 from irbench.optimizer.cache_key import Tools, key_of

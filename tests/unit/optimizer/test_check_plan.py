@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from irbench.feeds import write_sample
+from irbench.core.feeds import write_sample
 from irbench.optimizer.check_plan import Question, plan_check
 from irbench.spec import Feeding, InputSpec, TensorSpec
 

@@ -25,7 +25,7 @@ from graph_fuzz.shrinking import shrink
 from graph_fuzz.written import WRITTEN
 from written_graphs import graph
 
-from irbench import registry
+from irbench.core import registry
 
 _SEED = 0
 _PASSES = sorted({name for route in level_routes() for name in route.passes})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from irbench.feeds import lay_out
+from irbench.core.feeds import lay_out
 from irbench.optimizer.inputs_to_nchw import as_nchw
 from irbench.spec import Artifact, TensorSpec
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.optimizer import LEVELS, Conversion, Recipe, build_recipe, command_options, variant
 

@@ -7,7 +7,7 @@ import models
 import numpy as np
 import pytest
 
-from irbench.feeds import write_sample
+from irbench.core.feeds import write_sample
 from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves
 from irbench.spec import BATCH, Bundle, Feeding
 

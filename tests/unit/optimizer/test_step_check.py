@@ -15,10 +15,10 @@ import pytest
 from graphs import graph
 from onnx import helper
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.feeds import write_sample
+from irbench.core.graph_record import GraphCheck, UncheckedBody
 from irbench.errors import IrbenchError
-from irbench.feeds import write_sample
-from irbench.graph_record import GraphCheck, UncheckedBody
 from irbench.onnx.reading import signature
 from irbench.optimizer import Recipe, step_check
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome

@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.optimizer import Conversion, Recipe
 from irbench.optimizer.cache_key import find_tools, require_operators

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from irbench.address import BackendAddress
+from irbench.core.address import BackendAddress
 from irbench.exporter.identity import options_of as exported_options
 from irbench.exporter.identity import stored_options as card_options
 from irbench.options.kinds import Kind
@@ -102,7 +102,7 @@ def test_every_option_of_an_export_comes_back_from_its_card(name: str, data: st.
 
 WRITTEN: dict[str, Any] = {
     "batch": [1, 8], "threads": [2, "native"], "cpus": "0-3", "budget": 60.5, "warmup": "500", "io": "bound",
-    "metric": "irbench.output_check:tolerance<=0.1", "feedback": {"h": "h0"}, "shapes": "length=128,64",
+    "metric": "irbench.core.output_check:tolerance<=0.1", "feedback": {"h": "h0"}, "shapes": "length=128,64",
     "shape": {"tokens": "1x128"}, "value": {"sr": [16000]}, "set": {"ort": {"a.b": "1"}}, "imports": ["layers"],
     "vary": {"ort": {"a.b": ["0", "default"]}}, "cells": {"mine": "./loop {model}"}, "data": "speech",
 }  # fmt: skip

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.profiling import matching
-from irbench.profiling.matching import aligned
+from irbench.features.profile import matching
+from irbench.features.profile.matching import aligned
 
 SHORT = st.text(alphabet="abc", max_size=7)
 

@@ -8,13 +8,13 @@ import profile_counters
 import pytest
 from profile_counters import EVENTS, counters, launch, part
 
-from irbench.counter_row import CounterFigure
+from irbench.core.counter_row import CounterFigure
 from irbench.counters import EventCount
 from irbench.errors import IrbenchError
+from irbench.features.profile.class_counters import ClassCounters
+from irbench.features.profile.record import CountedPart, ProfileDocument, decode_profile, encode_profile
+from irbench.features.profile.summary import derive_report
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.class_counters import ClassCounters
-from irbench.profiling.record import CountedPart, ProfileDocument, decode_profile, encode_profile
-from irbench.profiling.summary import derive_report
 
 MATRIX = OperatorClass.MATRIX
 

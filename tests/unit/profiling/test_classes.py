@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from profiles import NODES, node, operator
 
+from irbench.features.profile.matching import class_of, class_of_kind, main_node
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.matching import class_of, class_of_kind, main_node
 
 CONV, RELU, TRANSPOSE, _, _ = NODES
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import profiles
 import pytest
 
+from irbench.features.profile.report import Comparison
+from irbench.features.profile.summary import derive_report
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.report import Comparison
-from irbench.profiling.summary import derive_report
 
 
 @pytest.fixture(scope="module")

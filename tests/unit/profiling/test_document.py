@@ -12,12 +12,12 @@ import profiles
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.profiling.record import decode_profile, encode_profile, profile_schema
+from irbench.features.profile.record import decode_profile, encode_profile, profile_schema
 from irbench.stats.intervals import MOST_LAUNCHES
 
 
 def shipped_schema() -> bytes:
-    return resources.files("irbench.profiling").joinpath("profile.schema.json").read_bytes()
+    return resources.files("irbench.features.profile").joinpath("profile.schema.json").read_bytes()
 
 
 def refusals(plain: Any) -> list[Any]:

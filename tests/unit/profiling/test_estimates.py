@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.profiling.estimates import Estimate
+from irbench.features.profile.estimates import Estimate
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import profiles
 import pytest
 
-from irbench.profiling.gpu import GpuParts, gpu_times
-from irbench.profiling.record import GpuTimes, ProfiledCell, decode_profile, encode_profile
-from irbench.profiling.summary import derive_report
+from irbench.features.profile.gpu import GpuParts, gpu_times
+from irbench.features.profile.record import GpuTimes, ProfiledCell, decode_profile, encode_profile
+from irbench.features.profile.summary import derive_report
 from irbench.spi.profiling import GpuActivity, InferenceProfile
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from irbench.profiling.launches import Launch, middle_half, with_launch
-from irbench.profiling.record import ProfiledCell
+from irbench.features.profile.launches import Launch, middle_half, with_launch
+from irbench.features.profile.record import ProfiledCell
 from irbench.spi.profiling import InferenceProfile, OperatorTime
 
 EMPTY = ProfiledCell(id="a", label="a", backend="a", device="cpu", artifact="onnx")

@@ -6,10 +6,10 @@ import profiles
 import pytest
 from profiles import SCORES, cell, document, operator
 
+from irbench.features.profile.record import OperatorProfile
+from irbench.features.profile.report import ProfileReport
+from irbench.features.profile.summary import derive_report
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.record import OperatorProfile
-from irbench.profiling.report import ProfileReport
-from irbench.profiling.summary import derive_report
 
 MATRIX, NORMALISATION, MOVEMENT = OperatorClass.MATRIX, OperatorClass.NORMALISATION, OperatorClass.MOVEMENT
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import profiles
 from profiles import NODES, SCORES, operator
 
+from irbench.features.profile.matching import match_operators
+from irbench.features.profile.record import OperatorProfile
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.matching import match_operators
-from irbench.profiling.record import OperatorProfile
 from irbench.spi.profiling import TensorShape
 
 KINDS = {"Reorder": OperatorClass.MOVEMENT, "FullyConnected": OperatorClass.MATRIX}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irbench.features.profile.graph_reading import origins
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
-from irbench.profiling.graph_reading import origins
 
 
 def node(name: str, reads: Sequence[str], makes: str | None = None, op_type: str = "Relu") -> NodeEntry:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from profiles import NODES, operator
 
+from irbench.features.profile.joining import with_products
+from irbench.features.profile.matching import match_operators
+from irbench.features.profile.record import OperatorProfile
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.joining import with_products
-from irbench.profiling.matching import match_operators
-from irbench.profiling.record import OperatorProfile
 
 KINDS = {"fusion": OperatorClass.ELEMENTWISE, "dot": OperatorClass.MATRIX}
 

@@ -8,9 +8,9 @@ import profiles
 import pytest
 from profiles import SCORES, cell, document, operator
 
+from irbench.features.profile.report import CellSummary, NoSpeed, OperatorShare, PartRow, ProfileReport
+from irbench.features.profile.summary import derive_report
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.report import CellSummary, NoSpeed, OperatorShare, PartRow, ProfileReport
-from irbench.profiling.summary import derive_report
 
 MATRIX, MOVEMENT, OVERHEAD = OperatorClass.MATRIX, OperatorClass.MOVEMENT, OperatorClass.OVERHEAD
 

@@ -11,14 +11,14 @@ import onnx.parser
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from irbench.core.uncuttable import Uncuttable
 from irbench.errors import ExitCode
+from irbench.features.reduce import cutting
+from irbench.features.reduce.activations import Activations, GraphSource
+from irbench.features.reduce.cutting import Cut, CutRequest, Part, outline, write_parts
 from irbench.onnx.reading.check import check_file
-from irbench.reduction import cutting
-from irbench.reduction.activations import Activations, GraphSource
-from irbench.reduction.cutting import Cut, CutRequest, Part, outline, write_parts
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
 from irbench.system.confinement import Confinement
-from irbench.uncuttable import Uncuttable
 from irbench.worker.failures import CallFailed
 
 CHAIN = """(float[2,3] x) => (float[2,3] y) <float[3] w = {1.0, 2.0, 3.0}> {
@@ -160,7 +160,7 @@ def test_a_part_that_reads_no_input_is_none(tmp_path: Path):
 
 def test_values_are_computed_once(chain: GraphSource, monkeypatch: pytest.MonkeyPatch):
     first = cut(chain, 1)
-    monkeypatch.setattr("irbench.registry.references_in_order", lambda: ())  # nobody is left to compute any
+    monkeypatch.setattr("irbench.core.registry.references_in_order", lambda: ())  # nobody is left to compute any
     assert cut(chain, 1) == first
 
 

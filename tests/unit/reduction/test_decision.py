@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from documents import speedup
 
+from irbench.core.record import Failure, OutputError
+from irbench.core.row import Speedup
+from irbench.features.reduce.decision import SpeedRule, expected_difference, judge_answers, judge_failure, ratio_verdict
+from irbench.features.reduce.report import BackendFacts, Evidence
 from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
-from irbench.record import Failure, OutputError
-from irbench.reduction.decision import SpeedRule, expected_difference, judge_answers, judge_failure, ratio_verdict
-from irbench.reduction.report import BackendFacts, Evidence
-from irbench.row import Speedup
 
 SLOWER = SlowerThan("ort", "openvino", 1.5)
 

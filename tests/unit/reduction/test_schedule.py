@@ -8,9 +8,9 @@ from dataclasses import replace
 import launches
 import pytest
 
-from irbench.record import Failure, LaunchRecord
-from irbench.reduction.schedule import CONFIRMATION, TRIAL, UntilSided, for_interval, interval_seconds
-from irbench.result import StoppedBy
+from irbench.core.record import Failure, LaunchRecord
+from irbench.core.result import StoppedBy
+from irbench.features.reduce.schedule import CONFIRMATION, TRIAL, UntilSided, for_interval, interval_seconds
 from irbench.stats import Admission, Next, Pace
 
 GROUP = launches.group("slow", "fast")

@@ -11,9 +11,9 @@ import onnx
 import onnx.parser
 import pytest
 
-from irbench import registry
-from irbench.reduction.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, script, write_arrays
-from irbench.reduction.report import TensorFacts
+from irbench.core import registry
+from irbench.features.reduce.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, script, write_arrays
+from irbench.features.reduce.report import TensorFacts
 from irbench.spec import Load
 from irbench.spi import Usage, UsageWriter, UsedModel
 

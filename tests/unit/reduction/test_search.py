@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.reduction.search import Nodes, smallest
+from irbench.features.reduce.search import Nodes, smallest
 
 
 def asking(needed: set[int]) -> tuple[list[Nodes], Callable[[Nodes], bool]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from whole_words import require_whole_words
 
-from irbench.render import TextTable
+from irbench.render.table import TextTable
 
 _WIDTHS = (60, 80, 100)
 _OF_ANY_WORDS = ("test_table", "test_hostile_text")

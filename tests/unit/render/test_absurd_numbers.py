@@ -13,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from whole_runs import everything
 
-from irbench.cli.output.console import to_text
+from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.render import DocumentView, render_document
+from irbench.features.results.view import run_table
 from irbench.render.formats.registry import FORMATS
-from irbench.render.run_listing import run_table
-from irbench.result import RunDocument
+from irbench.runs.document import DocumentView
+from irbench.runs.export import render_document
 from irbench.store import decode_document
 from irbench.store.outcomes import entry_of
+from irbench.terminal.console import to_text
 
 pytestmark = pytest.mark.ci
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from documents import cell, failed, group
 
-from irbench.record import Failure
-from irbench.render import GroupView
-from irbench.result import GroupResult
+from irbench.core.record import Failure
+from irbench.core.result import GroupResult
+from irbench.render.group import GroupView
 from irbench.spec import Accuracy, AccuracyLimit
 
 LIMIT = AccuracyLimit(0.99)

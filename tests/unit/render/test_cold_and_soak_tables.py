@@ -10,10 +10,11 @@ from cold_and_soak_runs import cold, soak_example, soak_row, soaked
 from golden_files import check_golden
 from rich.console import Console
 
-from irbench.render import DocumentView, render_document
+from irbench.core.result import RunDocument
+from irbench.core.row import GivenInputs
 from irbench.render.table_title import inputs_text
-from irbench.result import RunDocument
-from irbench.row import GivenInputs
+from irbench.runs.document import DocumentView
+from irbench.runs.export import render_document
 from irbench.spec import Timing
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.rederive import rederive

@@ -9,7 +9,7 @@ from cost_tables import MODEL, at_batch, shown
 from written_graphs import graph, ones
 
 from irbench.cost_model.formulas import model_formulas
-from irbench.render.cost import GraphCosts
+from irbench.features.cost.view import GraphCosts
 from irbench.spec import TensorSpec
 
 

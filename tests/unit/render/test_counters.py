@@ -8,13 +8,13 @@ import pytest
 from counter_runs import counted, counter_row, phase, timeline
 from golden_files import check_golden
 
-from irbench.counter_row import TimelineStop
+from irbench.core.counter_row import TimelineStop
+from irbench.core.record import Failure
+from irbench.core.result import RunDocument
 from irbench.counters import GROUPS, NoPmu, NotSupported, Said, ToplevFailed, not_counted
-from irbench.record import Failure
-from irbench.render import render_document
-from irbench.render.counter_texts import figure_value
-from irbench.render.counters import counter_views, sparkline
-from irbench.result import RunDocument
+from irbench.features.counters.texts import figure_value
+from irbench.features.counters.view import counter_views, sparkline
+from irbench.runs.export import render_document
 
 
 def shown(found: RunDocument, width: int) -> str:

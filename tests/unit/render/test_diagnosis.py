@@ -16,18 +16,12 @@ from rich.console import Console
 from rich.text import Text
 
 from irbench.counters import NoPerf, NoPmu
-from irbench.diagnostics import (
-    CoreToCore,
-    Facts,
-    Report,
-    SelfComparison,
-    find,
-    judge_self_comparison,
-)
-from irbench.diagnostics.facts import CounterFacts, Program
-from irbench.diagnostics.findings import Turbo, findings_summary
-from irbench.render.diagnosis import ReportView
-from irbench.render.diagnosis_document import diagnosis_document
+from irbench.features.doctor.document import diagnosis_document
+from irbench.features.doctor.facts import CoreToCore, CounterFacts, Facts, Program
+from irbench.features.doctor.findings import Turbo, find, findings_summary
+from irbench.features.doctor.report import Report
+from irbench.features.doctor.self_comparison import SelfComparison, judge_self_comparison
+from irbench.features.doctor.view import ReportView
 from irbench.spec import Timing
 from irbench.system.confinement import ConfinementSupport
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from documents import cell, group
 
+from irbench.core.row import CellResult, EnergyUse
 from irbench.notices import Context
 from irbench.render.footer import footer
 from irbench.render.group import GroupView
-from irbench.row import CellResult, EnergyUse
 
 PACKAGE = {"package-0": 40.0, "dram-0": 10.0}
 

@@ -11,9 +11,9 @@ from documents import speedup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.quantities import error_size, gigabytes, ratio, significant
+from irbench.core.quantities import error_size, gigabytes, ratio, significant
+from irbench.core.row import Speedup
 from irbench.render.figures import percent, range_note, seconds, speedup_cell
-from irbench.row import Speedup
 
 
 @pytest.mark.parametrize(

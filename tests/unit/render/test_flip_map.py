@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from irbench.render.flip_map import condition_text, flip_map_parts, flip_map_sentence, measuring_flips_text
+from irbench.features.tune.flip_map_view import condition_text, flip_map_parts, flip_map_sentence, measuring_flips_text
+from irbench.features.tune.report import Condition, Flip, Gain, TunedSetting, Unable
 from irbench.render.table import TextTable
-from irbench.tuning.report import Condition, Flip, Gain, TunedSetting, Unable
 
 OPENVINO = TunedSetting("a", "openvino x2", "openvino", 8, 2, 2, 1, "fp32")
 ORT = TunedSetting("b", "ort", "ort", 8, 2, 1, 1, "fp32")

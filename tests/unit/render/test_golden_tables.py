@@ -8,13 +8,14 @@ import pytest
 from documents import BUSY, ENVIRONMENT, cell, document, example, failed, group, speedup
 from golden_files import check_golden
 
+from irbench.core.record import Failure, OutputError
+from irbench.core.result import GroupResult, Lead, NoWinner, Winner
+from irbench.core.row import PacedLatency, Requested
 from irbench.notices.doubts import PacedDiffers, RatioRow, ReversedPair, SlowRow, TwoModes
 from irbench.notices.marks import LateCalls, OtherPrecision, Oversubscribed
 from irbench.notices.warnings import ManyDirtyBlocks, Unverified
-from irbench.record import Failure, OutputError
-from irbench.render import GroupView, render_document
-from irbench.result import GroupResult, Lead, NoWinner, Winner
-from irbench.row import PacedLatency, Requested
+from irbench.render.group import GroupView
+from irbench.runs.export import render_document
 
 CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in runs/2026-11/01J/logs/ort.log")
 NO_GRAPH = Failure(

@@ -7,7 +7,7 @@ from across_runs_history import history_example
 from golden_files import check_golden
 
 from irbench.api.display import as_text
-from irbench.render.history import history_view, sparkline
+from irbench.features.history.view import history_view, sparkline
 
 
 def test_a_history_looks_as_it_did():

@@ -22,16 +22,17 @@ from hostile_text import (
 from rich.console import Console
 from whole_runs import everything
 
-from irbench.api.profiling.profile import Profile
-from irbench.api.results import Run
-from irbench.cli.output.console import to_text
-from irbench.render import DocumentView, render_document
+from irbench.core.result import RunDocument
+from irbench.features.profile.run import Profile
+from irbench.features.results.view import run_table
 from irbench.render.formats.registry import FORMATS
-from irbench.render.run_listing import run_table
 from irbench.render.sanitized import Sanitized
-from irbench.result import RunDocument
+from irbench.runs.document import DocumentView
+from irbench.runs.export import render_document
+from irbench.runs.results import Run
 from irbench.store import decode_document, encode_document
 from irbench.store.outcomes import entry_of
+from irbench.terminal.console import to_text
 
 CREATED = everything().created
 

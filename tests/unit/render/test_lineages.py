@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from irbench.graph_record import Agreement, AgreementElsewhere, GraphStep
+from irbench.core.graph_record import Agreement, AgreementElsewhere, GraphStep
+from irbench.core.record import OutputError
 from irbench.notices import Context
 from irbench.notices.conversions import agreement_lines
 from irbench.optimizer import Conversion, Lineage, build_recipe, calibration_note
-from irbench.record import OutputError
 from irbench.render.lineages import kept_view, settings_text
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from documents import ENVIRONMENT, cell, group
 
-from irbench.record import Failure
-from irbench.render.document import memory_view
-from irbench.row import CellResult
+from irbench.core.record import Failure
+from irbench.core.row import CellResult
+from irbench.runs.document import memory_view
 from irbench.spec import GraphFiles
 
 MB = 1_000_000

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.graph_record import Agreement, CheckedInput, GraphCheck, GraphStep, Obstacle, UncheckedBody
+from irbench.core.graph_record import Agreement, CheckedInput, GraphCheck, GraphStep, Obstacle, UncheckedBody
+from irbench.core.record import OutputError
+from irbench.features.optimize.view import advice
 from irbench.optimizer import Conversion, Lineage, Optimized, build_recipe
-from irbench.record import OutputError
-from irbench.render.optimization_advice import advice
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 TOKENS = InputSpec(TensorSpec("tokens", "int32", ("batch", "sequence")), 0, 9)

@@ -6,8 +6,8 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from irbench.graph_record import OptimizerActivity
-from irbench.render.optimize import in_words
+from irbench.core.graph_record import OptimizerActivity
+from irbench.render.optimization_record import in_words
 
 
 @pytest.mark.parametrize(

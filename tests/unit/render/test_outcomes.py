@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 from documents import document, example
 
+from irbench.core.result import NoWinner
 from irbench.render.outcomes import outcome_text, outcomes_text
-from irbench.result import NoWinner
 from irbench.store.entries import OUTCOME_TEXTS, Outcome
 from irbench.store.outcomes import entry_of
 

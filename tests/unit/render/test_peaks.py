@@ -16,11 +16,11 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from irbench.diagnostics import PeakReport, Report
-from irbench.render import GroupView
-from irbench.render.diagnosis import ReportView
-from irbench.render.diagnosis_document import diagnosis_document
-from irbench.render.peaks import bandwidth_table, peaks_document, peaks_message
+from irbench.features.doctor.document import diagnosis_document
+from irbench.features.doctor.peaks_view import bandwidth_table, peaks_document, peaks_message
+from irbench.features.doctor.report import PeakReport, Report
+from irbench.features.doctor.view import ReportView
+from irbench.render.group import GroupView
 from irbench.spec import InferenceWork, Roof
 
 NOW = datetime(2026, 2, 3, 15, tzinfo=UTC)

@@ -12,14 +12,14 @@ import pytest
 from golden_files import check_golden
 from profiles import SCORES, cell, document, operator
 
+from irbench.features.profile.launches import warnings_of
+from irbench.features.profile.operator_trace import operator_trace
+from irbench.features.profile.record import Disturbance, ProfileDocument, TimelineSpan
+from irbench.features.profile.report import By
+from irbench.features.profile.summary import derive_report
+from irbench.features.profile.texts import headline_lines
+from irbench.features.profile.view import ProfileView
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.profiling.launches import warnings_of
-from irbench.profiling.record import Disturbance, ProfileDocument, TimelineSpan
-from irbench.profiling.report import By
-from irbench.profiling.summary import derive_report
-from irbench.render.formats.operator_trace import operator_trace
-from irbench.render.profile import ProfileView
-from irbench.render.profile_texts import headline_lines
 
 
 def view(document: ProfileDocument, by: By = "class", top: int = 20) -> ProfileView:

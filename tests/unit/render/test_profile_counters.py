@@ -12,12 +12,12 @@ import pytest
 from golden_files import check_golden
 
 import irbench as public
+from irbench.core.record import Failure
+from irbench.core.uncuttable import Uncuttable
 from irbench.counters import EventCount, Said, ToplevFailed
-from irbench.profiling.record import ProfileDocument
-from irbench.profiling.summary import derive_report
-from irbench.record import Failure
-from irbench.render.profile import ProfileView
-from irbench.uncuttable import Uncuttable
+from irbench.features.profile.record import ProfileDocument
+from irbench.features.profile.summary import derive_report
+from irbench.features.profile.view import ProfileView
 
 
 def view(document: ProfileDocument) -> ProfileView:

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from irbench.activity import Activity, ActivityCode, Outlook
+from irbench.core.activity import Activity, ActivityCode, Outlook
 from irbench.render.progress import activity_text, outlook_text
 
 

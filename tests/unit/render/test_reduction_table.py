@@ -8,8 +8,8 @@ import pytest
 from documents import speedup
 from rich.console import Console
 
-from irbench.reduction.report import BackendFacts, Evidence, ExpectedDifference, ReductionReport
-from irbench.render.reduction import reduction_view
+from irbench.features.reduce.report import BackendFacts, Evidence, ExpectedDifference, ReductionReport
+from irbench.features.reduce.view import reduction_view
 
 SLOW = BackendFacts("openvino", "openvino", "2025.3.0", "fp32", "ok", 0.1234)
 FAST = BackendFacts("ort", "onnxruntime", "1.24.1", "fp32", "ok", 0.2571)

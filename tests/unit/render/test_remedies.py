@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.record import Failure
+from irbench.core.record import Failure
 from irbench.render.footer import failure_text
 from irbench.render.remedies import remedy
 

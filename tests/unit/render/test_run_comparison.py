@@ -16,8 +16,8 @@ from irbench.across_runs.measured_cells import FIGURES, CellKey
 from irbench.across_runs.obstacles import OtherSoftware
 from irbench.across_runs.reading import Finished, Incomplete
 from irbench.api.display import as_text
+from irbench.features.compare.view import comparison_markdown, comparison_view
 from irbench.options.conditions import read_condition
-from irbench.render.run_comparison import comparison_markdown, comparison_view
 
 KEY = CellKey("resnet50", (("image", (1, 3, 224, 224)),), "ort", "cpu", "fp32", 1, 2, 1, "copy")
 BEFORE = (37.0, 37.4, 36.8, 37.1)

@@ -8,8 +8,8 @@ import pytest
 from documents import RUN_ID, document, example
 from rich.cells import cell_len
 
-from irbench.quantities import age
-from irbench.render.run_listing import run_table
+from irbench.core.quantities import age
+from irbench.features.results.view import run_table
 from irbench.store.entries import Outcome, RunEntry
 from irbench.store.outcomes import entry_of
 

@@ -10,11 +10,11 @@ import pytest
 from golden_files import check_golden
 from rich.console import Console
 
-from irbench.render.sweep import SweepView, cells_table, common_text, duration_text, times_text
+from irbench.features.plan.cells import Doubling, Matrix, SweepTable, expand
+from irbench.features.sweep.curve import CurveEnd, CurvePoint, RowFacts
+from irbench.features.sweep.overview import CurveOverview, SweepOverview, TableOverview, TableStatus
+from irbench.features.sweep.view import SweepView, cells_table, common_text, duration_text, times_text
 from irbench.store.entries import Outcome, RunEntry
-from irbench.sweeps.cells import Doubling, Matrix, SweepTable, expand
-from irbench.sweeps.curve import CurveEnd, CurvePoint, RowFacts
-from irbench.sweeps.overview import CurveOverview, SweepOverview, TableOverview, TableStatus
 
 LISTS = {"models": ("resnet50",), "backends": ("ort", "openvino"), "threads": (1, 2), "budget": 60.0, "quick": True}
 

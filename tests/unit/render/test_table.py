@@ -15,14 +15,15 @@ from rich.cells import cell_len
 from rich.console import Console
 from whole_words import require_whole_words
 
+from irbench.core.plain_text import plain
+from irbench.core.record import Failure
+from irbench.core.result import RunDocument
+from irbench.core.row import Requested
 from irbench.notices.notes import NativePrecision
-from irbench.plain_text import plain
-from irbench.record import Failure
-from irbench.render import Column, GroupView, Row, TextTable, render_document
+from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
-from irbench.render.table import ListingTable
-from irbench.result import RunDocument
-from irbench.row import Requested
+from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.runs.export import render_document
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
 

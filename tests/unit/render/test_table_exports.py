@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from documents import cell, document, example, failed, group
 
-from irbench.render import GroupView, render_document
+from irbench.render.group import GroupView
+from irbench.runs.export import render_document
 
 
 def shown(result: Any, width: int = 200) -> str:

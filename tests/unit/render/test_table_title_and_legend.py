@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from documents import cell, document, example, failed, group
 
+from irbench.core.record import Failure
+from irbench.core.result import Winner
+from irbench.core.row import GivenInputs
 from irbench.notices import Reference
 from irbench.notices.marks import AboveMaxLatency
-from irbench.record import Failure
-from irbench.render import GroupView, render_document
-from irbench.result import Winner
-from irbench.row import GivenInputs
+from irbench.render.group import GroupView
+from irbench.runs.export import render_document
 from irbench.spec import Goal
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from irbench.render.tuning import searching_text, tuning_view
-from irbench.tuning.report import (
+from irbench.features.tune.report import (
     TUNING_TEXTS,
     Alternative,
     FewSettingsTried,
@@ -18,6 +17,7 @@ from irbench.tuning.report import (
     TunedSetting,
     TuningReport,
 )
+from irbench.features.tune.view import searching_text, tuning_view
 
 FOUND = TunedSetting("found", "openvino+extended 2x1", "openvino", 4, 1, 1, 2, "fp32", optimize="extended")
 DEFAULT = TunedSetting("default", "openvino", "openvino", 1, None, 1, 1, "fp32")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from irbench.features.tune.report import Alternative, Excluded, FrontPoint, TunedSetting, TuningReport
+from irbench.features.tune.view import tuning_view
 from irbench.render.accuracy import accuracy_text, limit_text
-from irbench.render.tuning import tuning_view
 from irbench.spec import AccuracyLimit
-from irbench.tuning.report import Alternative, Excluded, FrontPoint, TunedSetting, TuningReport
 
 AGREEMENT = AccuracyLimit(0.99)
 OWN = AccuracyLimit(0.1, "at-most", "metrics.py:error")

@@ -7,12 +7,13 @@ from typing import Any
 
 from rich.console import Console
 
-from irbench.conformance.case import CaseResult, OperatorChange, Runtime, SuiteReport, counts
-from irbench.conformance.verification import DataSets, ModelReport, exit_code
+from irbench.core.record import Failure, OutputError
+from irbench.core.row import CellResult, GivenInputs, Requested
+from irbench.features.verify.case import CaseResult, OperatorChange, Runtime, SuiteReport, counts
+from irbench.features.verify.report import DataSets, ModelReport, exit_code
+from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Reference
-from irbench.record import Failure, OutputError
-from irbench.render.verification import Document, model_view, suite_view
-from irbench.row import CellResult, GivenInputs, Requested
+from irbench.render.text_document import Document
 
 
 def result(name: str, operator: str, backend: str, outcome: Any, reason: str = "") -> CaseResult:

@@ -10,6 +10,8 @@ import pytest
 from documents import BUSY, cell, document, failed, group, speedup
 from rich.cells import cell_len
 
+from irbench.core.record import Failure
+from irbench.core.result import GroupResult, Lead, RunDocument
 from irbench.notices import Context, Mark, Note, Reference, Warn
 from irbench.notices.doubts import (
     PacedDiffers,
@@ -24,10 +26,9 @@ from irbench.notices.doubts import (
 from irbench.notices.marks import ChangesOverLaunches, LateCalls, Oversubscribed
 from irbench.notices.notes import AnotherIrbench
 from irbench.notices.warnings import FewCleanBlocks, by_cost
-from irbench.record import Failure
-from irbench.render import DocumentView, render_document
 from irbench.render.context import context_of
-from irbench.result import GroupResult, Lead, RunDocument
+from irbench.runs.document import DocumentView
+from irbench.runs.export import render_document
 
 WIDTHS = (60, 80, 120, 200)
 EVERYTHING = tuple(warning.example() for warning in Warn.known)

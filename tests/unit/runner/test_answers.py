@@ -8,7 +8,7 @@ import launches
 import numpy as np
 import pytest
 
-from irbench.record import CellLaunch, OutputError
+from irbench.core.record import CellLaunch, OutputError
 from irbench.runner.reference import fallback, mismatch, worst_error
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Load
 

@@ -13,17 +13,18 @@ import numpy as np
 import pytest
 from combinations import every_pair
 
+from irbench.core.record import Failure, LaunchRecord
+from irbench.core.result import GroupResult
 from irbench.measure import clock
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.machine import MachineSnapshot
 from irbench.notices.warnings import TooFewLaunches
-from irbench.record import Failure, LaunchRecord
-from irbench.result import GroupResult
-from irbench.runner import comparison, launch
-from irbench.runner.comparison import Comparison
+from irbench.runner import launch
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
+from irbench.runs import comparison
+from irbench.runs.comparison import Comparison
 from irbench.spec import Cell, Timing
 from irbench.stats import Room
 from irbench.store import RunWriter, Store

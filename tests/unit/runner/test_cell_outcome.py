@@ -5,10 +5,10 @@ from __future__ import annotations
 import launches
 import pytest
 
-from irbench.record import Failure, OutputError, Stage
-from irbench.row import State
+from irbench.core.record import Failure, OutputError, Stage
+from irbench.core.row import State
+from irbench.core.soak_row import SoakRow
 from irbench.runner.cell_outcome import CellOutcome, state_of
-from irbench.soak_row import SoakRow
 
 ERROR = OutputError(0.1, 0.5, 0.9, None)
 

@@ -9,8 +9,8 @@ import models
 import onnx
 import pytest
 
-from irbench import registry
-from irbench.runner.cold import caches_in, files_read, with_caches_in
+from irbench.core import registry
+from irbench.features.cold.launches import caches_in, files_read, with_caches_in
 from irbench.spec import Cell, Load
 from irbench.spi import Description
 

@@ -12,12 +12,10 @@ import launches
 import models
 import pytest
 
+from irbench.core.record import LaunchRecord
+from irbench.core.result import RunDocument
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
-from irbench.record import LaunchRecord
-from irbench.result import RunDocument
-from irbench.runner import comparison
-from irbench.runner.comparison import Comparison
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.progress import Progress
@@ -25,6 +23,8 @@ from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
 from irbench.runner.tempo import Tempo
 from irbench.runner.turn import LaunchPlan, Turn
+from irbench.runs import comparison
+from irbench.runs.comparison import Comparison
 from irbench.spec import Bundle, Feeding, Group, InputSpec, Timing
 from irbench.stats import launch_limits
 from irbench.store import RunWriter, Store

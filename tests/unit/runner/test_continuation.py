@@ -13,12 +13,11 @@ import launches
 import models
 import pytest
 
+from irbench.core.record import LaunchRecord
+from irbench.core.result import GroupResult, RunDocument
 from irbench.measure.lock import Holder
 from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen, TailRange
 from irbench.notices.warnings import TailOmitted
-from irbench.record import LaunchRecord
-from irbench.result import GroupResult, RunDocument
-from irbench.runner import comparison
 from irbench.runner.continuation import as_begun, group_so_far, without_unfinished
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
@@ -28,6 +27,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.run_changes import PlannedRun, changes_since
 from irbench.runner.tempo import Tempo
 from irbench.runner.turn import LaunchPlan, Turn
+from irbench.runs import comparison
 from irbench.spec import Bundle, InputSpec, Timing
 from irbench.store import Store
 

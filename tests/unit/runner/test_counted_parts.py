@@ -10,12 +10,12 @@ import profile_counters
 import pytest
 
 from irbench.counters import CounterPlan, Counting
+from irbench.features.counters.launches import CountedPhases
+from irbench.features.profile import counted_launches as counted_parts
+from irbench.features.profile.counted_launches import CountingTask, PartModel, count_parts
+from irbench.features.profile.record import CountedPart, ProfileCounters
 from irbench.measure import clock
-from irbench.profiling.record import CountedPart, ProfileCounters
-from irbench.runner import counted_parts
 from irbench.runner.cell_worker import CellFailed
-from irbench.runner.counted import CountedPhases
-from irbench.runner.counted_parts import CountingTask, PartModel, count_parts
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Bundle, Cell, Group, Load, Timing, Workload
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irbench import registry
-from irbench.api import export
-from irbench.api.export import check_on_inputs
+from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
+from irbench.features.export import run as export
+from irbench.features.export.run import check_on_inputs
 from irbench.options.asked_inputs import AskedInputs
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec, Workload
 

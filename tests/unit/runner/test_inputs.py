@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irbench.core.feeds import logical_inputs, read_sample
 from irbench.errors import IrbenchError
-from irbench.feeds import logical_inputs, read_sample
 from irbench.options.asked_inputs import AskedInputs
 from irbench.runner import inputs as module
 from irbench.runner.inputs import ModelData, read_data, refuse_unknown_values

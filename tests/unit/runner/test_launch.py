@@ -8,8 +8,8 @@ import launches
 import pytest
 from scripted_crew import CALL_NS, DEADLINE_S, NOTHING, ScriptedCrew, install, one
 
+from irbench.core.record import Failure
 from irbench.measure.core_to_core import CoreLink
-from irbench.record import Failure
 from irbench.runner.launch import Launch
 from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Timing

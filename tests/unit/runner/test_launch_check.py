@@ -10,7 +10,7 @@ import launches
 import numpy as np
 import pytest
 
-from irbench.record import Failure
+from irbench.core.record import Failure
 from irbench.runner.cell_progress import CellProgress
 from irbench.runner.launch import LaunchCheck
 from irbench.runner.reference import Expected

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from planned_groups import FAKES, GRAPH, INPUT, MLP, QUANTISED, planned, prepared, rows
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.runner.cells import SizedModel
 from irbench.runner.plan import plan

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planned_groups import BOTH, FAKES, GRAPH, MLP, planned, rows
 
-from irbench.record import Failure
+from irbench.core.record import Failure
 from irbench.spec import Program, TensorSpec
 
 

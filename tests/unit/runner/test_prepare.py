@@ -10,9 +10,9 @@ from typing import Any
 import models
 import pytest
 
+from irbench.core.record import Failure
 from irbench.errors import ExitCode, IrbenchError
 from irbench.optimizer import LEVELS, OriginalRefused, Recipe
-from irbench.record import Failure
 from irbench.runner import prepare as preparing
 from irbench.runner.plan import PreparedModel
 from irbench.runner.prepare import prepare

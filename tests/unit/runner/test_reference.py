@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.notices import Context, Reference
 from irbench.runner import reference

@@ -9,10 +9,10 @@ import models
 import pytest
 
 from irbench.counters import CounterPlan, Counting, NoPmu
-from irbench.render.run_plan import outline
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
+from irbench.runs.run_plan import outline
 from irbench.spec import Bundle, InputSpec, SoakPlan, Timing
 
 

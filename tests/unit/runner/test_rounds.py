@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.activity import Activity
+from irbench.core.activity import Activity
 from irbench.measure import clock
 from irbench.runner.progress import Progress
 from irbench.runner.rounds import Rounds

@@ -10,8 +10,7 @@ import models
 import pytest
 
 from irbench import __version__
-from irbench.render.resume_texts import changed_message, changed_remedy
-from irbench.result import GroupResult, RunDocument
+from irbench.core.result import GroupResult, RunDocument
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
@@ -25,6 +24,7 @@ from irbench.runner.run_changes import (
     changed_environment,
     changes_since,
 )
+from irbench.runs.resume_texts import changed_message, changed_remedy
 from irbench.spec import Bundle, InputSpec
 
 ENVIRONMENT = {"kernel": "6.1", "cpu": {"Model name": "A CPU"}, "distributions": {"ort": "1.0"}}

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, synchronous
 
-from irbench.record import Round
+from irbench.core.record import Round
 from irbench.spec import Cell, Load, Timing
 from irbench.stats import clean_blocks, processors_in_use
 from irbench.stats.blocks import dirty_blocks

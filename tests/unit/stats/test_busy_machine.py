@@ -15,11 +15,11 @@ from simulation.busy_machine import EFFECT, MUTATIONS, SHIPPED, faults, measure
 from simulation.neighbours import NEIGHBOURS, TIED, draw, truth_of
 from summaries import rows, table
 
-from irbench.record import CellLaunch, LaunchRecord
+from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios
+from irbench.stats.notices.starvation import most_uneven
 from irbench.stats.observed import observe
-from irbench.stats.starvation import most_uneven
 
 FAST, MANY = 150, 2000
 TELLING = ("0.3 s, 70 %, slows one row", "bursts of 0.3 s, 43 %")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from irbench.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdRow, ColdTable
+from irbench.core.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdRow, ColdTable
+from irbench.core.row import Ends, Requested
 from irbench.notices.marks import OtherPrecision
-from irbench.row import Ends, Requested
 from irbench.spec import Timing
 from irbench.stats.cold_start import cold_speedups, derive_cold_table, with_figures
 from irbench.stats.intervals import FEWEST_LAUNCHES

@@ -4,7 +4,7 @@ import pytest
 from launches import BLOCK_NS, MS, block, group, launch, measured, synchronous
 from warned import pair, warnings
 
-from irbench.record import Sustained
+from irbench.core.record import Sustained
 from irbench.spec import Timing
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from irbench.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
+from irbench.core.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
+from irbench.core.row import Ends, Requested
 from irbench.counters import LEVEL_1, EventCount
-from irbench.row import Ends, Requested
 from irbench.stats.counters import derive_counter_table
 from irbench.stats.intervals import FEWEST_LAUNCHES
 

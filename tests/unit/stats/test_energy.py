@@ -8,7 +8,7 @@ import pytest
 from launches import even, group
 from summaries import rows, table
 
-from irbench.record import EnergyReading, LaunchRecord, Sustained
+from irbench.core.record import EnergyReading, LaunchRecord, Sustained
 
 S = 1_000_000_000
 J = 1_000_000

@@ -5,8 +5,8 @@ import pytest
 from launches import even, group
 from warned import pair, warnings
 
-from irbench.stats.comparison_warnings import neighbour_chance
 from irbench.stats.modes import split_in_two
+from irbench.stats.notices.comparison_warnings import neighbour_chance
 
 
 def test_launches_that_resemble_their_neighbours_are_told():

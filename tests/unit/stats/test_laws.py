@@ -16,9 +16,9 @@ from hypothesis.extra.numpy import arrays
 from launches import BLOCK_NS, MS, block, group, launch, measured, synchronous
 from numpy.typing import NDArray
 
-from irbench.record import LaunchRecord, Round
-from irbench.result import GroupResult
-from irbench.row import Speedup
+from irbench.core.record import LaunchRecord, Round
+from irbench.core.result import GroupResult
+from irbench.core.row import Speedup
 from irbench.spec import Group, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.compare import launch_ratios

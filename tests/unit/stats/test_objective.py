@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from launches import MS, group, launch, measured, streamed, synchronous
 
-from irbench.record import Evidence, LaunchRecord, Round
+from irbench.core.record import Evidence, LaunchRecord, Round
 from irbench.spec import Goal, Group, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.latency_limit import within_max_latency

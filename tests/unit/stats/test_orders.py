@@ -15,8 +15,8 @@ from front_door import irbench
 from launches import MS, block, group, launch, measured, synchronous
 from summaries import table
 
-from irbench.record import LaunchRecord
-from irbench.result import GroupResult
+from irbench.core.record import LaunchRecord
+from irbench.core.result import GroupResult
 from irbench.spec import Goal
 from irbench.stats.orders import Against, OrderConflict
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from launches import MS
 
+from irbench.core.record import LaunchRecord, Round
 from irbench.notices import Mark
 from irbench.notices.marks import NoOutputs
-from irbench.record import LaunchRecord, Round
 from irbench.spec import Group, Program, Timing
 from irbench.stats import summarise
 from irbench.stats.standing import Admission

@@ -9,8 +9,8 @@ import launches
 import numpy as np
 import pytest
 
-from irbench.record import LaunchRecord, PacedRun
-from irbench.result import GroupResult
+from irbench.core.record import LaunchRecord, PacedRun
+from irbench.core.result import GroupResult
 from irbench.spec import Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.paced import late_calls, paced_calls, paced_latency, paced_over_launches

@@ -20,7 +20,7 @@ from irbench.stats import (
     samples_per_round,
     settle_calls,
 )
-from irbench.stats.planning import blocks_worth_taking
+from irbench.stats.stopping.planning import blocks_worth_taking
 
 TIMING = Timing()
 

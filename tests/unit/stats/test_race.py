@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from launches import even, group, in_parts
 
-from irbench.record import Failure
+from irbench.core.record import Failure
 from irbench.spec import Timing
 from irbench.stats import Admission
 from irbench.stats.observed import observe
-from irbench.stats.race import contenders, most_urgent
 from irbench.stats.standing import decide_standing
+from irbench.stats.stopping.race import contenders, most_urgent
 
 TIMING = Timing(burn_in_blocks=0)
 STEADY = [1.0, 1.001, 0.999, 1.0005, 1.0, 1.001, 0.999, 1.0]

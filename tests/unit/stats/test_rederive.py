@@ -10,14 +10,14 @@ import pytest
 from documents import document
 from launches import block, even, group
 
+from irbench.core.record import Failure, LaunchRecord, OutputError
+from irbench.core.result import RunDocument
+from irbench.core.row import GivenInputs
 from irbench.errors import IrbenchError
 from irbench.notices import Reference
 from irbench.notices.marks import BeyondTolerance
 from irbench.notices.notes import NativePrecision
 from irbench.notices.warnings import Unverified
-from irbench.record import Failure, LaunchRecord, OutputError
-from irbench.result import RunDocument
-from irbench.row import GivenInputs
 from irbench.spec import Accuracy, AccuracyLimit, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.observed import log_level

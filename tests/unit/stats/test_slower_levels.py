@@ -5,8 +5,8 @@ from pathlib import Path
 
 from launches import even, group
 
+from irbench.core.record import LaunchRecord
 from irbench.notices import Note
-from irbench.record import LaunchRecord
 from irbench.spec import Artifact, Cell, Group, Timing
 from irbench.stats import Admission, summarise
 

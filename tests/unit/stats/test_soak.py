@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from simulation.soaks import BLOCKS, KINDS, LIMIT, Kind, growth_at_first, leak, pages, random_walk, series, verdicts
 
-from irbench.row import Requested
-from irbench.soak_row import SoakRow, SoakSeries
+from irbench.core.row import Requested
+from irbench.core.soak_row import SoakRow, SoakSeries
 from irbench.stats import soak
 from irbench.stats.soak import blocks_left_out, latency_drift, memory_trend, with_trends
 

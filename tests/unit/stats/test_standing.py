@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from launches import even, group
 
-from irbench.record import Failure
+from irbench.core.record import Failure
 from irbench.spec import Accuracy, AccuracyLimit, Artifact, Disagreement
 from irbench.stats.standing import Admission, decide_standing
 

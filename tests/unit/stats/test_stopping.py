@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 from launches import even, group, in_parts, launch
 
-from irbench.activity import Outlook
-from irbench.record import Failure
+from irbench.core.activity import Outlook
+from irbench.core.record import Failure
 from irbench.spec import Artifact, Disagreement, Timing
 from irbench.stats import Admission, Next, Pace, next_launch, outlook
 from irbench.stats.intervals import interval_at, looks_of
-from irbench.stats.planning import parts_of
-from irbench.stats.stopping import forecast_s, launches_to_reach
+from irbench.stats.stopping.planning import parts_of
+from irbench.stats.stopping.rule import forecast_s, launches_to_reach
 
 TIMING = Timing(burn_in_blocks=0)
 EVERYONE = Admission()

@@ -8,11 +8,11 @@ import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
 from summaries import EVERYONE, TIMING, alone, rows, table
 
+from irbench.core.record import Failure, OutputError, Sustained
+from irbench.core.result import GroupResult
 from irbench.notices import Reference
 from irbench.notices.marks import NodesElsewhere, Oversubscribed
 from irbench.notices.warnings import Unverified
-from irbench.record import Failure, OutputError, Sustained
-from irbench.result import GroupResult
 from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec
 from irbench.stats import Admission, summarise
 from irbench.stats.figures import calls_to_bound

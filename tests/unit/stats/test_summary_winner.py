@@ -6,8 +6,8 @@ import pytest
 from launches import MS, block, even, group, launch, measured, synchronous
 from summaries import rows, table
 
+from irbench.core.record import Failure, Sustained
 from irbench.notices import Context
-from irbench.record import Failure, Sustained
 from irbench.render.footer import footer
 from irbench.stats import Admission
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from launches import even, group
 
-from irbench.record import LaunchRecord, OutputError
-from irbench.result import GroupResult
-from irbench.row import CellResult
+from irbench.core.record import LaunchRecord, OutputError
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult
 from irbench.spec import Timing
 from irbench.stats import Admission, summarise
 

@@ -15,10 +15,10 @@ import pytest
 from documents import BUSY, cell, document, example, failed, group, speedup
 from front_door import irbench
 
+from irbench.core.record import OutputError
+from irbench.core.result import SCHEMA_VERSION, RunDocument
 from irbench.errors import IrbenchError
 from irbench.notices.marks import OtherPrecision
-from irbench.record import OutputError
-from irbench.result import SCHEMA_VERSION, RunDocument
 from irbench.store import Store, decode_document, encode_document
 from irbench.store.document import json_schema
 from irbench.store.files import LARGEST_DOCUMENT_BYTES

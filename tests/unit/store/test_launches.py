@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from irbench.errors import IrbenchError
-from irbench.record import (
+from irbench.core.record import (
     BlockEvidence,
     CellLaunch,
     Evidence,
@@ -27,6 +26,7 @@ from irbench.record import (
     Stage,
     Sustained,
 )
+from irbench.errors import IrbenchError
 from irbench.store import decode_launch, encode_launch
 
 NESTED = (200_000).to_bytes(4, "little") + b"[" * 100_000 + b"]" * 100_000

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from documents import cell, document, group
 
+from irbench.core.result import GroupResult, Lead
 from irbench.render.leaders import best_text
-from irbench.result import GroupResult, Lead
 from irbench.store.entries import Outcome
 from irbench.store.leaders import BestOfTables, TableLeader, best_of_run, best_of_tables
 

@@ -18,10 +18,10 @@ import pytest
 from documents import ENVIRONMENT, cell_launch, example, launch
 from stored_runs import measured
 
+from irbench.core.record import LaunchRecord
+from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.record import LaunchRecord
 from irbench.render.samples import samples_of
-from irbench.result import RunDocument
 from irbench.store import RunWriter, Store, decode_launch, encode_launch
 from irbench.store.import_staging import Staged, stage
 from irbench.store.moving import Arrivals, import_runs, remove_runs

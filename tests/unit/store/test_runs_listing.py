@@ -11,8 +11,8 @@ import pytest
 from documents import ENVIRONMENT, cell, example, group
 from stored_runs import measured_model
 
+from irbench.core.result import Winner
 from irbench.errors import IrbenchError
-from irbench.result import Winner
 from irbench.store import Store
 from irbench.store.entries import Outcome
 from irbench.store.listing import resumable_runs

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from irbench.features.plan.cells import SweepCell, SweepTable
+from irbench.features.sweep.overview import TableOverview, TableStatus, best_of_sweep
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
-from irbench.sweeps.cells import SweepCell, SweepTable
-from irbench.sweeps.overview import TableOverview, TableStatus, best_of_sweep
 
 
 def shown(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from irbench.sweeps.curve import CurvePoint, RowFacts, curve_end, expected_bytes, gain, knee
+from irbench.features.sweep.curve import CurvePoint, RowFacts, curve_end, expected_bytes, gain, knee
 
 GB = 10**9
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from irbench.sweeps.cells import (
+from irbench.features.plan.cells import (
     Doubling,
     Matrix,
     SweepCell,

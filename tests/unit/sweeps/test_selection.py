@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.sweeps.cells import Expansion, Matrix, expand, select
+from irbench.features.plan.cells import Expansion, Matrix, expand, select
 
 
 @pytest.fixture

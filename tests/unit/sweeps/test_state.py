@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.sweeps.curve import CurveEnd, RowFacts
-from irbench.sweeps.state import CurveEnded, Event, Header, StateFile, TableBegun, TableDone, TableFailed, sweep_of_run
+from irbench.features.sweep.curve import CurveEnd, RowFacts
+from irbench.features.sweep.state import (
+    CurveEnded,
+    Event,
+    Header,
+    StateFile,
+    TableBegun,
+    TableDone,
+    TableFailed,
+    sweep_of_run,
+)
 
 HEADER = Header(name="night", created="2026-01-05T10:00:00+00:00", irbench_version="1", seed=7, plan={"a": [1]})
 DONE = TableDone("t1", "run1", 3, 8, 12.5, (RowFacts("ort", "ok", 100.0, 5), RowFacts("tf", "failed", reason="no")))

@@ -7,9 +7,9 @@ from dataclasses import replace
 import launches
 import pytest
 
+from irbench.features.tune.costs import ConfirmationPlan, LaunchCosts, RowCost, confirmation_s, launch_s
+from irbench.features.tune.schedule import SEARCH, confirmation_timing
 from irbench.spec import Cell, Load, Timing
-from irbench.tuning.costs import ConfirmationPlan, LaunchCosts, RowCost, confirmation_s, launch_s
-from irbench.tuning.schedule import SEARCH, confirmation_timing
 
 BATCH_1, BATCH_16 = RowCost(1.5, 0.035), RowCost(1.5, 0.56)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from irbench.features.tune.decision import Decision, PairEvidence, decide, pareto_front
+from irbench.features.tune.report import FrontPoint, TunedSetting
 from irbench.stats.intervals import Bound, Interval
 from irbench.stats.winner import LeadEstimate
-from irbench.tuning.decision import Decision, PairEvidence, decide, pareto_front
-from irbench.tuning.report import FrontPoint, TunedSetting
 
 REFERENCES = {"default": "default", "hint": "hint"}
 

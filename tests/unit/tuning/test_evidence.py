@@ -10,21 +10,21 @@ from typing import Any
 import launches
 import pytest
 
-from irbench.spec import Goal, Timing
-from irbench.stats import Admission
-from irbench.stats.observed import observe
-from irbench.stats.scene import Scene
-from irbench.stats.standing import decide_standing
-from irbench.stats.winner import find_winner
-from irbench.tuning.decision import decide
-from irbench.tuning.evidence import (
+from irbench.features.tune.decision import decide
+from irbench.features.tune.evidence import (
     deciding_budget_s,
     pair_evidence,
     search_notes,
     whole_search_s,
     with_one_budget,
 )
-from irbench.tuning.report import FewSettingsTried, Reservation
+from irbench.features.tune.report import FewSettingsTried, Reservation
+from irbench.spec import Goal, Timing
+from irbench.stats import Admission
+from irbench.stats.notices.scene import Scene
+from irbench.stats.observed import observe
+from irbench.stats.standing import decide_standing
+from irbench.stats.winner import find_winner
 
 REFERENCES: Any = {"default": "default", "hint": "hint"}
 

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from documents import cell, failed, group, speedup
 
-from irbench.notices.marks import AboveMaxLatency
-from irbench.result import GroupResult, Lead
-from irbench.row import CellResult
-from irbench.tuning.flip_map import (
+from irbench.core.result import GroupResult, Lead
+from irbench.core.row import CellResult
+from irbench.features.tune.flip_map import (
     Pair,
     Surroundings,
     conditions,
@@ -21,7 +20,8 @@ from irbench.tuning.flip_map import (
     ranked,
     share_s,
 )
-from irbench.tuning.report import Alternative, Condition, Flip, Gain, TunedSetting, TuningReport
+from irbench.features.tune.report import Alternative, Condition, Flip, Gain, TunedSetting, TuningReport
+from irbench.notices.marks import AboveMaxLatency
 
 HALF_BATCH = Condition("batch", 4, 8, 1.0)
 SETTING = TunedSetting("ort/fp32", "ort", "ort", 8, 2, 1, 1, "fp32")

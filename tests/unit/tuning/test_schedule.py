@@ -8,12 +8,12 @@ from dataclasses import replace
 import launches
 import pytest
 
-from irbench.record import LaunchRecord
+from irbench.core.record import LaunchRecord
+from irbench.features.tune.costs import ConfirmationPlan
+from irbench.features.tune.schedule import SEARCH, SearchSchedule, confirmation_timing, with_asked
+from irbench.features.tune.space import SearchSpace
 from irbench.spec import Cell, Goal, Group, Load, Timing
 from irbench.stats import Admission, Next, Pace
-from irbench.tuning.costs import ConfirmationPlan
-from irbench.tuning.schedule import SEARCH, SearchSchedule, confirmation_timing, with_asked
-from irbench.tuning.space import SearchSpace
 
 SETTINGS = tuple(
     Cell(f"{backend}{batch}x{streams}", None, backend, "cpu", Load(batch, 2, streams))

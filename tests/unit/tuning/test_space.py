@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from irbench.features.tune.space import SearchSpace, spread, usual_values
 from irbench.spec import Cell, Load
-from irbench.tuning.space import SearchSpace, spread, usual_values
 
 
 @pytest.mark.parametrize(

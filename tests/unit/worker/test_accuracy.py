@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from fake_answers import Answers
 
+from irbench.core.feeds import generate, write_sample
 from irbench.errors import IrbenchError
-from irbench.feeds import generate, write_sample
 from irbench.spec import AccuracyLimit, Bundle, Cell, Feeding, InputSpec, Load, Workload
 from irbench.worker.accuracy import AccuracyTask, measure_accuracy
 

@@ -17,18 +17,18 @@ import pytest
 from isolated_reads import Harmful
 from numpy.typing import NDArray
 
+from irbench.core.record import Evidence, PacedRun, Round, Sustained
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
-from irbench.record import Evidence, PacedRun, Round, Sustained
 from irbench.spec import Scalar, TensorSpec
 from irbench.system.confinement import Confinement
-from irbench.worker.answer_decoding import Expected, NotAsked, NotPlain, decoded, expected_of
-from irbench.worker.answer_encoding import encoded
 from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.exchange.answer_decoding import Expected, NotAsked, NotPlain, decoded, expected_of
+from irbench.worker.exchange.answer_encoding import encoded
+from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, Say
 from irbench.worker.profiling import ProfiledRun
 from irbench.worker.run import Share, SoakBlock
-from irbench.worker.wire import OutOfMemory, Problem, Reply, Say
 
 
 def arrived(value: object, kind: Any = Any) -> Any:

@@ -13,8 +13,8 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Load, Program, TensorSpec
 from irbench.spi import CellContext, Session
-from irbench.worker.callables import CallableBackend, is_factory, outputs_in_order
 from irbench.worker.inference import infer
+from irbench.worker.own_code.callables import CallableBackend, is_factory, outputs_in_order
 
 X, Y = TensorSpec("x", "float32", (2, 3)), TensorSpec("y", "float32", (2, 3))
 GRAPH = Artifact(

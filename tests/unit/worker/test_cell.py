@@ -12,9 +12,9 @@ import launches
 import numpy as np
 import pytest
 
-from irbench import registry
+from irbench.core import registry
+from irbench.core.feeds import ALIGNMENT, write_sample
 from irbench.errors import IrbenchError
-from irbench.feeds import ALIGNMENT, write_sample
 from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs

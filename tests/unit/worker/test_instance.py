@@ -14,8 +14,8 @@ import launches
 import numpy as np
 import pytest
 
-from irbench import registry
-from irbench.feeds import write_sample
+from irbench.core import registry
+from irbench.core.feeds import write_sample
 from irbench.measure.ledger import CommonWindow, Counters
 from irbench.measure.paced import Schedule, join_paced, start_soon
 from irbench.runner.instances import joined_shares

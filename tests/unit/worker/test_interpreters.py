@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fake_environments import RUNTIME, make_environment
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.worker import Worker, call_in_worker
 from irbench.worker.interpreters import interpreter_command, source_folder
@@ -39,7 +39,7 @@ def test_what_other_interpreters_run_needs_no_library_that_their_environments_la
 
 
 def test_a_description_is_that_of_the_other_environment(python: str) -> None:
-    found = ask(python, "irbench.registry:describe", registry.BACKENDS, "fake-versioned")
+    found = ask(python, "irbench.core.registry:describe", registry.BACKENDS, "fake-versioned")
     assert found.version == "2.0"  # type: ignore[attr-defined]
     assert registry.describe(registry.BACKENDS, "fake-versioned").version is None
     assert ask(python, "importlib.metadata:version", RUNTIME) == "2.0"

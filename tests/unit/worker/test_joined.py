@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from irbench.core.record import Evidence
 from irbench.measure.ledger import CommonWindow
-from irbench.record import Evidence
 from irbench.runner.instances import JOINED, as_round, joined_shares
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.failures import CallFailed

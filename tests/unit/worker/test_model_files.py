@@ -8,11 +8,11 @@ import hostile_files as hostile
 import pytest
 
 from irbench.errors import IrbenchError
+from irbench.features.cold.launches import files_read
 from irbench.optimizer.lineage import digest_of_source
 from irbench.runner import prepare
-from irbench.runner.cold import files_read
 from irbench.spec import Artifact
-from irbench.worker import requested_confinement
+from irbench.worker.confinement import request as requested_confinement
 from irbench.worker.model_files import read_external_files, require_sound_weights
 
 

@@ -15,7 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.measure import clock, freeze
 from irbench.system.confinement import Confinement
 from irbench.worker import Worker, WorkerDied, call_in_worker, process
-from irbench.worker.confined_start import confined_environment
+from irbench.worker.confinement.start import confined_environment
 from irbench.worker.failures import CallFailed, WorkerTimedOut
 from irbench.worker.watchdog import kill_all
 
@@ -39,7 +39,7 @@ def test_an_exception_comes_back_as_a_message() -> None:
 
 def test_a_users_error_keeps_its_hint_and_exit_code() -> None:
     with pytest.raises(IrbenchError) as caught:
-        call_in_worker("irbench.registry:backend", "nonsense", deadline_s=PATIENCE_S)
+        call_in_worker("irbench.core.registry:backend", "nonsense", deadline_s=PATIENCE_S)
     assert "nonsense" in caught.value.message
     assert caught.value.hint
     assert caught.value.exit_code == 2

@@ -11,7 +11,7 @@ import models
 import pytest
 from fake_backend import FakeBackend, ProfiledFakeBackend
 
-from irbench import registry
+from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.rewriting.bind import bind

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench import registry
+from irbench.core import registry
 from irbench.system.confinement import Confinement, confinement_support
 from irbench.worker.interpreters import shown_variables
 from irbench.worker.process import Worker

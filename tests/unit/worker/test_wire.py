@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from irbench.spec import Artifact
-from irbench.worker.wire import Channel, unpickled
+from irbench.worker.exchange.wire import Channel, unpickled
 
 
 def received(message: object) -> tuple[Any, bytes]:

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from irbench.core.feeds import generate
 from irbench.errors import IrbenchError
-from irbench.feeds import generate
 from irbench_tf.activations import check_activations, inspect_activations
 from irbench_tf.weights import randomise
 from irbench_zoo.plain_cnns import cnn_cifar10

@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 import irbench_zoo
-from irbench import registry
-from irbench.cli.commands.models import command
+from irbench.core import registry
+from irbench.core.feeds import generate
 from irbench.errors import IrbenchError
-from irbench.feeds import generate
+from irbench.features.models.command import command
 from irbench.spec import BATCH, is_named_as_mask
 
 ASKED_FOR = {
@@ -62,7 +62,7 @@ def test_the_inputs_of_a_source_can_be_generated_from_its_defaults(subtests):
 def test_listing_imports_no_runtime():
     program = (
         "import sys\n"
-        "from irbench.cli.commands.models import command\n"
+        "from irbench.features.models.command import command\n"
         "command(['--format', 'json'], standalone_mode=False)\n"
         "heavy = {'tensorflow', 'keras', 'onnx', 'onnxruntime', 'openvino', 'tf2onnx'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)\n"

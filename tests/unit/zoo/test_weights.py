@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from irbench.feeds import generate
+from irbench.core.feeds import generate
 from irbench.spec import BATCH
 from irbench_tf.activations import every_layer, intercept, run
 from irbench_tf.weights import randomise
@@ -54,7 +54,7 @@ def test_equal_seeds_give_equal_weights():
 def test_equal_seeds_give_equal_weights_in_another_process():
     program = (
         "import hashlib\n"
-        "from irbench.feeds import generate\n"
+        "from irbench.core.feeds import generate\n"
         "from irbench_tf.weights import randomise\n"
         "from irbench_zoo.plain_cnns import cnn_cifar10 as source\n"
         "model = source.build()\n"

@@ -8,9 +8,9 @@ import tomllib
 import jsonschema
 import pytest
 
-from irbench.api.plans.document import PlanDocument, SettingsDocument, plan_schema
-from irbench.api.plans.reading import SHIPPED, shipped_plans
-from irbench.sweeps.cells import AXES, COMPARABLE
+from irbench.features.plan.cells import AXES, COMPARABLE
+from irbench.features.plan.document import PlanDocument, SettingsDocument, plan_schema
+from irbench.features.plan.reading import SHIPPED, shipped_plans
 
 SCHEMA = json.loads(plan_schema())
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from irbench.api.plans.reading import plan_file, read_plan, shipped_plans, summary
 from irbench.errors import IrbenchError
+from irbench.features.plan.reading import plan_file, read_plan, shipped_plans, summary
 
 
 def written(folder: Path, text: str, name: str = "night.toml") -> Path:

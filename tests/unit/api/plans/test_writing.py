@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import stored_runs
 
-from irbench.api.plans.reading import read_plan
-from irbench.api.plans.writing import plan_document, plan_from, plan_text, shown_plan
-from irbench.api.sweep_tables import SweepSetup, table_options
 from irbench.errors import IrbenchError
+from irbench.features.plan.reading import read_plan
+from irbench.features.plan.writing import plan_document, plan_from, plan_text, shown_plan
+from irbench.features.sweep.tables import SweepSetup, table_options
 from irbench.options.run import RunOptions
 
 EVERYTHING = RunOptions(

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from launches import MS
 
-from irbench.record import LaunchRecord, PacedRun, Sustained
+from irbench.core.record import LaunchRecord, PacedRun, Sustained
 from irbench.render.formats.chrome_trace import BLOCKS, Span, Track, lanes_of, launch_spans
 from irbench.stats.observed import sort_blocks
 from irbench.stats.rederive import planned_timing

@@ -13,13 +13,13 @@ import pytest
 from cold_and_soak_runs import cold, soak_example
 from documents import cell, document, example, failed, group
 
+from irbench.core.record import OutputError
+from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.record import OutputError
 from irbench.render.columns import COLUMNS, SECTIONS, columns_of
 from irbench.render.columns.declaration import KINDS, Kind
 from irbench.render.columns.generating import export_tables, run_row_module, shown_table, with_columns
 from irbench.render.formats.row_table import row_sources, row_table, row_values
-from irbench.result import RunDocument
 
 ROOT = Path(__file__).parents[4]
 RUNS: Mapping[Kind, RunDocument] = {

@@ -14,7 +14,7 @@ from exports import busy_run, run_of, text
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from irbench.plain_text import plain_lines
+from irbench.core.plain_text import plain_lines
 
 RUNS = (run_of(document(example_table(), group(failed())), 1), run_of(cold(), 2), run_of(soak_example(), 3))
 

@@ -13,10 +13,10 @@ from cold_and_soak_runs import cold, soak_example
 from documents import cell, document, group
 from exports import busy_run, data, run_of, text, two_tables
 
+from irbench.core.result import Lead
 from irbench.render.columns import COLUMNS
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import RowTable
-from irbench.result import Lead
 
 RUNS = (two_tables(), run_of(cold(), 2), run_of(soak_example(), 3))
 TABLE: RowTable = Export(RUNS).table

@@ -1,1 +1,0 @@
-"""``irbench.profile``: its options, the document it begins with, its rows, and what came out."""

@@ -1,1 +1,0 @@
-"""What options take: types, shared options, completion, and the frame of commands."""

@@ -1,1 +1,0 @@
-"""Where output goes, and in which form."""

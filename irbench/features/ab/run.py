@@ -1,0 +1,85 @@
+"""``irbench.ab``: compare two versions of a runtime, each in a Python environment of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Unpack
+
+from irbench.api.keywords import names_keywords
+from irbench.api.paths import refuse_loaded_models
+from irbench.api.progress import ProgressOption, Say, reporting
+from irbench.exporter import from_onnx_file, validate
+from irbench.features.run.run import run_with
+from irbench.options.commands import AB, AbOptions
+from irbench.options.keywords import AbKeywords
+from irbench.options.model_commands import ExportOptions
+from irbench.options.run import RunOptions
+from irbench.requests.environments import Environments
+from irbench.requests.run_requests import refuse_contradictions
+from irbench.runs.results import Run
+from irbench.store import bundles
+from irbench.system import host
+from irbench.system.file_states import is_file
+
+
+@names_keywords(AB)
+def ab(
+    *models: str | PathLike[str],
+    progress: ProgressOption = "auto",
+    **options: Unpack[AbKeywords],
+) -> Run:
+    """Compare two versions of a runtime: workers of two Python environments take turns in one table.
+
+    Args:
+        models: As :func:`irbench.run` takes them.
+        progress: As :func:`irbench.run` takes it.
+        options: The versions, and those of a run that say what is measured and how.
+
+    Returns:
+        The run; its table has a row for each version.
+
+    Raises:
+        IrbenchError: An environment cannot be built or used, the plan is impossible, or results cannot be stored.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+        TypeError: There is no such option.
+    """
+    refuse_loaded_models(models)
+    own, shared = AB.read(options)
+    asked = RunOptions(models=tuple(map(str, models)), **shared)
+    with reporting(progress) as reporter:
+        return run_with(with_environments(asked, AbOptions(**own), reporter.say), reporter)
+
+
+def with_environments(options: RunOptions, asked: AbOptions, say: Say) -> RunOptions:
+    """Return options of a run with their backend, and a row of it for each version.
+
+    Args:
+        options: What is measured, and how.
+        asked: The versions.
+        say: Receives which environments are built.
+
+    Raises:
+        IrbenchError: An environment cannot be built or used, or what is measured is not there.
+    """
+    host.require_linux()
+    refuse_contradictions(options)
+    require_models(options.models, options.imports)
+    address, environments = Environments(asked.backend, say, insist=options.no_lock).of((asked.a, asked.b))
+    return replace(options, backends=(str(address),), environments=environments)
+
+
+def require_models(models: Sequence[str], imports: tuple[str, ...]) -> None:
+    """Refuse models that are not there, before an environment is built for them.
+
+    Raises:
+        IrbenchError: One of them is not there, or cannot be read.
+    """
+    for model in models:
+        path = Path(model)
+        if path.suffix == ".onnx":
+            from_onnx_file(path)
+        elif not is_file(path / bundles.CARD) and bundles.find(model) is None:
+            validate(model, ExportOptions(imports=imports))

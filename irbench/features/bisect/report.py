@@ -1,0 +1,110 @@
+"""What `irbench bisect` found, as immutable values; its JSON has these keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from irbench.core.record import Failure, OutputError
+from irbench.core.row import Speedup, State
+from irbench.options.commands import Criterion
+
+"""What is looked at: how fast the model runs, or what it answers."""
+CRITERION_TEXTS: Mapping[Criterion, str] = {"speed": "the speed", "answer": "the answers"}
+Side: TypeAlias = Literal["old", "new", "undecided", "skipped"]
+"""``old``: it behaves as the first version does; ``new``: as the last; ``skipped``: it cannot be installed or run."""
+SIDE_TEXTS: Mapping[Side, str] = {
+    "old": "as {first}",
+    "new": "as {last}",
+    "undecided": "undecided",
+    "skipped": "skipped",
+}
+Conclusion: TypeAlias = Literal["found", "same", "undecided", "interrupted"]
+"""``same``: the first and the last version do not differ; ``undecided``: whether they do could not be decided."""
+CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
+    "found": "{new} changed {what}",
+    "same": "{first} and {last} do not differ in {what}: there is nothing to search for",
+    "undecided": "whether {first} and {last} differ in {what} cannot be decided: give --budget more time, or"
+    " --threshold a larger change",
+    "interrupted": "interrupted: these are the results until then",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A version against another.
+
+    Attributes:
+        baseline: The version that it was compared with.
+        version: It.
+        speedup: How many times as fast it is; ``None`` where nothing was timed.
+        state: Of its row: ``mismatch`` where its answers differ, ``failed`` where it does not run the model.
+        output_error: How far its answers are from those of the baseline; ``None`` where they were not compared.
+        failure: Why its answers differ, or why it was not compared.
+        run_id: The stored run; ``None`` where nothing was timed.
+    """
+
+    baseline: str
+    version: str
+    speedup: Speedup | None = None
+    state: State | None = None
+    output_error: OutputError | None = None
+    failure: Failure | None = None
+    run_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One version that was tried.
+
+    Attributes:
+        comparison: With the first version.
+        side: What follows from it.
+        attempts: How often it was compared: an undecided comparison is repeated with more time.
+    """
+
+    comparison: Comparison
+    side: Side
+    attempts: int = 1
+
+    @property
+    def version(self) -> str:
+        """The version that was tried."""
+        return self.comparison.version
+
+
+@dataclass(frozen=True)
+class BisectReport:
+    """The document of a search.
+
+    Attributes:
+        model: What was run.
+        runtime: The distribution whose versions were searched.
+        backend: The backend, with its device.
+        by: What was looked at.
+        threshold: Smallest change of speed that counts, as a fraction of 1; for answers the largest relative error that
+            does not count, ``None`` for the tolerance of the precision.
+        versions: From the first to the last, those that were not tried included.
+        steps: What was tried, in order; the first is the last version.
+        conclusion: What came out.
+        last_old: The newest version that behaves as the first; ``None`` where nothing was found.
+        first_new: The oldest that behaves as the last.
+        untested: Versions between these two that could not be judged.
+        evidence: ``first_new`` against ``last_old``; ``None`` where nothing was found, or it was interrupted.
+        results: The folder where its runs are kept, as the user named it; ``None`` for the usual place.
+    """
+
+    model: str
+    runtime: str
+    backend: str
+    by: Criterion
+    threshold: float | None
+    versions: tuple[str, ...]
+    steps: tuple[Step, ...]
+    conclusion: Conclusion
+    last_old: str | None = None
+    first_new: str | None = None
+    untested: tuple[str, ...] = ()
+    evidence: Comparison | None = None
+    results: str | None = None

@@ -1,0 +1,202 @@
+"""``irbench.bisect``: find the version of a runtime that changed the speed or the answers of a model."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
+from irbench.api.paths import refuse_loaded_models
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.core.address import BackendAddress
+from irbench.environments import normalised, releases_between
+from irbench.errors import ExitCode, IrbenchError
+from irbench.features.ab.run import require_models
+from irbench.features.bisect.by_answer import AnswerJudge
+from irbench.features.bisect.by_speed import SpeedJudge
+from irbench.features.bisect.report import BisectReport
+from irbench.features.bisect.search import Judge, search
+from irbench.features.bisect.view import bisection_view
+from irbench.features.verify.run import planned_trials
+from irbench.options.commands import BISECT, BisectOptions
+from irbench.options.keywords import BisectKeywords
+from irbench.options.model_commands import VerifyOptions
+from irbench.options.run import RunOptions
+from irbench.render.json_text import json_text
+from irbench.requests.environments import Environments
+from irbench.requests.resolve import resolve_bundles
+from irbench.requests.run_requests import refuse_contradictions
+from irbench.runs.results import Interrupted
+from irbench.spec import PythonEnvironment
+from irbench.system import host
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from irbench.render.text_document import Document
+
+_USUAL_THRESHOLD = 0.03
+_MANY = ("batch", "streams", "instances", "threads", "precision", "optimize")
+"""Options of a run that may ask for several rows or tables."""
+
+
+class Bisection(Displayable):
+    """What a search found.
+
+    Attributes:
+        report: All that is known of it.
+    """
+
+    def __init__(self, report: BisectReport) -> None:
+        self.report = report
+
+    @property
+    def changed_by(self) -> str | None:
+        """The version that changed the speed or the answers; ``None`` where none is known to have."""
+        return self.report.first_new
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench bisect`` exits with."""
+        codes = {"undecided": ExitCode.UNDECIDED, "interrupted": ExitCode.INTERRUPTED}
+        return codes.get(self.report.conclusion, ExitCode.OK)
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the report as text."""
+        if form == "json":
+            return json_text(self.report)
+        return self._view().as_markdown() if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return what was searched and what came out."""
+        report = self.report
+        found = f"changed by {report.first_new}" if report.first_new else report.conclusion
+        return f"<Bisection of {report.runtime} {report.versions[0]} to {report.versions[-1]}: {found}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the report as ``irbench bisect`` prints it; called by rich."""
+        return self._view()
+
+    def _view(self) -> Document:
+        return bisection_view(self.report)
+
+
+@names_keywords(BISECT)
+def bisect(
+    model: str | PathLike[str],
+    *,
+    progress: ProgressOption = "auto",
+    **options: Unpack[BisectKeywords],
+) -> Bisection:
+    """Find the version of a runtime that changed the speed or the answers of a model, by halving.
+
+    Args:
+        model: Anything that :func:`irbench.run` takes.
+        progress: As :func:`irbench.run` takes it.
+        options: Which versions are searched for what, and those of a run that say what is measured and how.
+
+    Returns:
+        What was found; ``changed_by`` is the version.
+
+    Raises:
+        IrbenchError: There is no such model or version, or the first or last cannot be installed or measured.
+        Interrupted: Ctrl-C; what was found by then is in its ``result``.
+        TypeError: There is no such option.
+    """
+    refuse_loaded_models((model,))
+    own, shared = BISECT.read(options)
+    asked = BisectOptions(model=str(model), run=RunOptions(**shared), **own)
+    with reporting(progress) as reporter:
+        found = bisect_with(asked, reporter)
+    if found.report.conclusion == "interrupted":
+        raise Interrupted("the search is not complete", found)
+    return found
+
+
+def bisect_with(options: BisectOptions, reporter: Reporter) -> Bisection:
+    """Search what was asked for; an interrupt leaves the report incomplete.
+
+    Raises:
+        IrbenchError: There is no such model or version, or the first or last cannot be installed or measured.
+    """
+    host.require_linux()
+    _refuse_several_rows(options.run)
+    run = replace(options.run, models=(options.model,))
+    refuse_contradictions(run)
+    require_models(run.models, run.imports)
+    reporter.say(f"listing releases of {options.runtime}")
+    versions = releases_between(options.runtime, options.first, options.last)
+    pairs = _Pairs(options, reporter)
+    address = pairs.backend(versions[0], versions[-1])
+    threshold = options.threshold if options.threshold or options.by == "answer" else _USUAL_THRESHOLD
+    with ExitStack() as scratch:
+        judge = _judge(replace(options, backend=address, threshold=threshold, run=run), pairs, reporter, scratch)
+        empty = BisectReport(
+            model=options.model,
+            runtime=options.runtime,
+            backend=address,
+            by=options.by,
+            threshold=threshold,
+            versions=versions,
+            steps=(),
+            conclusion="interrupted",
+            results=None if run.results is None else str(run.results),
+        )
+        return Bisection(search(empty, judge, reporter.say))
+
+
+class _Pairs:
+    """Environments of two versions of the runtime that is searched."""
+
+    def __init__(self, options: BisectOptions, reporter: Reporter) -> None:
+        self._runtime = normalised(options.runtime)
+        self._environments = Environments(options.backend, reporter.say, insist=options.run.no_lock)
+
+    def __call__(self, baseline: str, version: str) -> tuple[PythonEnvironment, ...]:
+        return self._of(baseline, version)[1]
+
+    def backend(self, baseline: str, version: str) -> str:
+        """Return the backend that runs the runtime, as users name it.
+
+        Raises:
+            IrbenchError: None does, or the one that was named runs another.
+        """
+        address, (environment, _) = self._of(baseline, version)
+        if normalised(environment.runtime) != self._runtime:
+            raise IrbenchError(
+                f"{address} runs {environment.runtime}, and versions of {self._runtime} are searched.",
+                hint="Leave --backend out, or name a backend of this runtime.",
+            )
+        return str(address)
+
+    def _of(self, baseline: str, version: str) -> tuple[BackendAddress, tuple[PythonEnvironment, ...]]:
+        return self._environments.of([f"{self._runtime}=={each}" for each in (baseline, version)])
+
+
+def _judge(options: BisectOptions, pairs: _Pairs, reporter: Reporter, scratch: ExitStack) -> Judge:
+    """Return what compares versions; the backend and the threshold are known."""
+    run = options.run
+    if options.by == "speed":
+        note = run.note or f"bisect {options.runtime} {options.first} to {options.last}"
+        measured = replace(run, backends=(str(options.backend),), within=options.threshold, note=note)
+        return SpeedJudge(measured, pairs, reporter)
+    (bundle,) = resolve_bundles(run.models, everything=False, say=reporter.say, imports=run.imports)
+    asked = VerifyOptions(options.model, data=run.data, value=run.value, feedback=run.feedback, shape=run.shape)
+    folder = scratch.enter_context(scratch_folder())
+    trials = planned_trials(asked, bundle, (BackendAddress.parse(str(options.backend)),), folder)
+    return AnswerJudge(trials.trials, options.threshold, pairs)
+
+
+def _refuse_several_rows(run: RunOptions) -> None:
+    """Refuse options that ask for more than one row of each version.
+
+    Raises:
+        IrbenchError: One of them does.
+    """
+    for name in _MANY:
+        if len(getattr(run, name) or ()) > 1:
+            raise IrbenchError(f"--{name} takes one value in a search.", hint="Search once for each value.")

@@ -1,0 +1,154 @@
+"""Measure a regression again before anybody is alarmed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from irbench.across_runs import obstacles
+from irbench.across_runs.comparison import ComparedRow, RunComparison
+from irbench.across_runs.confirmation import Confirmation, Method, confirmed_row, judge
+from irbench.across_runs.environments import fingerprint, software_facts
+from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs
+from irbench.across_runs.obstacles import Obstacle
+from irbench.across_runs.reading import CheckedRun, read_run
+from irbench.across_runs.sides import Side, cells_of
+from irbench.api.progress import Reporter
+from irbench.core import registry
+from irbench.core.result import RunDocument
+from irbench.errors import IrbenchError
+from irbench.options.conditions import Condition
+from irbench.options.run import RunOptions
+from irbench.runs.measurement import StoredRun, measure
+from irbench.runs.planned_graphs import ModelChanged, requires_graphs
+from irbench.runs.stored_code import own_code_obstacle, refuse_stored_folders
+from irbench.runs.stored_plan import stored_options
+from irbench.system import host
+from irbench.worker.confinement.request import is_confinement_asked_for
+
+
+@dataclass(frozen=True)
+class _Repetition:
+    """What is measured again."""
+
+    options: RunOptions
+    method: Method
+    documents: tuple[RunDocument, ...]
+
+
+def confirm(
+    found: RunComparison,
+    sides: tuple[Side, Side],
+    conditions: Sequence[Condition],
+    results: Path | None,
+    reporter: Reporter,
+    *,
+    allow_own_code: bool = False,
+) -> Confirmation:
+    """Measure the plan of the newer side again, with the model of the older side beside it where both are there.
+
+    Args:
+        found: A comparison with regressions.
+        sides: What it compared, the older one first.
+        conditions: What it checked.
+        results: The folder where runs are kept; ``None`` for the usual place.
+        reporter: Receives what is measured.
+        allow_own_code: Whether rows of own code, and functions that make models, are run again.
+    """
+    base, new = (side.runs[-1].document for side in sides)
+    obstacle = _obstacle(new)
+    if obstacle is not None:
+        return Confirmation("not-possible", obstacle=obstacle)
+    try:
+        repetition = _repetition(base, new, found)
+        refuse_stored_folders(repetition.options)
+        refused = None if allow_own_code else own_code_obstacle(repetition.options)
+        if refused is not None:
+            return Confirmation("not-possible", obstacle=refused)
+        stored = _measured(repetition, results, reporter)
+    except ModelChanged as changed:
+        return Confirmation("not-possible", obstacle=obstacles.ModelChanged(names=tuple(changed.models)))
+    except IrbenchError as error:
+        return Confirmation("not-possible", obstacle=obstacles.NotRepeatable(message=error.message, hint=error.hint))
+    again, _ = read_run(stored.folder)
+    if again is None or not stored.document.complete:
+        return Confirmation("undecided", repetition.method, stored.document.run_id, obstacle=obstacles.Interrupted())
+    rows = tuple(_again(found, conditions, cells_of(sides[0]), again))
+    return Confirmation(judge(rows), repetition.method, again.run_id, rows)
+
+
+def _measured(repetition: _Repetition, results: Path | None, reporter: Reporter) -> StoredRun:
+    """Measure both models in one table; apart where their outputs differ, as they do after training.
+
+    Raises:
+        IrbenchError: The models are not what was measured, or cannot be measured.
+    """
+    same_graphs = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
+    options = replace(repetition.options, results=results)
+    stored = measure(options, reporter, keep=same_graphs)
+    differ = any(row.state == "mismatch" for table in stored.document.groups for row in table.cells)
+    if repetition.method == "both" and differ:
+        return measure(replace(options, apart=True), reporter, keep=same_graphs)
+    return stored
+
+
+def other_software(measured: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the distributions whose installed versions are not those of a run; irbench itself may be newer."""
+    installed = host.describe(registry.distributions())["distributions"]
+    changed = (name for name, version in installed.items() if measured.get(name, version) != version)
+    return tuple(sorted(name for name in changed if name != "irbench"))
+
+
+def other_confinement(environment: Mapping[str, Any]) -> Obstacle | None:
+    """Return that workers are confined now, and were not in a run of this environment, or the other way round."""
+    confined, is_set = environment.get("confined"), is_confinement_asked_for()
+    if not isinstance(confined, bool) or confined is is_set:  # an older document does not say
+        return None
+    return obstacles.OtherConfinement(is_set=is_set)
+
+
+def _obstacle(new: RunDocument) -> Obstacle | None:
+    if fingerprint(host.describe()) != fingerprint(new.environment):
+        return obstacles.OtherMachine()
+    changed = other_software(software_facts(new))
+    return obstacles.OtherSoftware(names=tuple(changed)) if changed else other_confinement(new.environment)
+
+
+def _repetition(base: RunDocument, new: RunDocument, found: RunComparison) -> _Repetition:
+    """Return what is measured again: both models where they are different ones under names of their own.
+
+    Raises:
+        IrbenchError: The plan of the newer side cannot be asked for again.
+    """
+    options = replace(stored_options(new.plan), name="", note=f"confirms {found.base.name} and {found.new.name}")
+    try:
+        before = stored_options(base.plan).models
+    except IrbenchError:
+        before = ()
+    same = set(before) & set(options.models) or set(base.plan.get("models", ())) & set(new.plan["models"])
+    if before and not same:  # two files of one name would have other names beside each other, and no row of theirs
+        both = replace(options, models=(*before, *options.models), baseline=None)
+        return _Repetition(both, "both", (base, new))
+    return _Repetition(options, "new", (new,))
+
+
+def _again(
+    found: RunComparison,
+    conditions: Sequence[Condition],
+    before: Mapping[CellKey, tuple[MeasuredCell, ...]],
+    again: CheckedRun,
+) -> list[ComparedRow]:
+    """Return each regression as it was measured again."""
+    cells = measured_cells(again)
+    rows: list[ComparedRow] = []
+    for row in found.suspects:
+        new, base = cells.get(row.key), cells.get(row.base_key)
+        if new is None or not new.is_measured:
+            continue
+        is_other_model = row.base_key != row.key
+        bases = (base,) if is_other_model and base is not None and base.is_measured else before[row.base_key]
+        measured = confirmed_row(row, bases, new, conditions, found.within, found.confidence)
+        rows += [measured] if measured is not None else []
+    return rows

@@ -1,0 +1,194 @@
+"""``irbench.compare``: whether what was measured last is slower than what was measured before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from irbench.across_runs.comparison import ComparedRow, RunComparison, compare_sides
+from irbench.across_runs.conditions import Unjudged
+from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
+from irbench.across_runs.sides import Side, read_side
+from irbench.across_runs.texts import blocked_message
+from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
+from irbench.api.progress import ProgressOption, Reporter, Say, reporting
+from irbench.errors import ExitCode, IrbenchError
+from irbench.options.keywords import CompareKeywords
+from irbench.options.stored_run_commands import COMPARE, CompareOptions
+from irbench.options.values import RunName, run_name
+from irbench.render.json_text import json_text
+from irbench.store.folders import default_root, results_option
+from irbench.worker import WorkerDied, call_in_worker
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_DEADLINE_S = 600.0
+
+
+class ComparedRuns(Displayable):
+    """Two sides, compared.
+
+    Attributes:
+        comparison: Everything that was found.
+        confirmation: What a second measurement said of its regressions; ``None`` where there was none.
+    """
+
+    def __init__(self, comparison: RunComparison, confirmation: Confirmation | None = None) -> None:
+        self.comparison = comparison
+        self.confirmation = confirmation
+
+    @property
+    def rows(self) -> tuple[ComparedRow, ...]:
+        """The cells that both sides have."""
+        return self.comparison.rows
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a row meets a condition, and no second measurement spoke against it."""
+        return has_regressed(self.comparison, self.confirmation)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a condition, or the second measurement, is undecided."""
+        if self.confirmation is not None and self.confirmation.outcome == "undecided":
+            return True
+        return self.comparison.undecided
+
+    @property
+    def unjudged(self) -> tuple[Unjudged, ...]:
+        """The conditions that could not be judged: too little was measured, or not the right thing."""
+        return unjudged_of(self.comparison, self.confirmation)
+
+    def exit_code(self, *, strict: bool = False) -> ExitCode:
+        """Return what ``irbench compare`` exits with; ``strict`` has a code for what is undecided."""
+        if self.confirmation is not None and self.confirmation.interrupted:
+            return ExitCode.INTERRUPTED
+        if self.regressed:
+            return ExitCode.DIFFERENT
+        if not self.comparison.rows:  # a gate that compares nothing must not pass
+            return ExitCode.USAGE
+        if self.unjudged:
+            return ExitCode.NOT_JUDGED
+        return ExitCode.UNDECIDED if strict and self.undecided else ExitCode.OK
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the comparison as a person reads it, as JSON, or as Markdown for a pull request."""
+        from irbench.features.compare.view import comparison_markdown
+
+        if form == "json":
+            whole = {
+                "comparison": self.comparison,
+                "confirmation": self.confirmation,
+                "regressed": self.regressed,
+                "unjudged": self.unjudged,
+            }
+            return json_text(whole)
+        return comparison_markdown(self.comparison, self.confirmation) if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return what was compared and whether something regressed."""
+        found = self.comparison
+        return (
+            f"<ComparedRuns {found.base.name} {found.new.name}: {'regressed' if self.regressed else 'not regressed'}>"
+        )
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench compare`` prints it; called by rich."""
+        from irbench.features.compare.view import comparison_view
+
+        return comparison_view(self.comparison, self.confirmation)
+
+
+@names_keywords(COMPARE)
+def compare(
+    base: RunName, new: RunName = "latest", *, progress: ProgressOption = "auto", **options: Unpack[CompareKeywords]
+) -> ComparedRuns:
+    """Compare two sides of stored runs row by row, over the launches of both.
+
+    With ``confirm``, what got worse is measured again before ``regressed`` is true.
+
+    Args:
+        base: The older side: a run as :func:`irbench.load` takes it, a folder or archive with runs in it, or
+            ``machine:`` and the beginning of a fingerprint.
+        new: The newer side; the newest run by default.
+        progress: As :func:`irbench.run` takes it.
+        options: What counts, and what is measured again.
+
+    Raises:
+        IrbenchError: A side has no run that can be used, the machines differ, or a keyword has an invalid value.
+    """
+    asked = COMPARE.asked(options, base=run_name(base), new=run_name(new))
+    with reporting(progress) as reporter:
+        return compare_with(asked, reporter)
+
+
+def compare_with(options: CompareOptions, reporter: Reporter) -> ComparedRuns:
+    """Compare what was asked for; returns and raises what :func:`compare` does.
+
+    Args:
+        options: What is compared.
+        reporter: Receives what is wrong with runs, each in a line, and what is measured to confirm a regression.
+    """
+    with scratch_folder() as scratch:
+        sides = _sides(options, scratch, reporter.say)
+        found = compare_sides(*sides, options.checked, options.within)
+        if found.blocking and not options.force:
+            raise IrbenchError(
+                blocked_message(found), hint="Measure both on one machine, or compare them anyway with --force."
+            )
+        if not (options.confirm and found.suspects):
+            return ComparedRuns(found)
+        return ComparedRuns(found, _confirmed(found, sides, options, reporter))
+
+
+def _confirmed(
+    found: RunComparison, sides: tuple[Side, Side], options: CompareOptions, reporter: Reporter
+) -> Confirmation:
+    from irbench.features.compare.confirm import confirm
+
+    allowed = options.allow_own_code
+    return confirm(found, sides, options.checked, options.results, reporter, allow_own_code=allowed)
+
+
+def unpack_apart(archive: Path, target: Path) -> None:
+    """Unpack an archive of runs in a process of its own, which may die of it alone.
+
+    Raises:
+        IrbenchError: It is no archive of runs, or its reader died of it.
+    """
+    try:
+        call_in_worker("irbench.store.archives:unpack", archive, target, deadline_s=_DEADLINE_S)
+    except WorkerDied as death:
+        remedy = "It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export."
+        raise death.during(f"Reading {archive} failed.", remedy) from death
+
+
+def _sides(options: CompareOptions, scratch: Path, say: Say) -> tuple[Side, Side]:
+    """Return both sides; everything that is wrong with either is said before one of them is refused."""
+    root = options.results or default_root()
+    read: list[Side] = []
+    errors: list[IrbenchError] = []
+    for name, folder in ((options.base, scratch / "base"), (options.new, scratch / "new")):
+        folder.mkdir()
+        try:
+            read.append(read_side(name, root, folder, unpack_apart))
+        except IrbenchError as error:
+            errors.append(error)
+    problems = [problem for side in read for problem in side.problems]
+    for problem in dict.fromkeys(problem.text() for problem in problems):
+        say(f"warning: {problem}")
+    for other in errors[:-1]:
+        say(f"error: {other.message}")
+    if errors:
+        raise errors[-1]
+    empty = [side.name for side in read if not side.runs]
+    if empty:
+        raise IrbenchError(
+            f"{' and '.join(empty)}: no run that can be compared.",
+            hint=problems[0].hint or f"List the stored runs: irbench results{results_option(root)}",
+        )
+    base, new = read
+    return base, new

@@ -1,0 +1,228 @@
+"""Two sides of stored runs beside each other: for the terminal, and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
+from irbench.across_runs.changes_view import change_and_figures, signed_percent_end
+from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
+from irbench.across_runs.conditions import Unjudged
+from irbench.across_runs.confirmation import (
+    CONFIRMATION_TEXTS,
+    Confirmation,
+    has_regressed,
+    unjudged_of,
+)
+from irbench.across_runs.texts import checked_text, difference_text, unjudged_text
+from irbench.core.quantities import NOT_MEASURED, listing, plural
+from irbench.core.row import Verdict
+from irbench.render.plain_view import PlainView
+from irbench.render.table import Column, Row, TextTable
+from irbench.render.table_title import SEPARATOR
+
+_MOST_NAMES = 8
+_STYLES = {"slower": "red", "faster": "green"}
+_ORDER: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "preview")
+
+_COUNTED: dict[Counted, str] = {"launches": "launches", "runs": "runs", "values": "values", "pairs": "pairs"}
+
+
+def comparison_view(found: RunComparison, confirmation: Confirmation | None = None) -> PlainView:
+    """Return a comparison as a person reads it.
+
+    Args:
+        found: What was found.
+        confirmation: What a second measurement said.
+    """
+    unjudged = unjudged_of(found, confirmation)
+    return PlainView(
+        title=_title(found),
+        headline=_headline(found, confirmation, unjudged),
+        table=_table(found),
+        notes=tuple(_notes(found, confirmation)),
+        warnings=tuple(_warnings(found, unjudged_text(unjudged, regressed=has_regressed(found, confirmation)))),
+    )
+
+
+def comparison_markdown(found: RunComparison, confirmation: Confirmation | None = None) -> str:
+    """Return a comparison as GitHub-flavoured Markdown; takes what :func:`comparison_view` does."""
+    return comparison_view(found, confirmation).as_markdown() + "\n"
+
+
+def _title(found: RunComparison) -> str:
+    """Return the models, both sides and the machine."""
+    models = dict.fromkeys((" → ".join(dict.fromkeys((row.base_key.model, row.key.model)))) for row in found.rows)
+    machines = dict.fromkeys((found.base.machine, found.new.machine))
+    parts = (", ".join(models), f"{_side(found.base)} → {_side(found.new)}", f"machine {' → '.join(machines)}")
+    return SEPARATOR.join(part for part in parts if part)
+
+
+def _side(side: ComparedSide) -> str:
+    runs = side.runs[-1] if len(side.runs) == 1 else plural(len(side.runs), "run")
+    return side.name if side.name == runs else f"{side.name} ({runs})"
+
+
+def _headline(found: RunComparison, confirmation: Confirmation | None, unjudged: Sequence[Unjudged]) -> str:
+    if not found.rows:
+        return (
+            f"No row was measured on both sides: {_rows_of(found, 'BASE')}, {_rows_of(found, 'NEW')}. Rows match where"
+            " model, shapes, backend, precision and all other settings are equal: measure both sides with the same ones"
+            " (irbench plan from RUN prints a run as a plan, which irbench sweep repeats)."
+        )
+    counts = Counter(row.verdict for row in found.rows)
+    verdicts = listing(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
+    parts = [f"{plural(len(found.rows), 'row')}: {verdicts}"]
+    if found.asked:
+        regressed = found.regressions if confirmation is None else found.suspects
+        parts.append(_regressions(found, regressed, unjudged))
+    if confirmation is not None:
+        parts.append(f"measured again: {CONFIRMATION_TEXTS[confirmation.outcome]}")
+    return f"{'; '.join(parts)}."
+
+
+def _rows_of(found: RunComparison, side: str) -> str:
+    """Return which rows a side has where none is compared: ``BASE has ort and tf``."""
+    names = [
+        row.name if row.in_base != row.in_new else f"{row.name} (without figures on one side)"
+        for row in found.unmatched
+        if (row.in_base if side == "BASE" else row.in_new)
+    ]
+    more = len(names) - _MOST_NAMES
+    shown = names if more <= 1 else [*names[:_MOST_NAMES], f"{more} others"]
+    return f"{side} has {listing(shown) if shown else 'no rows'}"
+
+
+def _regressions(found: RunComparison, regressed: Sequence[ComparedRow], unjudged: Sequence[Unjudged]) -> str:
+    """Return which rows regressed, or that none was found, and in how many it may have been missed."""
+    unsure = sum(row.may_be_regression for row in found.rows if row not in regressed)
+    if regressed:
+        others = f", and not excluded in {plural(unsure, 'other row')}" if unsure else ""
+        return f"regression: {listing(row.name for row in regressed)}{others}"
+    if unjudged:
+        conditions = list(dict.fromkeys(item.condition for item in unjudged))
+        were = "was" if len(conditions) == 1 else "were"
+        rows = len(found.rows) + sum(row.is_missed for row in found.unmatched)
+        share = _share(len({item.row for item in unjudged}), rows)
+        return f"no regression found, but {listing(conditions)} {were} not judged in {share}"
+    if not unsure:
+        return f"no regression: every interval excludes {listing(found.asked)}"
+    is_open = "is" if len(found.asked) == 1 else "are"
+    return (
+        f"no regression found, but {listing(found.asked)} {is_open} not excluded in {_share(unsure, len(found.rows))}"
+    )
+
+
+def _share(rows: int, of_all: int) -> str:
+    return "any row" if rows == of_all else f"{rows} of {plural(of_all, 'row')}"
+
+
+def _table(found: RunComparison) -> TextTable:
+    columns = (
+        Column("row", words=True, folds=True),
+        Column("prec", words=True, drops=4),
+        Column("base ms", drops=2),
+        Column("new ms", drops=1),
+        Column("change"),
+        Column(f"{100 * found.confidence:g} % interval"),
+        Column("verdict", words=True),
+        Column("counted", words=True, drops=3),
+    )
+    return TextTable(columns, tuple(map(_row, found.rows)))
+
+
+def _row(row: ComparedRow) -> Row:
+    time = row.time
+    shift = time.relative or time.difference
+    interval = (
+        f"[{signed_percent_end(shift.low)}, {signed_percent_end(shift.high)}]" if shift.confidence else NOT_MEASURED
+    )
+    base, new, change = change_and_figures(time.base, time.new, "", relative=time.relative is not None)
+    cells = (
+        row.name,
+        row.key.precision,
+        base,
+        new,
+        change,
+        interval,
+        row.verdict,
+        _counted(time),
+    )
+    return Row(cells, style=_STYLES.get(row.verdict, ""))
+
+
+def _counted(change: Change) -> str:
+    counts = str(change.base_count) if change.counted == "pairs" else f"{change.base_count} and {change.new_count}"
+    return f"{counts} {_COUNTED[change.counted]}"
+
+
+def _notes(found: RunComparison, confirmation: Confirmation | None) -> Iterator[str]:
+    if found.rows:
+        yield _times(found.rows)
+    yield from (checked_text(row.name, checked) for row in found.rows for checked in row.conditions)
+    if confirmation is not None:
+        yield from _confirmation(confirmation)
+    yield from (difference_text(difference) for difference in found.differences if not difference.blocks)
+    if found.unmatched and found.rows:
+        yield f"Not compared: {', '.join(map(_unmatched, found.unmatched))}."
+    yield from _meaning(found, is_confirmed=confirmation is not None)
+
+
+def _times(rows: Sequence[ComparedRow]) -> str:
+    """Return what the times are, which are not the p50 that a run's own table shows."""
+    per_sample = [max(row.key.streams, row.key.instances) > 1 for row in rows]
+    time = "time per sample" if all(per_sample) else "time of a batch"
+    some = " (per sample with several streams or instances)" if any(per_sample) and not all(per_sample) else ""
+    by_run = [row.time.counted in ("runs", "values") for row in rows]
+    over = "launches" if not any(by_run) else "runs" if all(by_run) else "launches or runs, as counted"
+    latency = "the latency of a batch " if any(per_sample) else ""
+    return (
+        f"base ms, new ms: {time}{some}, the median over {over}; change: from one to the other;"
+        f" p50 ms in irbench show is {latency}over the calls of the included blocks, and may differ."
+    )
+
+
+def _confirmation(confirmation: Confirmation) -> Iterator[str]:
+    if confirmation.obstacle is not None:
+        yield f"Not measured again: {confirmation.obstacle.text()}."
+        return
+    how = {"both": "both sides in one run", "new": "NEW alone", None: ""}[confirmation.method]
+    yield f"Measured again, {how}, in run {confirmation.run}:"
+    yield from (checked_text(row.name, checked) for row in confirmation.rows for checked in row.conditions)
+
+
+def _unmatched(row: UnmatchedRow) -> str:
+    if row.in_base and row.in_new:
+        return f"{row.name} (without figures on one side)"
+    return f"{row.name} (only in {'BASE' if row.in_base else 'NEW'})"
+
+
+def _meaning(found: RunComparison, *, is_confirmed: bool) -> Iterator[str]:
+    if any(row.verdict == "preview" for row in found.rows):
+        yield "preview: an interval takes 4 launches on both sides. Measure without --quick."
+    if any(row.time.counted == "launches" and row.time.has_interval for row in found.rows):
+        remedy = f"{'' if is_confirmed else '--confirm, or '}{FEWEST_RUNS} runs on both sides"
+        yield f"Intervals are over launches, without the machine's drift between two runs: use {remedy}."
+
+
+def _load(rows: Sequence[ComparedRow]) -> Iterator[str]:
+    """Yield that times were measured beside other programs, which the runs are too few to contain as scatter."""
+    concerned = [row for row in rows if row.time.counted == "launches"]
+    is_busy = {"BASE": any(row.base_busy for row in concerned), "NEW": any(row.new_busy for row in concerned)}
+    busy = [side for side, was_busy in is_busy.items() if was_busy]
+    if busy:
+        yield (
+            f"warning: other programs disturbed most blocks of {listing(busy)}, which may be the reason for a change or"
+            f" hide one. {FEWEST_RUNS} runs on both sides have load in their intervals."
+        )
+
+
+def _warnings(found: RunComparison, unjudged: str) -> Iterator[str]:
+    if unjudged:
+        yield unjudged
+    yield from _load(found.rows)
+    if found.base.runs == found.new.runs:
+        yield "warning: BASE and NEW are the same run, which has no difference from itself."
+    yield from (f"warning: {difference_text(difference)}" for difference in found.blocking)
+    yield from dict.fromkeys(f"warning: {problem.text()}" for problem in found.problems)

@@ -1,0 +1,197 @@
+"""``irbench.doctor``: report on the machine, what disturbs measurements, and a backend against itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
+from irbench.api.progress import ProgressOption, Reporter, Say, reporting
+from irbench.errors import ExitCode, IrbenchError
+from irbench.features.backends.run import BackendRow, as_json, as_table, backend_rows
+from irbench.features.doctor.aa_run import self_comparison_request
+from irbench.features.doctor.activity import watch
+from irbench.features.doctor.document import diagnosis_document
+from irbench.features.doctor.facts import Facts
+from irbench.features.doctor.findings import find, findings_summary
+from irbench.features.doctor.machine import describe_counters, describe_machine
+from irbench.features.doctor.peaks import keep_whole_peaks, measure_peaks, peak_plan
+from irbench.features.doctor.report import PeakReport, Report
+from irbench.features.doctor.self_comparison import Outcome, judge_self_comparison
+from irbench.features.doctor.view import ReportView
+from irbench.measure.clock import reading_ns, utc_now
+from irbench.measure.lock import MeasurementLock, measuring
+from irbench.measure.overhead import Overhead
+from irbench.options.keywords import DoctorKeywords
+from irbench.options.model_commands import DOCTOR, DoctorOptions
+from irbench.requests.resolve import require_models, resolve_backends
+from irbench.roofline import MachinePeaks
+from irbench.runner.plan import plan
+from irbench.runner.prepare import prepare
+from irbench.runs.known_peaks import known_peaks
+from irbench.runs.measurement import measure_planned
+from irbench.runs.run_destination import RunDestination
+from irbench.system import host
+from irbench.worker import call_in_worker
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_EXITS: Mapping[Outcome, ExitCode] = {
+    "passed": ExitCode.OK,
+    "failed": ExitCode.DIFFERENT,
+    "undecided": ExitCode.UNDECIDED,
+    "busy": ExitCode.UNDECIDED,
+    "mismatch": ExitCode.DIFFERENT,
+    "broken": ExitCode.FAILED_CELL,
+    "interrupted": ExitCode.INTERRUPTED,
+}
+_DEADLINE_S = 60.0
+
+
+class Diagnosis(Displayable):
+    """What the doctor found.
+
+    Attributes:
+        report: The machine, what disturbs measurement on it, and a backend against itself where that was asked for.
+        backends: What is known of each backend.
+    """
+
+    def __init__(self, report: Report, backends: Sequence[BackendRow]) -> None:
+        self.report = report
+        self.backends = tuple(backends)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench doctor`` exits with."""
+        peak, found = self.report.peak, self.report.self_comparison
+        if peak is not None and peak.outcome == "interrupted":
+            return ExitCode.INTERRUPTED
+        return ExitCode.OK if found is None else _EXITS[found.outcome]
+
+    @property
+    def peaks(self) -> MachinePeaks | None:
+        """What the machine attains at most; ``None`` where it was never measured."""
+        return None if self.report.peak is None else self.report.peak.peaks
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that was found as JSON values."""
+        return diagnosis_document(self.report, [as_json(row) for row in self.backends])
+
+    def to_json(self) -> str:
+        """Return all that was found as JSON."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def __repr__(self) -> str:
+        """Return how many findings there are."""
+        return f"<Diagnosis: {findings_summary(self.report.findings)}>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the report as ``irbench doctor`` prints it; called by rich."""
+        return ReportView(self.report, as_table(self.backends))
+
+
+@names_keywords(DOCTOR)
+def doctor(
+    aa: str | PathLike[str] | bool = False, *, progress: ProgressOption = "auto", **options: Unpack[DoctorKeywords]
+) -> Diagnosis:
+    """Look at this machine for some seconds and say what disturbs measurement, and how to fix it.
+
+    Args:
+        aa: Also measure a backend against itself: on this model, or with ``True`` on the model exported last.
+        progress: As of :func:`irbench.run`.
+        options: What else is measured, and how. Peaks of one backend or of some processors are not kept.
+
+    Raises:
+        IrbenchError: This is not Linux, or what is to be measured cannot be.
+    """
+    asked = DOCTOR.asked(options)
+    model = None if aa is None or aa is False else "" if aa is True else str(aa)
+    if model is None:
+        _refuse_unwanted(asked)
+    with reporting(progress) as reporter:
+        return diagnose(model, asked, reporter)
+
+
+def _refuse_unwanted(options: DoctorOptions) -> None:
+    """Refuse options that belong to what is not measured; nothing is measured against itself.
+
+    Raises:
+        IrbenchError: There are some.
+    """
+    of_peak = {"peak", "backend", "cpus", "no_lock", "results"} if options.peak else set[str]()
+    if any(getattr(options, name) for name in DOCTOR.options if name not in of_peak):
+        raise IrbenchError(
+            "threads and budget belong to aa; backend, cpus, no_lock and results to aa and peak.",
+            hint="Add aa=True, or leave them out.",
+        )
+
+
+def diagnose(model: str | None, options: DoctorOptions, reporter: Reporter) -> Diagnosis:
+    """Return what was found.
+
+    Args:
+        model: What a backend is measured against itself with: anything that ``irbench run`` takes, empty for the model
+            exported last, or one of our own; ``None`` where none is.
+        options: Whether peaks are measured, and how.
+        reporter: Receives progress.
+
+    Raises:
+        IrbenchError: This is not Linux, or what is to be measured cannot be.
+    """
+    host.require_linux()
+    if model is not None:  # what is mistyped waits for nobody who measures
+        resolve_backends([options.backend] if options.backend else ())
+        require_models([model] if model else [], everything=False)
+    asked_peaks = peak_plan(options, describe_machine()) if options.peak else None
+    with _place(model, options) as lock, scratch_folder() as folder:
+        # a backend or model that is not there is told before anything is looked at
+        request = None if model is None else self_comparison_request(model, options, folder, reporter.say)
+        facts, overhead = _look(reporter.say)
+        self_comparison, is_interrupted = None, False
+        if request is not None and lock is not None:
+            groups = plan(request, prepare(request, folder))
+            stored = measure_planned(request, groups, folder, RunDestination(options.results), lock, reporter)
+            self_comparison = judge_self_comparison(stored.document, stored.folder, request.timing)
+            is_interrupted = stored.is_interrupted
+        if asked_peaks is None or lock is None:
+            peak = _known("kept")
+        elif is_interrupted:
+            peak = _known("interrupted")
+        else:
+            peak = _measured(measure_peaks(asked_peaks, options, folder, lock, reporter), options)
+    report = Report(facts, find(facts), overhead, self_comparison, peak)
+    return Diagnosis(report, backend_rows(look=False, say=reporter.say))
+
+
+def _measured(peaks: MachinePeaks | None, options: DoctorOptions) -> PeakReport | None:
+    if peaks is None:
+        return _known("interrupted")
+    return PeakReport(peaks, "measured", utc_now(), keep_whole_peaks(peaks, options))
+
+
+def _known(outcome: Literal["kept", "interrupted"]) -> PeakReport | None:
+    known = known_peaks()
+    return None if known is None and outcome == "kept" else PeakReport(known, outcome, utc_now())
+
+
+def _look(say: Say) -> tuple[Facts, Overhead]:
+    say("checking this machine ...")
+    machine = describe_machine()
+    activity = watch(machine.cpus)
+    overhead: Overhead = call_in_worker("irbench.measure.overhead:measure_overhead", deadline_s=_DEADLINE_S)
+    return Facts(machine, activity, reading_ns(), describe_counters()), overhead
+
+
+def _place(model: str | None, options: DoctorOptions) -> AbstractContextManager[MeasurementLock | None]:
+    """Return what keeps others from measuring meanwhile, where anything is measured."""
+    if model is not None:
+        return measuring(model or "a backend against itself", insist=options.no_lock)
+    if options.peak:
+        return measuring("the peaks of this machine", insist=options.no_lock)
+    return nullcontext()

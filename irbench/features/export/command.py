@@ -1,0 +1,67 @@
+"""``irbench export``: TensorFlow and Keras models to bundles that every backend can run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from irbench.options.asked_inputs import AskedInputs
+from irbench.options.model_commands import EXPORT, ExportOptions
+from irbench.options.run import RunOptions
+from irbench.terminal.completion import MODEL
+from irbench.terminal.declared import declared
+
+_EXAMPLES = """\b
+Examples:
+  irbench export resnet50
+  irbench export vgg16 --batch 8 --opset 17
+  irbench export my_model.keras my_package:my_function
+  irbench export my_package:encoder --shape tokens=64
+"""
+
+
+@click.command(name="export", epilog=_EXAMPLES)
+@click.argument("models", nargs=-1, required=True, type=MODEL, metavar="MODEL...")
+@declared(EXPORT, but="")
+def command(models: tuple[str, ...], **options: Any) -> None:
+    """Export models to bundles: an ONNX file, a TensorFlow graph, and the expected outputs.
+
+    MODEL is a name from `irbench models`, a .keras file, a SavedModel folder, package.module:function
+    or path/to/file.py:function; the function takes nothing and returns a Keras model.
+
+    Each export is run once, and its outputs are compared with the original's on generated inputs and on the samples in
+    --data. An export whose outputs differ is not kept.
+
+    For this comparison, dynamic dimensions have the size given with --shape, or else 128 (sequences), 224 (images) or
+    16. They stay dynamic in the export.
+    """
+    from irbench.features.export.run import require_exportable
+
+    own, shared = EXPORT.split(options)
+    asked, inputs = ExportOptions(**own), RunOptions(**shared).inputs
+    inputs.require_data()
+    require_exportable(models, asked)
+    for model in dict.fromkeys(models):
+        export_model(model, asked, inputs)
+
+
+def export_model(model: str, asked: ExportOptions, inputs: AskedInputs) -> None:
+    """Export a model, show what it does, and print where the bundle lies."""
+    from rich.text import Text
+
+    from irbench.core.plain_text import plain, plain_lines
+    from irbench.features.export.run import ExportListener, export_with
+    from irbench.terminal.console import err_console, print_data, print_lines, to_text
+
+    progress = err_console()
+    with progress.status(Text(plain(f"{model}: starting")), spinner="dots") as status:
+        listener = ExportListener(
+            say=lambda text: status.update(Text(plain(f"{model}: {text}"))),
+            announce=lambda text: progress.print(Text(plain_lines(text)), soft_wrap=True),
+        )
+        made = export_with(model, asked, listener, inputs)
+    for problem in made.problems:
+        progress.print(Text.assemble(("warning", "yellow"), plain(f" {model}: {problem}")))
+    print_data(to_text(Text.assemble((made.name, "bold"), f"  {made.summary}")), None)
+    print_lines(f"  {made.folder}")  # never wrapped: it is there to be copied

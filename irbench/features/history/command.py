@@ -1,0 +1,60 @@
+"""``irbench history``: how the figures of a model changed over the stored runs of a machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from irbench.options.stored_run_commands import HISTORY, HistoryOptions
+from irbench.terminal.completion import MODEL_NAME
+from irbench.terminal.declared import declared, format_option, strict_option
+from irbench.terminal.formats import OUTPUT, RESULTS
+
+_MANY = 200
+"""So many runs take a second to read, or longer."""
+
+_EXAMPLES = """\b
+Examples:
+  irbench history resnet50
+  irbench history resnet50 --backend ort --since 90d --fail-on 'p50>5%'
+  irbench history resnet50 --since-run v1.0 --fail-on 'p50>5%'
+"""
+
+
+@click.command("history", epilog=_EXAMPLES)
+@click.argument("model", required=False, type=MODEL_NAME, metavar="[MODEL|FILE.onnx]")
+@declared(HISTORY)
+@strict_option("a condition is undecided")
+@format_option("table", "json", "md", help=None)
+@OUTPUT
+@RESULTS
+def command(form: Literal["table", "json", "md"], output: Path | None, strict: bool, **options: Any) -> int:
+    """Show how latency, FPS, size, compile time and memory of a model changed.
+
+    MODEL is a model's name as `irbench results` shows it; the default is that of the newest run. All runs on the same
+    machine count, oldest first. A change of level is found by a permutation test among the newest 250 runs, and is
+    confirmed when three runs lie on the new level; until then, and for a single run that stands out, measure again.
+
+    With --fail-on, two changes are judged: the last confirmed one, and the total, from the oldest four runs to the
+    newest four, so that many small steps fail too. The exit code is 1 if a condition is met, and 6 if one could not be
+    judged, as with fewer than eight runs.
+    """
+    from irbench.features.history.run import history_with
+    from irbench.terminal.console import print_data, to_text
+    from irbench.terminal.gates import say_unjudged
+
+    found = history_with(HistoryOptions(**options), _say_what_takes_time)
+    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+    print_data(text, output)
+    say_unjudged(found.history.unjudged, regressed=found.regressed, is_shown=form == "table" and output is None)
+    return int(found.exit_code(strict=strict))
+
+
+def _say_what_takes_time(unknown: int) -> None:
+    """Say that many runs are read for the first time; later calls read those that changed."""
+    from irbench.terminal.stderr import say
+
+    if unknown >= _MANY:
+        say(f"reading {unknown:,} runs that were added or changed since the last history: this is done once")

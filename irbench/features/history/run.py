@@ -1,0 +1,147 @@
+"""``irbench.history``: how the figures of a model changed over the stored runs of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from irbench.across_runs.reading import Error, Problem, SameNames, Unreadable
+from irbench.across_runs.sides import machine_called
+from irbench.across_runs.summaries import read_summaries
+from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
+from irbench.core.plain_text import plain
+from irbench.core.suggestions import did_you_mean
+from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter import name_of_file
+from irbench.features.history.report import ModelHistory, RowHistory, history_of
+from irbench.features.results.run import chosen_entries
+from irbench.options.keywords import HistoryKeywords
+from irbench.options.stored_run_commands import HISTORY, HistoryOptions, RunFilter
+from irbench.render.json_text import json_text
+from irbench.store.folders import default_root
+from irbench.store.listing import find_run, latest_run, list_runs
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class RunHistory(Displayable):
+    """How a model's figures changed.
+
+    Attributes:
+        history: Everything that was found.
+    """
+
+    def __init__(self, history: ModelHistory) -> None:
+        self.history = history
+
+    @property
+    def rows(self) -> tuple[RowHistory, ...]:
+        """The model's cells, each with its figures."""
+        return self.history.rows
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a confirmed change, or the total one, meets a condition."""
+        return self.history.regressed
+
+    def exit_code(self, *, strict: bool = False) -> ExitCode:
+        """Return what ``irbench history`` exits with; ``strict`` has a code for what is undecided."""
+        if self.regressed:
+            return ExitCode.DIFFERENT
+        if self.history.unjudged:
+            return ExitCode.NOT_JUDGED
+        return ExitCode.UNDECIDED if strict and self.history.undecided else ExitCode.OK
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the history as a person reads it, as JSON, or as Markdown."""
+        from irbench.features.history.view import history_view
+
+        if form == "json":
+            return json_text(self.history)
+        return history_view(self.history).as_markdown() + "\n" if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return the model and how many runs there are."""
+        return plain(f"<RunHistory {self.history.model}: {len(self.history.runs)} runs>")
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench history`` prints it; called by rich."""
+        from irbench.features.history.view import history_view
+
+        return history_view(self.history)
+
+
+@names_keywords(HISTORY)
+def history(model: str | PathLike[str] | None = None, **options: Unpack[HistoryKeywords]) -> RunHistory:
+    """Return how latency, FPS, size, compile time and memory of a model changed over the runs of one machine.
+
+    What ``fail_on`` names, neither the last confirmed change of level may meet, nor the total change from the oldest
+    four runs, or ``since_run``, to the newest four.
+
+    Args:
+        model: Its name, or its ONNX file; the model of the newest run by default.
+        options: Which runs and rows are meant.
+
+    Raises:
+        IrbenchError: No run of the model is stored, or a keyword has an invalid value.
+    """
+    return history_with(HISTORY.asked(options, model=None if model is None else str(model)))
+
+
+def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lambda _count: None) -> RunHistory:
+    """Return the history that is asked for.
+
+    Args:
+        options: Which.
+        unknown: Receives how many runs are not known from former calls and have to be read, before they are.
+
+    Raises:
+        IrbenchError: As of :func:`history`.
+    """
+    root = options.results or default_root()
+    model = _model(options, root)
+    listing = list_runs(root)
+    entries = chosen_entries(listing.entries, RunFilter(model, options.backend, options.since))
+    folders = (entry.folder.removeprefix(f"{root}/") for entry in entries)
+    runs, problems = read_summaries(root, folders, unknown)
+    unreadable = (Unreadable("", Error(message, "")) for message in listing.problems)
+    found = history_of(
+        model,
+        runs,
+        None if options.machine is None else machine_called(runs, options.machine),
+        limit=options.limit,
+        conditions=options.fail_on,
+        problems=(*unreadable, *problems),
+        since_run=None if options.since_run is None else find_run(root, options.since_run).name,
+    )
+    if options.backend is not None:
+        found = replace(found, rows=tuple(row for row in found.rows if row.key.backend == options.backend))
+    if not found.rows:
+        raise _nothing(model, {name for entry in listing.entries for name in entry.models}, found.problems)
+    return RunHistory(found)
+
+
+def _model(options: HistoryOptions, root: Path) -> str:
+    if options.model is None:
+        return latest_run(root).entry.models[0]
+    return name_of_file(Path(options.model)) if options.model.endswith(".onnx") else options.model
+
+
+def _nothing(model: str, stored: Iterable[str], problems: Iterable[Problem]) -> IrbenchError:
+    shared = [problem.text() for problem in problems if isinstance(problem, SameNames)]
+    if shared:
+        return IrbenchError(
+            f"No row of {model} can be used.",
+            hint="Measure again: models of one run now have names of their own.",
+            details=shared,
+        )
+    known = sorted(stored)
+    return IrbenchError(
+        f"No stored run has a measured row of {model} that fits.",
+        hint=f"{did_you_mean(model, known)}Models of the stored runs: {', '.join(known) or 'none'}",
+    )

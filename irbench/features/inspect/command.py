@@ -1,0 +1,111 @@
+"""``irbench inspect``: show the contents of an ONNX graph, or how two graphs differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from irbench.errors import IrbenchError
+from irbench.options.model_commands import INSPECT, GraphSizes
+from irbench.terminal.completion import GRAPH
+from irbench.terminal.declared import declared, format_option
+from irbench.terminal.formats import OUTPUT
+from irbench.terminal.stderr import say
+
+if TYPE_CHECKING:
+    from irbench.features.inspect.run import GraphDifference, GraphInspection
+
+_EXAMPLES = """\b
+Examples:
+  irbench inspect resnet50
+  irbench inspect model.onnx --format json
+  irbench inspect model.onnx --shape tokens=1x128
+  irbench inspect resnet50+basic:batch=1
+  irbench inspect --diff resnet50 resnet50+extended
+  irbench inspect --diff model.onnx optimised.onnx
+"""
+
+
+@click.command("inspect", epilog=_EXAMPLES)
+@click.argument("models", nargs=-1, required=True, type=GRAPH, metavar="MODEL[+VARIANT]|FILE.onnx...")
+@click.option("--diff", "compares", is_flag=True, help="Show how the second graph differs from the first.")
+@declared(INSPECT)
+@format_option("table", "json", help=None)
+@OUTPUT
+def command(
+    models: tuple[str, ...],
+    compares: bool,
+    form: Literal["table", "json"],
+    output: Path | None,
+    **options: Any,
+) -> None:
+    """Show the signature, multiply-accumulates, operators, weights and origin of ONNX graphs.
+
+    MODEL is an exported bundle's name or folder, what it was exported from (models.py:build), or an ONNX file.
+    resnet50+basic is the graph that `irbench optimize` made of resnet50, and resnet50+basic:batch=1 the one with that
+    dimension fixed. Weights are not read, so large files take no longer than small ones; it is an error if those in
+    other files are missing or too short. A graph of 200,000 nodes takes some 20 s. With --batch or --shape,
+    multiply-accumulates and the shapes of values are those for these sizes. --diff matches nodes by name; nodes
+    replaced by a single new node are shown as fused.
+    """
+    from irbench.features.inspect.run import GraphDifference
+    from irbench.terminal.console import print_data
+
+    if compares and len(models) != 2:
+        raise IrbenchError(f"--diff compares two graphs, not {len(models)}.", hint="irbench inspect --diff A B")
+    sizes = GraphSizes(**options)
+    if compares and sizes != GraphSizes():
+        raise IrbenchError("--diff compares nodes, which have no sizes.", hint="Leave --batch and --shape out.")
+    found = _inspected(models, sizes, counts=not compares)
+    for message in dict.fromkeys(graph.outdated for graph in found if graph.outdated):
+        say(message)
+    shown = GraphDifference(*found) if compares else found
+    print_data(_as_text(shown, form, to_file=output is not None), output)
+    _refuse_damaged_weights([graph.weights_problem for graph in found if graph.weights_problem is not None])
+
+
+def _inspected(models: Sequence[str], sizes: GraphSizes, *, counts: bool) -> list[GraphInspection]:
+    """Return what graphs hold, and say on a terminal what is done meanwhile: large ones take seconds."""
+    from irbench.api.progress import reporting
+    from irbench.features.inspect.run import inspect_at
+    from irbench.render.progress import counting_text, reading_text
+
+    found: list[GraphInspection] = []
+    with reporting("auto") as reporter:
+        for model in models:
+            reporter.status(reading_text(model))
+            found.append(inspect_at(model, sizes))
+            if counts:
+                reporter.status(counting_text(model))
+                found[-1].count()
+        reporter.status("")
+    return found
+
+
+def _refuse_damaged_weights(problems: Sequence[IrbenchError]) -> None:
+    """Say below what was printed which graphs lack weights, and end as for any damaged model.
+
+    Raises:
+        IrbenchError: Some do.
+    """
+    for problem in problems[:-1]:
+        say(f"warning: {problem.message}")
+    if problems:
+        raise problems[-1]
+
+
+def _as_text(shown: Sequence[GraphInspection] | GraphDifference, form: str, *, to_file: bool) -> str:
+    from irbench.features.inspect.run import GraphDifference, to_json
+    from irbench.terminal.console import to_text
+
+    if isinstance(shown, GraphDifference):
+        return to_json(shown) if form == "json" else to_text(shown.__rich__(), to_file=to_file)
+    for graph in shown:
+        if graph.problem:
+            say(f"warning: {graph.problem}")
+        if graph.work_problem:
+            say(f"warning: The cost is left out: {graph.work_problem}")
+    return to_json(shown) if form == "json" else "\n".join(to_text(part.__rich__(), to_file=to_file) for part in shown)

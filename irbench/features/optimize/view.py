@@ -1,0 +1,160 @@
+"""Warnings and next steps after an optimisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from irbench.errors import IrbenchError
+from irbench.features.optimize.check_view import unchecked_texts
+from irbench.notices import Context
+from irbench.notices.conversions import missed_limit_text
+from irbench.notices.notes import LayoutUnchanged
+from irbench.spec import BATCH, shape_text
+
+if TYPE_CHECKING:
+    from irbench.core.graph_record import GraphStep
+    from irbench.optimizer import Lineage, Optimized
+    from irbench.spec import Bundle, Disagreement, TensorSpec
+
+_REMEDIES = {
+    "quantize_static": "--precision fp16, --quantize dynamic or more --calibrate",
+    "narrow_to_fp16": "--precision bf16",
+}
+"""What may keep more of the answers than a conversion did; fp16 where nothing else is said."""
+
+_CONSEQUENCES = {
+    "opset-not-raised": "passes that need a later one left the graph alone",
+    "functions-not-inlined": "passes left them alone",
+    "crashed": "the graph stays as it was before {name}",
+}
+"""What it means that a graph could not be prepared."""
+
+
+def advice(
+    typed: str, bundle: Bundle, made: Optimized, output: Path | None, inputs: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield warnings of a result, each with its remedy, and how to go on.
+
+    Args:
+        typed: The model as the user named it.
+        bundle: The model.
+        made: What came out.
+        output: Where it was copied, if anywhere.
+        inputs: The options for data and constants that the user gave, for a run on the same inputs.
+    """
+    from irbench.optimizer import calibration_note
+
+    lineage = made.lineage
+    name, asked = bundle.name, lineage.recipe
+    if asked.layout == "nchw" and not lineage.nchw_inputs:
+        layout = LayoutUnchanged(model=name, variant=asked.name)
+        yield f"warning: {layout.text(Context())}"
+    yield from (f"warning: {name}: {text}" for text in _shortcomings(lineage))
+    yield from _sizes_to_bind(bundle, lineage)
+    generated = calibration_note(name, lineage)
+    if generated is not None:
+        yield f"warning: {generated.text(Context())}"
+    if lineage.agreement is not None and lineage.agreement.degenerate:
+        yield (
+            f"warning: {name}+{asked.name}: the comparison with fp32 says little, because fp32 answers these inputs"
+            " with zeros, constants or tiny values. Give real inputs with --data"
+        )
+    if lineage.disagreement is not None:
+        yield f"warning: {name}+{asked.name} {_failure(lineage.steps[-1].name, lineage.disagreement)}"
+    elif not any(_did_work(step, lineage.steps[0]) for step in lineage.steps):
+        yield f"{name}: nothing to simplify"
+    elif _can_be_named(lineage):
+        options = (*_sizes_given(bundle, lineage), *inputs, f"--optimize none,{asked.name}")
+        yield " ".join((f"measure it: irbench run {quote(typed)}", *options))
+    elif output is not None:
+        shapes = () if _gives_data(inputs) else _shapes_to_give(bundle, made)
+        yield " ".join((f"measure it: irbench run {quote(str(output))}", *shapes, *inputs))
+    else:
+        yield "measure it as a file: add -o FILE"
+
+
+def _did_work(step: GraphStep, original: GraphStep) -> bool:
+    """Whether a step changed what is executed: a later operator set alone does not."""
+    return step.modified and (step.name != "raise_opset" or step.operators != original.operators)
+
+
+def _shortcomings(lineage: Lineage) -> Iterator[str]:
+    """Yield what kept passes from working, and what could not be checked."""
+    met = {step.name: step.obstacle for step in lineage.steps if step.obstacle is not None}
+    for name, obstacle in met.items():
+        if obstacle.code in _CONSEQUENCES:
+            yield f"{obstacle.text()}; {_CONSEQUENCES[obstacle.code].format(name=name)}"
+    if lineage.checked is not None:
+        yield from unchecked_texts(lineage.checked)
+
+
+def _gives_data(inputs: Sequence[str]) -> bool:
+    """Whether samples are given, which have sizes of their own."""
+    return any(option.startswith("--data ") for option in inputs)
+
+
+def _sizes_given(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
+    """Yield options for the sizes that were bound and that a run does not take by itself."""
+    usual = {BATCH: 1, **bundle.defaults}
+    if lineage.sizes.get(BATCH, usual[BATCH]) != usual[BATCH]:
+        yield f"--batch {lineage.sizes[BATCH]}"
+    for spec in (tensor.tensor for tensor in bundle.inputs):
+        names = set(spec.dynamic_dimensions) - {BATCH}
+        sizes = {**_usual_sizes(bundle, lineage), **lineage.sizes}
+        if any(sizes.get(name) != usual.get(name) for name in names):
+            yield f"--shape {quote(_shape(spec, sizes))}"
+
+
+def _shapes_to_give(bundle: Bundle, made: Optimized) -> Iterator[str]:
+    """Yield options for the inputs whose shapes a file leaves free, for which it holds no sizes itself."""
+    for spec in made.artifact.inputs:
+        if set(spec.dynamic_dimensions) - {BATCH}:
+            yield f"--shape {quote(_shape(spec, _usual_sizes(bundle, made.lineage)))}"
+
+
+def _usual_sizes(bundle: Bundle, lineage: Lineage) -> Mapping[str, int]:
+    """Return the default sizes, and those of a check for dimensions without one."""
+    checked = lineage.checked.inputs[:1] if lineage.checked is not None else ()
+    return {**{name: size for case in checked for name, size in case.sizes.items()}, **bundle.defaults, BATCH: 1}
+
+
+def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> str:
+    """Return an input with its shape, a free dimension without a size as 1: ``tokens=1x128``."""
+    return f"{spec.name}={shape_text([1 if isinstance(size, str) else size for size in spec.bind(sizes).shape])}"
+
+
+def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
+    """Yield a line where shapes that stay free may be why no attention was fused: without Softmax there is none."""
+    tensors = [spec.tensor for spec in bundle.inputs]
+    names = dict.fromkeys(name for tensor in tensors for name in tensor.dynamic_dimensions if name not in lineage.sizes)
+    tried = [step for step in lineage.steps if step.name == "fuse_attention" and step.obstacle is None]
+    is_fused = not tried or any(step.modified for step in tried) or "Softmax" not in lineage.steps[-1].operators
+    if is_fused or not set(names) - {BATCH}:
+        return
+    first = next(tensor for tensor in tensors if set(tensor.dynamic_dimensions) - {BATCH})
+    yield (
+        f"sizes are free ({', '.join(names)}): binding them may let more be fused, attention for example: "
+        f"--batch 1 --shape {quote(_shape(first, _usual_sizes(bundle, lineage)))}"
+    )
+
+
+def _failure(conversion: str, disagreement: Disagreement) -> str:
+    """Return in what a converted graph fails, the limit it misses, and what may keep more of the answers."""
+    missed = missed_limit_text(disagreement)
+    return f"answers differently from fp32: {missed}. Try {_REMEDIES.get(conversion, '--precision fp16')}."
+
+
+def _can_be_named(lineage: Lineage) -> bool:
+    """Whether ``irbench run --optimize`` makes this graph of its name alone, but for the sizes."""
+    from irbench.optimizer import variant
+
+    is_drawn_otherwise = lineage.agreement is not None and lineage.agreement.drawn != "declared"
+    if lineage.recipe.conversion is not None and (lineage.data_sha256 or is_drawn_otherwise):
+        return False  # its name alone does not tell the inputs
+    try:
+        return variant(lineage.recipe.name) == lineage.recipe
+    except IrbenchError:
+        return False

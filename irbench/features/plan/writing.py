@@ -1,0 +1,113 @@
+"""A stored run as a plan that measures the same again, here or elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from irbench.api.paths import results_folder
+from irbench.core.result import SEARCH_RUN
+from irbench.errors import IrbenchError
+from irbench.features.plan import reading
+from irbench.features.plan.cells import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
+from irbench.options.run import RUN, RunOptions, plan_key
+from irbench.options.values import RunName, run_name
+from irbench.runs.stored_plan import stored_options
+from irbench.store.folders import results_option, run_argument
+from irbench.store.listing import find_run
+from irbench.store.reading import load_document
+
+_BLANKS = str.maketrans("\n\t", "  ")
+_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
+
+
+def plan_from(run: RunName = "latest", *, results: str | PathLike[str] | None = None) -> dict[str, Any]:
+    """Return a stored run as a plan, which :func:`irbench.sweep` takes and :func:`plan_text` writes as TOML.
+
+    Defaults that depend on the machine, such as the number of threads, are those that the run had.
+
+    Args:
+        run: As :func:`irbench.load` takes it.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: There is no such run, or it cannot be repeated: a soak, or inputs that were arrays in memory.
+    """
+    root = results_folder(results)
+    folder = find_run(root, run_name(run))
+    document = load_document(folder)
+    if document.plan.get("soak") is not None:
+        raise IrbenchError(
+            "A soak cannot be repeated by a plan: plans measure speeds and cold starts.",
+            hint=f"Repeat it with irbench soak. It called this: irbench show {run_argument(folder)}",
+        )
+    if document.plan.get("is_part_of") == SEARCH_RUN:
+        raise IrbenchError(
+            "A search cannot be repeated by a plan: it chose its rows while it ran.",
+            hint="Search again with irbench tune, or make a plan of its confirmation.",
+        )
+    options = stored_options(document.plan, results_option(root))
+    return plan_document(options, options.name or document.run_id)
+
+
+def plan_document(options: RunOptions, name: str) -> dict[str, Any]:
+    """Return options as a plan: what has several values is its matrix, and the rest its defaults.
+
+    Args:
+        options: Those of a run.
+        name: Of the sweep; characters that it cannot have are replaced.
+    """
+    axes = {key: values for key, values in _axes(options).items() if values and list(values) != [DEFAULTS.get(key)]}
+    several = {key: list(values) for key, values in axes.items() if len(values) > 1}
+    single = {key: values[0] for key, values in axes.items() if len(values) == 1}
+    document: dict[str, Any] = {"name": _NOT_OF_A_NAME.sub("-", name).strip("-.+_")[:80] or "run"}
+    others = [key for key in several if key in COMPARABLE and key not in USUAL_ROWS]
+    if others:
+        document["compare"] = [*USUAL_ROWS, *others]
+    document["defaults"] = {**single, **_others(options)}
+    return {**document, "matrix": [several]} if several else document
+
+
+def plan_text(document: Mapping[str, Any]) -> str:
+    """Return a plan as TOML; what a terminal would not show is escaped, as TOML's strings allow."""
+    import tomli_w
+
+    return re.sub(r"[^\n -~]", _escaped, tomli_w.dumps(document))
+
+
+def shown_plan(path: Path) -> str:
+    """Return the text of a plan's file, or, where characters in it do not print, its values written anew.
+
+    Raises:
+        IrbenchError: It cannot be read, is no regular file, or not TOML.
+    """
+    text = reading.plan_text(path).replace("\r\n", "\n")
+    return text if text.translate(_BLANKS).isprintable() else plan_text(reading.plan_values(text, path))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else f"\\U{ord(found[0]):08X}"
+
+
+def _axes(options: RunOptions) -> dict[str, tuple[Any, ...]]:
+    """Return the values of each key that may have several, in the order of cells."""
+    found: dict[str, tuple[Any, ...]] = {"models": options.models}
+    for name, declared in RUN.options.items():
+        held = getattr(options, name)
+        if declared.plan == "list" and held not in (None, {}):
+            written = declared.kind.written(held)
+            found[plan_key(name)] = tuple(written) if isinstance(written, list) else (written,)
+    return {key: found[key] for key in AXES if key in found}
+
+
+def _others(options: RunOptions) -> dict[str, Any]:
+    """Return what has one value for the whole plan, where it is not the default."""
+    held = {name: getattr(options, name) for name, found in RUN.options.items() if plan_key(name) not in AXES}
+    return {
+        plan_key(name): RUN.options[name].kind.written(value)
+        for name, value in held.items()
+        if value and RUN.options[name].plan != "none"
+    }

@@ -1,0 +1,148 @@
+"""``irbench profile``: show where the time of an inference goes on each backend, operator by operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from irbench.errors import IrbenchError
+from irbench.options import values
+from irbench.options.commands import PROFILE, ProfileSettings
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
+from irbench.options.run import RunOptions
+from irbench.terminal.completion import MODEL
+from irbench.terminal.completion import PROFILE as STORED_PROFILE
+from irbench.terminal.declared import Parsed, declared, format_option, given_parameters, headings
+from irbench.terminal.exports import refuse_overwriting_models
+from irbench.terminal.formats import OUTPUT, RESULTS, OutputFile
+from irbench.terminal.groups import OneOf, SectionedCommand
+
+if TYPE_CHECKING:
+    from irbench.features.profile.report import By
+    from irbench.features.profile.run import Profile
+    from irbench.requests.choices import ReportForm
+
+_EXAMPLES = """\b
+Examples:
+  irbench profile model.onnx --backends ort,openvino
+  irbench profile resnet50 --by node --top 10
+  irbench profile resnet50 --backends ort --compare graph+extended
+  irbench profile resnet50 --backends ort,openvino --counters topdown,cache
+  irbench profile model.onnx --trace operators.json
+  irbench profile --show latest --by op
+"""
+
+_BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
+"""Options that change nothing of what is measured."""
+
+
+@click.command(
+    "profile",
+    cls=SectionedCommand,
+    sections=headings(PROFILE, {"by": "What is shown", "trace": OUTPUT_HEADING}),
+    epilog=_EXAMPLES,
+)
+@click.argument("model", required=False, type=MODEL, metavar="[MODEL|FILE.onnx]")
+@click.option(
+    "--by",
+    type=OneOf(["class", "op", "node"]),
+    default="class",
+    show_default=True,
+    help="What the rows of the first table are: classes of work, operators, or nodes.",
+)
+@click.option(
+    "--top",
+    type=Parsed("20", values.count),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Rows of a table of operators or nodes.",
+)
+@click.option(
+    "--show",
+    type=STORED_PROFILE,
+    metavar="PROFILE",
+    help="Show a stored profile and measure nothing: its id, a file, or latest.",
+)
+@declared(PROFILE)
+@click.option(
+    "--trace",
+    type=OutputFile(path_type=Path),
+    metavar="FILE",
+    help="Also write one inference of each backend as a Chrome trace, which ui.perfetto.dev opens.",
+)
+@format_option("table", "json", "csv", "md")
+@OUTPUT
+@RESULTS
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    model: str | None,
+    by: Literal["class", "op", "node"],
+    top: int,
+    show: str | None,
+    form: Literal["table", "json", "csv", "md"],
+    output: Path | None,
+    trace: Path | None,
+    **options: Any,
+) -> int:
+    """Show where the time of an inference goes: by class of work, operator or node, on each backend.
+
+    MODEL is what `irbench run` takes. Each backend's own profiler is switched on in processes of its own; the executed
+    operators are joined with the nodes of the graph. Beside it the same inference is timed without profiling, so that
+    the cost of profiling is known. Latencies of a profile are no benchmark: `irbench run` measures speed.
+    """
+    from irbench.terminal.console import print_data
+
+    if show is not None:
+        _refuse_other_options(context)
+        found = _stored(show, options["results"])
+    elif model is None:
+        raise IrbenchError("There is no model to profile.", hint="Name one, or an ONNX file: irbench profile MODEL")
+    else:
+        refuse_overwriting_models((model,), output)
+        refuse_overwriting_models((model,), trace)
+        found = _measured(model, options)
+    if trace is not None:
+        found.trace(trace)
+    print_data(_as_text(found, form, by, top, to_file=output is not None), output)
+    return int(found.exit_code) if show is None else 0
+
+
+def _measured(model: str, options: dict[str, Any]) -> Profile:
+    from irbench.api.progress import displayed
+    from irbench.features.profile.request import profile_options
+    from irbench.features.profile.run import profile_with
+    from irbench.terminal.console import command_line
+    from irbench.terminal.stderr import plugin_warnings_shown, say
+
+    own, shared = PROFILE.split(options)
+    run = RunOptions(command=command_line(), models=(model,), **shared)
+    with plugin_warnings_shown(), displayed() as reporter:
+        found = profile_with(profile_options(ProfileSettings(**own), run), reporter)
+    say(f"stored in {found.folder}")
+    return found
+
+
+def _stored(name: str, results: Path | None) -> Profile:
+    from irbench.features.profile.run import load_profile
+
+    return load_profile(name, results=results)
+
+
+def _refuse_other_options(context: click.Context) -> None:
+    """Refuse what says how a profile is measured beside --show, which measures nothing."""
+    names = ", ".join(given_parameters(context, _BESIDE_SHOW))
+    if names:
+        raise IrbenchError(f"--show and {names} cannot be combined.", hint="--show measures nothing: leave one out.")
+
+
+def _as_text(found: Profile, form: ReportForm, by: By, top: int, *, to_file: bool) -> str:
+    from irbench.terminal.console import to_text
+
+    if form == "table":
+        return to_text(found.view(by, top), to_file=to_file, crop=False)
+    return found.to_text(form, by=by, top=top)

@@ -1,0 +1,193 @@
+"""Whether a second measurement bears out the claims of a receipt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from irbench.across_runs.measured_cells import CellKey, key_of, without_model
+from irbench.across_runs.obstacles import Obstacle
+from irbench.core.result import Condition, GroupResult, RunDocument
+from irbench.features.receipt.report import (
+    Claim,
+    ClaimKind,
+    Receipt,
+    Reservations,
+    condition_of,
+    reservations_of,
+)
+
+ReplayOutcome = Literal["confirmed", "refuted", "undecided", "not-comparable"]
+REPLAY_TEXTS: Mapping[ReplayOutcome, str] = {
+    "confirmed": "confirmed",
+    "refuted": "refuted",
+    "undecided": "undecided",
+    "not-comparable": "not comparable",
+}
+ClaimReason = Literal[
+    "same", "other-verdict", "other-size", "other-condition", "other-load", "not-decided", "not-measured"
+]
+"""Why a claim has its outcome. ``same``: the verdict is the same and the intervals agree; ``other-verdict`` and
+``other-size``: the intervals do not agree; ``other-condition``: nor do they, and only one of both measurements was on a
+busy machine; ``other-load``: nor do they, and both were, beside other programs that need not be the same;
+``not-decided``: they do, but the second verdict is another, or none; ``not-measured``: a row has no figures this time.
+"""
+REASON_TEXTS: Mapping[ClaimReason, str] = {
+    "same": "same verdict, and the intervals agree",
+    "other-verdict": "another verdict, and the intervals do not agree",
+    "other-size": "same verdict, but the intervals do not agree",
+    "other-condition": "the intervals do not agree, but only one of both was measured on a busy machine",
+    "other-load": "the intervals do not agree, but both were measured on a busy machine, each beside its own load",
+    "not-decided": "the intervals agree, but the verdict is another or open",
+    "not-measured": "not measured this time",
+}
+
+_OUTCOMES: Mapping[ClaimReason, ReplayOutcome] = {
+    "same": "confirmed",
+    "other-verdict": "refuted",
+    "other-size": "refuted",
+    "other-condition": "undecided",
+    "other-load": "undecided",
+    "not-decided": "undecided",
+    "not-measured": "not-comparable",
+}
+
+
+@dataclass(frozen=True)
+class CheckedClaim:
+    """A claim with what the second measurement said.
+
+    Attributes:
+        again: The same as it was measured now, with the ends of its interval where it has one; ``None`` where it was
+            not measured.
+        verdict: What is stated now; empty where nothing was measured.
+        condition: What that holds under; ``None`` where nothing restricts it.
+        reservations: What the second run says against it; ``None`` where nothing was measured.
+    """
+
+    claim: Claim
+    outcome: ReplayOutcome
+    reason: ClaimReason
+    again: tuple[float, float | None, float | None] | None = None
+    verdict: str = ""
+    condition: Condition | None = None
+    reservations: Reservations | None = None
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What a replay came to.
+
+    Attributes:
+        claims: Each with its outcome; empty where nothing was measured.
+        run: Id of the run that was made for it; empty where nothing was measured.
+    """
+
+    receipt: Receipt
+    outcome: ReplayOutcome
+    claims: tuple[CheckedClaim, ...] = ()
+    run: str = ""
+    obstacle: Obstacle | None = None
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A ratio or a latency as a table has it: value, ends of its interval where it has one, verdict, reservations."""
+
+    value: float
+    low: float | None
+    high: float | None
+    verdict: str
+    condition: Condition | None
+    reservations: Reservations
+
+
+def checked_claims(receipt: Receipt, document: RunDocument, within: float) -> tuple[CheckedClaim, ...]:
+    """Return every claim of a receipt, compared with a run of the same plan.
+
+    Args:
+        receipt: What is claimed.
+        document: Of the second run; its only model may have another name.
+        within: Intervals that lie closer to each other than this fraction agree.
+    """
+    nameless = len({claim.row.model for claim in receipt.claims}) == 1
+    found = dict(_statements(document, nameless=nameless))
+    return tuple(_checked(claim, found.get(_address(claim, nameless=nameless)), within) for claim in receipt.claims)
+
+
+def outcome_of_claims(claims: Iterable[CheckedClaim]) -> ReplayOutcome:
+    """Return what claims come to together: one that is refuted refutes all, and all must be confirmed."""
+    outcomes = {claim.outcome for claim in claims}
+    if "refuted" in outcomes:
+        return "refuted"
+    if outcomes == {"confirmed"}:
+        return "confirmed"
+    return "not-comparable" if outcomes <= {"not-comparable"} else "undecided"
+
+
+_Address = tuple[ClaimKind, CellKey, CellKey | None]
+
+
+def _address(claim: Claim, *, nameless: bool) -> _Address:
+    other = None if claim.kind != "speedup" or claim.other is None else _key(claim.other, nameless=nameless)
+    return claim.kind, _key(claim.row, nameless=nameless), other
+
+
+def _key(key: CellKey, *, nameless: bool) -> CellKey:
+    return without_model(key) if nameless else replace(key)
+
+
+def _statements(document: RunDocument, *, nameless: bool) -> Iterator[tuple[_Address, _Statement]]:
+    for table in document.groups:
+        keys = {row.id: _key(key_of(table, row), nameless=nameless) for row in table.cells}
+        condition = condition_of(table)
+        yield from _leads(table, keys)
+        for row in table.cells:
+            speedup, spans = row.speedup, row.p50_over_launches
+            if speedup is not None and table.baseline in keys:
+                against = reservations_of(table, (row.id, str(table.baseline)), speedup.launches)
+                found = _Statement(speedup.value, speedup.low, speedup.high, speedup.verdict, condition, against)
+                yield ("speedup", keys[row.id], keys[str(table.baseline)]), found
+            if spans is not None and row.state == "ok":
+                against = reservations_of(table, (row.id,), row.launches_measured)
+                verdict = "preview" if table.preview else "measured"
+                found = _Statement(spans.value, spans.low, spans.high, verdict, condition, against)
+                yield ("latency", keys[row.id], None), found
+
+
+def _leads(table: GroupResult, keys: Mapping[str, CellKey]) -> Iterator[tuple[_Address, _Statement]]:
+    """Yield who leads; every other row is slower, by as much as the leader's rival at least."""
+    lead = table.lead
+    if lead is None:
+        return
+    condition, against = condition_of(table), reservations_of(table, keys, lead.launches)
+    verdict, of_others = ("faster", "slower") if lead.reason is None else (lead.reason, lead.reason)
+    yield ("winner", keys[lead.cell], None), _Statement(lead.value, lead.low, lead.high, verdict, condition, against)
+    low, high = (None if end is None else 1 / end for end in (lead.high, lead.low))
+    turned = _Statement(1 / lead.value, low, high, of_others, condition, against)
+    others = (row.id for row in table.cells if row.id != lead.cell and row.state == "ok")
+    for other in others:
+        yield ("winner", keys[other], None), turned
+
+
+def _checked(claim: Claim, again: _Statement | None, within: float) -> CheckedClaim:
+    reason = _reason(claim, again, within)
+    if again is None:
+        return CheckedClaim(claim, _OUTCOMES[reason], reason)
+    ends = again.value, again.low, again.high
+    return CheckedClaim(claim, _OUTCOMES[reason], reason, ends, again.verdict, again.condition, again.reservations)
+
+
+def _reason(claim: Claim, again: _Statement | None, within: float) -> ClaimReason:
+    if again is None:
+        return "not-measured"
+    if again.verdict == "preview" or again.low is None or again.high is None:
+        return "not-decided"
+    gap = max(math.log(claim.low), math.log(again.low)) - min(math.log(claim.high), math.log(again.high))
+    if gap > math.log1p(within):
+        if claim.condition is not None or again.condition is not None:
+            return "other-load" if claim.condition == again.condition else "other-condition"
+        return "other-size" if again.verdict == claim.verdict else "other-verdict"
+    return "same" if again.verdict == claim.verdict else "not-decided"

@@ -1,0 +1,218 @@
+"""``irbench.receipt`` and ``irbench.replay``: hand a result to somebody who can check it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from irbench.across_runs import obstacles
+from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.obstacles import Obstacle
+from irbench.across_runs.reading import read_run
+from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
+from irbench.api.paths import given_path
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.core.plain_text import plain
+from irbench.errors import ExitCode, IrbenchError
+from irbench.features.compare.confirm import other_confinement, other_software
+from irbench.features.receipt.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
+from irbench.features.receipt.report import Receipt, decode_receipt, encode_receipt, receipt_of
+from irbench.options.keywords import ReplayKeywords
+from irbench.options.run import RunOptions
+from irbench.options.stored_run_commands import REPLAY, ReplayOptions
+from irbench.options.values import RunName, run_name
+from irbench.render.json_text import json_text
+from irbench.runs.measurement import measure
+from irbench.runs.planned_graphs import ModelChanged, requires_graphs
+from irbench.runs.stored_code import own_code_obstacle, refuse_stored_folders
+from irbench.runs.stored_plan import stored_options
+from irbench.store.files import explained, read_bytes
+from irbench.store.folders import default_root, results_option
+from irbench.store.listing import find_run
+from irbench.system import host
+from irbench.system.files import write_atomically
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_EXITS: dict[ReplayOutcome, ExitCode] = {
+    "confirmed": ExitCode.OK,
+    "refuted": ExitCode.DIFFERENT,
+    "undecided": ExitCode.UNDECIDED,
+    "not-comparable": ExitCode.USAGE,
+}
+
+
+class Replay(Displayable):
+    """What became of the claims of a receipt.
+
+    Attributes:
+        result: Everything that was found.
+    """
+
+    def __init__(self, result: ReplayResult) -> None:
+        self.result = result
+
+    @property
+    def outcome(self) -> ReplayOutcome:
+        """``confirmed``, ``refuted``, ``undecided`` or ``not-comparable``, of all claims together."""
+        return self.result.outcome
+
+    @property
+    def claims(self) -> tuple[CheckedClaim, ...]:
+        """Each claim with its outcome and the reason."""
+        return self.result.claims
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench replay`` exits with."""
+        interrupted = isinstance(self.result.obstacle, obstacles.Interrupted)
+        return ExitCode.INTERRUPTED if interrupted else _EXITS[self.outcome]
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the result as a person reads it, as JSON, or as Markdown."""
+        from irbench.features.receipt.view import replay_view
+
+        if form == "json":
+            return json_text(self.result)
+        return replay_view(self.result).as_markdown() + "\n" if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return the run and what became of its claims."""
+        return plain(f"<Replay of {self.result.receipt.run_id}: {self.outcome}>")
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench replay`` prints it; called by rich."""
+        from irbench.features.receipt.view import replay_view
+
+        return replay_view(self.result)
+
+
+def receipt(
+    run: RunName = "latest",
+    output: str | PathLike[str] | None = None,
+    *,
+    results: str | PathLike[str] | None = None,
+) -> Receipt:
+    """Return what a run claims, with its plan, its environment and the checksums of its models and samples.
+
+    Args:
+        run: As :func:`irbench.load` takes it.
+        output: A file to write it to, for :func:`replay`.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: There is no such run, it is damaged or was altered, it claims nothing, or the file cannot be
+            written.
+    """
+    file = None if output is None else given_path("output", output)
+    return write_receipt(run_name(run), file, None if results is None else given_path("results", results))
+
+
+def write_receipt(run: str, output: Path | None, results: Path | None) -> Receipt:
+    """Return the receipt of a run, written to ``output``; raises as :func:`receipt` does."""
+    root = results or default_root()
+    read, problems = read_run(find_run(root, run))
+    if read is None:
+        remedy = problems[0].hint or f"Name another run: irbench results{results_option(root)}"
+        raise IrbenchError(" ".join(problem.text() for problem in problems), hint=remedy)
+    made = receipt_of(read)
+    if output is not None:
+        with explained(output, "name another file with -o"):
+            write_atomically(output, encode_receipt(made))
+    return made
+
+
+@names_keywords(REPLAY)
+def replay(
+    claim: str | PathLike[str],
+    *models: str | PathLike[str],
+    progress: ProgressOption = "auto",
+    **options: Unpack[ReplayKeywords],
+) -> Replay:
+    """Measure what a receipt claims again, and say of each claim whether it is confirmed or refuted.
+
+    A plan that names own code is not replayed without ``allow_own_code``.
+
+    Args:
+        claim: A file of :func:`receipt`.
+        models: Where its models lie here, in the order of its plan; where they were by default.
+        progress: As :func:`irbench.run` takes it.
+        options: What is replayed, and how.
+
+    Raises:
+        IrbenchError: The file is no receipt, of a newer format, or was changed after it was written.
+    """
+    asked = REPLAY.asked(options, claim=Path(claim), models=tuple(map(str, models)))
+    with reporting(progress) as reporter:
+        return replay_with(asked, reporter)
+
+
+def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
+    """Replay what was asked for; returns and raises what :func:`replay` does."""
+    claimed = decode_receipt(read_bytes(options.claim), str(options.claim))
+    obstacle = None if options.force else _obstacle(claimed)
+    if obstacle is not None:
+        return Replay(ReplayResult(claimed, "not-comparable", obstacle=obstacle))
+    try:
+        planned = _plan(claimed, options)
+        refuse_stored_folders(planned)
+        refused = _own_code(planned, options)
+        if refused is not None:
+            return _not_comparable(claimed, refused)
+        stored = measure(planned, reporter, keep=requires_graphs(claimed.graphs, any_name=True))
+    except ModelChanged as changed:
+        return _not_comparable(claimed, obstacles.ModelChanged(names=tuple(changed.models)))
+    except IrbenchError as error:
+        return _not_comparable(claimed, obstacles.NotRepeatable(message=error.message, hint=error.hint))
+    run = stored.document.run_id
+    if not stored.document.complete:
+        return Replay(ReplayResult(claimed, "undecided", run=run, obstacle=obstacles.Interrupted()))
+    claims = checked_claims(claimed, stored.document, options.within)
+    return Replay(ReplayResult(claimed, outcome_of_claims(claims), claims, run))
+
+
+def _not_comparable(claimed: Receipt, obstacle: Obstacle) -> Replay:
+    return Replay(ReplayResult(claimed, "not-comparable", obstacle=obstacle))
+
+
+def _obstacle(claimed: Receipt) -> Obstacle | None:
+    if fingerprint(host.describe()) != claimed.machine:
+        return obstacles.OtherMachine()
+    changed = other_software(claimed.environment.get("distributions") or {})
+    return obstacles.OtherSoftware(names=tuple(changed)) if changed else other_confinement(claimed.environment)
+
+
+def _own_code(planned: RunOptions, options: ReplayOptions) -> Obstacle | None:
+    """Return why a plan is not run that names code of whoever made the receipt; a model that was given is no such."""
+    if options.allow_own_code:
+        return None
+    return own_code_obstacle(replace(planned, models=()) if options.models else planned)
+
+
+def _plan(claimed: Receipt, options: ReplayOptions) -> RunOptions:
+    """Return the options that ask for the claimed run again.
+
+    Raises:
+        IrbenchError: Its plan cannot be asked for again, or has another number of models.
+    """
+    planned = stored_options(claimed.plan)
+    if options.models and len(options.models) != len(planned.models):
+        raise IrbenchError(
+            f"The receipt has {len(planned.models)} models, and {len(options.models)} were given.",
+            hint=f"Give a file for each, in this order: {', '.join(planned.models)}",
+        )
+    return replace(
+        planned,
+        models=options.models or planned.models,
+        quick=options.quick or planned.quick,
+        thorough=planned.thorough and not options.quick,
+        budget=planned.budget if options.budget is None else options.budget,
+        no_lock=options.no_lock,
+        results=options.results,
+        name="",
+        note=f"replays {claimed.run_id}",
+    )

@@ -1,0 +1,211 @@
+"""The claims of a receipt, and what became of them, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from irbench.across_runs.measured_cells import CellKey, key_names
+from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
+from irbench.core.result import Condition
+from irbench.core.row import Ends
+from irbench.features.receipt.replay import (
+    REASON_TEXTS,
+    REPLAY_TEXTS,
+    CheckedClaim,
+    ReplayOutcome,
+    ReplayResult,
+)
+from irbench.features.receipt.report import (
+    CLAIM_CONDITION_TEXTS,
+    CLAIM_TEXTS,
+    NO_WINNER_TEXTS,
+    UNCLAIMED_TEXTS,
+    Claim,
+    ClaimKind,
+    NotClaimed,
+    Receipt,
+    Reservations,
+)
+from irbench.notices import Context
+from irbench.notices.warnings import by_cost
+from irbench.render.figures import ends_text, ratio_with_ends
+from irbench.render.plain_view import PlainView
+from irbench.render.table import Column, Row, TextTable
+
+_STYLES: Mapping[ReplayOutcome, str] = {"refuted": "red", "confirmed": "green"}
+
+
+def receipt_view(receipt: Receipt) -> PlainView:
+    """Return what a receipt claims."""
+    columns = (
+        Column("claim", words=True, folds=True),
+        Column("verdict", words=True),
+        Column("value [interval]"),
+        Column("launches", drops=1),
+    )
+    names = _names(receipt)
+    made = [_Made(_claim(claim, names), claim.condition, claim.reservations) for claim in receipt.claims]
+    rows = (
+        Row((_claim(claim, names), claim.verdict, _claimed(claim), str(claim.reservations.launches)))
+        for claim in receipt.claims
+    )
+    return PlainView(
+        title=f"receipt of run {receipt.run_id} · {receipt.created} · machine {receipt.machine}",
+        headline="",
+        table=TextTable(columns, tuple(rows)),
+        notes=(*_reserved(made), *_marks(made, names), *_open(receipt.not_claimed, names), f"sha256 {receipt.sha256}"),
+        warnings=tuple(_warnings(made, names)),
+    )
+
+
+def replay_view(result: ReplayResult) -> PlainView:
+    """Return what became of the claims of a receipt."""
+    columns = (
+        Column("claim", words=True, folds=True),
+        Column("claimed"),
+        Column("measured again"),
+        Column("outcome", words=True),
+    )
+    names = _names(result.receipt)
+    made = [_Made(_claim(claim, names), claim.condition, claim.reservations) for claim in result.receipt.claims]
+    again = [
+        _Made(_claim(checked.claim, names), checked.condition, checked.reservations)
+        for checked in result.claims
+        if checked.reservations is not None
+    ]
+    notes = (
+        *_replay_notes(result, names),
+        *(f"The run of the receipt: {line}" for line in _reserved(made)),
+        *(f"The second run: {line}" for line in _reserved(again)),
+        *_marks((*made, *again), names),
+        *_open(result.receipt.not_claimed, names),
+    )
+    return PlainView(
+        title=f"replay of run {result.receipt.run_id} · {result.receipt.created}",
+        headline=_headline(result),
+        table=TextTable(columns, tuple(_row(checked, names) for checked in result.claims)),
+        notes=notes,
+        warnings=(
+            *(f"{line} (the run of the receipt)" for line in _warnings(made, names)),
+            *(f"{line} (the second run)" for line in _warnings(again, names)),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A statement with what restricts it.
+
+    Attributes:
+        text: In words.
+        condition: What it holds under.
+        reservations: What speaks against it.
+    """
+
+    text: str
+    condition: Condition | None
+    reservations: Reservations
+
+
+def _reserved(made: Iterable[_Made]) -> Iterator[str]:
+    """Yield how disturbed the measurement was and why it has no winner: once for all claims of which that is true."""
+    found: dict[str, list[str]] = {}
+    for item in made:
+        found.setdefault(_reservation(item), []).append(item.text)
+    for line, claims in found.items():
+        yield line if len(found) == 1 else f"{listing(claims)}: {line}"
+
+
+def _reservation(made: _Made) -> str:
+    against = made.reservations
+    disturbed = "an unknown number" if against.blocks_disturbed is None else str(against.blocks_disturbed)
+    share = f"{disturbed} of {plural(against.blocks_measured, 'block')} were disturbed"
+    condition = "" if made.condition is None else f": {CLAIM_CONDITION_TEXTS[made.condition]}"
+    reason = against.no_winner
+    winner = "" if reason is None else f" The run called no row the fastest: {NO_WINNER_TEXTS[reason]}."
+    return f"{share}{condition}.{winner}"
+
+
+def _open(not_claimed: Iterable[NotClaimed], names: Mapping[CellKey, str]) -> Iterator[str]:
+    found = [f"{names[item.row]} ({UNCLAIMED_TEXTS[item.reason]})" for item in not_claimed]
+    if found:
+        yield f"Nothing is claimed of {listing(found)}."
+
+
+def _warnings(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:
+    """Yield each warning once, in the order of what it costs."""
+    found = {
+        msgspec.json.encode(warning, order="sorted"): (warning, against.rows)
+        for against in (item.reservations for item in made)
+        for warning in against.warnings
+    }
+    rows = {id(warning): keys for warning, keys in found.values()}
+    for warning in by_cost([warning for warning, _ in found.values()]):
+        called = {cell: names.get(key, cell) for cell, key in rows[id(warning)].items()}
+        yield f"warning: {warning.brief(Context(called))} [{warning.code}]"
+
+
+def _marks(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:
+    """Yield what is said of a claim's rows beside their figures, each once."""
+    yield from dict.fromkeys(
+        f"{names.get(against.rows[cell], cell)}: {mark.text()}."
+        for against in (item.reservations for item in made)
+        for cell, marks in against.marks.items()
+        if cell in against.rows
+        for mark in marks
+    )
+
+
+def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterator[str]:
+    """Yield why each claim that is not confirmed is not, and where to look further."""
+    for checked in result.claims:
+        if checked.outcome != "confirmed":
+            claim = _claim(checked.claim, names)
+            yield f"{REPLAY_TEXTS[checked.outcome]}: {claim}: {REASON_TEXTS[checked.reason]}"
+    if result.run:
+        yield f"Measured again in run {result.run}."
+
+
+def _headline(result: ReplayResult) -> str:
+    outcome = REPLAY_TEXTS[result.outcome].capitalize()
+    if result.obstacle is not None:
+        return f"{outcome}: {result.obstacle.text()}."
+    return f"{outcome}."
+
+
+def _row(checked: CheckedClaim, names: Mapping[CellKey, str]) -> Row:
+    again = NOT_MEASURED if checked.again is None else _span(checked.claim.kind, *checked.again)
+    cells = (
+        _claim(checked.claim, names),
+        _claimed(checked.claim),
+        again,
+        REPLAY_TEXTS[checked.outcome],
+    )
+    return Row(cells, style=_STYLES.get(checked.outcome, ""))
+
+
+def _claim(claim: Claim, names: Mapping[CellKey, str]) -> str:
+    other = "" if claim.other is None else names[claim.other]
+    return CLAIM_TEXTS[claim.kind].format(row=names[claim.row], other=other)
+
+
+def _claimed(claim: Claim) -> str:
+    return _span(claim.kind, claim.value, claim.low, claim.high)
+
+
+def _span(kind: ClaimKind, value: float, low: float | None, high: float | None) -> str:
+    ends = None if low is None or high is None else Ends(low, high, is_range=False)
+    if kind == "latency":
+        return f"{significant(value)} ms{ends_text(ends)}"
+    shown, span = ratio_with_ends(value, ends)
+    return f"{shown}x{span}"
+
+
+def _names(receipt: Receipt) -> Mapping[CellKey, str]:
+    keys = {key for claim in receipt.claims for key in (claim.row, claim.other) if key is not None}
+    keys |= {item.row for item in receipt.not_claimed}
+    keys |= {key for claim in receipt.claims for key in claim.reservations.rows.values()}
+    return key_names(keys)

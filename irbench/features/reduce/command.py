@@ -1,0 +1,52 @@
+"""``irbench reduce``: the smallest part of a graph that still shows a difference between backends."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import click
+
+from irbench.options.commands import REDUCE, ReduceSettings
+from irbench.options.run import RunOptions
+from irbench.terminal.completion import MODEL
+from irbench.terminal.declared import declared
+from irbench.terminal.formats import REPORT_FORMAT, RESULTS
+
+_EXAMPLES = """\b
+Examples:
+  irbench reduce resnet50 --expect 'ort slower than openvino by 1.5x'
+  irbench reduce model.onnx --expect-wrong openvino --data sample.npz
+  irbench reduce model.onnx --expect-failure ort -o bug
+"""
+
+
+@click.command("reduce", epilog=_EXAMPLES)
+@click.argument("model", type=MODEL, metavar="MODEL|FILE.onnx")
+@declared(REDUCE)
+@REPORT_FORMAT
+@RESULTS
+def command(
+    form: Literal["table", "json", "md"],
+    model: str,
+    **options: Any,
+) -> int:
+    """Find the smallest part of a graph that still shows a difference between backends, and write it.
+
+    The difference is one of speed, wrong outputs, or a failure. Parts of the graph are cut out, with the values that
+    the whole graph has there as their inputs, and nodes are left out until none can be left out any more. By speed, two
+    rows race until the interval of their ratio lies on one side of what was expected; the smallest part is measured
+    again in full. Ctrl-C keeps the smallest part until then. The folder has the graph, its inputs, and the text of a
+    bug report with versions, machine, command and figures.
+    """
+    from irbench.api.progress import displayed
+    from irbench.features.reduce.request import reduce_options
+    from irbench.features.reduce.run import reduce_with
+    from irbench.terminal.console import command_line, print_data, to_text
+    from irbench.terminal.stderr import plugin_warnings_shown
+
+    own, shared = REDUCE.split(options)
+    asked = reduce_options(model, ReduceSettings(**own), RunOptions(command=command_line(), **shared))
+    with plugin_warnings_shown(), displayed() as reporter:
+        found = reduce_with(asked, reporter)
+    print_data(to_text(found.__rich__(), crop=False) if form == "table" else found.to_text(form), None)
+    return int(found.exit_code)

@@ -1,0 +1,212 @@
+"""What `irbench reduce` found, as immutable values; its JSON has these keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from irbench.core.record import Failure, OutputError
+from irbench.core.row import Speedup, State
+from irbench.core.uncuttable import Uncuttable
+
+Criterion: TypeAlias = Literal["slower", "wrong", "failing"]
+"""What a graph must still show."""
+CRITERION_TEXTS: Mapping[Criterion, str] = {
+    "slower": "{backend} is slower than {than} by {factor:g}x",
+    "wrong": "{backend} gives wrong outputs",
+    "failing": "{backend} fails",
+}
+Verdict: TypeAlias = Literal["shows", "absent", "small", "undecided", "other"]
+"""``small``: the ratio is as expected, but hardly any of the time is lost here; ``other``: it could not be
+tested, and the failure says why."""
+VERDICT_TEXTS: Mapping[Verdict, str] = {
+    "shows": "shows it",
+    "absent": "does not show it",
+    "small": "loses too little of the time",
+    "undecided": "undecided",
+    "other": "could not be tested",
+}
+CONFIRMATION_TEXTS: Mapping[Verdict, str] = {
+    **VERDICT_TEXTS,
+    "undecided": "was not decided: a larger --budget may help",
+}
+Conclusion: TypeAlias = Literal["reduced", "unconfirmed", "whole", "stopped", "absent", "undecided", "interrupted"]
+"""``reduced``: leaving out any one node was tried; ``unconfirmed``: no smaller graph that showed it did when it was
+measured again; ``whole``: no smaller graph was found; ``stopped``: there was no time for more parts; ``absent``: the
+whole graph does not show it; ``undecided``: whether it does could not be decided."""
+REDUCTION_TEXTS: Mapping[Conclusion, str] = {
+    "reduced": "{kept} of {nodes} {show} that {what}; {minimal}",
+    "unconfirmed": "{kept} of {nodes} seemed to show that {what}, and did not when measured again in full",
+    "whole": "no smaller part of its {nodes} was found to show that {what}",
+    "stopped": "{kept} of {nodes} {show} that {what}; --budget has no time left to try smaller parts",
+    "absent": "the whole graph does not show that {what}",
+    "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may help",
+    "interrupted": "interrupted: {kept} of {nodes} show that {what}",
+}
+
+
+@dataclass(frozen=True)
+class ExpectedDifference:
+    """What was expected, as the document has it.
+
+    Attributes:
+        criterion: The kind of difference.
+        backend: The slower one, or the one that is wrong or fails.
+        than: The faster one; ``None`` where nothing is timed.
+        factor: How many times slower it is at least; ``None`` where nothing is timed.
+    """
+
+    criterion: Criterion
+    backend: str
+    than: str | None = None
+    factor: float | None = None
+
+
+@dataclass(frozen=True)
+class BackendFacts:
+    """One backend on one graph.
+
+    Attributes:
+        label: What tables call its row.
+        distribution: The distribution of its runtime.
+        version: Of that distribution.
+        precision: What it computed in; ``None`` where it did not run.
+        state: As in the run document.
+        p50_ms: Median latency; ``None`` where nothing was timed.
+        output_error: How far its outputs are from the reference's; ``None`` where they were not compared.
+        failure: Why it failed, or why its outputs do not match.
+    """
+
+    label: str
+    distribution: str
+    version: str | None
+    precision: str | None
+    state: State
+    p50_ms: float | None = None
+    output_error: OutputError | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the backends did with one graph.
+
+    Attributes:
+        backends: The slower one first.
+        speedup: How many times as fast the faster one is as the slower one; ``None`` where nothing was compared.
+        run_id: The stored run; ``None`` where nothing was stored.
+    """
+
+    backends: tuple[BackendFacts, ...]
+    speedup: Speedup | None = None
+    run_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A part of the graph that was tried.
+
+    Attributes:
+        nodes: How many nodes it has.
+        verdict: Whether it shows what was expected.
+        evidence: What the backends did with it; ``None`` where nothing was run.
+        failure: Why it could not be tested; ``None`` unless the verdict is ``other``.
+        uncuttable: Why it is no graph; ``None`` where it is one.
+    """
+
+    nodes: int
+    verdict: Verdict
+    evidence: Evidence | None = None
+    failure: Failure | None = None
+    uncuttable: Uncuttable | None = None
+
+
+@dataclass(frozen=True)
+class KeptNode:
+    """A node of the reduced graph.
+
+    Attributes:
+        name: As in the whole graph; its operator and first output where it has no name.
+        op_type: Its operator.
+        domain: Where the operator is defined; empty for ONNX's own.
+    """
+
+    name: str
+    op_type: str
+    domain: str
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """An input or output of the reduced graph: its name, element type and shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ReducedGraph:
+    """The smallest graph that was found.
+
+    Attributes:
+        nodes: In the order of the graph.
+        inputs: What it is given: values that the whole graph computes there.
+        outputs: What it gives.
+        size_bytes: Of its file, weights included.
+        evidence: What decided that it shows the difference, or the comparison that confirmed it.
+        confirmation: What it showed when it was measured again as the whole graph was; ``None`` where it was not.
+        without_one_node: Of the graphs with one node less, how many had each verdict: the graph is minimal only where
+            all of them were ``absent`` or ``small``.
+        has_expected: Whether what the reference answers is in ``expected.npz``.
+    """
+
+    nodes: tuple[KeptNode, ...]
+    inputs: tuple[TensorFacts, ...]
+    outputs: tuple[TensorFacts, ...]
+    size_bytes: int
+    evidence: Evidence
+    confirmation: Verdict | None
+    without_one_node: Mapping[Verdict, int] = field(default_factory=dict[Verdict, int])
+    has_expected: bool = False
+
+
+@dataclass(frozen=True)
+class ReductionReport:
+    """The document of a reduction.
+
+    Attributes:
+        model: As the user named it.
+        expected: What was expected.
+        conclusion: What came out.
+        nodes: How many nodes the whole graph has.
+        full: What the backends did with the whole graph; ``None`` where that was interrupted.
+        reduced: The smallest graph; ``None`` where there is none.
+        candidates: What was tried, in order.
+        not_confirmed: How many other graphs showed the difference at first and did not when they were measured again.
+        seconds: Wall time.
+        environment: The machine and the versions of its software, as in a run's document.
+        command: The command line; empty where there was none.
+        repeat: The command line that shows the difference on the reduced graph.
+        code: Programs that show the difference on the reduced graph, or time it, without irbench, by backend; they run
+            in ``folder``.
+        folder: Where the files are; ``None`` where none were written.
+        results: The folder where its runs are kept, as the user named it; ``None`` for the usual place.
+    """
+
+    model: str
+    expected: ExpectedDifference
+    conclusion: Conclusion
+    nodes: int
+    full: Evidence | None = None
+    reduced: ReducedGraph | None = None
+    candidates: tuple[Candidate, ...] = ()
+    not_confirmed: int = 0
+    seconds: float = 0.0
+    environment: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    command: tuple[str, ...] = ()
+    repeat: tuple[str, ...] = ()
+    code: Mapping[str, str] = field(default_factory=dict[str, str])
+    folder: str | None = None
+    results: str | None = None

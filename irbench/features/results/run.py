@@ -1,0 +1,252 @@
+"""Load, list, delete, export and import stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
+
+from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
+from irbench.api.paths import given_path, results_folder
+from irbench.errors import ExitCode, IrbenchError
+from irbench.options.keywords import ResultsKeywords
+from irbench.options.stored_run_commands import RESULTS, RunFilter
+from irbench.options.values import RunName, run_name
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from irbench.render.formats.registry import FormatName
+    from irbench.runs.results import Run
+    from irbench.store.entries import RunEntry
+    from irbench.store.import_staging import Staged
+    from irbench.store.moving import Arrivals
+
+_DEADLINE_S = 600.0
+
+Folder: TypeAlias = "str | PathLike[str] | None"
+
+
+class _RunListing(Displayable, tuple["RunEntry", ...]):
+    """Stored runs that show themselves as the table of ``irbench results``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return the table as text."""
+        return str(self)
+
+    def __rich__(self) -> RenderableType:
+        """Return a line for each run; called by rich."""
+        from irbench.features.results.view import run_table
+        from irbench.measure.clock import utc_now
+
+        return run_table(self, utc_now()) if self else "No stored run fits."
+
+
+def load(run: RunName = "latest", *, results: Folder = None) -> Run:
+    """Return a stored run.
+
+    Args:
+        run: Its name, its id or the beginning of its id, its folder, what another call returned, or ``latest``: the
+            newest run in which at least one cell was measured. A name of several runs means the newest of them, by the
+            same rule.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: There is no such run, several are meant, or it is damaged.
+    """
+    from irbench.runs.results import Run
+    from irbench.store.listing import find_run
+    from irbench.store.reading import load_document
+
+    folder = find_run(results_folder(results), run_name(run))
+    return Run(load_document(folder), folder)
+
+
+@names_keywords(RESULTS)
+def results(**options: Unpack[ResultsKeywords]) -> tuple[RunEntry, ...]:
+    """Return an entry for each stored run, newest first, shown as a table; :func:`load` takes its ``run_id``.
+
+    Args:
+        options: Which.
+
+    Raises:
+        IrbenchError: A value is none that the keyword takes.
+    """
+    from irbench.store.folders import default_root
+    from irbench.store.listing import list_runs
+
+    wanted = RESULTS.asked(options)
+    return _RunListing(chosen_entries(list_runs(wanted.results or default_root()).entries, wanted))
+
+
+def chosen_entries(entries: Iterable[RunEntry], wanted: RunFilter) -> tuple[RunEntry, ...]:
+    """Return those entries that are wanted."""
+    from datetime import datetime
+
+    from irbench.measure.clock import utc_now
+
+    oldest = None if wanted.since is None else utc_now() - timedelta(seconds=wanted.since)
+    fitting = (
+        entry
+        for entry in entries
+        if (wanted.model is None or wanted.model in entry.models)
+        and (wanted.backend is None or wanted.backend in (*entry.backends, *entry.rows))
+        and (oldest is None or datetime.fromisoformat(entry.created) >= oldest)
+    )
+    return tuple(islice(fitting, wanted.limit))
+
+
+def remove_runs(runs: RunName | Sequence[RunName], *, results: Folder = None) -> None:
+    """Remove stored runs for good. Every run is found before the first is removed.
+
+    Args:
+        runs: As :func:`load` takes them.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: There is no such run, or it is being measured; nothing was removed.
+    """
+    root = results_folder(results)
+    remove_folders(root, find_runs(root, _names(runs)), lambda _folder: None)
+
+
+def find_runs(root: Path, names: Sequence[str]) -> tuple[Path, ...]:
+    """Return the folders of runs, each once, as absolute paths without links; raises as :func:`load` does."""
+    from irbench.store.listing import find_run
+
+    return tuple(dict.fromkeys(find_run(root, name).resolve() for name in names))
+
+
+def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path], None]) -> tuple[Path, ...]:
+    """Remove runs, tell of each that is gone, and return those that somebody else removed meanwhile.
+
+    Raises:
+        IrbenchError: One of them is not stored in ``root``, or is being measured; nothing was removed.
+    """
+    from irbench.store import moving
+
+    for folder in folders:
+        if root.resolve() not in folder.resolve().parents:
+            raise IrbenchError(f"{folder} is not stored in {root}.", hint="Give its folder with --results.")
+    others = dict.fromkeys(folders)
+    for folder in moving.remove_runs(folders, root):
+        del others[folder]
+        removed(folder)
+    return tuple(others)
+
+
+def export_runs(
+    runs: RunName | Sequence[RunName],
+    output: str | PathLike[str],
+    *,
+    format: FormatName | Literal["archive"] | None = None,  # noqa: A002 - the name of the command line's option
+    columns: str | Sequence[str] | None = None,
+    results: Folder = None,
+) -> tuple[Path, ...]:
+    """Write runs to one file: an archive with raw samples and logs for another machine, or a file for another program.
+
+    Args:
+        runs: As :func:`load` takes them.
+        output: The file; an archive replaces only an archive.
+        format: docs/exports.md lists them; ``None`` for that which the name of the file tells, otherwise an archive.
+        columns: Names of columns, of the formats that are tables; ``None`` for all.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Returns:
+        The folders that were exported.
+
+    Raises:
+        IrbenchError: A value is none that the keyword takes, a library is not installed, or the file cannot be written.
+            Where a run is damaged no archive is written; other formats are written without it before this is raised.
+    """
+    from irbench.render.formats.registry import ARCHIVE
+    from irbench.runs.results_export import chosen_columns, chosen_format, export_named, require_possible, write_file
+    from irbench.store.archives import pack
+
+    target = given_path("output", output)
+    form = None if format == ARCHIVE else chosen_format(format, target)
+    chosen = chosen_columns(columns)
+    if form is None:
+        if chosen:
+            raise IrbenchError("columns does not apply to an archive.", hint='Add format="csv", or leave it out.')
+        folders = find_runs(results_folder(results), _names(runs))
+        pack(folders, target)
+        return folders
+    require_possible(form, chosen)
+    report = export_named(results_folder(results), _names(runs), form, chosen)
+    if report.export.runs:
+        write_file(form, report.export, target)
+    report.raise_problems(target)
+    return tuple(run.folder for run in report.export.runs)
+
+
+def import_runs(
+    sources: str | PathLike[str] | Sequence[str | PathLike[str]], *, results: Folder = None
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Bring in runs of another machine: archives of :func:`export_runs`, or folders with runs in them.
+
+    Args:
+        sources: Archives or folders.
+        results: The folder where runs are kept; ``None`` for the usual place.
+
+    Returns:
+        The folders of runs that are new, and of those that were here already with the same content.
+
+    Raises:
+        IrbenchError: Something of it is wrong; nothing was imported. Or links, pipes or closed folders were left out;
+            everything else was imported before this is raised.
+    """
+    from irbench.store.folders import unsearched_lines
+
+    arrivals = bring_in(tuple(map(Path, _names(sources))), results_folder(results))
+    if arrivals.unsearched:
+        raise IrbenchError(
+            f"Not everything was imported: {len(arrivals.unsearched)} of the paths were left out.",
+            hint="Call it again with what was meant; what is stored already is skipped.",
+            details=unsearched_lines(arrivals.unsearched),
+            exit_code=import_exit_code(arrivals),
+        )
+    return arrivals.added, arrivals.present
+
+
+def import_exit_code(arrivals: Arrivals) -> ExitCode:
+    """Return the exit code of an import: whether something was left out, and whether anything else was there."""
+    if not arrivals.unsearched:
+        return ExitCode.OK
+    return ExitCode.FAILED_CELL if arrivals.added or arrivals.present else ExitCode.USAGE
+
+
+def bring_in(sources: Sequence[Path], root: Path) -> Arrivals:
+    """Bring runs into the store in ``root``, and return what was and what was left out.
+
+    Raises:
+        IrbenchError: Something of it is wrong; nothing was imported.
+    """
+    from irbench.store import moving
+
+    return moving.import_runs(sources, root, _stage)
+
+
+def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
+    """Unpack and check what is brought in a process of its own, which may run out of memory or time alone."""
+    from irbench.worker import WorkerDied, call_in_worker
+
+    try:
+        staged: Staged = call_in_worker(
+            "irbench.store.import_staging:stage", sources, root, scratch, deadline_s=_DEADLINE_S
+        )
+    except WorkerDied as death:
+        remedy = "It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export."
+        raise death.during(f"The check of {', '.join(map(str, sources))} failed.", remedy) from death
+    return staged
+
+
+def _names(given: RunName | Sequence[RunName]) -> tuple[str, ...]:
+    several = (given,) if isinstance(given, str | PathLike) or not isinstance(given, Sequence) else given
+    return tuple(map(run_name, several))

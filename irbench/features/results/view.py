@@ -1,0 +1,78 @@
+"""The stored runs as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise, takewhile
+from operator import eq
+
+from irbench.core.quantities import age
+from irbench.render.outcomes import outcomes_text
+from irbench.render.table import Column, Row, TextTable
+from irbench.store.entries import RunEntry
+
+_NONE = "-"
+_TIME_OF_ID = 10
+_OUTCOME_WIDTH = 20
+"""What a run was made for: other columns are left out before it is folded to less."""
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A column with what it shows of a run; an optional one is left out where no run has anything to show."""
+
+    column: Column
+    text: Callable[[RunEntry, datetime], str]
+    optional: bool = False
+
+
+def run_table(entries: Sequence[RunEntry], now: datetime, stored: Sequence[RunEntry] = ()) -> TextTable:
+    """Return a row for each run, with all that tells one from another: load, threads, machine and age.
+
+    Args:
+        entries: The runs.
+        now: What ages are counted from, in UTC.
+        stored: All runs, from which the beginnings of ids on narrow terminals tell these apart.
+    """
+    cells = {field: [field.text(entry, now) or _NONE for entry in entries] for field in _FIELDS}
+    shown = [field for field in _FIELDS if not field.optional or set(cells[field]) != {_NONE}]
+    rows = zip(*(cells[field] for field in shown), strict=True)
+    run, *others = (field.column for field in shown)
+    length = unique_beginning([entry.run_id for entry in (*entries, *stored)])
+    return TextTable((replace(run, shortens_to=length), *others), tuple(map(Row, rows)))
+
+
+def unique_beginning(ids: Iterable[str]) -> int:
+    """Return the least number of characters, 10 or more, that tell different ids apart.
+
+    The first 10 of a ULID are the millisecond in which a run began.
+    """
+    ordered = sorted(set(ids))
+    shared = (sum(1 for _ in takewhile(bool, map(eq, *pair))) for pair in pairwise(ordered))
+    return max(_TIME_OF_ID, 1 + max(shared, default=0))
+
+
+def _joined(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))
+
+
+_FIELDS = (
+    _Field(Column("run", words=True), lambda entry, _: entry.run_id),
+    _Field(Column("name", words=True, folds=True, drops=2), lambda entry, _: entry.name, optional=True),
+    _Field(Column("age", drops=3), lambda entry, now: age(entry.created, now)),
+    _Field(
+        Column("when (UTC)", words=True, drops=5),
+        lambda entry, _: entry.created[: len("yyyy-mm-ddThh:mm")].replace("T", " "),
+    ),
+    _Field(Column("models", words=True, folds=True, drops=1), lambda entry, _: ", ".join(entry.models)),
+    _Field(Column("batch", drops=6), lambda entry, _: _joined(entry.batches)),
+    _Field(Column("streams", drops=9), lambda entry, _: _joined(entry.streams)),
+    _Field(Column("threads", drops=10), lambda entry, _: "native" if entry.threads is None else str(entry.threads)),
+    _Field(Column("launches", drops=8), lambda entry, _: str(entry.launches)),
+    _Field(Column("rows", words=True, folds=True, drops=4), lambda entry, _: ", ".join(entry.rows)),
+    _Field(Column("outcome", words=True, folds=True, least=_OUTCOME_WIDTH), lambda entry, _: outcomes_text(entry)),
+    _Field(Column("machine", words=True, folds=True, drops=11), lambda entry, _: entry.machine, optional=True),
+    _Field(Column("note", words=True, folds=True, drops=7), lambda entry, _: entry.note, optional=True),
+)

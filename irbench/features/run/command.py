@@ -1,0 +1,143 @@
+"""``irbench run``: measure models on backends and say which is fastest, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from irbench.errors import IrbenchError
+from irbench.features.run.measured import measured, resumed
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
+from irbench.options.run import RESUME, RUN, ResumeOptions, RunOptions
+from irbench.terminal.completion import MODEL
+from irbench.terminal.completion import RUN as RUN_NAME
+from irbench.terminal.declared import declared, given_parameters, headings, strict_option
+from irbench.terminal.exports import refuse_overwriting_models
+from irbench.terminal.formats import OUTPUT, RESULTS, RUN_FORMAT
+from irbench.terminal.groups import SectionedCommand
+from irbench.terminal.stderr import say
+
+_EXAMPLES = """\b
+Examples:
+  irbench run --backends ort,openvino --streams 4
+  irbench run resnet50 --batch 1,8 --threads 1,2 --baseline ort
+  irbench run model.onnx --shape tokens=1x128 --format json -o result.json
+  irbench run --resume
+"""
+
+
+_NEWEST = ""
+"""What ``--resume`` without a run stands for."""
+
+_RESUME = click.option(
+    "--resume",
+    type=RUN_NAME,
+    is_flag=False,
+    flag_value=_NEWEST,
+    metavar="[RUN]",
+    help="Continue a run that ended early, after its last stored launch and with its own settings: RUN, or the newest"
+    " run that ended early.",
+)
+_BESIDE = ("resume", "allow_own_code", "strict", "no_lock", "yes", "form", "output", "results")
+"""Options that change nothing of what is measured."""
+
+
+@click.command(
+    "run",
+    cls=SectionedCommand,
+    sections=headings(RUN, {"resume": "Continuing a run", "form": OUTPUT_HEADING}),
+    epilog=_EXAMPLES,
+)
+@click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
+@declared(RUN)
+@strict_option("a verdict or the winner is undecided")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print the plan, its settings and the least time it takes, without measuring. Models are exported and graphs"
+    " optimised for that.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@_RESUME
+@declared(RESUME, "allow_own_code")
+@RUN_FORMAT
+@OUTPUT
+@RESULTS
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    resume: str | None,
+    allow_own_code: bool,
+    form: str,
+    output: Path | None,
+    strict: bool,
+    dry_run: bool,
+    yes: bool,
+    **options: Any,
+) -> int:
+    """Measure models on backends and compare their speed.
+
+    MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export`
+    takes. The default is the model exported last. A model that has not been exported yet is exported first.
+    Options with several values, such as --streams 1,4, give a row for each combination. Outputs are verified before
+    anything is timed. Every speedup has a confidence interval. Launches are stored as they
+    end, and --resume goes on after the last one.
+    """
+    from irbench.runs.measurement import describe_plan
+    from irbench.terminal.console import command_line, print_lines
+
+    if resume is not None:
+        _refuse_other_options(context)
+        return resumed(_resumption(resume, allow_own_code, options), form, output, strict=strict)
+    if allow_own_code:
+        raise IrbenchError("--allow-own-code applies to --resume only.", hint="Leave it out: --cell names the code.")
+    asked = RunOptions(command=command_line(), **options)
+    if dry_run and output is not None:
+        raise IrbenchError("--dry-run measures nothing that -o could write.", hint="Leave one of them out.")
+    refuse_overwriting_models(asked.models, output)
+    if not yes and not confirmed_first_run(asked):
+        say("Nothing was measured. Name a model (irbench models lists them) or an ONNX file.")
+        return 0
+    if dry_run:
+        print_lines(describe_plan(asked, say))
+        return 0
+    return measured(asked, form, output, strict=strict)
+
+
+def _refuse_other_options(context: click.Context) -> None:
+    """Refuse models and options that say what is measured: a run that is continued has its own.
+
+    Raises:
+        IrbenchError: One of them was given.
+    """
+    names = ", ".join(given_parameters(context, _BESIDE))
+    if not names:
+        return
+    raise IrbenchError(
+        f"--resume and {names} cannot be combined: a run is continued with the settings that it was begun with.",
+        hint="Leave out either of them; without --resume another run begins.",
+    )
+
+
+def _resumption(run: str, allow_own_code: bool, options: Mapping[str, Any]) -> ResumeOptions:
+    return ResumeOptions(run or None, allow_own_code, options["no_lock"], options["results"])
+
+
+def confirmed_first_run(asked: RunOptions) -> bool:
+    """Say what a run without a model is going to do where nothing was exported yet; on a terminal, ask."""
+    from irbench.requests.resolve import FIRST_MODEL, is_first_run
+
+    if is_first_run(asked.models, everything=asked.all):
+        from irbench.core import registry
+        from irbench.runs.run_plan import first_run_text
+        from irbench.terminal.console import confirmed
+
+        say(first_run_text(FIRST_MODEL, registry.installed_backends()))
+        asks = sys.stdin.isatty() and sys.stderr.isatty()
+        return not asks or confirmed("Go on?", default=True)
+    return True

@@ -1,0 +1,58 @@
+"""Measure what a command asks for, and write it where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irbench.terminal.resuming import say_how_to_resume
+from irbench.terminal.stderr import plugin_warnings_shown, say
+
+if TYPE_CHECKING:
+    from irbench.api.progress import Reporter
+    from irbench.options.run import ResumeOptions, RunOptions
+    from irbench.runs.measurement import StoredRun
+    from irbench.spec import SoakPlan
+
+
+def measured(
+    asked: RunOptions, form: str, output: Path | None, *, strict: bool, soak_plan: SoakPlan | None = None
+) -> int:
+    """Measure, write the document, and return the exit code.
+
+    Args:
+        asked: What is measured.
+        form: Of the output.
+        output: The file; ``None`` for standard output.
+        strict: Whether what is undecided has an exit code of its own.
+        soak_plan: How long rows are called where memory is watched in place of speeds.
+    """
+    from irbench.runs.measurement import measure
+
+    return _written(lambda reporter: measure(asked, reporter, soak_plan), asked.results, form, output, strict=strict)
+
+
+def resumed(asked: ResumeOptions, form: str, output: Path | None, *, strict: bool) -> int:
+    """Continue a run, write the document, and return the exit code; takes what :func:`measured` does."""
+    from irbench.features.run.resume import resume_with
+
+    return _written(lambda reporter: resume_with(asked, reporter), asked.results, form, output, strict=strict)
+
+
+def _written(
+    measure: Callable[[Reporter], StoredRun], results: Path | None, form: str, output: Path | None, *, strict: bool
+) -> int:
+    from irbench.api.progress import displayed
+    from irbench.runs.exit_codes import exit_code
+    from irbench.terminal.exports import refuse_impossible, write_run
+
+    refuse_impossible(form, output)
+    with plugin_warnings_shown(), displayed() as reporter:
+        stored = measure(reporter)
+    try:
+        write_run(stored.document, stored.folder, form, output)
+    finally:  # a file that cannot be written any more is no loss
+        say(f"stored in {stored.folder}")
+        say_how_to_resume(stored.document, results, began_here=True)
+    return int(exit_code(stored.document, strict=strict))

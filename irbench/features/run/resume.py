@@ -1,0 +1,188 @@
+"""``irbench.resume``: continue a run that ended early, after its last stored launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from irbench.api.keywords import names_keywords
+from irbench.api.progress import ProgressOption, Reporter, Say, reporting
+from irbench.core.quantities import plural
+from irbench.core.result import RunDocument
+from irbench.environments import INSTALLED
+from irbench.errors import IrbenchError
+from irbench.features.run.run import finished_run
+from irbench.features.sweep.state import sweep_of_run
+from irbench.measure.lock import measuring
+from irbench.options.keywords import ResumeKeywords
+from irbench.options.run import RESUME, ResumeOptions, RunOptions
+from irbench.options.values import RunName, run_name
+from irbench.requests.environments import Environments
+from irbench.requests.run_requests import refuse_contradictions, requested
+from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.runner.run_changes import RunChange, changed_environment, changes_since
+from irbench.runs.measurement import StoredRun, measure_planned, plan_run, refuse_within_a_worker
+from irbench.runs.results import Run
+from irbench.runs.resume_texts import changed_message, changed_remedy
+from irbench.runs.run_destination import planned_run
+from irbench.runs.run_environment import describe_environment
+from irbench.runs.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
+from irbench.runs.stored_plan import stored_options
+from irbench.store import RunWriter, Store, default_root
+from irbench.store.folders import results_option
+from irbench.store.listing import find_run, list_runs, resumable_runs
+from irbench.system import host
+from irbench.worker.confinement.request import require_confinement
+from irbench.worker.scratch import scratch_folder
+
+
+@names_keywords(RESUME)
+def resume(run: RunName | None = None, *, progress: ProgressOption = "auto", **options: Unpack[ResumeKeywords]) -> Run:
+    """Continue a run that ended early, after its last stored launch, with the settings that it was begun with.
+
+    A run whose plan names own code is not continued without ``allow_own_code``.
+
+    Args:
+        run: As :func:`irbench.load` takes it; by default the newest that ended early.
+        progress: As :func:`irbench.run` takes it.
+        options: What is allowed.
+
+    Returns:
+        The run: the same one, with the launches that it had.
+
+    Raises:
+        IrbenchError: There is no such run, it cannot be continued, or something that it measures has changed: the
+            machine, a package, irbench, or a file. Nothing was measured.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+    """
+    asked = RESUME.asked(options, run=None if run is None else run_name(run))
+    with reporting(progress) as reporter:
+        return finished_run(resume_with(asked, reporter))
+
+
+def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
+    """Continue a run; raises what :func:`resume` does, but an interrupted run is returned."""
+    host.require_linux()
+    refuse_within_a_worker()
+    require_confinement()
+    store = Store(options.results or default_root())
+    folder = _folder(store.root, options.run)
+    document = store.load(folder)
+    _require_resumable(document, store.root)
+    asked = _asked_before(document, options, reporter.say)
+    refuse_contradictions(asked)
+    continued = _ContinuedRun(store, folder, reporter.say)
+    with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock, scratch_folder() as scratch:
+        request, groups = plan_run(requested(asked), asked, scratch, reporter, continued.as_begun)
+        return measure_planned(request, groups, scratch, continued, lock, reporter)
+
+
+@dataclass(frozen=True)
+class _ContinuedRun:
+    """The folder of a run that ended early, as the destination of what is left of it."""
+
+    store: Store
+    folder: Path
+    say: Say
+
+    def open(
+        self, environment: Mapping[str, Any], request: RunRequest, groups: Sequence[PlannedGroup]
+    ) -> tuple[RunWriter, GroupSoFar | None]:
+        """Return the run, and what is known of its unfinished table; see ``irbench.runs.run_destination``.
+
+        Raises:
+            IrbenchError: Something has changed since it was begun, it is damaged, or it is being measured.
+        """
+        document = self.store.load(self.folder)
+        _require_unchanged(
+            document, changes_since(document, planned_run(environment, request, groups)), self.store.root
+        )
+        so_far = group_so_far(document, self.store.launches(self.folder))
+        self.say(f"continuing {document.run_id} after {plural(len(document.launches), 'launch')}")
+        return self.store.reopen(self.folder, document), so_far
+
+    def as_begun(self, _request: RunRequest, groups: tuple[PlannedGroup, ...]) -> tuple[PlannedGroup, ...]:
+        """Return the groups as they were when the run was begun."""
+        return as_begun(groups, self.store.load(self.folder).groups)
+
+
+def _folder(root: Path, run: str | None) -> Path:
+    """Return the folder of the named run, or of the newest that can be continued.
+
+    Raises:
+        IrbenchError: There is no such run, or none that ended early.
+    """
+    if run is not None:
+        return find_run(root, run)
+    unfinished = resumable_runs(list_runs(root).entries)
+    newest = next((entry for entry in unfinished if sweep_of_run(root, entry.run_id) is None), None)
+    if newest is None:
+        raise IrbenchError(
+            f"No unfinished run is stored in {root}.",
+            hint=f"List the stored runs: irbench results{results_option(root)}",
+        )
+    return Path(newest.folder)
+
+
+def _require_resumable(document: RunDocument, root: Path) -> None:
+    """Refuse a run that has nothing left to measure, or whose launches are not continued.
+
+    Raises:
+        IrbenchError: It is such a run.
+    """
+    run, plan = document.run_id, document.plan
+    if document.complete:
+        again = f"irbench plan from {run}{results_option(root)} -o again.toml, then irbench sweep again.toml"
+        raise IrbenchError(f"{run} is complete.", hint=f"Measure it again: {again}")
+    sweep = sweep_of_run(root, run)
+    if sweep is not None:
+        raise IrbenchError(
+            f"{run} is a table of the sweep {sweep}.",
+            hint="Continue the sweep with its plan: irbench sweep PLAN --resume",
+        )
+    if plan.get("is_part_of"):
+        raise IrbenchError(f"{run} is a part of a search for the best setting.", hint="Begin it anew: irbench tune")
+    if plan.get("cold") or plan.get("soak"):
+        what = "cold starts" if plan.get("cold") else "whether memory grows"
+        raise IrbenchError(
+            f"{run} measures {what}, and only launches of speeds can be continued.", hint="Begin it anew."
+        )
+
+
+def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> RunOptions:
+    """Return the options that ask for the whole of a run again.
+
+    Raises:
+        IrbenchError: The machine or its software has changed, the run would run code that was not allowed, or its plan
+            cannot be asked for again.
+    """
+    _require_unchanged(
+        document, changed_environment(document, describe_environment()), options.results or default_root()
+    )
+    environments = document.plan.get("environments") or ()
+    stored = stored_options({**document.plan, "environments": ()}, results_option(options.results))
+    refuse_stored_folders(stored)
+    obstacle = None if options.allow_own_code else own_code_obstacle(stored) or environments_obstacle(environments)
+    if obstacle is not None:
+        raise IrbenchError(
+            f"{document.run_id} is not continued: {obstacle.text()}.",
+            hint="Read it, then allow it with --allow-own-code.",
+        )
+    asked = replace(stored, results=options.results, no_lock=options.no_lock)
+    if not environments:
+        return asked
+    versions = [found["requirement"] or found["python"] or INSTALLED for found in environments]
+    backend = (asked.backends or (None,))[0]
+    return replace(asked, environments=Environments(backend, say, insist=options.no_lock).of(versions)[1])
+
+
+def _require_unchanged(document: RunDocument, changes: Sequence[RunChange], root: Path) -> None:
+    if changes:
+        raise IrbenchError(
+            changed_message(document.run_id, changes),
+            hint=changed_remedy(document.run_id, changes, results_option(root)),
+        )

@@ -1,0 +1,83 @@
+"""``irbench.run``: measure models on backends and return the result."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Unpack
+
+from irbench.api.keywords import names_keywords
+from irbench.api.paths import refuse_loaded_models
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.options.keywords import RunKeywords
+from irbench.options.run import RUN, RunOptions, run_options
+from irbench.runs.measurement import StoredRun, describe_plan, measure
+from irbench.runs.results import Interrupted, Run
+
+
+@names_keywords(RUN)
+def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **options: Unpack[RunKeywords]) -> Run:
+    """Measure models on backends under one timing protocol.
+
+    Every row runs in processes of its own, which are gone when this returns or raises. The run is stored.
+
+    Args:
+        models: Names of zoo models, exported bundles, ONNX files, or anything that :func:`irbench.export` takes;
+            the model exported last where there is none.
+        progress: ``"auto"`` shows how it goes on a terminal and in a notebook; a function is called with each
+            :class:`irbench.Progress`; ``None`` is silence. What the function raises ends the run as Ctrl-C does,
+            and is raised when all that was measured is stored.
+        options: Those of a run.
+
+    Returns:
+        The run, as :func:`irbench.load` returns it again.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible and nothing was measured; or results cannot be stored.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+        TypeError: There is no such option.
+    """
+    asked = _asked(models, options)
+    with reporting(progress) as reporter:
+        return run_with(asked, reporter)
+
+
+def run_with(options: RunOptions, reporter: Reporter) -> Run:
+    """Measure what was asked for; returns and raises what :func:`run` does."""
+    return finished_run(measure(options, reporter))
+
+
+def finished_run(stored: StoredRun) -> Run:
+    """Return a run that was measured.
+
+    Raises:
+        Interrupted: It ended early; it is in the ``result``.
+    """
+    found = Run(stored.document, stored.folder)
+    if found.interrupted:
+        way = f", and irbench.resume({found.id!r}) continues it" if stored.document.is_resumable else ""
+        raise Interrupted(f"what was measured is stored: irbench.load({found.id!r}){way}", found)
+    return found
+
+
+@names_keywords(RUN)
+def plan(*models: str | PathLike[str], progress: ProgressOption = None, **options: Unpack[RunKeywords]) -> str:
+    """Return what :func:`run` would measure with these arguments, how, how long at least, and where it would be stored.
+
+    Models are exported and graphs optimised for that.
+
+    Args:
+        models: As :func:`run` takes them.
+        progress: As :func:`run` takes it.
+        options: Those of a run.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible.
+        TypeError: There is no such option.
+    """
+    with reporting(progress) as reporter:
+        return describe_plan(_asked(models, options, "plan"), reporter.say)
+
+
+def _asked(models: tuple[str | PathLike[str], ...], options: RunKeywords, function: str = "run") -> RunOptions:
+    refuse_loaded_models(models)
+    return run_options(models, options, function)

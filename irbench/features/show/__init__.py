@@ -1,0 +1,5 @@
+"""A stored run shown again, or its raw samples."""
+
+from irbench.terminal.commands import Command
+
+COMMANDS = (Command("show", "Results", "Show a stored run again, or its raw samples.", only_prints=("",)),)

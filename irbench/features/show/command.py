@@ -1,0 +1,171 @@
+"""``irbench show``: print a stored run again, or its raw samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from irbench.errors import IrbenchError, one_line
+from irbench.terminal.completion import RUN
+from irbench.terminal.formats import COLUMNS, OUTPUT, RESULTS, RUN_FORMAT
+from irbench.terminal.stderr import say
+
+if TYPE_CHECKING:
+    from irbench.core.result import RunDocument
+
+_EXAMPLES = """\b
+Examples:
+  irbench show
+  irbench show 01KAJ3WQ --format json -o run.json
+  irbench show --format csv --columns label,p50_ms,speedup
+  irbench show latest --samples -o samples.csv
+"""
+
+
+@click.command("show", epilog=_EXAMPLES)
+@click.argument("run", required=False, type=RUN)
+@click.option("--samples", is_flag=True, help="Print the raw samples instead, as CSV or JSON Lines.")
+@click.option("--intervals", is_flag=True, help="Show medians over launches with confidence intervals.")
+@click.option("--warnings", is_flag=True, help="Show warnings with their remedies, and why rows failed, in full.")
+@click.option(
+    "--memory", is_flag=True, help="Show the memory of the rows instead: peak, private, and what added to it."
+)
+@RUN_FORMAT
+@COLUMNS
+@OUTPUT
+@RESULTS
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    run: str | None,
+    samples: bool,
+    intervals: bool,
+    warnings: bool,
+    memory: bool,
+    form: str,
+    columns: tuple[str, ...],
+    output: Path | None,
+    results: Path | None,
+) -> None:
+    """Show a stored run again, or its raw samples.
+
+    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`, the default: the newest run in
+    which at least one row was measured. A name of several runs means the newest of them, by the same rule.
+
+    --samples prints for each sample its table (group), model, row, launch and block, whether the block was disturbed
+    and whether it counts, when the sample was issued and completed in nanoseconds from the start of its round, its
+    latency, and its number of calls. The kind is `round` for the calls that are compared, `tail` for the consecutive
+    calls of --tail, and `sustained` for the summary of a row's run of --sustain. All checksums are verified before
+    anything is printed.
+    """
+    from irbench.terminal.document import write_document
+    from irbench.terminal.exports import refuse_impossible, write_run
+    from irbench.terminal.resuming import say_how_to_resume
+
+    if samples or form != "table":
+        _refuse_options_of_the_table(intervals=intervals, warnings=warnings, memory=memory)
+    if samples:
+        wanted = _sample_format(context, form, columns)
+        _write_samples(*_found(run, results), wanted, output)
+        return
+    refuse_impossible(form, output, columns)
+    folder, document = _found(run, results)
+    if form == "table":
+        _refuse_memory_of_others(document, memory=memory)
+        write_document(document, folder, form, output, intervals=intervals, warnings=warnings, memory=memory)
+        say_how_to_resume(document, results)
+    else:
+        write_run(document, folder, form, output, columns)
+
+
+def _found(run: str | None, results: Path | None) -> tuple[Path, RunDocument]:
+    """Return the run that is meant, and say which it is.
+
+    Raises:
+        IrbenchError: There is no such run, several are meant, or it is damaged.
+    """
+    from irbench.store import Store, default_root
+    from irbench.store.listing import find_run
+    from irbench.terminal.chosen_runs import say_which_run
+
+    store = Store(results or default_root())
+    say_which_run(store.root, run)
+    folder = find_run(store.root, run)
+    document = store.load(folder)
+    _introduce(document, folder)
+    return folder, document
+
+
+_FIELDS_OF_OPTIONS = {
+    "intervals": "p50_over_launches, ...",
+    "warnings": "groups[].warnings in JSON",
+    "memory": "private_memory_bytes, peak_memory_bytes",
+}
+"""Where other formats have what an option adds to the table."""
+
+
+def _refuse_memory_of_others(document: RunDocument, *, memory: bool) -> None:
+    if memory and not document.groups:
+        raise IrbenchError(
+            "--memory applies to runs that compare speeds.",
+            hint="The table of a soak has its memory, and that of cold starts none: leave --memory out.",
+        )
+
+
+def _refuse_options_of_the_table(**asked: bool) -> None:
+    for option, field in _FIELDS_OF_OPTIONS.items():
+        if asked[option]:
+            raise IrbenchError(
+                f"--{option} applies to --format table only.",
+                hint=f"Other formats include this anyway ({field}): leave --{option} out.",
+            )
+
+
+def _refuse_samples_elsewhere(document: RunDocument, folder: Path) -> None:
+    from irbench.store.folders import run_argument
+
+    for field, tables in (("cold_starts", document.cold_starts), ("soaks", document.soaks)):
+        if tables:
+            raise IrbenchError(
+                "--samples applies to runs that compare speeds.",
+                hint=f"Every raw time is in {field} of its JSON: irbench show {run_argument(folder)} --format json",
+            )
+
+
+def _introduce(document: RunDocument, folder: Path) -> None:
+    """Say which run is shown, with the name and the note that it was given."""
+    name, note = (one_line(str(document.plan.get(key) or "")) for key in ("name", "note"))
+    called = f" ({name})" if name else ""
+    say(f"run {document.run_id}{called} of {document.created}, in {folder}")
+    if note:
+        say(f"note: {note}")
+
+
+def _sample_format(context: click.Context, form: str, columns: tuple[str, ...]) -> str:
+    from irbench.render.samples import SAMPLE_FORMATS
+
+    if columns:
+        raise IrbenchError("--samples has columns of its own.", hint="Leave --columns out.")
+    if context.get_parameter_source("form") is ParameterSource.DEFAULT:
+        return SAMPLE_FORMATS[0]
+    if form not in SAMPLE_FORMATS:
+        raise IrbenchError(
+            f"Raw samples cannot be printed as {form}.",
+            hint=f"Use --format {' or '.join(SAMPLE_FORMATS)}, or leave --samples out.",
+        )
+    return form
+
+
+def _write_samples(folder: Path, document: RunDocument, form: str, output: Path | None) -> None:
+    from irbench.render.samples import samples_of, write_samples
+    from irbench.store.reading import check_launches, read_launches
+    from irbench.terminal.console import data_file
+
+    _refuse_samples_elsewhere(document, folder)
+    check_launches(folder, document)
+    with data_file(output) as target:
+        write_samples(samples_of(document, read_launches(folder, document), folder), form, target)

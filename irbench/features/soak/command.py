@@ -1,0 +1,52 @@
+"""``irbench soak``: call rows for a long time to see whether their memory grows or their calls become slower."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from irbench.features.run.measured import measured
+from irbench.options.commands import SOAK, SoakOptions
+from irbench.options.run import RunOptions
+from irbench.terminal.completion import MODEL
+from irbench.terminal.declared import declared, strict_option
+from irbench.terminal.exports import refuse_overwriting_models
+from irbench.terminal.formats import OUTPUT, RESULTS, RUN_FORMAT
+
+_EXAMPLES = """\b
+Examples:
+  irbench soak model.onnx --backends ort,openvino
+  irbench soak resnet50 --for 10m --streams 4
+  irbench soak model.onnx --calls 100000 --format json -o soak.json
+"""
+
+
+@click.command("soak", epilog=_EXAMPLES)
+@click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
+@declared(SOAK)
+@strict_option("it is undecided whether a row grows")
+@RUN_FORMAT
+@OUTPUT
+@RESULTS
+def command(
+    form: str,
+    output: Path | None,
+    strict: bool,
+    **options: Any,
+) -> int:
+    """Call a model for a long time, and say whether a backend's memory grows or its calls become slower.
+
+    MODEL is what `irbench run` takes. Rows are called one after the other, each in a process of its own, in blocks.
+    After each block the resident memory is read: its slope, in bytes per call, has a confidence interval, and memory
+    grows, is steady, or is undecided. The exit code is 1 if a row grows. Outputs are verified before and after.
+    """
+    from irbench.features.soak.run import soak_plan
+    from irbench.terminal.console import command_line
+
+    own, shared = SOAK.split(options)
+    plan = soak_plan(SoakOptions(**own))
+    asked = RunOptions(command=command_line(), **shared)
+    refuse_overwriting_models(asked.models, output)
+    return measured(asked, form, output, strict=strict, soak_plan=plan)

@@ -1,0 +1,65 @@
+"""``irbench.soak``: call rows for a long time to see whether their memory grows or their calls become slower."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Unpack
+
+from irbench.api.keywords import names_keywords
+from irbench.api.paths import refuse_loaded_models
+from irbench.api.progress import ProgressOption, reporting
+from irbench.errors import IrbenchError
+from irbench.options.commands import SOAK, SoakOptions
+from irbench.options.keywords import SoakKeywords
+from irbench.options.run import RunOptions
+from irbench.runs.measurement import measure
+from irbench.runs.results import Interrupted, Run
+from irbench.spec import SoakPlan
+
+
+@names_keywords(SOAK)
+def soak(
+    *models: str | PathLike[str],
+    progress: ProgressOption = "auto",
+    **options: Unpack[SoakKeywords],
+) -> Run:
+    """Call each row for a long time, one after the other, and say whether its memory grows.
+
+    Args:
+        models: As :func:`irbench.run` takes them.
+        progress: As :func:`irbench.run` takes it.
+        options: How long rows are called, and those of a run that say what is called and how.
+
+    Returns:
+        The run; its ``soaks`` hold the tables.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible and nothing was measured; or results cannot be stored.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+        TypeError: There is no such option.
+    """
+    refuse_loaded_models(models)
+    own, shared = SOAK.read(options)
+    plan = soak_plan(SoakOptions(**own))
+    with reporting(progress) as reporter:
+        stored = measure(RunOptions(models=tuple(map(str, models)), **shared), reporter, plan)
+    found = Run(stored.document, stored.folder)
+    if found.interrupted:
+        raise Interrupted(f"what was measured is stored: irbench.load({found.id!r})", found)
+    return found
+
+
+def soak_plan(asked: SoakOptions) -> SoakPlan:
+    """Return what was asked for, with defaults.
+
+    Raises:
+        IrbenchError: Both a duration and a number of calls were given.
+    """
+    if asked.duration is not None and asked.calls is not None:
+        raise IrbenchError("A duration and a number of calls cannot be combined.", hint="Give --for or --calls.")
+    usual = SoakPlan()
+    return SoakPlan(
+        seconds=usual.seconds if asked.duration is None else asked.duration,
+        calls=asked.calls,
+        growth_limit=usual.growth_limit if asked.growth_limit is None else asked.growth_limit,
+    )

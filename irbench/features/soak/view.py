@@ -1,0 +1,90 @@
+"""Soaks as a table: calls, latency and its drift, memory and its growth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from irbench.core.quantities import plural
+from irbench.core.row_names import distinguish, name_of
+from irbench.core.soak_row import SOAK_STOP_TEXTS, Growth, SoakRow, SoakTable
+from irbench.notices import Context
+from irbench.render.columns import IN_SOAKS
+from irbench.render.columns.row_facts import computed_precision
+from irbench.render.footer import failure_text
+from irbench.render.plain_view import PlainView
+from irbench.render.rows import heading
+from irbench.render.table import Row, TextTable
+from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
+from irbench.render.warnings import whole_warnings
+from irbench.stats.soak import blocks_left_out
+from irbench.stats.trend import FEWEST_VALUES
+
+_STYLES: Mapping[Growth, str] = {"grows": "red", "steady": "green", "undecided": "yellow"}
+
+
+def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
+    """Return the view of a table of soaks.
+
+    Args:
+        table: It.
+        environment: The machine, from the run's document.
+        plan: What was asked for, from the run's document.
+    """
+    names = distinguish({row.id: name_of(row) for row in table.rows})
+    shared = shared_facts(table.rows, environment, plan)
+    facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "soak", inputs_text(table.given_inputs))
+    return PlainView(
+        title=SEPARATOR.join(fact for fact in facts if fact),
+        headline=_headline(table, names),
+        table=_table(table, names),
+        notes=(*_notes(table), *(note.text(Context(names)) for note in table.notes)),
+        warnings=tuple(whole_warnings(table.warnings, Context(names))),
+    )
+
+
+def _headline(table: SoakTable, names: Mapping[str, str]) -> str:
+    judged = {row.id: row.memory.verdict for row in table.rows if row.memory is not None and row.failure is None}
+    growing = [names[row] for row, verdict in judged.items() if verdict == "grows"]
+    if growing:
+        return f"memory grows: {', '.join(growing)}"
+    undecided = [names[row] for row, verdict in judged.items() if verdict == "undecided"]
+    if undecided:
+        return f"undecided: {', '.join(undecided)}. Soak longer (--for, --calls)"
+    return "memory is steady" if judged else ""
+
+
+def _table(table: SoakTable, names: Mapping[str, str]) -> TextTable:
+    columns = tuple(heading(shown, table, table.confidence) for _, shown in IN_SOAKS)
+    return TextTable(columns, tuple(_row(row, table, names[row.id]) for row in table.rows))
+
+
+def _row(row: SoakRow, table: SoakTable, name: str) -> Row:
+    before = (name, computed_precision(row), f"{row.calls:,}")
+    if row.failure is not None:
+        return Row(before, failure_text(row.state, row.failure), _failed_style(row))
+    if row.memory is None:
+        return Row(before, row.state, "dim")
+    texts = tuple(column.text("soak", shown, row, table) for column, shown in IN_SOAKS)
+    return Row(texts, style=_STYLES[row.memory.verdict])
+
+
+def _failed_style(row: SoakRow) -> str:
+    return "dim" if row.state == "not-applicable" else "red"
+
+
+def _notes(table: SoakTable) -> Iterator[str]:
+    whole_s = sum(row.seconds for row in table.rows)
+    yield SEPARATOR.join((f"one row at a time, {whole_s:.0f} s of calls", SOAK_STOP_TEXTS[table.stopped_by]))
+    yield (
+        f"memory: grows or steady if the whole interval is above or below {table.growth_limit:,.0f} bytes per call,"
+        " and growth is spread over the whole time"
+    )
+    blocks = max((len(row.series.calls) for row in table.rows if row.series is not None), default=0)
+    if blocks:
+        left_out = blocks_left_out(blocks)
+        yield f"{plural(blocks, 'block')}, the first {left_out} left out; resident memory is read after each"
+    if any(row.memory is not None and row.memory.bytes_per_call is None for row in table.rows):
+        yield f"an interval needs {FEWEST_VALUES} blocks that count"
+    if table.verified_against is not None:
+        yield f"outputs verified against {table.verified_against.text()}"

@@ -1,0 +1,139 @@
+"""How far a sweep is, table by table, and the best row over its tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from irbench.features.plan.cells import AXES, SweepTable, setting_text
+from irbench.features.sweep.curve import CurveEnd, CurvePoint
+from irbench.spec import Objective
+from irbench.store.entries import RunEntry
+from irbench.store.leaders import BestOfTables, TableLeader, best_of_tables, has_leader
+
+TableStatus: TypeAlias = Literal["done", "failed", "interrupted", "left-out", "waiting"]
+"""``left-out`` lies beyond the end of its curve, and ``waiting`` was not begun."""
+STATUS_TEXTS: Mapping[TableStatus, str] = {
+    "done": "measured, but its run is gone",
+    "failed": "not measured: {message}",
+    "interrupted": "interrupted",
+    "left-out": "left out: the curve ended before",
+    "waiting": "not begun",
+}
+"""What is said of a table instead of its outcome."""
+
+_QUESTION = (
+    "models",
+    "precision",
+    "optimize",
+    "io",
+    "shape",
+    "shapes",
+    "data",
+    "value",
+    "feedback",
+    "seed",
+    "objective",
+    "max-latency",
+    "cold",
+    "apart",
+)
+"""Tables that differ in one of these answer different questions; the other settings are what one chooses among."""
+_OF_THROUGHPUT = ("batch", "streams", "instances")
+"""Tables that differ in one of these are compared by samples per second: latencies are of different amounts of work."""
+
+
+@dataclass(frozen=True)
+class TableOverview:
+    """One table of a sweep.
+
+    Attributes:
+        run: The id of the run that holds it; empty where none does.
+        entry: That run's line in a listing; ``None`` where it is gone.
+        exit_code: What ``irbench run`` would have ended with.
+        message: Why it could not be measured; empty where it could.
+        undecided: Whether a verdict or its winner is undecided; False where that was not recorded.
+    """
+
+    table: SweepTable
+    status: TableStatus
+    run: str = ""
+    entry: RunEntry | None = None
+    exit_code: int = 0
+    message: str = ""
+    hint: str = ""
+    undecided: bool = False
+
+
+@dataclass(frozen=True)
+class CurveOverview:
+    """A curve over batch sizes.
+
+    Attributes:
+        points: With growing batch; at least one.
+        end: Why it ended; ``None`` where it goes on, or has reached the largest batch of the plan.
+    """
+
+    label: str
+    points: tuple[CurvePoint, ...]
+    stop_gain: float
+    end: CurveEnd | None
+
+
+@dataclass(frozen=True)
+class SweepOverview:
+    """A sweep.
+
+    Attributes:
+        best: The best row over the tables of each model and set of inputs, where several have a leader.
+    """
+
+    name: str
+    tables: tuple[TableOverview, ...]
+    curves: tuple[CurveOverview, ...]
+    best: tuple[BestOfTables, ...] = ()
+
+
+def best_of_sweep(tables: Sequence[TableOverview]) -> tuple[BestOfTables, ...]:
+    """Return the best row over the tables of each model and set of inputs; none where fewer than two have a leader."""
+    questions: dict[str, list[TableOverview]] = {}
+    for shown in tables:
+        if len(shown.table.values("models")) == 1 and "native" not in shown.table.values("precision"):
+            questions.setdefault(_question(shown.table), []).append(shown)
+    found = (_best(shown) for shown in questions.values())
+    return tuple(best for best in found if best is not None)
+
+
+def _question(table: SweepTable) -> str:
+    return json.dumps([table.values(key) for key in _QUESTION], sort_keys=True)
+
+
+def _best(tables: Sequence[TableOverview]) -> BestOfTables | None:
+    differing = [key for key in AXES if len({json.dumps(shown.table.values(key)) for shown in tables}) > 1]
+    leaders = list(_leaders(tables, differing))
+    model = setting_text(tables[0].table.values("models"))
+    return best_of_tables(model, leaders, _objective(tables[0].table, differing))
+
+
+def _leaders(tables: Sequence[TableOverview], differing: Sequence[str]) -> Iterator[TableLeader]:
+    for shown in tables:
+        outcomes = shown.entry.outcomes if shown.status == "done" and shown.entry is not None else ()
+        if len(outcomes) == 1 and has_leader(outcomes[0]):
+            yield TableLeader(_label(shown.table, differing), outcomes[0])
+
+
+def _label(table: SweepTable, differing: Sequence[str]) -> str:
+    """Return what tells a table from the others; its backends only where nothing else does, as rows name them."""
+    keys = [key for key in differing if key != "backends"] or differing
+    return " ".join(f"{key}={setting_text(table.values(key))}" for key in keys)
+
+
+def _objective(table: SweepTable, differing: Sequence[str]) -> Objective | None:
+    """Return what was asked for, or what tables differ in leaves; ``None`` for what their rows were compared by."""
+    asked: tuple[Objective, ...] = table.values("objective")
+    if asked:
+        return asked[0]
+    by_throughput = table.values("max-latency") or any(key in _OF_THROUGHPUT for key in differing)
+    return "fps" if by_throughput else None

@@ -1,0 +1,209 @@
+"""``irbench.sweep``: measure everything that a plan asks for, and go on where it stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import msgspec
+
+from irbench import __version__
+from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.errors import ExitCode, IrbenchError
+from irbench.features.plan.cells import in_order, select
+from irbench.features.plan.problems import plan_error
+from irbench.features.plan.reading import PlanSource, SweepPlan, read_plan
+from irbench.features.sweep.execution import measure_tables, problems_here
+from irbench.features.sweep.overview import SweepOverview
+from irbench.features.sweep.state import Header, StateFile
+from irbench.features.sweep.stored_overview import overview_of
+from irbench.features.sweep.tables import SweepSetup
+from irbench.measure.clock import utc_now
+from irbench.options.keywords import SweepKeywords
+from irbench.options.stored_run_commands import SWEEP, SweepOptions
+from irbench.runner.run_changes import confinement_change, confinement_remedy
+from irbench.runs.results import Interrupted, Run
+from irbench.store import default_root
+from irbench.store.listing import find_run
+from irbench.store.reading import load_document
+from irbench.system import host
+from irbench.worker.confinement.request import is_confinement_asked_for, require_confinement
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class Sweep(Displayable):
+    """A sweep, as far as it was measured.
+
+    Attributes:
+        name: Its name.
+        folder: Where its state is kept.
+        overview: Its tables and curves, and how they ended.
+    """
+
+    def __init__(self, folder: Path, overview: SweepOverview) -> None:
+        self.name = overview.name
+        self.folder = folder
+        self.overview = overview
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to measure."""
+        return all(table.status in ("done", "left-out") for table in self.overview.tables)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a verdict or the winner of some table is undecided."""
+        return any(table.undecided for table in self.overview.tables)
+
+    @property
+    def exit_code(self) -> int:
+        """What ``irbench sweep`` ends with without ``--strict``: the gravest of its tables, 0 where all is well."""
+        found = {table.exit_code for table in self.overview.tables}
+        if ExitCode.DIFFERENT in found:
+            return int(ExitCode.DIFFERENT)
+        return int(ExitCode.FAILED_CELL if found - {ExitCode.OK} else ExitCode.OK)
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return the run of each measured table, in the order of measurement.
+
+        Raises:
+            IrbenchError: A run is gone or damaged.
+        """
+        root = self.folder.parents[1]
+        folders = (find_run(root, table.run) for table in self.overview.tables if table.run and table.status == "done")
+        return tuple(Run(load_document(folder), folder) for folder in folders)
+
+    def to_json(self) -> str:
+        """Return its tables with their runs and cells, and its curves with their points, as JSON."""
+        from irbench.render.json_text import json_text
+
+        plain = msgspec.to_builtins(self.overview)
+        for shown, table in zip(plain["tables"], self.overview.tables, strict=True):
+            shown.update(id=table.table.id, label=table.table.label, table=None)
+            shown["cells"] = [{"id": cell.id, "settings": cell.settings} for cell in table.table.cells]
+        return json_text(plain, indent=2)
+
+    def __repr__(self) -> str:
+        """Return its name and how far it is."""
+        done = sum(table.status == "done" for table in self.overview.tables)
+        return f"<Sweep {self.name!r}: {done} of {len(self.overview.tables)} tables measured>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the overview as ``irbench sweep`` prints it; called by rich."""
+        from irbench.features.sweep.view import SweepView
+
+        return SweepView(self.overview)
+
+
+@names_keywords(SWEEP)
+def sweep(plan: PlanSource, *, progress: ProgressOption = "auto", **options: Unpack[SweepKeywords]) -> Sweep:
+    """Measure everything that a plan asks for, table after table in random order; each is stored as a run.
+
+    Args:
+        plan: A TOML file, the name of a plan that comes with irbench, or what such a file holds.
+        progress: As :func:`irbench.run` takes it.
+        options: Which cells are measured, and how.
+
+    Returns:
+        The sweep with its tables; one that could not be measured has the reason.
+
+    Raises:
+        IrbenchError: The plan is wrong, or nothing can be measured; all that is wrong is named.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+    """
+    call = SWEEP.asked(options)
+    with reporting(progress) as reporter:
+        found, ended = run_sweep(read_plan(plan), call, reporter)
+    if not ended:
+        raise Interrupted("what was measured is stored: call irbench.sweep with resume=True to go on", found)
+    return found
+
+
+def run_sweep(plan: SweepPlan, call: SweepOptions, reporter: Reporter) -> tuple[Sweep, bool]:
+    """Measure what is left of a plan.
+
+    Args:
+        plan: What is asked for.
+        call: How.
+        reporter: Receives progress.
+
+    Returns:
+        The sweep, and whether it was not interrupted.
+
+    Raises:
+        IrbenchError: As :func:`sweep` does.
+    """
+    host.require_linux()
+    require_confinement()
+    expansion = select(plan.expansion, call.only, call.skip)
+    name, root = call.name or plan.name, call.results or default_root()
+    setup = SweepSetup(name, plan.folder, root, call.no_lock, call.command)
+    problems = tuple(problems_here(expansion.tables, setup))
+    if problems:
+        raise plan_error(f"The plan {name}", problems)
+    state = _state(plan, call, setup, reporter)
+    try:
+        tables = in_order(expansion.tables, state.header.seed)
+        ended = measure_tables(tables, state, setup, reporter)
+        return Sweep(state.folder, overview_of(tables, state, name, root)), ended
+    finally:
+        state.close()
+
+
+def _state(plan: SweepPlan, call: SweepOptions, setup: SweepSetup, reporter: Reporter) -> StateFile:
+    """Return the state of the sweep that is begun or goes on.
+
+    Raises:
+        IrbenchError: It was begun before, and is not to go on; or its folder cannot be used.
+    """
+    root, name = setup.results, setup.name
+    found = StateFile.open(root, name)
+    if found is not None:
+        if not call.resume:
+            done = len(found.progress.done)
+            found.close()
+            raise IrbenchError(
+                f"The sweep {name} was begun at {found.header.created} and has {done} measured tables.",
+                hint="Go on with --resume, or choose another name with --name.",
+            )
+        _require_confinement_as_begun(found)
+        _say_other_seed(found.header.seed, call.seed, reporter)
+        return found
+    if call.resume:
+        reporter.say(f"no sweep {name} was begun: beginning it")
+    return StateFile.begin(root, _header(plan, call, name))
+
+
+def _header(plan: SweepPlan, call: SweepOptions, name: str) -> Header:
+    return Header(
+        name=name,
+        created=utc_now().isoformat(timespec="seconds"),
+        irbench_version=__version__,
+        seed=plan.expansion.seed if call.seed is None else call.seed,
+        plan=msgspec.to_builtins(plan.document, enc_hook=str),
+        confined=is_confinement_asked_for(),
+    )
+
+
+def _require_confinement_as_begun(found: StateFile) -> None:
+    """Refuse to measure some tables of a sweep with confined workers, and others without.
+
+    Raises:
+        IrbenchError: It was begun otherwise than ``IRBENCH_CONFINE`` says now.
+    """
+    begun, is_set = found.header.confined, is_confinement_asked_for()
+    if begun is not None and begun != is_set:
+        found.close()
+        raise IrbenchError(
+            f"The sweep {found.header.name} cannot be continued: {confinement_change(is_set=is_set)}.",
+            hint=f"{confinement_remedy(is_set=is_set)}, or choose another name with --name.",
+        )
+
+
+def _say_other_seed(seed: int, asked: int | None, reporter: Reporter) -> None:
+    if asked is not None and asked != seed:
+        reporter.say(f"warning: the sweep goes on in the order of seed {seed}, with which it was begun")

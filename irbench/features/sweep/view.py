@@ -1,0 +1,214 @@
+"""A sweep as it is shown: its cells before it is measured, and its tables and curves afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from irbench.across_runs.changes_view import digits_for_changes
+from irbench.core.quantities import percent, plural, significant
+from irbench.features.plan.cells import AXES, SweepTable, setting_text
+from irbench.features.sweep.curve import CURVE_END_TEXTS, CurvePoint, gain, knee
+from irbench.features.sweep.overview import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
+from irbench.render.leaders import best_text
+from irbench.render.outcomes import outcomes_text
+from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.render.table_title import SEPARATOR
+
+_NONE = "-"
+_DURATIONS = ("budget", "deadline", "sustain")
+
+
+def cells_table(
+    tables: Sequence[SweepTable], expected_s: Mapping[str, float], most_s: Mapping[str, float]
+) -> TextTable:
+    """Return a row for each cell in the order of measurement, with the settings that differ.
+
+    Args:
+        tables: In the order of measurement.
+        expected_s: How long tables took before, by their ids.
+        most_s: The time limit of each table, by its id.
+    """
+    keys = _differing(tables)
+    columns = (
+        Column("table"),
+        Column("cell", words=True),
+        *(Column(key, words=key in ("models", "backends", "optimize"), folds=key == "models") for key in keys),
+        Column("table takes", words=True, drops=1),
+    )
+    rows = [
+        Row(
+            (
+                str(number),
+                cell.id,
+                *(setting_text(cell.settings.get(key, _NONE)) for key in keys),
+                _time_text(table, expected_s, most_s),
+            )
+        )
+        for number, table in enumerate(tables, start=1)
+        for cell in table.cells
+    ]
+    return TextTable(columns, tuple(rows))
+
+
+def common_text(tables: Sequence[SweepTable]) -> str:
+    """Return the settings that all cells have, in one line; empty where there are none."""
+    settings = tables[0].cells[0].settings
+    differing = _differing(tables)
+    common = {
+        key: value
+        for key, value in settings.items()
+        if key not in differing and all(cell.settings.get(key) == value for table in tables for cell in table.cells)
+    }
+    return SEPARATOR.join(_common_word(key, value) for key, value in common.items())
+
+
+def _common_word(key: str, value: Any) -> str:
+    if key == "models" or value is True:
+        return setting_text(value) if key == "models" else key
+    return f"{key}={value:g}s" if key in _DURATIONS else f"{key}={setting_text(value)}"
+
+
+def times_text(tables: Sequence[SweepTable], expected_s: Mapping[str, float], most_s: Mapping[str, float]) -> str:
+    """Return how many cells and tables there are, and how long they take."""
+    cells = sum(len(table.cells) for table in tables)
+    most = sum(most_s[table.id] for table in tables)
+    known = [expected_s[table.id] for table in tables if table.id in expected_s]
+    text = f"{plural(cells, 'cell')} in {plural(len(tables), 'table')}; time limit {duration_text(most)} plus exports"
+    if any(table.step is not None for table in tables):
+        text += ", less where curves end early"
+    text += "; a first launch may take longer"
+    if known:
+        text += f"; stored runs of {plural(len(known), 'table')} took {duration_text(sum(known))}"
+    return text
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration in its two largest units: ``45 s``, ``12 min``, ``3 h 20 min``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
+@dataclass(frozen=True)
+class SweepView:
+    """A sweep: a line for each table, and a table for each curve."""
+
+    overview: SweepOverview
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines; called by rich."""
+        yield Text(_counts(self.overview), style="bold")
+        yield ListingTable(_tables(self.overview))
+        for curve in self.overview.curves:
+            yield Text()
+            yield Text(f"{curve.label or 'curve'}: throughput by batch size", style="bold")
+            yield ListingTable(_points(curve))
+            yield from map(Text, _conclusions(curve))
+        for best in self.overview.best:
+            yield Text(best_text(best))
+
+
+def _differing(tables: Sequence[SweepTable]) -> tuple[str, ...]:
+    """Return the axes on which cells differ, in their order."""
+    values: dict[str, set[str]] = {key: set() for key in AXES}
+    for table in tables:
+        for cell in table.cells:
+            for key in AXES:
+                values[key].add(setting_text(cell.settings.get(key, "")))
+    return tuple(key for key in AXES if len(values[key]) > 1)
+
+
+def _time_text(table: SweepTable, expected_s: Mapping[str, float], most_s: Mapping[str, float]) -> str:
+    if table.id in expected_s:
+        return f"took {duration_text(expected_s[table.id])}"
+    return f"limit {duration_text(most_s[table.id])}"
+
+
+def _counts(overview: SweepOverview) -> str:
+    counts = {status: sum(table.status == status for table in overview.tables) for status in STATUS_TEXTS}
+    said = [f"{counts['done']} of {plural(len(overview.tables), 'table')} measured"]
+    words: Mapping[TableStatus, str] = {
+        "failed": "not possible",
+        "interrupted": "interrupted",
+        "left-out": "left out",
+        "waiting": "not begun",
+    }
+    said += [f"{counts[status]} {word}" for status, word in words.items() if counts[status]]
+    return f"sweep {overview.name}: {', '.join(said)}"
+
+
+def _tables(overview: SweepOverview) -> TextTable:
+    columns = (
+        Column("table", words=True, drops=2),
+        Column("settings", words=True, folds=True),
+        Column("outcome", words=True, folds=True),
+        Column("run", words=True, drops=1),
+    )
+    rows = (Row((shown.table.id, shown.table.label, _outcome(shown), shown.run or _NONE)) for shown in overview.tables)
+    return TextTable(columns, tuple(rows))
+
+
+def _outcome(shown: TableOverview) -> str:
+    if shown.status == "done" and shown.entry is not None:
+        return outcomes_text(shown.entry)
+    return STATUS_TEXTS[shown.status].format(message=shown.message.rstrip("."))
+
+
+def _points(curve: CurveOverview) -> TextTable:
+    """Return a row for each batch and row of a curve, with what the step from the batch before gained."""
+    columns = (Column("batch"), Column("row", words=True), Column("FPS"), Column("gain"), Column("GB"))
+    digits = {name: _digits(curve.points, name) for name in _names(curve.points)}
+    rows = [
+        Row((str(point.batch), name, *_figures(curve.points[: number + 1], name, digits[name])))
+        for number, point in enumerate(curve.points)
+        for name in _names(curve.points)
+    ]
+    return TextTable(columns, tuple(rows))
+
+
+def _digits(points: Sequence[CurvePoint], name: str) -> int:
+    """Return how many digits the FPS of a row take so that each gain follows from what is shown of them."""
+    rows = [point.row(name) for point in points]
+    fps = [None if row is None else row.fps for row in rows]
+    steps = [(before, after) for before, after in pairwise(fps) if before and after]
+    return digits_for_changes(steps, lambda before, after: percent(after / before - 1, 0))
+
+
+def _figures(points: Sequence[CurvePoint], name: str, digits: int) -> tuple[str, str, str]:
+    row, gained = points[-1].row(name), gain(points, name)
+    if row is None or row.fps is None:
+        return (_NONE, _NONE, _NONE)
+    memory = _NONE if row.peak_bytes is None else f"{row.peak_bytes / 1e9:.2f}"
+    return (significant(row.fps, digits=digits), _NONE if gained is None else percent(gained, 0), memory)
+
+
+def _conclusions(curve: CurveOverview) -> Iterator[str]:
+    yield from (_conclusion(curve, name) for name in _names(curve.points))
+    end = curve.end
+    if end is not None:
+        facts = {"batch": end.batch, "row": end.row, "stop_gain": percent(curve.stop_gain, 0)}
+        memory = {"needed_gb": (end.needed_bytes or 0) / 1e9, "available_gb": (end.available_bytes or 0) / 1e9}
+        yield CURVE_END_TEXTS[end.reason].format(**facts, **memory)
+
+
+def _conclusion(curve: CurveOverview, name: str) -> str:
+    """Return where a row gains no more, and the largest batch that it ran where others ran a larger one."""
+    largest = max((point.batch for point in curve.points if point.row(name)), default=None)
+    if largest is None:
+        return f"{name}: no batch has figures"
+    found = knee(curve.points, name, curve.stop_gain)
+    limit = "" if largest == curve.points[-1].batch else f"; {largest} is the largest batch that it ran"
+    if found is None:
+        return f"{name}: no knee up to batch {largest}{limit}"
+    return f"{name}: knee at batch {found}, beyond which doubling gains less than {percent(curve.stop_gain, 0)}{limit}"
+
+
+def _names(points: Sequence[CurvePoint]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row.name for point in points for row in point.rows))

@@ -1,0 +1,58 @@
+"""``irbench tune``: search for the best setting of a model, and confirm it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from irbench.options.commands import TUNE, TuneOptions
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
+from irbench.options.run import RunOptions
+from irbench.terminal.completion import MODEL
+from irbench.terminal.declared import declared, headings
+from irbench.terminal.exports import refuse_overwriting_models
+from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS
+from irbench.terminal.groups import SectionedCommand
+
+_EXAMPLES = """\b
+Examples:
+  irbench tune model.onnx
+  irbench tune resnet50 --backends openvino,ort --max-latency 50ms --budget 10m
+  irbench tune model.onnx --objective latency --precision fp32,bf16
+"""
+
+
+@click.command("tune", cls=SectionedCommand, sections=headings(TUNE, {"form": OUTPUT_HEADING}), epilog=_EXAMPLES)
+@click.argument("model", type=MODEL, metavar="MODEL|FILE.onnx")
+@declared(TUNE)
+@REPORT_FORMAT
+@OUTPUT
+@RESULTS
+def command(
+    form: Literal["table", "json", "md"],
+    output: Path | None,
+    model: str,
+    **options: Any,
+) -> int:
+    """Search for the setting with which a model runs best, and confirm that it gains.
+
+    Settings are launched side by side, the most promising again and again, in the time that the confirmation leaves.
+    The best are then measured under the full protocol beside each backend as it runs without any option and as its
+    vendor advises. A setting is recommended if it is faster than all of these, and is called confirmed if that is
+    certain; otherwise the fastest of them is recommended.
+    """
+    from irbench.api.progress import displayed
+    from irbench.features.tune.run import tune_with
+    from irbench.terminal.console import command_line, print_data, to_text
+    from irbench.terminal.stderr import plugin_warnings_shown
+
+    own, shared = TUNE.split(options)
+    refuse_overwriting_models((model,), output)
+    asked = TuneOptions(model, RunOptions(command=command_line(), **shared), **own)
+    with plugin_warnings_shown(), displayed() as reporter:
+        found = tune_with(asked, reporter)
+    text = to_text(found.__rich__(), to_file=output is not None, crop=False) if form == "table" else found.to_text(form)
+    print_data(text, output)
+    return int(found.exit_code)

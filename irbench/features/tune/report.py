@@ -1,0 +1,391 @@
+"""What a search found: the recommended setting, how much it gains, and what else was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from irbench.core.result import NoWinner
+from irbench.core.row import Estimated, WithEnds
+from irbench.notices.base import Notice
+from irbench.spec import AccuracyLimit, Objective, Precision
+
+Conclusion = Literal[
+    "better", "same", "preview", "reference", "undecided", "doubtful", "unopposed", "nothing", "interrupted"
+]
+"""``better``: a setting is better than every reference; ``same``: the best does not differ from one of them by as much
+as counts; ``preview``: too few launches to be sure; ``reference``: the best is one of them; ``undecided``: a setting
+looks better, and an interval includes 1; ``doubtful``: it does, but the machine was too busy, for example;
+``unopposed``: no reference can be compared with it; ``nothing``: no setting answers as was asked for."""
+TUNING_TEXTS: Mapping[Conclusion, str] = {
+    "better": "It is {gains}.",
+    "same": "{leader} is not better than it by as much as counts (--within).",
+    "preview": "{leader} looks better than it, after too few launches to be sure.",
+    "reference": "No setting is known to be better.",
+    "undecided": "{leader} looks better than it, but may not be.",
+    "doubtful": "{leader} looks better than it, but may not be.",
+    "unopposed": "No default and no vendor's hint can be compared with it.",
+    "nothing": "No setting answers as was asked for; irbench show {run} says why.",
+    "interrupted": "Interrupted: these are the results until then.",
+}
+"""What is said of a recommended setting; that of ``better`` also where a setting is recommended until it is confirmed,
+and those of ``preview``, ``undecided`` and ``doubtful`` where a default or a hint is."""
+ReservationReason = Literal[NoWinner, "few-launches", "interval-includes-1"]
+"""``few-launches``: too few for an interval; any other one is what speaks against a lead in every table."""
+RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
+    "few-launches": "there were too few launches for confidence intervals",
+    "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
+    "busy": "other programs disturbed most blocks",
+    "uneven-load": "other programs were busier beside one setting than beside another",
+    "all-blocks-disagree": "over all blocks, disturbed ones included, the setting is not faster than {rows}",
+    "throughput-disagrees": "the throughput, which includes slow calls, is below that of {rows}",
+    "sustained-disagrees": "where each runs alone, the setting is not faster than {rows}",
+    "p50-disagrees": "its p50 is above that of {rows}",
+    "preview": "there were too few launches for confidence intervals",
+    "same": "the lead over {rows} is smaller than what counts",
+    "undecided": "it cannot be distinguished from {rows}",
+}
+ReferenceKind = Literal["default", "hint"]
+"""``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
+KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "the vendor's hint"}
+
+ConditionAxis = Literal["neighbour", "batch", "threads", "processors", "streams", "precision"]
+"""What a condition changes; ``neighbour``: another process keeps a processor busy."""
+FlipOutcome = Literal["kept", "flipped", "same", "undecided", "not-measured"]
+"""``kept``: the recommended setting is better; ``flipped``: its rival is; ``same``: no difference that matters;
+``undecided``: the interval does not tell, or there were too few launches for one."""
+OUTCOME_TEXTS: Mapping[FlipOutcome, str] = {
+    "kept": "{setting} stays ahead",
+    "flipped": "{rival} wins",
+    "same": "no difference that matters",
+    "undecided": "undecided",
+    "not-measured": "not measured",
+}
+NotMeasured = Literal["no-time", "interrupted", "neighbour-ended", "impossible", "failed"]
+"""``impossible``: the condition cannot be planned; ``failed``: neither setting can be used under it."""
+NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
+    "no-time": "not measured: no time is left, a larger --budget has more",
+    "interrupted": "not measured: interrupted",
+    "neighbour-ended": "not measured: {message}",
+    "impossible": "not measured: {message}",
+    "failed": "not measured: neither setting can be used",
+}
+Side = Literal["setting", "rival"]
+
+
+@dataclass(frozen=True)
+class TunedSetting:
+    """A setting that can be used.
+
+    Attributes:
+        row: The id of its row.
+        label: What tables call it.
+        backend: With its device where that is not the CPU: ``ort:cuda``.
+        batch: Samples per inference.
+        threads: Of each process; null where the runtime chooses them.
+        streams: Inferences in flight in each process.
+        instances: Processes side by side.
+        precision: What is asked of the runtime.
+        optimize: Level of optimisation of the graph; ``none`` for the graph as it is.
+        options: Properties of the backend.
+        precision_required: Whether ``precision`` was asked for, and not what the graph holds.
+        accuracy: By the measure of the limit; null without one.
+        misses_tolerance: Whether its outputs are off by more than the tolerance of its precision, and it is allowed
+            because it keeps the limit.
+    """
+
+    row: str
+    label: str
+    backend: str
+    batch: int
+    threads: int | None
+    streams: int
+    instances: int
+    precision: Precision
+    optimize: str = "none"
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    precision_required: bool = True
+    accuracy: float | None = None
+    misses_tolerance: bool = False
+
+
+@dataclass(frozen=True)
+class Gain(WithEnds, Estimated):
+    """How many times as good as another setting the leader is, in what was asked for.
+
+    Attributes:
+        value: The estimate.
+        low: Lower end of the confidence interval, adjusted for having chosen the best; null in a preview.
+        high: Upper end; null likewise.
+        is_preview: Whether there were too few launches for an interval.
+    """
+
+    is_preview: bool
+
+    @property
+    def inverse(self) -> Gain:
+        """How many times as good the other setting is."""
+
+        def turned(end: float | None) -> float | None:
+            return None if end is None else 1 / end
+
+        ends = (turned(end) for end in (self.high, self.low, self.range_high, self.range_low))
+        low, high, range_low, range_high = ends
+        return Gain(
+            1 / self.value, low=low, high=high, is_preview=self.is_preview, range_low=range_low, range_high=range_high
+        )
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A row of the confirmation, against the recommended one.
+
+    Attributes:
+        setting: It.
+        kind: What it is for, where it is a reference; null for a setting of the search.
+        gain: How many times as good as it the leader is; null where it has no figures.
+        failure: Why it has none; null where it has, or was measured and may not be chosen.
+        is_too_slow: Whether it answers later than was asked for.
+    """
+
+    setting: TunedSetting
+    kind: ReferenceKind | None
+    gain: Gain | None = None
+    failure: str | None = None
+    is_too_slow: bool = False
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """What keeps a recommendation from being confirmed.
+
+    Attributes:
+        reason: What.
+        row: The id of the row whose comparison with the leader it speaks of.
+    """
+
+    reason: ReservationReason
+    row: str
+
+
+class TuningNote(Notice):
+    """Something that a reader must know of a search besides its figures."""
+
+    known: ClassVar[list[type[TuningNote]]] = []
+
+    def text(self) -> str:
+        """Return it in a sentence."""
+        raise NotImplementedError
+
+
+class FewSettingsTried(TuningNote):
+    """A better setting may be among those that were not tried.
+
+    Attributes:
+        enough: How many are worth trying.
+        budget_s: In which so many are expected to be tried.
+    """
+
+    code = "few-settings-tried"
+    says = "few of the settings were tried, so a better one may exist"
+
+    tried: int
+    settings: int
+    enough: int
+    budget_s: float
+
+    def text(self) -> str:
+        """Return how many were tried, and the budget that tries enough."""
+        return (
+            f"Only {self.tried} of {self.settings} settings were tried, so a better one may exist: --budget"
+            f" {budget_text(self.budget_s)} should try {self.enough}."
+        )
+
+
+class BusyConfirmation(TuningNote):
+    """Other programs disturbed most blocks of the confirmation."""
+
+    code = "busy-machine"
+    says = "other programs disturbed most blocks of the confirmation"
+
+    disturbed: int
+    blocks: int
+
+    def text(self) -> str:
+        """Return how many, and what that means."""
+        return (
+            f"Other programs disturbed {self.disturbed} of {self.blocks} blocks of the confirmation, so its figures are"
+            " of this machine as loaded as it was: a quiet machine may differ."
+        )
+
+
+def budget_text(seconds: float) -> str:
+    """Return a budget as ``--budget`` reads it, in minutes."""
+    return f"{seconds / 60:g}m"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing that is different from where the recommended setting was measured.
+
+    Attributes:
+        axis: What.
+        value: What it is instead: a number or a precision; for a neighbour, the number of processors kept busy.
+        before: What it was for the recommended setting.
+        distance: How far away that is, in doublings; that of a neighbour is the share of the processors that it takes.
+    """
+
+    axis: ConditionAxis
+    value: int | Precision
+    before: int | Precision
+    distance: float
+
+
+@dataclass(frozen=True)
+class Unable:
+    """Why one of two settings cannot be used under a condition.
+
+    Attributes:
+        side: Which of them.
+        reason: Whether it has no figures, or misses the latency limit.
+        message: Why it has no figures; null where it has.
+    """
+
+    side: Side
+    reason: Literal["failed", "too-slow"]
+    message: str | None = None
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The recommended setting against its rival under a condition.
+
+    Attributes:
+        condition: It.
+        setting: The recommended setting as it is under the condition.
+        rival: Its rival, likewise.
+        outcome: Which of them is better.
+        gain: How many times as good as the rival the setting is; null where they could not be compared.
+        unable: Which of them cannot be used.
+        missing: Why nothing was measured; null where something was.
+        message: What made the condition impossible; null where nothing did.
+        run: The id of the run that holds the table; null without one.
+        is_doubtful: Whether something outside the interval speaks against the outcome: a busy machine, for example.
+    """
+
+    condition: Condition
+    setting: TunedSetting
+    rival: TunedSetting
+    outcome: FlipOutcome
+    gain: Gain | None = None
+    unable: tuple[Unable, ...] = ()
+    missing: NotMeasured | None = None
+    message: str | None = None
+    run: str | None = None
+    is_doubtful: bool = False
+
+
+@dataclass(frozen=True)
+class RowFigures:
+    """What a row measured in the confirmation: the median latency of a call, and samples per second."""
+
+    latency_ms: float
+    fps: float
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """A measured setting than which no other has both lower latency and more frames per second.
+
+    Attributes:
+        setting: It.
+        latency_ms: Median latency of a call.
+        fps: Samples per second of all processes together.
+        is_confirmed: Whether it was measured under the full protocol.
+    """
+
+    setting: TunedSetting
+    latency_ms: float
+    fps: float
+    is_confirmed: bool
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """What was not searched, because outputs are not as good as was asked for.
+
+    Attributes:
+        settings: How many.
+        combinations: Of backend, precision, graph and options: what changes outputs.
+        failed: How many of these have no accuracy, because the backend or the user's measure failed.
+        best: The setting with the best accuracy of them; null where none has any.
+    """
+
+    settings: int
+    combinations: int
+    failed: int = 0
+    best: TunedSetting | None = None
+
+
+@dataclass(frozen=True)
+class TuningReport:
+    """What a search found.
+
+    Attributes:
+        model: As the user named it.
+        objective: What settings were compared by.
+        max_latency_ms: The largest p90 latency that was allowed; null without a limit.
+        conclusion: Whether a setting is better than every reference.
+        setting: The recommended one; null where nothing could be measured. ``command`` and ``code`` are for it.
+        is_confirmed: Whether the recommendation is confirmed; one that is not holds until then.
+        reservations: What keeps it from being confirmed.
+        deciding_budget_s: The budget that is expected to confirm or refute it, in seconds; null where it is confirmed,
+            and where time alone would not decide.
+        notes: What else must be known of the search.
+        leader: The setting that was the best in the confirmation, also where it is not recommended; null without one.
+        alternatives: The other rows of the confirmation, against the leader.
+        figures: What the rows of the confirmation measured, by the id of a row.
+        results: The folder where its runs are kept, as the user named it; null for the usual place.
+        front: Measured settings, by growing latency; see :class:`FrontPoint`.
+        settings: How many settings there were to choose from.
+        measured: How many of them were launched.
+        seconds: What searching and confirming took.
+        search_run: The id of the run that holds the search; null where it did not begin.
+        confirmation_run: The id of the run that holds the confirmation; null where there was none.
+        command: What measures the recommended setting again, as words of a command line.
+        code: Python that runs the model with it, without irbench; empty where its backend does not say.
+        flips: The recommended setting against its rival under other conditions, the nearest first; empty where they
+            were not asked for, or no other setting could be measured.
+        is_flip_map_interrupted: Whether an interrupt ended the measurement of ``flips``.
+        accuracy_limit: How good outputs had to be; null without a limit.
+        excluded: What was not searched because of it; null without a limit.
+        random_inputs: How many random samples accuracy was measured on; 0 where samples were given, or without a limit.
+    """
+
+    model: str
+    objective: Objective
+    max_latency_ms: float | None
+    conclusion: Conclusion
+    setting: TunedSetting | None = None
+    leader: TunedSetting | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    front: tuple[FrontPoint, ...] = ()
+    settings: int = 0
+    measured: int = 0
+    seconds: float = 0.0
+    search_run: str | None = None
+    confirmation_run: str | None = None
+    command: tuple[str, ...] = ()
+    code: str = ""
+    flips: tuple[Flip, ...] = ()
+    is_flip_map_interrupted: bool = False
+    accuracy_limit: AccuracyLimit | None = None
+    excluded: Excluded | None = None
+    random_inputs: int = 0
+    figures: Mapping[str, RowFigures] = field(default_factory=dict[str, RowFigures])
+    results: str | None = None
+    is_confirmed: bool = False
+    reservations: tuple[Reservation, ...] = ()
+    deciding_budget_s: float | None = None
+    notes: tuple[TuningNote, ...] = ()

@@ -1,0 +1,212 @@
+"""Cases of the test suite and their outcomes, counted and compared, as immutable values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from irbench.core.record import OutputError
+from irbench.errors import ExitCode
+
+Outcome = Literal["passed", "wrong", "unsupported", "crashed", "skipped"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model with its data sets, in files as the ONNX convention has them.
+
+    Attributes:
+        name: Its name in the suite, ``test_add_bcast`` for example.
+        kind: The suite's part that it belongs to: ``node``, ``simple``, ``pytorch-converted``, ``pytorch-operator``
+            or ``real``.
+        operator: What it tests; ``several`` for a graph of different operators.
+        data: The folder that holds ``test_data_set_*``.
+        rtol: Difference that passes, relative to each expected element.
+        atol: Difference that passes besides, in absolute terms.
+        skip: Why irbench cannot run it; empty where it can.
+    """
+
+    name: str
+    kind: str
+    operator: str
+    model: Path
+    data: Path
+    rtol: float
+    atol: float
+    skip: str = ""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of a case on one backend.
+
+    Attributes:
+        outcome: ``passed``; ``wrong``: it answered something else; ``unsupported``: the runtime raised an error;
+            ``crashed``: its process died or gave no answer in time; ``skipped``: irbench did not run it.
+        reason: Why it did not pass; empty where it did.
+        precision: The effective precision; ``None`` where no session was made.
+        output_error: How far the worst output is off; ``None`` where the outputs cannot be compared.
+        outputs_sha256: Digest of all outputs, to tell whether two versions answer the same; ``None`` without outputs.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    precision: str | None = None
+    output_error: OutputError | None = None
+    outputs_sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One case on one backend, as the suite's document has it; see :class:`Case` and :class:`Tried`."""
+
+    name: str
+    kind: str
+    operator: str
+    backend: str
+    outcome: Outcome
+    reason: str
+    precision: str | None
+    output_error: OutputError | None
+    outputs_sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class OperatorChange:
+    """Cases of one operator that two versions of a runtime treat differently, all in the same way.
+
+    Attributes:
+        operator: Its name, after that of its domain where it is not ONNX's own.
+        after: The outcome in the second; the same as ``before`` where only the values of outputs are others.
+        reason: The most frequent one of the version that does worse; empty where both passed.
+    """
+
+    operator: str
+    before: Outcome
+    after: Outcome
+    cases: tuple[str, ...]
+    reason: str
+
+    @property
+    def is_of_outcome(self) -> bool:
+        """Whether more changed than the values of outputs."""
+        return self.before != self.after
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A backend that ran the suite.
+
+    Attributes:
+        backend: ``ort``, or ``ort:cuda`` with a device other than the CPU.
+        counts: Number of cases by outcome; every outcome is there.
+    """
+
+    backend: str
+    distribution: str
+    version: str
+    counts: Mapping[Outcome, int]
+
+
+@dataclass(frozen=True)
+class SuiteReport:
+    """The document of one run of the suite: its JSON has these keys, and later versions may only add to them.
+
+    Attributes:
+        suite: ``onnx``.
+        suite_version: Of the distribution ``onnx`` that carries the cases.
+        pattern: What ``--only`` chose the cases by; null where all were run.
+        complete: False where the run was interrupted; the cases are those that were done.
+        between: The two versions that were compared, as ``backends`` names them; empty where no versions were.
+    """
+
+    suite: Literal["onnx"]
+    suite_version: str
+    irbench_version: str
+    pattern: str | None
+    seconds: float
+    complete: bool
+    backends: tuple[Runtime, ...]
+    cases: tuple[CaseResult, ...]
+    between: tuple[str, ...] = ()
+    changes: tuple[OperatorChange, ...] = ()
+
+
+@dataclass(frozen=True)
+class OperatorScore:
+    """How one backend did on one operator.
+
+    Attributes:
+        operator: Its name, after that of its domain where it is not ONNX's own.
+        reason: The most frequent reason of the worst outcome; empty where all passed or were skipped.
+    """
+
+    operator: str
+    backend: str
+    counts: Mapping[Outcome, int]
+    reason: str
+
+    @property
+    def perfect(self) -> bool:
+        """Whether every case that was run passed."""
+        return not any(self.counts[outcome] for outcome in ("wrong", "unsupported", "crashed"))
+
+
+def counts(results: Iterable[CaseResult]) -> dict[Outcome, int]:
+    """Return how many results have each outcome, every outcome included."""
+    found = Counter(result.outcome for result in results)
+    return {outcome: found[outcome] for outcome in OUTCOMES}
+
+
+def operator_scores(results: Sequence[CaseResult]) -> tuple[OperatorScore, ...]:
+    """Return a score for each operator and backend, by the operator's name, backends in the order of the results."""
+    groups: dict[tuple[str, str], list[CaseResult]] = {}
+    for result in results:
+        groups.setdefault((result.operator, result.backend), []).append(result)
+    order = {backend: place for place, backend in enumerate(dict.fromkeys(result.backend for result in results))}
+    keys = sorted(groups, key=lambda key: (key[0].lower(), order[key[1]]))
+    return tuple(OperatorScore(*key, counts(groups[key]), _reason(groups[key])) for key in keys)
+
+
+def exit_code(results: Iterable[CaseResult]) -> ExitCode:
+    """Return what the results come to: a wrong answer first, then a crash; what is unsupported is no failure."""
+    outcomes = {result.outcome for result in results}
+    if "wrong" in outcomes:
+        return ExitCode.DIFFERENT
+    return ExitCode.FAILED_CELL if "crashed" in outcomes else ExitCode.OK
+
+
+def _reason(results: Sequence[CaseResult]) -> str:
+    for outcome in ("crashed", "wrong", "unsupported"):
+        reasons = Counter(result.reason for result in results if result.outcome == outcome)
+        if reasons:
+            return f"{outcome}: {reasons.most_common(1)[0][0]}"
+    return ""
+
+
+def operator_changes(results: Sequence[CaseResult], first: str, second: str) -> tuple[OperatorChange, ...]:
+    """Return what changed from one version to another, by operator; changed outcomes come first."""
+    before = {result.name: result for result in results if result.backend == first}
+    groups: dict[tuple[str, Outcome, Outcome], list[tuple[CaseResult, CaseResult]]] = {}
+    for after in (result for result in results if result.backend == second):
+        pair = (before[after.name], after)
+        if _differ(*pair):
+            groups.setdefault((after.operator, pair[0].outcome, after.outcome), []).append(pair)
+    changes = [
+        OperatorChange(*key, cases=tuple(after.name for _, after in pairs), reason=_reason_of_change(pairs))
+        for key, pairs in groups.items()
+    ]
+    return tuple(sorted(changes, key=lambda change: (not change.is_of_outcome, change.operator.lower())))
+
+
+def _differ(before: CaseResult, after: CaseResult) -> bool:
+    return (before.outcome, before.outputs_sha256) != (after.outcome, after.outputs_sha256)
+
+
+def _reason_of_change(pairs: Sequence[tuple[CaseResult, CaseResult]]) -> str:
+    reasons = Counter(after.reason or before.reason for before, after in pairs)
+    return reasons.most_common(1)[0][0]

@@ -1,0 +1,151 @@
+"""What is verified of one model, and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irbench.core.address import BackendAddress
+from irbench.core.record import Failure
+from irbench.core.row import CellResult, GivenInputs
+from irbench.errors import ExitCode
+from irbench.notices import AnyWarn, Reference, Warn
+from irbench.options.asked_inputs import AskedInputs
+from irbench.spec import Artifact, Bundle, Cell, Feeding, Precision, PythonEnvironment
+from irbench.spi import Array, Outputs
+from irbench.stats import given_inputs
+
+
+class NoReference(Exception):
+    """Nothing could compute the expected outputs; the warning says what was tried."""
+
+    def __init__(self, warning: Warn) -> None:
+        super().__init__(warning.code)
+        self.warning = warning
+
+
+DEADLINE_S = 300.0
+"""For one backend, unless a budget allows less."""
+
+
+@dataclass(frozen=True)
+class DataSets:
+    """A folder of data sets, which hold the expected outputs."""
+
+    folder: str
+    count: int
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """The document of one verified model.
+
+    Attributes:
+        verified_against: Where the expected outputs come from; ``None`` where nobody kept that.
+        complete: False where the run was interrupted; the cells are those that were done.
+        shapes: Of the inputs by name, in the model's order; empty where data sets have several.
+        given_inputs: Data, constants and feedback; ``None`` where all inputs were generated, or came from data sets.
+    """
+
+    model: str
+    verified_against: Reference | DataSets | None
+    complete: bool
+    cells: tuple[CellResult, ...]
+    warnings: tuple[AnyWarn, ...] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    given_inputs: GivenInputs | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Inputs with the outputs that they must lead to, and cells whose shapes are bound to them.
+
+    Attributes:
+        name: Of the data set; empty where there is one only.
+        inputs: Logical inputs of the only call; empty where a feeding has them.
+        absent: Why some of them cannot run it, by cell id.
+        others: The graph with dynamic shapes, by cell id, for a runtime that refuses the one with bound shapes.
+        feeding: Where the inputs of the calls come from; ``None`` for a data set with expected outputs.
+        scale: Size of the inputs, which small outputs are compared with.
+    """
+
+    name: str
+    inputs: tuple[Array, ...]
+    expected: tuple[Outputs, ...]
+    bundle: Bundle
+    sizes: Mapping[str, int]
+    cells: tuple[Cell, ...]
+    absent: Mapping[str, Failure]
+    others: Mapping[str, Artifact]
+    feeding: Feeding | None = None
+    scale: float = 1.0
+    deadline_s: float = DEADLINE_S
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each input, by its name."""
+        bound = (spec.tensor.bind(self.sizes) for spec in self.bundle.inputs)
+        return {tensor.name: tuple(size for size in tensor.shape if isinstance(size, int)) for tensor in bound}
+
+
+@dataclass(frozen=True)
+class PlannedTrials:
+    """What every backend must answer.
+
+    Attributes:
+        trials: One for each data set; a single one for seeded inputs.
+    """
+
+    trials: tuple[Trial, ...]
+    source: Reference | DataSets | None
+    warnings: tuple[AnyWarn, ...] = ()
+
+    def report(self, model: str, cells: Sequence[CellResult], *, complete: bool) -> ModelReport:
+        """Return the document of what came of them."""
+        shapes = [trial.shapes for trial in self.trials]
+        feedings = [trial.feeding for trial in self.trials if trial.feeding is not None]
+        return ModelReport(
+            model=model,
+            verified_against=self.source,
+            complete=complete,
+            cells=tuple(cells),
+            warnings=self.warnings,
+            shapes=shapes[0] if shapes and all(other == shapes[0] for other in shapes) else {},
+            given_inputs=given_inputs(feedings[0]) if feedings else None,
+        )
+
+
+@dataclass(frozen=True)
+class VerificationRequest:
+    """What is verified.
+
+    Attributes:
+        shapes: Of inputs with dynamic dimensions, by name.
+        data: A folder of data sets with expected outputs; ``None`` for the reference that ``irbench run`` compares
+            with.
+        inputs: Data and constants for inputs, without ``data``.
+        environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
+        precisions: What backends compute in, a row for each; ``None`` for what the graph holds.
+        deadline_s: How long each backend, and the reference, is waited for.
+    """
+
+    bundle: Bundle
+    backends: tuple[BackendAddress, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+    data: Path | None
+    inputs: AskedInputs = field(default_factory=AskedInputs)
+    environments: tuple[PythonEnvironment, ...] = ()
+    precisions: tuple[Precision, ...] | None = ("fp32",)
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    deadline_s: float = DEADLINE_S
+
+
+def exit_code(report: ModelReport) -> ExitCode:
+    """Return what the cells come to: an interrupt first, then wrong outputs, then failures."""
+    states = {cell.state for cell in report.cells}
+    if not report.complete:
+        return ExitCode.INTERRUPTED
+    if "mismatch" in states:
+        return ExitCode.DIFFERENT
+    return ExitCode.FAILED_CELL if "failed" in states else ExitCode.OK

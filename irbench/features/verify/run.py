@@ -1,0 +1,248 @@
+"""``irbench.verify``: check whether every backend computes the expected outputs."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from irbench.api.display import Displayable
+from irbench.api.keywords import names_keywords
+from irbench.api.progress import ProgressOption, Say, reporting
+from irbench.core.address import BackendAddress
+from irbench.core.plain_text import plain
+from irbench.core.row import CellResult
+from irbench.errors import ExitCode, IrbenchError
+from irbench.features.verify import report as verification
+from irbench.features.verify.case import CaseResult, SuiteReport
+from irbench.features.verify.case import exit_code as suite_exit_code
+from irbench.features.verify.model import trials, verified_cells
+from irbench.features.verify.report import ModelReport, NoReference, PlannedTrials, VerificationRequest
+from irbench.features.verify.suite_run import readers_of_onnx, run_suite
+from irbench.features.verify.view import model_view, suite_view
+from irbench.notices import Context
+from irbench.options.asked_inputs import AskedInputs
+from irbench.options.keywords import VerifyKeywords
+from irbench.options.model_commands import VERIFY, VerifyOptions
+from irbench.render.json_text import json_text
+from irbench.render.text_document import Document
+from irbench.requests.environments import Environments
+from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
+from irbench.runner.inputs import refuse_unknown_values
+from irbench.runs.results import Interrupted
+from irbench.spec import Bundle, PythonEnvironment
+from irbench.system import host
+from irbench.worker.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class Verification(Displayable):
+    """What was verified.
+
+    Attributes:
+        report: Everything that was found, of a model or of a suite.
+    """
+
+    def __init__(self, report: ModelReport | SuiteReport) -> None:
+        self.report = report
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench verify`` exits with."""
+        if isinstance(self.report, ModelReport):
+            return verification.exit_code(self.report)
+        if not self.report.complete:
+            return ExitCode.INTERRUPTED
+        if self.report.between:
+            changed = any(change.is_of_outcome for change in self.report.changes)
+            return ExitCode.DIFFERENT if changed else ExitCode.OK
+        return suite_exit_code(self.report.cases)
+
+    @property
+    def ok(self) -> bool:
+        """Whether all was done and nothing failed, crashed or answered wrongly; between versions, nothing changed."""
+        return self.exit_code == ExitCode.OK
+
+    @property
+    def rows(self) -> tuple[CellResult, ...] | tuple[CaseResult, ...]:
+        """A row for each backend, or for each case on each backend."""
+        return self.report.cells if isinstance(self.report, ModelReport) else self.report.cases
+
+    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+        """Return the report as text."""
+        if form == "json":
+            return json_text(self.report)
+        return self._view().as_markdown() if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return what was verified and whether all is well."""
+        what = self.report.model if isinstance(self.report, ModelReport) else f"suite {self.report.suite}"
+        return plain(f"<Verification of {what}: {'ok' if self.ok else 'not ok'}>")
+
+    def __rich__(self) -> RenderableType:
+        """Return the report as ``irbench verify`` prints it; called by rich."""
+        return self._view()
+
+    def _view(self) -> Document:
+        return model_view(self.report) if isinstance(self.report, ModelReport) else suite_view(self.report)
+
+
+@names_keywords(VERIFY)
+def verify(
+    model: str | PathLike[str] | None = None,
+    *,
+    progress: ProgressOption = "auto",
+    **options: Unpack[VerifyKeywords],
+) -> Verification:
+    """Run a model on every backend and compare the outputs with those expected; nothing is timed.
+
+    Of a decode loop (``feedback``), 8 steps are compared.
+
+    Args:
+        model: Anything that :func:`irbench.run` takes.
+        progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
+        options: What is verified, on which backends and inputs.
+
+    Raises:
+        IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
+        Interrupted: Ctrl-C; what was verified by then is in its ``result``.
+    """
+    asked = VERIFY.asked(options, model=None if model is None else str(model))
+    with reporting(progress) as reporter:
+        found = verify_with(asked, reporter.say)
+    if not found.report.complete:
+        raise Interrupted("the verification is not complete", found)
+    return found
+
+
+def verify_with(options: VerifyOptions, say: Say) -> Verification:
+    """Verify what was asked for; an interrupt leaves the report incomplete.
+
+    Raises:
+        IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
+    """
+    host.require_linux()
+    refuse_contradictions(options)
+    backends, environments = _participants(options, say)
+    with scratch_folder() as folder:
+        if options.suite is not None:
+            readers = readers_of_onnx(backends, named=bool(options.backends))
+            return Verification(run_suite(options.only, readers, environments, folder, say))
+        return Verification(_model(options, backends, environments, folder, say))
+
+
+def _participants(options: VerifyOptions, say: Say) -> tuple[tuple[BackendAddress, ...], tuple[PythonEnvironment, ...]]:
+    """Return the backends, and the environments of two versions where these are compared."""
+    if options.between is None:
+        return resolve_backends(options.backends or ()), ()
+    if len(options.backends or ()) > 1:
+        raise IrbenchError("Two versions are compared on one backend.", hint="Give --backends one name.")
+    named = options.backends[0] if options.backends else None
+    address, environments = Environments(named, say, insist=False).of(options.between)
+    return (address,), environments
+
+
+def _asked(
+    options: VerifyOptions,
+    bundle: Bundle,
+    backends: tuple[BackendAddress, ...],
+    environments: tuple[PythonEnvironment, ...],
+) -> VerificationRequest:
+    folder = expected_outputs(options)
+    inputs = AskedInputs() if folder is not None else AskedInputs(options.data, options.value, options.feedback)
+    refuse_unknown_values(inputs, (bundle,))
+    return VerificationRequest(bundle, backends, options.shape, folder, inputs, environments)
+
+
+def _able_backends(backends: tuple[BackendAddress, ...], bundle: Bundle, say: Say) -> tuple[BackendAddress, ...]:
+    """Return the backends that can read the model, as ``irbench run`` chooses them, and say which cannot."""
+    able = able_backends(backends, (bundle,))
+    left_out = [str(address) for address in backends if address not in able]
+    if left_out:
+        say(f"not verified, because they cannot read {bundle.name}: {', '.join(left_out)}")
+    return able
+
+
+def planned_trials(
+    options: VerifyOptions,
+    bundle: Bundle,
+    backends: tuple[BackendAddress, ...],
+    scratch: Path,
+    environments: tuple[PythonEnvironment, ...] = (),
+) -> PlannedTrials:
+    """Return what each backend must answer.
+
+    Args:
+        options: What is verified.
+        bundle: The model.
+        backends: In the order of the rows.
+        scratch: Where copies of the model with bound shapes are written.
+        environments: Pythons whose runtimes are compared.
+
+    Raises:
+        IrbenchError: The data do not fit the model, or there is nothing to compare with.
+    """
+    try:
+        return trials(_asked(options, bundle, backends, environments), scratch)
+    except NoReference as lack:
+        brief, more = lack.warning.brief(Context()), lack.warning.more(Context())
+        raise IrbenchError(brief, hint=more, exit_code=ExitCode.FAILED_CELL) from lack
+
+
+def _model(
+    options: VerifyOptions,
+    backends: tuple[BackendAddress, ...],
+    environments: tuple[PythonEnvironment, ...],
+    scratch: Path,
+    say: Say,
+) -> ModelReport:
+    (bundle,) = resolve_bundles((str(options.model),), everything=False, say=say)
+    if not (options.backends or environments):
+        backends = _able_backends(backends, bundle, say)
+    planned = planned_trials(options, bundle, backends, scratch, environments)
+    cells, complete = list[CellResult](), False
+    try:
+        for cell in verified_cells(planned.trials):
+            cells.append(cell)
+            say(f"{cell.label}: {cell.state}")
+        complete = True
+    except KeyboardInterrupt:
+        say("interrupted")
+    return planned.report(bundle.name, cells, complete=complete)
+
+
+def refuse_contradictions(options: VerifyOptions) -> None:
+    """Refuse options that cannot be obeyed together, before anything is looked up.
+
+    Raises:
+        IrbenchError: Two of them contradict each other, or there is nothing to verify.
+    """
+    AskedInputs(options.data).require_data()
+    if options.suite is None:
+        if options.only is not None:
+            raise IrbenchError("--only needs a test suite.", hint="Add --suite onnx.")
+        if options.model is None:
+            raise IrbenchError("Nothing to verify.", hint="Give a model or an ONNX file, or add --suite onnx.")
+        if options.shape and expected_outputs(options) is not None:
+            raise IrbenchError("With --data the files determine the shapes.", hint="Leave --shape out.")
+        return
+    given = {
+        "A model": options.model,
+        "--data": options.data,
+        "--value": options.value,
+        "--feedback": options.feedback,
+        "--shape": options.shape,
+    }
+    for name, value in given.items():
+        if value:
+            raise IrbenchError(f"{name} and --suite cannot be combined.", hint="Leave one of them out.")
+
+
+def expected_outputs(options: VerifyOptions) -> Path | None:
+    """Return the data sets whose outputs are the expected ones, or one; ``None`` where a reference computes them."""
+    if not isinstance(options.data, Path) or options.value or options.feedback:
+        return None
+    patterns = ("output_*.pb", "test_data_set_*/output_*.pb")
+    return options.data if any(any(options.data.glob(pattern)) for pattern in patterns) else None

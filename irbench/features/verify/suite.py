@@ -1,0 +1,129 @@
+"""The coordinator's side of the suite: one worker per backend, restarted after a crash."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+
+from irbench.core.address import BackendAddress
+from irbench.errors import IrbenchError
+from irbench.features.verify.case import Case, CaseResult, Tried
+from irbench.spec import PythonEnvironment
+from irbench.worker.failures import CallFailed, WorkerDied
+from irbench.worker.process import Worker, call_in_worker
+
+_COLLECT_DEADLINE_S = 900.0
+_CASE_DEADLINE_S = 120.0
+_FILE = re.compile(r"[^\w.]")
+"""What no name of a log is given."""
+
+
+def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
+    """Return the suite's cases whose names match ``pattern``, written into ``folder`` where they are no files yet."""
+    found: tuple[Case, ...] = call_in_worker(
+        "irbench.features.verify.collect:collect", folder, pattern, deadline_s=_COLLECT_DEADLINE_S
+    )
+    if not found:
+        raise IrbenchError(
+            f"No case of the suite is called {pattern!r}.",
+            hint="Names begin with test_, and * matches anything: --only 'test_add*'.",
+        )
+    return found
+
+
+def participant(address: BackendAddress, environment: PythonEnvironment | None) -> str:
+    """Return what results call a backend: ``ort``, ``ort:cuda``, or ``ort 1.22.0`` in an environment of its own."""
+    return str(address) if environment is None else f"{address} {environment.label}"
+
+
+def run_cases(
+    cases: Sequence[Case],
+    backends: Sequence[BackendAddress],
+    scratch: Path,
+    deadline_s: float = _CASE_DEADLINE_S,
+    environments: Sequence[PythonEnvironment] = (),
+) -> Iterator[tuple[CaseResult, ...]]:
+    """Yield what became of each case, one result for each backend; the backends work side by side.
+
+    Args:
+        cases: In the order in which they are run.
+        backends: In the order of the results.
+        scratch: Where logs and copies of models are written.
+        deadline_s: When a worker that gives no answer to a case is ended.
+        environments: Pythons in each of which every backend runs the cases; none for the one that irbench runs in.
+    """
+    each = product(backends, environments or (None,))
+    benches = [_Bench(address, environment, scratch, deadline_s) for address, environment in each]
+    try:
+        for case in cases:
+            if case.skip:
+                yield tuple(bench.result(case, Tried("skipped", case.skip)) for bench in benches)
+                continue
+            for bench in benches:
+                bench.begin(case)
+            yield tuple(bench.result(case, bench.finish()) for bench in benches)
+    finally:
+        for bench in benches:
+            bench.close()
+
+
+class _Bench:
+    """One backend's worker, which tries one case after the other for as long as it lives."""
+
+    def __init__(
+        self, address: BackendAddress, environment: PythonEnvironment | None, scratch: Path, deadline_s: float
+    ) -> None:
+        self._address = address
+        self._environment = environment
+        self._scratch = scratch
+        self._deadline_s = deadline_s
+        self._worker: Worker | None = None
+
+    @property
+    def label(self) -> str:
+        return participant(self._address, self._environment)
+
+    def begin(self, case: Case) -> None:
+        try:
+            self._send(case)
+        except WorkerDied:  # it fell after its answer to the case before, so a fresh one gets this one
+            self.close()
+            self._send(case)
+
+    def _send(self, case: Case) -> None:
+        if self._worker is None:
+            python = self._environment.python if self._environment is not None else None
+            self._worker = Worker(self._scratch / f"{_FILE.sub('-', self.label)}.log", python=python)
+        target = "irbench.features.verify.trial:try_case"
+        self._worker.send(target, case, *self._address, self._scratch, deadline_s=self._deadline_s)
+
+    def finish(self) -> Tried:
+        assert self._worker is not None
+        try:
+            tried: Tried = self._worker.receive(deadline_s=self._deadline_s)
+        except CallFailed as error:
+            return Tried("unsupported", error.message)
+        except WorkerDied as death:
+            self.close()
+            return Tried("crashed", death.message)
+        return tried
+
+    def result(self, case: Case, tried: Tried) -> CaseResult:
+        return CaseResult(
+            name=case.name,
+            kind=case.kind,
+            operator=case.operator,
+            backend=self.label,
+            outcome=tried.outcome,
+            reason=tried.reason,
+            precision=tried.precision,
+            output_error=tried.output_error,
+            outputs_sha256=tried.outputs_sha256,
+        )
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None

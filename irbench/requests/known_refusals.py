@@ -1,0 +1,106 @@
+"""Rows that are known to be impossible before any process starts, from what backends and their probes say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from irbench.api.progress import Say
+from irbench.core import registry
+from irbench.core.record import Failure
+from irbench.errors import IrbenchError
+from irbench.requests import probes
+from irbench.runner.plan import PlannedGroup
+from irbench.spec import Cell
+from irbench.spi import LoadChecker, Refusal
+
+_LEFT_TO_THE_GRAPH = ("native", "int8")
+"""What no probe says: the former is always possible, and the latter depends on how a graph is quantised."""
+
+
+def without_refused_rows(groups: Sequence[PlannedGroup], say: Say) -> tuple[PlannedGroup, ...]:
+    """Return the groups in which rows that are certainly impossible are failed already, so that none is started.
+
+    Args:
+        groups: What was planned.
+        say: Receives which rows are failed already, and why.
+
+    Raises:
+        IrbenchError: No row is left, or a backend's options (``--set``) leave none of its rows.
+    """
+    refused = [{cell.id: failure for cell in group.measured if (failure := _failure(cell))} for group in groups]
+    if not any(refused):
+        return tuple(groups)
+    _require_some_left(groups, refused)
+    failed = ((cell, failure) for cell, failure in _rows(groups, refused) if failure is not None)
+    for text in dict.fromkeys(
+        f"warning: {cell.address} {cell.load.precision} is not started: {failure.message}" for cell, failure in failed
+    ):
+        say(text)
+    return tuple(
+        replace(group, absent={**group.absent, **failures}) for group, failures in zip(groups, refused, strict=True)
+    )
+
+
+def _require_some_left(groups: Sequence[PlannedGroup], refused: Sequence[Mapping[str, Failure]]) -> None:
+    rows = list(_rows(groups, refused))
+    _refuse_all(failure for _, failure in rows)
+    for backend in dict.fromkeys(cell.backend for cell, _ in rows if cell.load.options):
+        own = [(cell, failure) for cell, failure in rows if cell.backend == backend]
+        if all(_failure(replace(cell, load=replace(cell.load, options={}))) is None for cell, _ in own):
+            _refuse_all(failure for _, failure in own)
+
+
+def _rows(
+    groups: Sequence[PlannedGroup], refused: Sequence[Mapping[str, Failure]]
+) -> Iterator[tuple[Cell, Failure | None]]:
+    """Yield every row that was to be measured, with the reason why it is impossible, if it is."""
+    for group, failures in zip(groups, refused, strict=True):
+        yield from ((cell, failures.get(cell.id)) for cell in group.measured)
+
+
+def _refuse_all(failures: Iterable[Failure | None]) -> None:
+    """Refuse what leaves no row.
+
+    Raises:
+        IrbenchError: All of these rows fail; it says why the first one does.
+    """
+    found = list(failures)
+    first = next(iter(found), None)
+    if first is not None and all(found):
+        raise IrbenchError(f"{first.message.rstrip('.')}.", hint=first.hint or "")
+
+
+def _failure(cell: Cell) -> Failure | None:
+    """Return why a row is impossible; ``None`` where only its runtime can say, in irbench's own Python or another."""
+    if cell.program is not None or cell.environment is not None:
+        return None
+    held = "" if cell.artifact is None else cell.artifact.precision
+    return _probed(cell, held) or _checked(cell, held)
+
+
+def _checked(cell: Cell, held: str) -> Failure | None:
+    """Return why a backend refuses a row, as far as it knows without its runtime."""
+    backend = registry.backend(cell.backend)
+    try:
+        if isinstance(backend, LoadChecker):
+            backend.check_load(cell.load, cell.device, held)
+    except Refusal as refusal:
+        return Failure("compile", refusal.message.rstrip("."), refusal.hint or None)
+    return None
+
+
+def _probed(cell: Cell, held: str) -> Failure | None:
+    """Return that a backend computed a small fp32 graph in other precisions only, where it looked at this machine."""
+    load = cell.load
+    if not load.precision_required or load.precision in _LEFT_TO_THE_GRAPH or held not in ("", "fp32"):
+        return None
+    found = probes.remembered(registry.describe(registry.BACKENDS, cell.backend))
+    computed = None if found is None else found.precisions.get(cell.device)
+    if computed is None or load.precision in computed:
+        return None
+    return Failure(
+        "precision",
+        f"{cell.address} does not compute in {load.precision} on this machine, but in {', '.join(computed) or 'none'}",
+        "Choose another with --precision, or look again: irbench backends --probe.",
+    )

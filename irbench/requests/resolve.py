@@ -1,0 +1,264 @@
+"""Resolve names to models and backends, exporting models that are missing."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+
+from irbench.core import registry
+from irbench.core.address import BackendAddress
+from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter import (
+    Notify,
+    Source,
+    bundle_facts,
+    export,
+    find_outdated,
+    from_onnx_file,
+    is_exportable,
+    is_made_from,
+    made_from,
+    refreshed,
+    require_possible,
+    validate,
+)
+from irbench.notices.exports import ExportedOften, PathPreferred
+from irbench.onnx.reading.protobuf import require_model_file
+from irbench.options.model_commands import ExportOptions
+from irbench.render.confinement_texts import unconfined_root_text
+from irbench.render.export_texts import export_notice_text, export_problems
+from irbench.spec import Bundle
+from irbench.store import bundles
+from irbench.system.file_states import is_file
+from irbench.worker.confinement.request import VARIABLE
+from irbench.worker.model_files import require_sound_weights
+
+FIRST_MODEL = "resnet50"
+"""What is exported and run when nothing is named and nothing was exported yet."""
+warned_of: set[str] = set()
+"""What this process has warned of: a sweep resolves models for each of its tables."""
+
+
+def resolve_bundles(
+    names: Sequence[str], *, everything: bool, say: Callable[[str], None], imports: tuple[str, ...] = ()
+) -> tuple[Bundle, ...]:
+    """Return the models to run.
+
+    Args:
+        names: Zoo names, names of bundles, folders of bundles, ``.onnx`` files, or anything that can be exported.
+        everything: Every bundle there is (``--all``); excludes names.
+        say: Receives the progress of exports, and which bundle is used.
+        imports: Modules to import before a model is loaded that is exported now.
+
+    Raises:
+        IrbenchError: A name is nothing that can be run, or its export fails.
+    """
+    if everything:
+        return tuple(_refreshed(folder, imports, say) for folder in _every_bundle(names))
+    if not names:
+        latest = bundles.latest()
+        if latest is not None:
+            say(f"no model was named: taking {latest.parent.name}, the model exported last")
+            return (_refreshed(latest, imports, say),)
+        say(f"no model has been exported yet: using {FIRST_MODEL}")
+        return (_exported(FIRST_MODEL, imports, say),)
+    return tuple(_bundle(name, imports, say) for name in dict.fromkeys(names))
+
+
+def named_apart(found: Sequence[Bundle]) -> tuple[Bundle, ...]:
+    """Return models with names of their own: files of one name are told apart by their folders, then by numbers."""
+    often = Counter(bundle.name for bundle in found)
+    named = [
+        bundle.name if often[bundle.name] == 1 else f"{bundle.name} ({Path(bundle.source).parent.name or '.'})"
+        for bundle in found
+    ]
+    taken: Counter[str] = Counter()
+    distinct: list[Bundle] = []
+    for bundle, name in zip(found, named, strict=True):
+        taken[name] += 1
+        distinct.append(replace(bundle, name=name if taken[name] == 1 else f"{name} {taken[name]}"))
+    return tuple(distinct)
+
+
+def require_models(names: Sequence[str], *, everything: bool, imports: tuple[str, ...] = ()) -> None:
+    """Refuse names of which :func:`resolve_bundles` would refuse one, without exporting or reading a model.
+
+    Args:
+        names: As for :func:`resolve_bundles`.
+        everything: Every bundle there is.
+        imports: Modules that are imported before a model is loaded.
+
+    Raises:
+        IrbenchError: It says what is wrong.
+    """
+    if everything:
+        _every_bundle(names)
+    for name in dict.fromkeys(names):
+        require_model(name, imports)
+
+
+def _every_bundle(names: Sequence[str]) -> tuple[Path, ...]:
+    """Return the folders of all bundles (``--all``).
+
+    Raises:
+        IrbenchError: Models are named, too, or there is no bundle.
+    """
+    if names:
+        raise IrbenchError("--all and a model cannot be combined.", hint="Leave one of them out.")
+    folders = bundles.all()
+    if not folders:
+        raise IrbenchError("No model has been exported yet.", hint=f"Export one: irbench export {FIRST_MODEL}")
+    return tuple(folders)
+
+
+def require_model(name: str, imports: tuple[str, ...] = ()) -> None:
+    """Refuse what is no model, without exporting or reading one.
+
+    Raises:
+        IrbenchError: It says what is wrong.
+    """
+    require_possible(name)
+    path = Path(name)
+    if path.suffix == ".onnx":
+        require_model_file(path.absolute())
+    elif not is_file(path / bundles.CARD) and bundles.find(name) is None:
+        _refuse_variant(name)
+        validate(name, ExportOptions(imports=imports))
+
+
+def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
+    """Return the backends asked for, or every installed one on the CPU.
+
+    Raises:
+        IrbenchError: A name or device is unknown (exit code 2), or a runtime is not installed (exit code 5).
+    """
+    if not asked:
+        installed = registry.installed_backends()
+        if not installed:
+            raise IrbenchError("No runtime is installed.", hint=_ways_to_install(), exit_code=ExitCode.NOT_INSTALLED)
+        return tuple(map(BackendAddress, installed))
+    pairs = tuple(dict.fromkeys(registry.parse_backend(name) for name in asked))
+    for name, _ in pairs:
+        registry.require_installed(name)
+    return pairs
+
+
+def _ways_to_install() -> str:
+    described = registry.describe_all(registry.BACKENDS).values()
+    commands = dict.fromkeys(item.install for item in described if item.install)
+    return f"Install one or more: {'; '.join(commands)}"
+
+
+def able_backends(backends: Sequence[BackendAddress], models: Sequence[Bundle]) -> tuple[BackendAddress, ...]:
+    """Return the backends that can read a form of at least one of the models; all of them where none can."""
+    able = tuple(address for address in backends if any(_reads(address, model) for model in models))
+    return able or tuple(backends)
+
+
+def _reads(address: BackendAddress, model: Bundle) -> bool:
+    return model.artifact(registry.backend(address.name).consumes) is not None
+
+
+def is_first_run(models: Sequence[str], *, everything: bool) -> bool:
+    """Return whether a run names no model where nothing was exported yet, so that it exports :data:`FIRST_MODEL`."""
+    return not models and not everything and bundles.latest() is None
+
+
+def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
+    require_possible(name)
+    path = Path(name)
+    if path.suffix == ".onnx":
+        _warn_of_root(say)
+        return from_onnx_file(path)
+    if is_file(path / bundles.CARD):
+        _warn_of_root(say)
+        outdated = find_outdated(path)
+        if outdated is not None:
+            say(export_notice_text(outdated))
+        return _load_sound(path)
+    found = bundles.find(name)
+    if found is not None and not _means_path(name, found, say):
+        return _refreshed(found, imports, say)
+    _refuse_variant(name)
+    made = _made_from(Source(name), say)
+    return _exported(name, imports, say) if made is None else _refreshed(made, imports, say)
+
+
+def _warn_of_root(say: Callable[[str], None]) -> None:
+    """Say once that a model which came as a file runs with the rights of root, unless the user has decided on that."""
+    if os.geteuid() == 0 and VARIABLE not in os.environ and not warned_of:
+        warned_of.add(VARIABLE)
+        say(unconfined_root_text(VARIABLE))
+
+
+def _made_from(source: Source, say: Callable[[str], None]) -> Path | None:
+    """Return the bundle that a model means which is named by its source; ``None`` where it has to be exported first.
+
+    The name of a model of the zoo means its bundle of that name alone: one that was given another name has it for that.
+    """
+    if source.is_zoo or not source.exists:
+        return None
+    places = made_from(source)
+    if len(places) > 1:
+        names = tuple(place.parent.name for place in places)
+        _notifier(say)(ExportedOften(source=source.text, names=names))
+    return places[0] if places else None
+
+
+def _load_sound(folder: Path) -> Bundle:
+    """Return the bundle in a folder, whose ONNX graphs are held to the same rules as files without a card."""
+    bundle = bundles.load_intact(folder)
+    for artifact in bundle.artifacts:
+        if artifact.kind == "onnx":
+            require_sound_weights(artifact.path)
+    return bundle
+
+
+def _exported(source: str, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
+    options = ExportOptions(imports=imports)
+    validate(source, options)
+    return _loaded(export(source, options, say, _notifier(say)), say)
+
+
+def _refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
+    bundle = bundles.load_intact(place)
+    found = refreshed(place, imports, say, _notifier(say))
+    return bundle if found == place else _loaded(found, say)
+
+
+def _loaded(place: Path, say: Callable[[str], None]) -> Bundle:
+    bundle = bundles.load_intact(place)
+    for problem in export_problems(bundle):
+        say(f"warning: {bundle.name}: {problem}")
+    return bundle
+
+
+def _notifier(say: Callable[[str], None]) -> Notify:
+    return lambda notice: say(export_notice_text(notice))
+
+
+def _means_path(name: str, found: Path, say: Callable[[str], None]) -> bool:
+    """Return whether a name is that of a file or folder here, and the bundle of that name another model's."""
+    source = Source(name)
+    if source.is_zoo or not is_exportable(source) or is_made_from(found, source):
+        return False
+    facts = bundle_facts(bundles.load_card(found))
+    _notifier(say)(PathPreferred(**facts, path=str(source.path), folder=str(found)))
+    return True
+
+
+def _refuse_variant(name: str) -> None:
+    """Refuse a name as ``irbench inspect`` takes it, of a graph that was made from a model."""
+    model, plus, made = name.rpartition("+")
+    path = Path(model)
+    known = is_file(path) or is_file(path / bundles.CARD) or bundles.find(model) is not None
+    if plus and (known or model in registry.names(registry.MODELS)):
+        made = made.partition(":")[0]
+        way = f"irbench run {quote(model)} --optimize {made}"
+        if made.startswith("custom"):  # no run can ask for passes that were named one by one
+            way = f"irbench optimize {quote(model)} --passes ... -o better.onnx, then irbench run better.onnx"
+        raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"To measure a variant: {way}")

@@ -1,0 +1,267 @@
+"""Convert the options of a run to a request for the runner: resolve names and refuse conflicting settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from irbench.api.progress import Say
+from irbench.core import registry
+from irbench.core.address import BackendAddress
+from irbench.core.suggestions import did_you_mean
+from irbench.errors import IrbenchError
+from irbench.features.cold.launches import refuse_several_samples
+from irbench.notices import Context
+from irbench.optimizer import variant
+from irbench.options.option import refuse_excluded
+from irbench.options.run import RUN, RunOptions
+from irbench.options.values import Settings, alternatives
+from irbench.render.optimization_record import in_words
+from irbench.requests.accuracy_limits import accuracy_limit
+from irbench.requests.counters import counting_of
+from irbench.requests.energy_access import energy_notes
+from irbench.requests.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
+from irbench.requests.int8_methods import with_suitable_int8
+from irbench.requests.known_refusals import without_refused_rows
+from irbench.requests.own_cells import require_found
+from irbench.requests.processors import allowed_cpus, asked_threads, refuse_too_many_instances
+from irbench.requests.resolve import able_backends, named_apart, resolve_backends, resolve_bundles
+from irbench.requests.unchecked_graphs import graph_notes
+from irbench.runner.cells import environment_notes
+from irbench.runner.inputs import refuse_unknown_values
+from irbench.runner.plan import PlannedGroup, plan
+from irbench.runner.prepare import prepare, with_files_of_graphs
+from irbench.runner.request import RunRequest, as_asked
+from irbench.spec import Precision, Timing, WarmUpLength
+from irbench.spec.requested_sizes import refuse_unknown_names
+
+QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
+THOROUGH = Timing(
+    min_launches=10, max_launches=20, blocks=12, max_blocks=18, most_blocks=24, target=0.005, budget=900.0
+)
+LONGEST_NAME = 100
+"""Characters in the name of a run."""
+_BUDGET_WITH_TAIL_S = 300.0
+"""Of a table, where none is given: 1,000 uninterrupted calls of each row in each launch take their time."""
+
+
+_SUSTAIN_FOR_ENERGY_S = 3.0
+"""Counters of energy are read a thousand times a second at most, so that 3 s leave no error that matters."""
+_NO_BACKENDS = ("none",)
+
+
+def refuse_contradictions(options: RunOptions) -> None:
+    """Refuse options that cannot be obeyed together, before anything is looked up.
+
+    Raises:
+        IrbenchError: Two of them contradict each other, or a model's name is empty.
+    """
+    refuse_excluded(options, RUN.options)
+    if not all(options.models):
+        raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
+    _refuse_name(options.name)
+    options.inputs.require_data()
+
+
+def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
+    """Return the backends; those of other environments need not be installed in ours."""
+    if options.environments:
+        return tuple(map(registry.parse_backend, options.backends or ()))
+    if options.backends != _NO_BACKENDS:
+        return resolve_backends(options.backends or ())
+    if not options.cells:
+        raise IrbenchError("--backends none leaves nothing to measure.", hint="Add a row of your own: --cell name=...")
+    return ()
+
+
+def _refuse_own_pace(options: RunOptions) -> None:
+    commands = [name for name, program in options.cells.items() if program.kind == "command"]
+    if commands and options.pace is not None:
+        raise IrbenchError(
+            f"--pace does not apply to {commands[0]}: a command of your own issues its calls itself.",
+            hint="Leave one of them out, or write it as a function of Python.",
+        )
+
+
+def requested(options: RunOptions) -> RunRequest:
+    """Return what was asked for, without its models.
+
+    Raises:
+        IrbenchError: A backend, a device, a property, a precision, a level or a processor is not there.
+    """
+    require_found(options.cells)
+    notes_on_energy = energy_notes(options.energy)
+    limit = accuracy_limit(options)
+    _refuse_own_pace(options)
+    backends = _backends(options)
+    cpus = allowed_cpus(options.cpus)
+    refuse_too_many_instances(options.instances, cpus)
+    named = tuple(dict.fromkeys(variant(level).name for level in options.optimize))
+    variants, notes = with_suitable_int8(named, backends)
+    if not options.cells:
+        refuse_ineffective_levels(backends, variants)
+    _refuse_wrong_settings(options.set, backends)
+    varied = _alternatives(options, backends)
+    return replace(
+        as_asked(options),
+        backends=backends,
+        precisions=_precisions(options.precision),
+        variants=variants,
+        threads=asked_threads(options.threads, cpus),
+        cpus=cpus,
+        alternatives=varied,
+        timing=_timing(options),
+        notes=(*notes, *notes_on_energy, *environment_notes(options.environments)),
+        accuracy=limit,
+        counting=counting_of(options),
+    )
+
+
+def planned(
+    request: RunRequest,
+    options: RunOptions,
+    scratch: Path,
+    say: Say,
+    status: Say | None = None,
+    *,
+    tells_refused: bool = True,
+) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
+    """Return the request with its models and each group's share of the budget, and the groups.
+
+    Args:
+        request: What :func:`requested` returned.
+        options: What it was made from.
+        scratch: A folder that is gone after the run.
+        say: Receives what is exported and optimised, and which options change nothing.
+        status: Receives each step of that; ``None`` where nobody watches.
+        tells_refused: Whether it hears which rows are known to be impossible; not where nobody asked for them.
+
+    Raises:
+        IrbenchError: A model is not there, or the plan is impossible.
+    """
+    bundles = named_apart(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
+    swept = {} if request.sweep is None or not request.sweep[0] else {request.sweep[0]: ()}
+    refuse_unknown_names({**request.shapes, **swept}, bundles)
+    refuse_unknown_values(request.inputs, bundles)
+    backends = request.backends if options.backends else able_backends(request.backends, bundles)
+    request = replace(request, bundles=tuple(map(with_files_of_graphs, bundles)), backends=backends)
+    groups = without_refused_rows(
+        plan(request, prepare(request, scratch, in_words(say, status or _silent))), say if tells_refused else _silent
+    )
+    if request.cold:
+        refuse_several_samples(groups)
+    levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
+    for note in (*request.notes, *levels):
+        say(note.text(Context()))
+    unchecked = graph_notes(groups)
+    for note in (*layouts, *unchecked):
+        say(f"warning: {note.text(Context())}")
+    passes = 1 if request.counting is None else 2  # rows are launched once more to be counted
+    return replace(request, notes=(*request.notes, *levels, *layouts, *unchecked)).with_budget_for(
+        1, passes * sum(group.weight for group in groups)
+    ), groups
+
+
+def _silent(_line: str) -> None: ...
+
+
+def budget_s(options: RunOptions) -> float:
+    """Return the time that a table may take, in seconds; where a budget is given, that of the whole run."""
+    return _timing(options).budget if options.budget is None else options.budget
+
+
+def _timing(options: RunOptions) -> Timing:
+    """Return the protocol's numbers, of the types with which a stored run is read again.
+
+    Raises:
+        IrbenchError: An option is of another type.
+    """
+    timing = QUICK if options.quick else THOROUGH if options.thorough else Timing()
+    chosen = replace(
+        timing,
+        tail=options.tail,
+        budget=max(timing.budget, _BUDGET_WITH_TAIL_S) if options.tail else timing.budget,
+        within=timing.within if options.within is None else options.within,
+        deadline=timing.deadline if options.deadline is None else options.deadline,
+        deadline_by="default" if options.deadline is None else "user",
+        pace=timing.pace if options.pace is None else options.pace,
+        **_warm_up(options.warmup),
+        sustain=_sustain_s(options),
+        energy=options.energy,
+    )
+    try:
+        return msgspec.convert(asdict(chosen), Timing)
+    except msgspec.ValidationError as error:
+        raise IrbenchError(
+            f"The timing is not valid: {error}.", hint="Give the options the types that irbench run --help names."
+        ) from error
+
+
+def _warm_up(asked: WarmUpLength | None) -> dict[str, Any]:
+    """Return the numbers of the warm-up; one whose length is given does not look for when calls get no faster."""
+    if asked is None:
+        return {}
+    return {"warm_up": asked.seconds or 0.0, "warm_up_calls": asked.calls or 0, "look_calls": 0}
+
+
+def _sustain_s(options: RunOptions) -> float:
+    """Return how long each row runs alone in each launch; energy is measured of nothing else."""
+    usual_s = _SUSTAIN_FOR_ENERGY_S if options.energy else Timing.sustain
+    return usual_s if options.sustain is None else options.sustain
+
+
+def _alternatives(
+    options: RunOptions, backends: Sequence[BackendAddress]
+) -> Mapping[str, tuple[Mapping[str, str], ...]]:
+    """Return the sets of options that rows of each backend differ in.
+
+    Raises:
+        IrbenchError: One of them cannot be set, or is set for all rows as well.
+    """
+    found = alternatives(options.vary)
+    for backend, sets in found.items():
+        for each in sets:
+            _refuse_wrong_settings({backend: each}, backends, option="--vary")
+        both = set(options.vary[backend]) & set(options.set.get(backend, {}))
+        if both:
+            key = f"{backend}.{min(both)}"
+            raise IrbenchError(f"--set {key} and --vary {key} cannot be combined.", hint="Leave one of them out.")
+    return found
+
+
+def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress], option: str = "--set") -> None:
+    taking_part = tuple(dict.fromkeys(address.name for address in backends))
+    for backend, given in settings.items():
+        registry.backend(backend)
+        if backend not in taking_part:
+            raise IrbenchError(
+                f"{option} {backend}.{next(iter(given), '')} is for a backend that is not part of the run.",
+                hint=f"Backends of the run: {', '.join(taking_part)}.",
+            )
+    for backend, given in settings.items():
+        registry.require_options(backend, given)
+
+
+def _refuse_name(name: str) -> None:
+    """Refuse a name that no listing could show, or that means something else."""
+    if name != name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise IrbenchError(
+            f"{name!r} is not a valid name for a run.", hint=f"Use at most {LONGEST_NAME} printable characters."
+        )
+    if name == "latest":
+        raise IrbenchError("`latest` is reserved for the newest run.", hint="Choose another name.")
+
+
+def _precisions(asked: tuple[str, ...] | None) -> tuple[Precision, ...] | None:
+    if asked is None:
+        return None
+    known = get_args(Precision)
+    for precision in asked:
+        if precision not in known:
+            near = did_you_mean(precision, known)
+            raise IrbenchError(f"There is no precision {precision!r}.", hint=f"{near}Precisions: {', '.join(known)}.")
+    return tuple(precision for precision in known if precision in asked)

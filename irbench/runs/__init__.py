@@ -1,0 +1,1 @@
+"""A run as a whole: measured, stored, shown, exported and read again."""

@@ -1,0 +1,347 @@
+"""Measure the groups of a run, each from its first launch to its table: the cells of one are compared side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from irbench.core.activity import Activity, Outlook
+from irbench.core.record import CellLaunch, LaunchRecord
+from irbench.core.result import GroupResult, RunDocument, StoppedBy
+from irbench.core.row import ENDED_EARLY
+from irbench.features.counters.launches import count_tables
+from irbench.measure.clock import Stopwatch
+from irbench.measure.core_to_core import CoreLink
+from irbench.measure.lock import Holder
+from irbench.notices import Note, Warn
+from irbench.notices.notes import AnotherIrbench, SamplesNotTimed
+from irbench.runner.continuation import GroupSoFar, without_unfinished
+from irbench.runner.launch import Launch
+from irbench.runner.neighbours import busy_neighbours
+from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
+from irbench.runner.progress import Listener, Progress, batch_facts
+from irbench.runner.reference import Expected, expected_outputs, mismatch, references
+from irbench.runner.request import RunRequest
+from irbench.runner.schedule import UNTIL_PRECISE, Schedule, launched, most_launches
+from irbench.runner.signals import signals_deferred
+from irbench.runner.tables import same_inputs, swept_sizes
+from irbench.runner.turn import GroupTooLarge, LaunchPlan, Turn
+from irbench.spec import Cell, Group
+from irbench.stats import (
+    Admission,
+    Next,
+    Pace,
+    Room,
+    launches_planned,
+    outlook,
+    parts_of,
+    scatters,
+    summarise,
+)
+from irbench.store import RunWriter
+from irbench.system import host
+
+
+def run(
+    request: RunRequest,
+    groups: Sequence[PlannedGroup],
+    scratch: Path,
+    writer: RunWriter,
+    listen: Listener,
+    others: Callable[[], Sequence[Holder]],
+    so_far: GroupSoFar | None = None,
+    schedule: Schedule = UNTIL_PRECISE,
+) -> RunDocument:
+    """Measure the planned groups and return the document, which is also in the store.
+
+    An interrupt ends the run; every finished launch is in the document, whose last group says so.
+
+    Args:
+        request: What was asked for.
+        groups: What is measured, from :func:`irbench.runner.plan.plan`.
+        scratch: A folder that is gone after the run.
+        writer: An open run of the store; groups that it has are finished.
+        listen: Receives progress, between rounds only.
+        others: Returns who else has been measuring on this machine; asked between launches only.
+        so_far: Launches of the first group that is not finished, where the run goes on.
+        schedule: Decides which cells of a group are launched next, and when it ends.
+
+    Raises:
+        IrbenchError: The store cannot be written, or a process that was to keep a processor busy ended.
+    """
+    finished = without_unfinished(writer.document).groups
+    watch = Stopwatch(sum(table.seconds for table in finished))
+    weights = [group.weight for group in groups]
+    counted = 0 if request.counting is None else sum(weights)  # counted launches get as much time as timed ones
+    writer.commit(replace(writer.document, tables_planned=len(groups)))
+    busy = busy_neighbours(request.timing.busy_processors, writer.logs)
+    with CoreLink(host.allowance(request.cpus).cpus) as link, busy:
+        for number, planned in enumerate(groups[len(finished) :], start=len(finished)):
+            share = request.with_budget_for(planned.weight, sum(weights[number:]) + counted, watch.elapsed_s)
+            folder = scratch / f"group-{number}"
+            measured = Comparison(planned, share, folder, writer, listen, others, link, number, so_far, schedule)
+            result, so_far = measured.run(), None
+            if result.stopped_by in ENDED_EARLY:
+                return writer.document
+    if request.counting is not None and not count_tables(request, groups, scratch, writer, listen):
+        return writer.document
+    return writer.commit(replace(writer.document, complete=True))
+
+
+_FIRST_CLOSING_S = 0.5
+"""What storing a launch and its table is taken to need before that was seen once."""
+
+
+class Comparison:
+    """Launches a group until its stopping rule is met, and keeps the store up to date.
+
+    Args:
+        planned: The group.
+        request: The run it belongs to, with the group's share of the budget.
+        scratch: A folder of the group's own that is gone after the run.
+        writer: The run in the store.
+        listen: Receives progress, between rounds only.
+        others: Returns who else has been measuring on this machine since it was last asked.
+        link: The core-to-core probe.
+        number: The group's place in the run, counted from 0.
+        so_far: Launches of the group from before its run ended early; ``None`` where it begins.
+        schedule: Decides which cells are launched next, and when the group ends.
+    """
+
+    def __init__(
+        self,
+        planned: PlannedGroup,
+        request: RunRequest,
+        scratch: Path,
+        writer: RunWriter,
+        listen: Listener,
+        others: Callable[[], Sequence[Holder]],
+        link: CoreLink,
+        number: int = 0,
+        so_far: GroupSoFar | None = None,
+        schedule: Schedule = UNTIL_PRECISE,
+    ) -> None:
+        self._planned = planned
+        self._request = request
+        self._scratch = scratch
+        self._writer = writer
+        self._listen = listen
+        self._others_now = others
+        self._link = link
+        self._number = number
+        self._schedule = schedule
+        self._timing = request.timing
+        self._watch = Stopwatch()
+        self._before = without_unfinished(writer.document)
+        self._records: list[LaunchRecord] = []
+        self._samples: Mapping[str, int] = {}
+        self._calls = 0
+        self._launches_s: list[float] = []
+        self._closing_s = _FIRST_CLOSING_S
+        self._remarks: tuple[Warn, ...] = ()
+        self._expected: tuple[Expected, ...] = ()
+        self._outlook: Outlook | None = None
+        self._others = dict.fromkeys(others())
+        if so_far is not None:
+            self._take_up(so_far)
+
+    def _take_up(self, so_far: GroupSoFar) -> None:
+        """Go on after the last launch that is stored."""
+        self._watch = Stopwatch(so_far.table.seconds)
+        self._records = list(so_far.records)
+        self._samples = so_far.samples
+        self._calls = so_far.calls(self._timing)
+        self._timing = so_far.timing(self._timing)
+        self._launches_s = so_far.launches_s
+        self._remarks = so_far.remarks
+        self._others.update(dict.fromkeys(so_far.others))
+
+    def run(self) -> GroupResult:
+        """Measure the group and return its table, which the store holds too.
+
+        Raises:
+            IrbenchError: The store cannot be written.
+        """
+        if not self._planned.can_run:
+            return self._commit("failures")
+        try:
+            self._expect_outputs()
+            following = self._next()
+            while following.stopped_by is None:
+                following = self._try_launch(following)
+            return self._commit(following.stopped_by)
+        except KeyboardInterrupt:
+            with signals_deferred():  # who interrupts once more must not lose what the first one kept
+                return self._commit("interrupt")
+
+    @property
+    def _group(self) -> Group:
+        return self._planned.group
+
+    def _expect_outputs(self) -> None:
+        """Get the expected outputs of each workload; those that are fed the same share the first one's."""
+        self._say(Activity("expected-outputs"))
+        scratch, workloads = self._scratch, self._group.workloads
+        scratch.mkdir(parents=True, exist_ok=True)
+        found: list[Expected] = []
+        for place, workload in enumerate(workloads):
+            known = next((other for other in range(place) if same_inputs(workloads[other], workload)), None)
+            if known is not None:
+                found.append(found[known])
+                continue
+            cells = [cell for cell in self._group.cells if cell.workload == place]
+            deadline = self._timing.deadline_after(self._watch.elapsed_s)
+            found.append(expected_outputs(workload, cells, scratch, deadline.seconds))
+            self._remarks = (*self._remarks, *(warn for warn in found[-1].warnings if warn not in self._remarks))
+        self._expected = tuple(found)
+
+    def _launch_plan(self) -> LaunchPlan:
+        return LaunchPlan(
+            group=self._group,
+            number=self._number,
+            timing=self._timing,
+            seed=self._request.seed,
+            logs=self._writer.logs,
+            expected=self._expected,
+            cpus=host.allowance(self._request.cpus).cpus,
+            others=self._planned.others,
+        )
+
+    def _try_launch(self, planned: Next) -> Next:
+        """Run one launch; where its cells do not fit, or one refuses its graph, change that and store nothing."""
+        try:
+            return self._launch(planned)
+        except GroupTooLarge as reason:
+            self._timing = replace(self._timing, most_cells=max(2, len(reason.fitting)))
+            return self._next()
+        except GraphRefused as refused:
+            self._planned = with_other_graphs(self._planned, refused, alone=bool(self._records))
+            return planned
+
+    def _launch(self, planned: Next) -> Next:
+        """Run one launch, keep its record, and return what follows."""
+        watch = Stopwatch()
+        with Launch(self._launch_plan(), self._turn(planned), self._link, self._say) as launch:
+            record, tempo = launch.measure()
+        self._samples = {**tempo.samples, **self._samples}
+        self._calls += tempo.blocks_that_count(len(record.blocks)) * tempo.stride
+        known = {warning.code for warning in self._remarks}
+        self._remarks = (*self._remarks, *(warning for warning in tempo.warnings if warning.code not in known))
+        self._timing = replace(self._timing, tail=tempo.timing.tail)
+        with signals_deferred():  # a launch is told where and only where it is stored
+            measured_s = watch.elapsed_s
+            self._records.append(record)
+            self._writer.add_launch(record)
+            interim = self._commit("unfinished")
+            self._launches_s.append(watch.elapsed_s)
+            self._closing_s = watch.elapsed_s - measured_s
+        self._say(Activity("launch-finished"), interim)
+        return self._next()
+
+    def _next(self) -> Next:
+        pace = Pace(self._watch.elapsed_s, self._launches_s, self._closing_s)
+        return self._schedule.following(self._group, self._records, self._timing, self._admission(), pace)
+
+    @property
+    def _launches_planned(self) -> float:
+        """How many launches of as many cells as one takes the budget should have room for."""
+        wrong = self._admission().mismatches
+        return launches_planned(sum(cell.id not in wrong for cell in self._healthy()), self._timing)
+
+    def _turn(self, planned: Next) -> Turn:
+        number = len(self._records)
+        first = self._first_launches()
+        peaks = [first[cell].peak_memory_bytes.get("process") if cell in first else None for cell in planned.cells]
+        known = [peak for peak in peaks if peak is not None]
+        return Turn(
+            number=number,
+            cells=tuple(cell for cell in self._healthy() if cell.id in planned.cells),
+            room=self._room(number),
+            samples=self._samples,
+            scatters=scatters(self._group, self._records, self._timing, planned.cells),
+            peak_bytes=sum(known) if known and len(known) == len(peaks) else None,
+            first=self._calls,
+            new=frozenset(planned.cells) - first.keys(),
+            warm_ups={cell: own.warm_up for cell, own in first.items() if own.warm_up is not None},
+        )
+
+    def _room(self, number: int) -> Room:
+        """Return what is left for a launch, what storing it and its table takes left out."""
+        spent_s = self._watch.elapsed_s + self._closing_s
+        budget_s = self._timing.budget
+        sized_for_s = min(budget_s, self._timing.sized_for or budget_s)
+        return Room(
+            left_s=sized_for_s - spent_s,
+            launches=max(1, self._launches_planned - number),
+            end_s=budget_s - spent_s,
+            needed=max(1, self._timing.min_launches * parts_of(len(self._healthy()), self._timing.most_cells) - number),
+        )
+
+    def _healthy(self) -> tuple[Cell, ...]:
+        """Return the cells that can run the model and have not failed."""
+        gone = {cell for record in self._records for cell in record.failures} | set(self._planned.absent)
+        return tuple(cell for cell in self._group.cells if cell.id not in gone)
+
+    def _first_launches(self) -> dict[str, CellLaunch]:
+        """Return what each cell measured in its first launch."""
+        return {cell.cell: cell for record in reversed(self._records) for cell in record.cells}
+
+    def _admission(self) -> Admission:
+        """Return who may be compared, judging outputs by the precision that each cell read back."""
+        ran = {cell.id: cell for cell in self._group.cells}
+        judged = {cell: mismatch(measured, ran[cell]) for cell, measured in self._first_launches().items()}
+        return Admission(
+            absent=self._planned.absent,
+            mismatches={cell: failure for cell, failure in judged.items() if failure is not None},
+            allow_mixed=self._request.compares_all_precisions,
+        )
+
+    def _commit(self, stopped_by: StoppedBy) -> GroupResult:
+        """Derive the table anew from the records and put it into the store's document."""
+        admission = self._admission()
+        group = self._group if self._schedule.measures_all else launched(self._group, self._records)
+        self._outlook = outlook(group, self._records, self._timing, admission)
+        result = summarise(
+            group,
+            self._records,
+            self._timing,
+            admission,
+            stopped_by=stopped_by,
+            seconds=self._watch.elapsed_s,
+            remarks=self._remarks,
+            references=references(self._group, self._expected),
+        )
+        self._others.update(dict.fromkeys(self._others_now()))
+        disturbed = (AnotherIrbench(**asdict(other)) for other in self._others)
+        notes = (
+            *result.notes,
+            *self._untimed_samples(),
+            *self._planned.notes,
+            *self._request.notes,
+            *disturbed,
+        )
+        result = replace(result, notes=notes)
+        self._writer.commit(replace(self._writer.document, groups=(*self._before.groups, result)))
+        return result
+
+    def _untimed_samples(self) -> Iterator[Note]:
+        if 0 < self._calls < self._group.feeds:
+            yield SamplesNotTimed(timed=self._calls, samples=self._group.feeds)
+
+    def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
+        main = self._group.main
+        self._listen(
+            Progress(
+                model=main.bundle.name,
+                activity=activity,
+                launch=len(self._records) + (interim is None),
+                most_launches=most_launches(self._schedule, len(self._planned.measured), self._timing),
+                elapsed_s=self._watch.elapsed_s,
+                budget_s=self._timing.budget,
+                outlook=self._outlook,
+                interim=interim,
+                **batch_facts(self._group.workloads, self._request.batches),
+                sizes=swept_sizes(main.sizes, main.other_sizes),
+            )
+        )

@@ -1,0 +1,159 @@
+"""A whole run, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.text import Text
+
+from irbench.core.quantities import NOT_MEASURED
+from irbench.core.result import GroupResult, RunDocument
+from irbench.core.row import CellResult
+from irbench.core.row_names import row_names
+from irbench.features.cold.view import cold_view
+from irbench.features.counters.view import counter_views
+from irbench.features.soak.view import soak_view
+from irbench.render.footer import incomplete, reason
+from irbench.render.group import GroupView
+from irbench.render.leaders import best_text
+from irbench.render.line_wrapping import wrap, wrap_message
+from irbench.render.plain_view import PlainView
+from irbench.render.table import Column, Row, TextTable
+from irbench.render.table_title import title
+from irbench.store.leaders import best_of_run
+
+_COLUMNS = (
+    Column("backend", words=True),
+    Column("prec", words=True, drops=2),
+    Column("peak MB"),
+    Column("private MB"),
+    Column("runtime"),
+    Column("model"),
+    Column("calls"),
+    Column("graph file", drops=1),
+)
+_LEGEND = (
+    "peak: resident, of the whole life of the process · private: at the end, what no other process shares",
+    "private memory after the import of the runtime, then what loading and compiling the model added, then the calls",
+    "all private memory is that of the launch with the most at its end; the peak is the largest of all launches",
+)
+
+
+class DocumentView:
+    """Every table of a run, and below them what is to be said of the run.
+
+    Args:
+        document: The run.
+        intervals: Whether latencies and FPS are shown with their intervals over launches.
+        warnings: Whether warnings are shown whole, with their remedies; otherwise each has one line.
+        memory: Whether the memory of rows is shown in place of their speed.
+        call: What shows the warnings whole; by default the command.
+    """
+
+    def __init__(
+        self,
+        document: RunDocument,
+        *,
+        intervals: bool = False,
+        warnings: bool = False,
+        memory: bool = False,
+        call: str = "",
+    ) -> None:
+        self._document = document
+        self._call = call or f"irbench show {document.run_id} --warnings"
+        facts = (document.environment, document.plan)
+        self._groups: list[GroupView | PlainView] = [
+            memory_view(group, *facts) if memory else GroupView(group, *facts, intervals=intervals, warnings=warnings)
+            for group in document.groups
+        ]
+        self._groups += [
+            *(cold_view(table, *facts) for table in document.cold_starts),
+            *(soak_view(table, *facts) for table in document.soaks),
+            *(view for table in document.counters for view in counter_views(table, *facts)),
+        ]
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return the width that shows every column; called by rich."""
+        widths = [Measurement.get(console, options, group).maximum for group in self._groups]
+        width = max(widths, default=options.max_width)
+        return Measurement(width, width)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines; called by rich."""
+        yield from self.as_lines(options.max_width)
+
+    def as_lines(self, width: int) -> Iterator[Text]:
+        """Yield the tables as lines of at most ``width`` cells, an empty line between two of them.
+
+        What shows the warnings whole is to be typed: no line break is in it, however long it is.
+        """
+        for number, group in enumerate(self._groups):
+            if number:
+                yield Text()
+            yield from group.as_lines(width)
+        for sentence in self._below():
+            yield from (Text(line) for line in wrap(sentence, width))
+        if whole := self._whole(width):
+            yield from (Text(line, no_wrap=True, overflow="ignore") for line in wrap_message(whole, width))
+
+    def _below(self) -> Iterator[str]:
+        if not self._groups:
+            yield "The run holds no table."
+        yield from map(best_text, best_of_run(self._document))
+        if not self._document.complete:
+            yield incomplete(self._document)
+
+    def _whole(self, width: int) -> str:
+        """Return what shows in full what the tables shorten; empty where they shorten nothing."""
+        shortened = (
+            ("warnings with their remedies", any(group.shortens(width) for group in self._groups)),
+            ("reasons in full", any(group.shortens_reasons for group in self._groups)),
+        )
+        texts = [text for text, is_shortened in shortened if is_shortened]
+        return f"{' and '.join(texts).capitalize()}: {self._call}" if texts else ""
+
+
+def memory_view(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
+    """Return the view of the memory of a table's rows.
+
+    Args:
+        result: The table.
+        environment: The machine, from the run's document.
+        plan: What was asked for, from the run's document.
+    """
+    names = row_names(result.cells)
+    rows = tuple(_row(cell, names[cell.id]) for cell in result.cells)
+    return PlainView(title(result, environment, plan), "", TextTable(_COLUMNS, rows), tuple(_notes(result)))
+
+
+def _row(cell: CellResult, name: str) -> Row:
+    if cell.latency_ms is None:
+        return Row((name, NOT_MEASURED), reason(cell), "red" if cell.state == "failed" else "dim")
+    private = cell.private_memory_bytes or {}
+    imported, compiled, end = (private.get(phase) for phase in ("import", "compile", "run"))
+    sizes = (
+        (cell.peak_memory_bytes or {}).get("process"),
+        end,
+        imported,
+        _growth(imported, compiled),
+        _growth(compiled, end),
+        cell.graph_files.size_bytes if cell.graph_files is not None else None,
+    )
+    return Row((name, str(cell.effective.get("precision", NOT_MEASURED)), *map(_megabytes, sizes)))
+
+
+def _notes(result: GroupResult) -> Iterator[str]:
+    yield from _LEGEND
+    if any(cell.requested.instances > 1 for cell in result.cells):
+        yield "of several processes: the sum"
+
+
+def _growth(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
+def _megabytes(size: int | None) -> str:
+    return NOT_MEASURED if size is None else f"{size / 1e6:,.1f}"

@@ -1,0 +1,67 @@
+"""A run as text: its document, its rows, and its tables as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irbench.core.result import GroupResult, RunDocument
+from irbench.features.cold.view import cold_view
+from irbench.features.counters.view import counter_views
+from irbench.features.soak.view import soak_view
+from irbench.render.context import context_of
+from irbench.render.footer import footer, incomplete, mismatches, not_applicable
+from irbench.render.formats.row_table import row_table
+from irbench.render.headline import headline
+from irbench.render.json_text import without_control_characters
+from irbench.render.markdown import bullets, heading, markdown_text
+from irbench.render.origin import origin_lines
+from irbench.render.rows import group_table
+from irbench.render.table_title import title
+from irbench.render.warnings import whole_warnings
+from irbench.runs.text_tables import as_csv, as_json_lines
+from irbench.store import encode_document
+
+
+def render_document(document: RunDocument, form: str) -> str:
+    """Return a run as text.
+
+    Args:
+        document: The run.
+        form: ``json`` (the whole document), ``jsonl`` (a line for each row), ``csv`` (a line for each row, raw
+            numbers, empty where nothing was measured) or ``md`` (the tables as people read them, and where they come
+            from).
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    if form == "json":
+        return without_control_characters(encode_document(document).decode())
+    if form == "jsonl":
+        return "".join(as_json_lines(row_table([document])))
+    if form == "csv":
+        return "".join(as_csv(row_table([document])))
+    if form == "md":
+        parts = (*_tables(document), incomplete(document), bullets(origin_lines(document)))
+        return "\n\n".join(part for part in parts if part) + "\n"
+    raise ValueError(form)
+
+
+def _tables(document: RunDocument) -> Iterator[str]:
+    yield from (_markdown(group, document) for group in document.groups)
+    facts = (document.environment, document.plan)
+    yield from (cold_view(table, *facts).as_markdown() for table in document.cold_starts)
+    yield from (soak_view(table, *facts).as_markdown() for table in document.soaks)
+    yield from (view.as_markdown() for table in document.counters for view in counter_views(table, *facts))
+
+
+def _markdown(group: GroupResult, document: RunDocument) -> str:
+    context = context_of(group, document.environment, document.plan)
+    below = (
+        *footer(group, context),
+        *mismatches(group, context),
+        *not_applicable(group, context),
+        *whole_warnings(group.warnings, context),
+    )
+    named = heading(title(group, document.environment, document.plan), 3)
+    parts = (named, markdown_text(headline(group, context)), group_table(group).as_markdown(), bullets(below))
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,240 @@
+"""Run a measurement: one at a time on a machine, and stored however it ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from irbench.api.progress import GuardedListener, Reporter, Say
+from irbench.core.result import RunDocument
+from irbench.errors import IrbenchError
+from irbench.features.cold import launches as cold
+from irbench.features.soak import launches as soak
+from irbench.measure.lock import MeasurementLock, measuring
+from irbench.notices import Note
+from irbench.options.run import RunOptions
+from irbench.requests.resolve import require_models
+from irbench.requests.run_requests import planned, refuse_contradictions, requested
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.runner.schedule import UNTIL_PRECISE, Schedule
+from irbench.runs import comparison
+from irbench.runs.accuracy import with_accuracy
+from irbench.runs.known_peaks import known_peaks
+from irbench.runs.native_precision import native_notes
+from irbench.runs.run_destination import Destination, RunDestination
+from irbench.runs.run_environment import describe_environment
+from irbench.runs.run_plan import name_taken_text, outline, settings, too_many_threads
+from irbench.runs.work import with_work
+from irbench.spec import SoakPlan
+from irbench.store import RunWriter, default_root
+from irbench.store.folders import results_option, run_argument
+from irbench.store.listing import runs_called
+from irbench.system import host
+from irbench.worker.confinement.request import require_confinement
+from irbench.worker.scratch import scratch_folder
+from irbench.worker.watchdog import MARK
+
+RowFilter: TypeAlias = Callable[[RunRequest, tuple[PlannedGroup, ...]], tuple[PlannedGroup, ...]]
+"""Returns the groups of a plan without the rows that are not wanted; raises where it is not what was meant."""
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run's document, and the folder that holds it with its raw samples."""
+
+    document: RunDocument
+    folder: Path
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether an interrupt ended it."""
+        return any(table.stopped_by == "interrupt" for table in self.document.groups)
+
+
+def measure(
+    options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None = None, keep: RowFilter | None = None
+) -> StoredRun:
+    """Measure what was asked for: plan it, then run the plan.
+
+    An interrupt ends the run; every finished launch is in the document, whose last group says so.
+
+    Args:
+        options: What is asked.
+        reporter: Receives progress.
+        soak_plan: How long rows are called to see whether they grow, in place of speeds.
+        keep: Decides which rows are measured; ``None`` where all are.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
+    """
+    host.require_linux()
+    refuse_within_a_worker()
+    require_confinement()
+    request = replace(_checked(options, reporter.say), soak=soak_plan)
+    # exports, optimising and probing disturb whoever measures, too
+    with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
+        request, groups = plan_run(request, options, folder, reporter, keep)
+        return measure_planned(request, groups, folder, RunDestination(options.results), lock, reporter)
+
+
+def plan_run(
+    request: RunRequest, options: RunOptions, scratch: Path, reporter: Reporter, keep: RowFilter | None = None
+) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
+    """Return what is measured: the request with its models and each group's share of the budget, and the groups.
+
+    Args:
+        request: What :func:`irbench.requests.run_requests.requested` returned.
+        options: What it was made from.
+        scratch: A folder that is gone after the run.
+        reporter: Hears what is made and checked.
+        keep: Decides which rows are measured; ``None`` where all are.
+
+    Raises:
+        IrbenchError: The plan is impossible.
+    """
+    request, groups = planned(request, options, scratch, reporter.say, reporter.status)
+    groups = groups if keep is None else keep(request, groups)
+    groups = with_accuracy(request, groups, scratch, reporter.say)
+    return request, groups if request.measures_rows_alone else with_work(groups, known_peaks())
+
+
+def measure_planned(
+    request: RunRequest,
+    groups: Sequence[PlannedGroup],
+    scratch: Path,
+    destination: Destination,
+    lock: MeasurementLock,
+    reporter: Reporter,
+    schedule: Schedule = UNTIL_PRECISE,
+) -> StoredRun:
+    """Run a plan.
+
+    Args:
+        request: What was asked for, with each group's share of the budget.
+        groups: What :func:`plan_run` or :func:`irbench.runner.plan.plan` made of it.
+        scratch: A folder that is gone after the run.
+        destination: Where the run is stored.
+        lock: Our place among those who measure on this machine.
+        reporter: Receives progress.
+        schedule: Decides which rows are launched next, and when a table ends.
+
+    Raises:
+        IrbenchError: The store cannot be written.
+        BaseException: What the reporter's listener raised; it ended the run as an interrupt does.
+    """
+    if schedule.measures_all:
+        reporter.say(outline(groups, request))
+        _warn(groups, reporter.say)
+    request = replace(request, notes=(*request.notes, *_native_notes(request, groups, reporter.say)))
+    writer, so_far = destination.open(describe_environment(), request, groups)
+    listener = GuardedListener(reporter.show)
+    with _ending(writer):
+        if request.soak is not None:
+            document = soak.run(request, groups, scratch, writer, listener)
+        elif request.cold:
+            document = cold.run(request, groups, scratch, writer, listener)
+        else:
+            document = comparison.run(request, groups, scratch, writer, listener, lock.others, so_far, schedule)
+    if listener.error is not None:
+        listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
+        raise listener.error
+    return StoredRun(document, writer.folder)
+
+
+def _checked(options: RunOptions, say: Say) -> RunRequest:
+    """Return what is asked for, once all that is known without exporting or reading a model is checked.
+
+    Raises:
+        IrbenchError: Options contradict each other, or a model, a backend or a setting is not there.
+    """
+    refuse_contradictions(options)
+    request = requested(options)
+    require_models(options.models, everything=options.all, imports=options.imports)
+    root = options.results or default_root()
+    taken = runs_called(root, options.name)
+    if taken:
+        say(name_taken_text(options.name, taken, results_option(root)))
+    return request
+
+
+def describe_plan(options: RunOptions, say: Say) -> str:
+    """Return what would be measured, with which settings, how long it takes at least and where it would be stored.
+
+    Models are exported and graphs optimised for that; nothing is measured.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible.
+    """
+    host.require_linux()
+    request = _checked(options, say)
+    with scratch_folder() as folder:
+        request, groups = planned(request, options, folder, say)
+    _warn(groups, say)
+    place = f"would be stored in {options.results or default_root()}"
+    return f"{outline(groups, request)}\n{settings(request, groups)}\n{place}"
+
+
+def _native_notes(request: RunRequest, groups: Sequence[PlannedGroup], say: Say) -> tuple[Note, ...]:
+    """Return the notes about default precisions; only those of the environment that irbench runs in are known."""
+    if request.environments:
+        return ()
+    return native_notes(tuple(dict.fromkeys(request.backends)), _measured_precisions(request, groups), say)
+
+
+def _measured_precisions(request: RunRequest, groups: Sequence[PlannedGroup]) -> tuple[str, ...]:
+    """Return what is pinned: the precisions asked for, otherwise fp32, and nothing if every graph runs as it is."""
+    loads = [cell.load for group in groups for cell in group.group.cells]
+    return request.precisions or (("fp32",) if any(load.precision == "fp32" for load in loads) else ())
+
+
+def _warn(groups: Sequence[PlannedGroup], say: Say) -> None:
+    for warning in too_many_threads(groups):
+        say(f"warning: {warning}")
+
+
+def refuse_within_a_worker() -> None:
+    """Refuse a run that a process of another run begins: it imports a script whose function it measures.
+
+    Raises:
+        IrbenchError: This is such a process.
+    """
+    if MARK in os.environ:
+        raise IrbenchError(
+            "A run was begun by a process that measures for another run, which imports the script of its function.",
+            hint='Begin runs below: if __name__ == "__main__":',
+        )
+
+
+def _what(options: RunOptions) -> str:
+    """Return what is measured, in a few words, before any model is looked at."""
+    names = ", ".join(Path(model).name for model in options.models)
+    return names or ("every exported model" if options.all else "the model exported last")
+
+
+@contextmanager
+def _ending(writer: RunWriter) -> Iterator[None]:
+    """Let the run's folder go when it ends, and have an error that ends it say where the launches before it are.
+
+    A run that was refused before anything was measured is not kept: continued, it would be refused again.
+    """
+    try:
+        yield
+    except IrbenchError as error:
+        document = writer.document
+        if not _has_figures(document):
+            writer.discard()
+            raise
+        way = f"; irbench run --resume {run_argument(writer.folder)} continues it" if document.is_resumable else ""
+        kept = f" What was measured before is kept in {writer.folder}{way}"
+        raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error
+    finally:
+        writer.release()  # the traceback of an error would keep it, and the run could not be continued
+
+
+def _has_figures(document: RunDocument) -> bool:
+    return bool(document.launches or document.cold_starts or document.soaks)

@@ -1,0 +1,170 @@
+"""The plan of a run and its settings, in words."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Sequence
+
+from irbench.core.quantities import plural
+from irbench.core.row_names import cell_names
+from irbench.counters import not_counted
+from irbench.render.table_title import SEPARATOR, inputs_text
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.spec import BATCH, SoakPlan, Timing
+from irbench.spec.cells import IO_TEXTS
+from irbench.stats import GUESSED_START_S, expected_seconds, given_inputs, launch_limits
+from irbench.store.entries import RunEntry
+from irbench.system import host
+
+
+def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
+    """Return a line for each table (model, sizes, rows), then how long all takes at least.
+
+    Args:
+        groups: What will be measured.
+        request: How; the budget of its timing is that of one group.
+    """
+    lines = [_line(group) for group in groups]
+    if request.soak is not None:
+        return "\n".join((*lines, _soak_text(groups, request.soak)))
+    if request.cold:
+        return "\n".join((*lines, _cold_text(groups, request.timing)))
+    speeds = _speed_text(groups, request)
+    return "\n".join((*lines, speeds, *_counters_text(groups, request)))
+
+
+def _speed_text(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
+    timing = request.timing
+    least_s = sum(expected_seconds(len(group.measured), timing, GUESSED_START_S) for group in groups if group.can_run)
+    whole_s = timing.budget * sum(group.weight for group in groups)
+    budget = f"no launch begins that would end after {whole_s:.0f} s"
+    planned = f"{_launches_text(groups, timing)} x {timing.blocks} blocks each, at least about {least_s:.0f} s"
+    if least_s > whole_s:
+        return f"{planned}, but {budget}{'' if request.is_part_of else _budget_advice(least_s, request)}"
+    return f"{planned}; slow models use the whole budget: {budget}"
+
+
+def _budget_advice(least_s: float, request: RunRequest) -> str:
+    """Return which budget is enough; counters take as much of that of a whole run as speeds do."""
+    if request.counting is None:
+        return f": give about --budget {math.ceil(least_s)}s, or measure fewer rows"
+    enough = f"give about --budget {math.ceil(2 * least_s)}s, measure fewer rows, or leave --counters out"
+    halved = ", because --counters takes half of the budget" if request.budget_s is not None else ""
+    return f"{halved}: {enough}"
+
+
+def _counters_text(groups: Sequence[PlannedGroup], request: RunRequest) -> Iterator[str]:
+    """Yield what is counted when the speeds are known, and what is not."""
+    counting = request.counting
+    if counting is None:
+        return
+    launches = plural(counting.plan.launches, "more launch")
+    whole_s = request.timing.budget * sum(group.weight for group in groups)
+    yield (
+        f"counters: {launches} of each row, which are not timed, with perf {counting.version};"
+        f" no round of them begins that would end after {whole_s:.0f} s more"
+    )
+    for names, obstacle in not_counted(counting.plan.asked, counting.unavailable):
+        yield f"not counted: {names}: {obstacle.why()}. {obstacle.remedy()}"
+
+
+def _launches_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
+    """Return how many launches there are in all, and how many each row has where that is another number."""
+    limits = [launch_limits(len(group.measured), timing) for group in groups if group.can_run]
+    total = f"{_span(sum(least for least, _ in limits), sum(most for _, most in limits))} launches"
+    if len(limits) == 1 and groups[0].weight == 1:
+        return total
+    return f"{total} ({_span(timing.min_launches, timing.max_launches)} for each row)"
+
+
+def _span(least: int, most: int) -> str:
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _cold_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
+    return (
+        f"cold starts: up to {timing.max_launches} rounds, in each a launch of every row with a cold and with a warm"
+        f" cache; no round begins that would end after {timing.budget * len(groups):.0f} s"
+    )
+
+
+def _soak_text(groups: Sequence[PlannedGroup], asked: SoakPlan) -> str:
+    rows = plural(sum(len(group.measured) for group in groups), "row")
+    if asked.calls is not None:
+        return f"soak: {rows} one after the other, {asked.calls} calls each"
+    whole_s = asked.seconds * sum(len(group.measured) for group in groups)
+    return f"soak: {rows} one after the other, {asked.seconds:.0f} s each, {whole_s:.0f} s in all, plus start-up"
+
+
+def first_run_text(model: str, backends: Sequence[str]) -> str:
+    """Return what a run is going to do that names no model where nothing was exported yet."""
+    return (
+        f"Nothing was exported yet: this exports {model} from TensorFlow (a minute or less) and then measures it"
+        f" on {', '.join(backends)} (up to 90 s, unless options say otherwise)."
+    )
+
+
+def name_taken_text(name: str, taken: Sequence[RunEntry], results: str) -> str:
+    """Return that stored runs have a name already, and what the name means once this run is stored.
+
+    Args:
+        name: Of the run that begins.
+        taken: The runs that have it, newest first; at least one.
+        results: What names the folder of runs in a command.
+    """
+    when = taken[0].created[: len("yyyy-mm-dd")]
+    others = f" and {plural(len(taken) - 1, 'other run')}" if len(taken) > 1 else ""
+    call = f"irbench show {shlex.quote(name)}{results}"
+    return (
+        f"warning: run {taken[0].run_id} of {when}{others} is called {name!r}, too: {call}"
+        f" and irbench.load({name!r}) will mean the newest"
+    )
+
+
+def settings(request: RunRequest, groups: Sequence[PlannedGroup]) -> str:
+    """Return the threads, the precisions of the rows, the copies and the inputs of a run in one line."""
+    cells = [cell for group in groups for cell in group.measured]
+    precisions = dict.fromkeys(cell.load.precision for cell in cells)
+    processors = host.allowance(request.cpus).cpus
+    known = [count for count in request.threads if count is not None]
+    counted = [" and ".join((*map(str, known[:-1]), plural(known[-1], "thread")))] if known else []
+    threads = " and ".join((*counted, *(["threads as the runtimes choose"] if None in request.threads else [])))
+    listing = ",".join(str(cpu) for cpu in processors)
+    where = f"{'processor' if len(processors) == 1 else 'processors'} {listing}"
+    workloads = [workload for group in groups for workload in group.group.workloads]
+    inputs = dict.fromkeys(inputs_text(given_inputs(workload.feeding)) for workload in workloads)
+    facts = (f"{threads} on {where}", ", ".join(precisions), IO_TEXTS[request.io], *inputs, f"seed {request.seed}")
+    return SEPARATOR.join(fact for fact in facts if fact)
+
+
+def too_many_threads(groups: Sequence[PlannedGroup]) -> Iterator[str]:
+    """Yield a warning where a row asks for more threads than can run at a time."""
+    loads = [cell.load for group in groups for cell in group.measured]
+    most = max(loads, key=lambda load: load.all_threads or 0, default=None)
+    if most is None:
+        return
+    processors = len(host.allowance(most.cpus).cpus)
+    if (most.all_threads or 0) > processors:
+        several = f"--instances {most.instances} " if most.instances > 1 else ""
+        yield (
+            f"{several}--threads {most.threads} on {plural(processors, 'processor')}: threads will wait for each other;"
+            " a warning below the table says how long, unless other programs ran too."
+        )
+
+
+def _line(planned: PlannedGroup) -> str:
+    group, cells = planned.group, planned.measured
+    models = ", ".join(dict.fromkeys(workload.bundle.name for workload in group.workloads))
+    batches = [workload.batch for workload in group.workloads]
+    sizes = {**group.main.sizes, BATCH: " and ".join(map(str, dict.fromkeys(batches)))}
+    names = cell_names(group)
+    several = len({cell.load.precision for cell in cells}) > 1
+    rows = ", ".join(
+        f"{cell.label} {cell.load.precision}" if several and names[cell.id] == cell.label else names[cell.id]
+        for cell in cells
+    )
+    parts = f"; {planned.weight} parts, because a launch has at most {Timing.most_cells} rows"
+    at = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    return f"{models} ({at}): {rows or 'no row that can run'}{parts if planned.weight > 1 else ''}"

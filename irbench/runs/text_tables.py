@@ -1,0 +1,65 @@
+"""The table of rows as text: CSV, JSON Lines and Markdown."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from typing import Any
+
+from irbench.render.columns.declaration import Column as RunColumn
+from irbench.render.csv_text import csv_cell
+from irbench.render.formats.exported_run import Export
+from irbench.render.formats.row_table import RowTable
+from irbench.render.json_text import json_line
+from irbench.render.table import Column, Row, TextTable
+
+
+def as_csv(table: RowTable) -> Iterator[str]:
+    """Yield the heading and a line for each row: raw numbers, empty where nothing was measured."""
+    writer = csv.writer(_Lines(), lineterminator="\n")
+    yield writer.writerow(table.names)
+    texts = [place for place, column in enumerate(table.columns) if column.type in ("string", "json")]
+    for row in table.scalar_rows():
+        for place in texts:
+            if row[place]:
+                row[place] = csv_cell(row[place])
+        yield writer.writerow(row)
+
+
+class _Lines:
+    """What ``csv`` writes lines to, which returns them."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def as_json_lines(table: RowTable) -> Iterator[str]:
+    """Yield an object for each row, on a line of its own: null where nothing was measured."""
+    for record in table.records():
+        yield json_line(record) + "\n"
+
+
+def as_markdown(table: RowTable) -> Iterator[str]:
+    """Yield a table with a line for each row: raw numbers, ``-`` where nothing was measured."""
+    rows = tuple(Row(tuple(map(_cell, record.values()))) for record in table.scalar_records())
+    yield TextTable(tuple(map(_heading, table.columns)), rows).as_markdown() + "\n"
+
+
+def as_documents(export: Export) -> Iterator[str]:
+    """Yield the tables of each run as people read them, and where they come from; with chosen columns one table."""
+    from irbench.runs.export import render_document  # which renders rows with what is above
+
+    if export.columns:
+        yield from as_markdown(export.table)
+        return
+    yield "\n".join(render_document(run.document, "md") for run in export.runs)
+
+
+def _heading(column: RunColumn[Any]) -> Column:
+    return Column(column.name, words=column.type in ("string", "json", "bool"))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None or value == "" else str(value)

@@ -1,0 +1,1 @@
+"""Which cells are launched next, how long, and when a group has its answer."""

@@ -1,0 +1,218 @@
+"""When to stop launching a group, and which cells the next launch is for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+from irbench.core.activity import Outlook
+from irbench.core.record import LaunchRecord
+from irbench.core.result import StoppedBy
+from irbench.core.row_names import cell_names
+from irbench.spec import Group, Timing
+from irbench.stats.intervals import Interval, Looks, bounds, looks_of
+from irbench.stats.latency_limit import within_max_latency
+from irbench.stats.observed import Observed, observe
+from irbench.stats.standing import Admission, Standing, decide_standing
+from irbench.stats.stopping.planning import Scatter, fewest_blocks, parts_of, scatter_of
+from irbench.stats.stopping.race import aim_of, contenders, most_urgent
+from irbench.stats.winner import lead_miss
+
+_LAUNCHES_TO_TRY: tuple[int, ...] = (*range(2, 21), 25, 30, 40, 50)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Where a group stands in time.
+
+    Attributes:
+        elapsed_s: Since the group began.
+        launches_s: Wall time of each launch so far.
+        closing_s: What the end of a run takes after its last launch.
+    """
+
+    elapsed_s: float
+    launches_s: Sequence[float]
+    closing_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Next:
+    """What is to be done after some launches.
+
+    Attributes:
+        cells: Which to launch, the baseline first; none at the end.
+        stopped_by: Why the group ends; ``None`` where it goes on.
+    """
+
+    cells: tuple[str, ...] = ()
+    stopped_by: StoppedBy | None = None
+
+
+def next_launch(
+    group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace
+) -> Next:
+    """Return the cells of the next launch, or why there is none.
+
+    Where there are more than one launch takes, the baseline is in every launch of cells that are new or open, so that
+    each is compared with it; after ``timing.min_launches`` of each, :func:`irbench.stats.stopping.race.most_urgent`
+    chooses.
+
+    The group ends at ``target`` when no cell is left to launch again (:func:`irbench.stats.stopping.race.contenders`);
+    at ``failures`` when no cell with right answers is left; at ``launches`` after ``timing.max_launches`` of each; at
+    ``budget`` when even the smallest launch but the first would end after ``timing.budget``.
+
+    Args:
+        group: What is compared.
+        records: Its launches so far.
+        timing: The protocol's numbers.
+        admission: Who may be compared.
+        pace: Where the group stands in time.
+    """
+    launches = observe(group, records, timing)
+    standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
+    new = _never_launched(group, records, admission)
+    if not standing.healthy and not new:
+        return Next(stopped_by="failures")
+    wanted = _wanted(group, launches, standing, timing, new)
+    if not wanted:
+        return Next(stopped_by="target")
+    urgent = most_urgent(wanted, launches, standing, timing)
+    cells = tuple(cell for cell in wanted if cell in urgent)
+    if len(records) >= timing.max_launches * parts_of(len(group.cells) - len(admission.absent), timing.most_cells):
+        return Next(stopped_by="launches")
+    ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, cells, timing) + pace.closing_s
+    return Next(stopped_by="budget") if records and ended_s > timing.budget else Next(cells)
+
+
+def _never_launched(group: Group, records: Sequence[LaunchRecord], admission: Admission) -> frozenset[str]:
+    known = {cell.cell for record in records for cell in record.cells}
+    failed = {cell for record in records for cell in record.failures}
+    return frozenset(cell.id for cell in group.cells) - known - failed - admission.absent.keys()
+
+
+def _wanted(
+    group: Group, launches: Sequence[Observed], standing: Standing, timing: Timing, new: frozenset[str]
+) -> tuple[str, ...]:
+    """Return the cells to launch again, or for the first time with the baseline, which comes first of all."""
+    baseline = standing.baseline or group.baseline
+    wanted = new | ({baseline} & set(standing.healthy)) if new else contenders(launches, standing, timing)
+    cells = sorted(group.cells, key=lambda cell: cell.id != baseline)
+    return tuple(cell.id for cell in cells if cell.id in wanted)
+
+
+def scatters(
+    group: Group, records: Sequence[LaunchRecord], timing: Timing, cells: Sequence[str]
+) -> tuple[Scatter, ...]:
+    """Return how the log ratios of these cells to the first of them scatter, as far as the launches have shown it."""
+    launches = observe(group, records, timing)
+    found = (scatter_of(launches, cell, cells[0]) for cell in cells[1:])
+    return tuple(item for item in found if item is not None)
+
+
+def forecast_s(
+    records: Sequence[LaunchRecord], launches_s: Sequence[float], cells: Sequence[str], timing: Timing
+) -> float:
+    """Return how long a launch of these cells should take with the fewest blocks that it may have, in seconds.
+
+    As long as the longer of the last two launches, less the blocks that they could have done without, and the share of
+    the work that their other cells were. The first launch verifies, and starts and compiles one cell after the other,
+    so it counts only while it is the only one.
+
+    Args:
+        records: The launches so far.
+        launches_s: Wall time of each.
+        cells: Ids of those to launch.
+        timing: The protocol's numbers.
+    """
+    timed = list(zip(records, launches_s, strict=True))
+    usual = timed[1:][-2:] or timed[:1]
+    return max((_share(record, cells) * (seconds - _spare_s(record, timing)) for record, seconds in usual), default=0.0)
+
+
+def _spare_s(record: LaunchRecord, timing: Timing) -> float:
+    """Return how long the blocks of a launch took beyond the fewest that it may have."""
+    spare = len(record.blocks) - timing.burn_in_blocks - fewest_blocks(timing)
+    return sum(block.wall_ns for block in record.blocks[-spare:]) / 1e9 if spare > 0 else 0.0
+
+
+def _share(record: LaunchRecord, cells: Sequence[str]) -> float:
+    """Return the work of these cells as a share of a launch's; the largest of a cell is taken for one not in it."""
+    work = {
+        cell.cell: cell.phases_ns.get("ready", 0)
+        + cell.phases_ns.get("warm_up", 0)
+        + sum(own.evidence.wall_ns for own in cell.rounds)
+        for cell in record.cells
+    }
+    unknown = max(work.values(), default=1)
+    return sum(work.get(cell, unknown) for cell in cells) / max(1, sum(work.values()))
+
+
+def launches_planned(cells: int, timing: Timing) -> float:
+    """Return how many launches the blocks of each should leave room for.
+
+    Until the headline's interval needs no stretching any more: with two cells 6 launches, with four 8. Launches narrow
+    it more than blocks do, above all these. Those after the first look are taken to be for the leader and its rival.
+
+    Args:
+        cells: How many are compared.
+        timing: Its looks and confidence, and how many cells a launch takes.
+    """
+    found = bounds(looks_of(timing), round(lead_miss(cells, timing), 12))
+    exact = min((count for count, bound in found.items() if not bound.stretch), default=timing.max_launches)
+    at_first = timing.min_launches * parts_of(cells, timing.most_cells)
+    return at_first + max(0, exact - timing.min_launches) * 2 / max(2, min(cells, timing.most_cells))
+
+
+def launches_to_reach(interval: Interval, target: float, timing: Timing) -> int | None:
+    """Return after about how many launches the interval is expected to be narrow enough; ``None`` beyond sight.
+
+    Launches are taken to scatter as they have so far.
+
+    Args:
+        interval: As it is now.
+        target: The half-width that is wanted.
+        timing: Its looks; later ones are taken to be looks of a longer run.
+    """
+    now = unit_half_width(interval.count, timing, interval.confidence)
+    if interval.count < 2 or now is None:
+        return None
+    scatter = interval.half_width / now
+    for count in (count for count in _LAUNCHES_TO_TRY if count >= interval.count):
+        unit = unit_half_width(count, timing, interval.confidence)
+        if unit is not None and scatter * unit <= target:
+            return count
+    return None
+
+
+def unit_half_width(count: int, timing: Timing, confidence: float | None) -> float | None:
+    """Return the expected half-width of the interval of some standard normal launches; ``None`` without an interval.
+
+    By Blom's approximation of normal order statistics: Blom, "Statistical Estimates and Transformed Beta-Variables"
+    (1958).
+    """
+    if confidence is None or count < timing.min_launches:
+        return None
+    looks = Looks(timing.min_launches, max(timing.max_launches, count))
+    bound = bounds(looks, round(1 - confidence, 12)).get(count)
+    if bound is None:
+        return None
+    return -NormalDist().inv_cdf((bound.rank - 0.375) / (count + 0.25)) * (1 + 2 * bound.stretch)
+
+
+def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission) -> Outlook | None:
+    """Return how the interval that decides narrows; ``None`` where nothing can be said."""
+    launches = observe(group, records, timing)
+    standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
+    aim = aim_of(launches, standing, timing)
+    if aim is None or aim.interval.count < 2:
+        return None
+    labels = cell_names(group)
+    lead = math.expm1(aim.interval.value) if aim.is_lead else None
+    known = Outlook(labels[aim.cell], lead, aim.interval.half_width)
+    if aim.interval.confidence is None:
+        return replace(known, intervals_from=timing.min_launches)
+    left = len(contenders(launches, standing, timing))
+    return replace(known, target=aim.half_width, rows_left=None if left == len(standing.healthy) else left)

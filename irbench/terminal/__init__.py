@@ -1,0 +1,1 @@
+"""What commands share on a terminal: options made of their declarations, and where output goes."""

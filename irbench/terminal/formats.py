@@ -1,0 +1,65 @@
+"""``--format``, ``--columns``, ``-o`` and ``--results``."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from irbench.options import values
+from irbench.options.run import RUN
+from irbench.render.formats.registry import ARCHIVE, FORMATS
+from irbench.terminal.completion import offer_list
+from irbench.terminal.declared import Parsed, declared, format_option
+
+_TEXTS = ("table", "json", "jsonl", "csv", "md")
+
+
+def _columns(_begun: str) -> tuple[str, ...]:
+    from irbench.render.columns import COLUMNS
+
+    return tuple(COLUMNS)
+
+
+class OutputFile(click.Path):
+    """A path that is refused where it cannot be written, before anything else happens; ``-`` is stdout."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or ``None`` for stdout."""
+        from irbench.terminal.console import check_writable
+
+        path = Path(str(super().convert(value, param, ctx)))
+        if str(path) == "-":
+            return None
+        check_writable(path)
+        return path
+
+
+FORMAT = format_option(*_TEXTS)
+RUN_FORMAT = format_option(
+    *dict.fromkeys((*_TEXTS, *FORMATS)),
+    metavar="FORMAT",
+    help=f"Output format: {', '.join(_TEXTS)}; or one that other programs read: "
+    f"{', '.join(name for name in FORMATS if name not in _TEXTS)}.",
+)
+EXPORT_FORMAT = format_option(
+    ARCHIVE,
+    *FORMATS,
+    default=None,
+    metavar="FORMAT",
+    help=f"{ARCHIVE}, {', '.join(FORMATS)}. [default: by the extension of FILE: {ARCHIVE} for .tar.gz]",
+)
+TABLE_OR_JSON = format_option("table", "json")
+REPORT_FORMAT = format_option("table", "json", "md")
+COLUMNS = click.option(
+    "--columns",
+    type=Parsed("a,b", values.names, partial(offer_list, _columns)),
+    default=(),
+    help="Columns of csv, md, jsonl, parquet and arrow, in this order; docs/exports.md lists them. [default: all]",
+)
+OUTPUT = click.option(
+    "-o", "--output", type=OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."
+)
+RESULTS = declared(RUN, "results")

@@ -1,0 +1,1 @@
+"""Workers that may read and write only what they need."""

@@ -1,0 +1,1 @@
+"""What a coordinator and a worker tell each other, and how it is written."""
