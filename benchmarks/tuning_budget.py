@@ -47,9 +47,9 @@ from irbench.stats import (
     samples_per_round,
     scatters,
 )
-from irbench.stats.notices.scene import Scene
+from irbench.stats.eligibility import decide_eligibility
+from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import observe
-from irbench.stats.standing import decide_standing
 from irbench.stats.winner import find_winner
 from irbench.worker.cell import Warmed
 from tests.simulation.regimes import REGIMES, SLOWER, Regime
@@ -395,12 +395,12 @@ def _found(
 ) -> Found:
     group, records, timing = confirmed.group, confirmed.records, confirmed.timing
     launches = observe(group, records, timing)
-    standing = decide_standing(group, records, Admission())
+    eligibility = decide_eligibility(group, records, Admission())
     rows: Any = {cell.id: SimpleNamespace(batch=cell.load.batch, fps=None, latency_ms=None) for cell in group.cells}
-    scene = Scene(group, records, launches, standing, rows, timing, "budget", confirmed.seconds)
-    found = find_winner(launches, standing.candidates, timing, standing.link)
-    evidence = pair_evidence(scene, found)
-    decision = decide(found, standing.candidates, references, evidence, timing.within)
+    state = TableState(group, records, launches, eligibility, rows, timing, "budget", confirmed.seconds)
+    found = find_winner(launches, eligibility.candidates, timing, eligibility.link)
+    evidence = pair_evidence(state, found)
+    decision = decide(found, eligibility.candidates, references, evidence, timing.within)
     assert decision.row is not None
     truth = machine.truth_s
     settings = {cell.id for cell in machine.settings}

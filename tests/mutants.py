@@ -77,7 +77,7 @@ ROOMS = {
         ("tests/unit/stats", "tests/unit/runner"),
         40,
     ),
-    "statistics": Room(("irbench/stats/*.py",), ("tests/unit/stats",), 50),
+    "statistics": Room(("irbench/stats/**/*.py",), ("tests/unit/stats",), 50),
     "passes": Room(
         ("irbench/optimizer/passes/*.py",),
         ("tests/unit/optimizer/passes", "tests/unit/optimizer/test_graph_fuzz.py"),
@@ -86,14 +86,14 @@ ROOMS = {
     "verification": Room(
         (
             "irbench/core/output_check.py",
-            "irbench/conformance/*.py",
+            "irbench/features/verify/*.py",
             "irbench/optimizer/agreement.py",
             "irbench/optimizer/step_check.py",
         ),
         (
-            "tests/unit/test_output_check.py",
+            "tests/unit/core/test_output_check.py",
             "tests/unit/test_degenerate_outputs.py",
-            "tests/unit/conformance",
+            "tests/unit/features/verify",
             "tests/unit/optimizer/test_[!g]*.py",
         ),
         30,

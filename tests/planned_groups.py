@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.core.record import Failure
-from irbench.runner.cells import Reader, SizedModel
+from irbench.runner.cells import BackendInfo, SizedModel
 from irbench.runner.plan import PlannedGroup, Prepared, PreparedModel, plan
 from irbench.runner.request import RunRequest
 from irbench.runner.tables import compared_together
@@ -24,11 +24,11 @@ QUANTISED = replace(MLP, name="quantised", artifacts=(replace(GRAPH, path=Path("
 BOTH = replace(MLP, artifacts=(GRAPH, FRAMEWORK_GRAPH))
 
 
-def reader(name: str) -> Reader:
+def backend_info(name: str) -> BackendInfo:
     """Return what planning knows of a backend: ``original`` runs the framework's own graphs, all others ONNX."""
     original = name == "original"
     kinds = ("framework-graph",) if original else ("onnx",)
-    return Reader(kinds, Description(name, f"{name}-runtime", "1.0", is_original=original))
+    return BackendInfo(kinds, Description(name, f"{name}-runtime", "1.0", is_original=original))
 
 
 def prepared(request: RunRequest, made: Mapping[str, Artifact | Failure], precision: Any) -> Prepared:
@@ -40,8 +40,10 @@ def prepared(request: RunRequest, made: Mapping[str, Artifact | Failure], precis
     ]
     together = compared_together(request, models)
     tables = (tuple(with_artifacts(model, request, made) for model in table) for table in together)
-    own = {name: Reader(("onnx",), Description(name, "", None), program) for name, program in request.programs.items()}
-    return Prepared({**{name: reader(name) for name, _ in request.backends}, **own}, tuple(tables))
+    own = {
+        name: BackendInfo(("onnx",), Description(name, "", None), program) for name, program in request.programs.items()
+    }
+    return Prepared({**{name: backend_info(name) for name, _ in request.backends}, **own}, tuple(tables))
 
 
 def with_artifacts(model: SizedModel, request: RunRequest, made: Mapping[str, Artifact | Failure]) -> PreparedModel:

@@ -15,8 +15,8 @@ from irbench.core.record import Failure, PacedRun, Sustained
 from irbench.measure.core_to_core import CoreLink
 from irbench.runner import launch
 from irbench.runner.launch import Launch
+from irbench.runner.launch_inputs import LaunchInputs, LaunchPlan
 from irbench.runner.reference import Expected
-from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Cell, Deadline, Feeding, Group, Timing
 from irbench.stats import Room
 from irbench.worker.cell import CellTask, Prepared, Warmed
@@ -96,5 +96,5 @@ def one(folder: Path, *names: str, feeding: Feeding | None = None, **numbers: An
     group = fed(launches.group(*names), feeding or Feeding())
     timing = Timing(deadline=DEADLINE_S, **numbers)
     plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, expected=(NOTHING,), cpus=(0,))
-    turn = Turn(0, group.cells, Room(timing.budget, timing.min_launches), new=all_of(group))
-    return Launch(plan, turn, CoreLink((0,)), lambda _: None)
+    inputs = LaunchInputs(0, group.cells, Room(timing.budget, timing.min_launches), new=all_of(group))
+    return Launch(plan, inputs, CoreLink((0,)), lambda _: None)

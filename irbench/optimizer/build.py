@@ -24,8 +24,8 @@ from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
 from irbench.store import bundles
 from irbench.system.files import move_folder
 from irbench.worker import WorkerDied, call_in_worker
-from irbench.worker.confinement.request import confinement_to, take_files
 from irbench.worker.model_files import bound_shapes, read_signature
+from irbench.worker.requested_confinement import confinement_to, take_files
 
 _TARGET = "irbench.optimizer.pipeline:run_job_in_limited_memory"
 _DEADLINE_S = 3600.0

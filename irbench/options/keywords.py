@@ -10,7 +10,7 @@ from datetime import timedelta
 from os import PathLike
 from typing import Any, Literal, Required, TypedDict
 
-from irbench.options.asked_inputs import Data
+from irbench.options.input_request import Data
 from irbench.options.own_code import OwnCells, OwnMetric
 from irbench.options.values import RunName
 

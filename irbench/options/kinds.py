@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar, get_args
 
 from irbench.counters import parse_counters
 from irbench.errors import IrbenchError
-from irbench.options import asked_inputs, conditions, own_code, values
+from irbench.options import conditions, own_code, values
+from irbench.options import input_request as asked_inputs
 from irbench.options.values import run_name
 from irbench.spec import Io, Objective, Precision, shape_text
 

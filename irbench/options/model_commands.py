@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from irbench.options import kinds, values
-from irbench.options.asked_inputs import DataSource
+from irbench.options.input_request import DataSource
 from irbench.options.option import CommandOptions, option
 from irbench.options.run import RunOptions, like
 from irbench.options.values import Constants, Feedback, Shapes

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from irbench.options import kinds
-from irbench.options.asked_inputs import AskedInputs, DataSource
+from irbench.options.input_request import DataSource, InputRequest
 from irbench.options.option import CommandOptions, field_of, option, read_keywords
 from irbench.options.own_code import Metric, Programs
 from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep, Varied
@@ -289,9 +289,9 @@ class RunOptions:
     )
 
     @property
-    def inputs(self) -> AskedInputs:
+    def inputs(self) -> InputRequest:
         """What the inputs are to be."""
-        return AskedInputs(self.data, self.value, self.feedback)
+        return InputRequest(self.data, self.value, self.feedback)
 
 
 RUN = CommandOptions("run", RunOptions)

@@ -34,8 +34,8 @@ from irbench.render.export_texts import export_notice_text, export_problems
 from irbench.spec import Bundle
 from irbench.store import bundles
 from irbench.system.file_states import is_file
-from irbench.worker.confinement.request import VARIABLE
 from irbench.worker.model_files import require_sound_weights
+from irbench.worker.requested_confinement import VARIABLE
 
 FIRST_MODEL = "resnet50"
 """What is exported and run when nothing is named and nothing was exported yet."""
@@ -69,7 +69,7 @@ def resolve_bundles(
     return tuple(_bundle(name, imports, say) for name in dict.fromkeys(names))
 
 
-def named_apart(found: Sequence[Bundle]) -> tuple[Bundle, ...]:
+def disambiguate(found: Sequence[Bundle]) -> tuple[Bundle, ...]:
     """Return models with names of their own: files of one name are told apart by their folders, then by numbers."""
     often = Counter(bundle.name for bundle in found)
     named = [

@@ -29,7 +29,7 @@ from irbench.requests.int8_methods import with_suitable_int8
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.own_cells import require_found
 from irbench.requests.processors import allowed_cpus, asked_threads, refuse_too_many_instances
-from irbench.requests.resolve import able_backends, named_apart, resolve_backends, resolve_bundles
+from irbench.requests.resolve import able_backends, disambiguate, resolve_backends, resolve_bundles
 from irbench.requests.unchecked_graphs import graph_notes
 from irbench.runner.cells import environment_notes
 from irbench.runner.inputs import refuse_unknown_values
@@ -143,7 +143,7 @@ def planned(
     Raises:
         IrbenchError: A model is not there, or the plan is impossible.
     """
-    bundles = named_apart(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
+    bundles = disambiguate(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
     swept = {} if request.sweep is None or not request.sweep[0] else {request.sweep[0]: ()}
     refuse_unknown_names({**request.shapes, **swept}, bundles)
     refuse_unknown_values(request.inputs, bundles)

@@ -16,9 +16,9 @@ from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
 from irbench.worker.accuracy import AccuracyTask
-from irbench.worker.confinement.request import confinement_of, refuse_own_code_beside_models
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.process import call_in_worker
+from irbench.worker.requested_confinement import confinement_of, refuse_own_code_beside_models
 
 GENERATED = 32
 """How many random samples are answered where none are given."""

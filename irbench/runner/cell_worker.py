@@ -16,10 +16,10 @@ from irbench.runner.reference import Expected, expected_outputs, fallback, requi
 from irbench.spec import Cell, Deadline, Timing
 from irbench.system import host
 from irbench.worker.cell import CellTask, Prepared
-from irbench.worker.confinement.request import confinement_of
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.inputs import takes_turns
 from irbench.worker.process import Worker
+from irbench.worker.requested_confinement import confinement_of
 
 START_DEADLINE_S = 60.0
 """A worker may take this long to start even where the protocol's deadline is shorter."""

@@ -29,7 +29,7 @@ _FRAMEWORK_PRECISION: Precision = "fp32"
 
 
 @dataclass(frozen=True)
-class Reader:
+class BackendInfo:
     """A backend as planning sees it.
 
     Attributes:
@@ -63,7 +63,7 @@ class SizedModel:
 
 
 @dataclass(frozen=True)
-class AskedCell:
+class RequestedCell:
     """A row before its artifact is made.
 
     Attributes:
@@ -76,22 +76,22 @@ class AskedCell:
 
 
 def asked_cells(
-    request: RunRequest, readers: Mapping[str, Reader], models: Sequence[SizedModel]
-) -> tuple[AskedCell, ...]:
+    request: RunRequest, backends: Mapping[str, BackendInfo], models: Sequence[SizedModel]
+) -> tuple[RequestedCell, ...]:
     """Return the rows of a table in the order in which they were asked for; their ids are unique.
 
     Args:
         request: The whole run.
-        readers: Its backends, by name.
+        backends: Its backends, by name.
         models: Those of the table, from :func:`irbench.runner.tables.compared_together`.
     """
-    asked: list[AskedCell] = []
+    asked: list[RequestedCell] = []
     known: set[str] = set()
     axes = product(range(len(models)), request.addresses, request.instances, request.streams, request.threads)
     for place, (name, device), instances, streams, threads in axes:
-        exported = models[place].bundle.artifact(readers[name].kinds)
+        exported = models[place].bundle.artifact(backends[name].kinds)
         alternatives = request.alternatives.get(name, _AS_IT_IS)
-        rows = _rows(request, readers[name], models[place])
+        rows = _rows(request, backends[name], models[place])
         for (precision, level, required), varied in product(rows, alternatives):
             load = Load(
                 batch=models[place].workload.batch,
@@ -111,11 +111,11 @@ def asked_cells(
             known.add(cell_id)
             artifact = at_level(exported, level) if exported is not None else None
             cell = Cell(
-                cell_id, artifact, name, device, load, request.io, workload=place, program=readers[name].program
+                cell_id, artifact, name, device, load, request.io, workload=place, program=backends[name].program
             )
-            asked += [AskedCell(each, level) for each in in_environments(cell, request.environments)]
+            asked += [RequestedCell(each, level) for each in in_environments(cell, request.environments)]
             if request.sweep is not None and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
-                asked.append(AskedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))
+                asked.append(RequestedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))
     return tuple(asked)
 
 
@@ -161,13 +161,13 @@ def variants_of(exported: Artifact, asked: Sequence[str]) -> tuple[str, ...]:
     return tuple(asked) if exported.kind == "onnx" else (UNOPTIMIZED,)
 
 
-def _rows(request: RunRequest, reader: Reader, model: SizedModel) -> tuple[tuple[Precision, str, bool], ...]:
+def _rows(request: RunRequest, backend_info: BackendInfo, model: SizedModel) -> tuple[tuple[Precision, str, bool], ...]:
     """Return what a backend runs: each variant in each precision, but one that was converted in its own only.
 
     Returns:
         Precision, level of optimisation, and whether the precision is required.
     """
-    exported = model.bundle.artifact(reader.kinds)
+    exported = model.bundle.artifact(backend_info.kinds)
     is_onnx = exported is not None and exported.kind == "onnx"
     levels = variants_of(exported, request.variants) if exported is not None else (UNOPTIMIZED,)
     precisions = request.precisions or ((model.precision if is_onnx else _FRAMEWORK_PRECISION),)

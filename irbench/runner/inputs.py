@@ -12,7 +12,7 @@ from irbench.data.model_inputs import ModelInput, model_inputs
 from irbench.data.reading import MOST_SAMPLES, DataTarget, match_arrays
 from irbench.data.samples import Sample, bound_dimensions, digests, feeds_of_batch, rows, rows_to_join
 from irbench.errors import IrbenchError
-from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_request import InputRequest
 from irbench.runner.sizes import bind_sizes, fixed_batch
 from irbench.spec import BATCH, Bundle, Feeding, Number, TensorSpec, shape_text
 from irbench.system import host
@@ -68,7 +68,7 @@ _MEMORY_SHARE = 8
 """Of the available memory, the part that data may need: every backend's process holds them."""
 
 
-def refuse_unknown_values(asked: AskedInputs, bundles: Sequence[Bundle]) -> None:
+def refuse_unknown_values(asked: InputRequest, bundles: Sequence[Bundle]) -> None:
     """Refuse constants for inputs that none of the models has.
 
     Raises:
@@ -97,7 +97,7 @@ class ModelData:
     bundle: Bundle
     inputs: tuple[ModelInput, ...]
     samples: tuple[Sample, ...]
-    asked: AskedInputs
+    asked: InputRequest
 
     def bind(self, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
         """Return a size for every dynamic dimension: what was asked for, otherwise what the data have.
@@ -197,7 +197,7 @@ def memory_for_data_bytes() -> int:
     return host.available_memory_bytes() // _MEMORY_SHARE
 
 
-def read_data(asked: AskedInputs, bundle: Bundle, shapes: Mapping[str, tuple[int, ...]]) -> ModelData:
+def read_data(asked: InputRequest, bundle: Bundle, shapes: Mapping[str, tuple[int, ...]]) -> ModelData:
     """Read the data for a model, files in a worker; without data there are no samples.
 
     Args:

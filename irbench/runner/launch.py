@@ -26,10 +26,10 @@ from irbench.measure.machine import (
     snapshot,
 )
 from irbench.runner.cell_progress import CellProgress
+from irbench.runner.launch_inputs import GroupTooLarge, LaunchInputs, LaunchPlan, needs_split
 from irbench.runner.plan import GraphRefused, other_form
 from irbench.runner.reference import CHANGING, fallback, require_answers, worse, worst_error
 from irbench.runner.tempo import Forecast, Starts, Tempo, choose_tempo
-from irbench.runner.turn import GroupTooLarge, LaunchPlan, Turn, needs_split
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Deadline, Objective, Timing
 from irbench.spi import Outputs
@@ -217,20 +217,20 @@ _SIDE_BY_SIDE = 0.6
 class Launch:
     """Fresh workers for the cells that have not failed. Use it as a context manager: it ends them."""
 
-    def __init__(self, plan: LaunchPlan, turn: Turn, link: CoreLink, say: Say) -> None:
+    def __init__(self, plan: LaunchPlan, inputs: LaunchInputs, link: CoreLink, say: Say) -> None:
         self._plan = plan
         self._timing = plan.timing  # that of this launch, once the warm-up has shown the speeds
-        self._turn = turn
-        self._number = turn.number
+        self._inputs = inputs
+        self._number = inputs.number
         self._link = link
         self._say = say
-        self._random = random.Random(f"{plan.seed}/{plan.number}/{turn.number}")  # noqa: S311 - order, not secrecy
-        self._progress = {cell.id: CellProgress() for cell in turn.cells}
+        self._random = random.Random(f"{plan.seed}/{plan.number}/{inputs.number}")  # noqa: S311 - order, not secrecy
+        self._progress = {cell.id: CellProgress() for cell in inputs.cells}
         self._names = cell_names(plan.group)
         self._watch = Stopwatch()
-        self._workers = Workers((self._task(cell) for cell in turn.cells), plan.logs, self._deadline)
+        self._workers = Workers((self._task(cell) for cell in inputs.cells), plan.logs, self._deadline)
         self._energy = LaunchEnergy(plan.timing)
-        self._check = LaunchCheck(plan, turn.new, self._workers, self._progress)
+        self._check = LaunchCheck(plan, inputs.new, self._workers, self._progress)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
         """Run the launch and return its record, with the tempo that its warm-up allowed.
@@ -241,7 +241,7 @@ class Launch:
         """
         self._say(Activity("starting"))
         self._start_all()
-        tempo = choose_tempo(self._turn, self._forecast, self._starts(), self._plan.group.feeds)
+        tempo = choose_tempo(self._inputs, self._forecast, self._starts(), self._plan.group.feeds)
         self._timing = tempo.timing
         blocks = self._measure_blocks(tempo)
         if self._timing.tail:
@@ -281,7 +281,7 @@ class Launch:
         later_s = now_s - sum(
             max(0.0, own.phases_ns.get("warm_up", 0) / 1e9 - own.repeat_s) for own in warmed if own.repeat_s is not None
         )
-        return Starts(now_s, _SIDE_BY_SIDE * later_s if self._turn.new and self._together() else later_s)
+        return Starts(now_s, _SIDE_BY_SIDE * later_s if self._inputs.new and self._together() else later_s)
 
     @property
     def _forecast(self) -> Forecast:
@@ -321,7 +321,7 @@ class Launch:
 
     def _start_all(self) -> None:
         """Bring every cell to its first block: one by one where some are new, otherwise side by side where they may."""
-        if self._turn.new:
+        if self._inputs.new:
             self._workers.start()
         else:
             for cell, prepared in self._workers.start_and_prepare(self._together()).items():
@@ -333,16 +333,16 @@ class Launch:
 
         Those on the CPU, where all fit into memory at once: on other devices runtimes choose kernels by timing them.
         """
-        if self._turn.peak_bytes is not None and self._turn.peak_bytes > host.available_memory_bytes():
+        if self._inputs.peak_bytes is not None and self._inputs.peak_bytes > host.available_memory_bytes():
             return frozenset()
-        return frozenset(cell.id for cell in self._turn.cells if cell.device == "cpu")
+        return frozenset(cell.id for cell in self._inputs.cells if cell.device == "cpu")
 
     def _warm_up_all(self) -> None:
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
         peaks: list[int] = []
         for index, cell in enumerate(cells):
-            if self._turn.new and needs_split(cell, peaks, host.available_memory_bytes()):
+            if self._inputs.new and needs_split(cell, peaks, host.available_memory_bytes()):
                 raise GroupTooLarge(tuple(cell.id for cell in cells[:index]))
             self._warm_up(cell)
             warmed = self._progress[cell.id].warmed
@@ -372,18 +372,18 @@ class Launch:
 
     def _try_other_form(self, cell: Cell) -> None:
         """Raise where a cell that cannot run its graph can run the other form of it."""
-        other = other_form(cell, self._plan.others) if cell.id in self._turn.new else None
+        other = other_form(cell, self._plan.others) if cell.id in self._inputs.new else None
         if other is not None and self._workers.can_prepare(self._task(other)):
             raise GraphRefused(cell.id, self._workers.failures[cell.id].message)
 
     def _warm_up_of(self, cell: Cell) -> Asked:
         """Return how a cell is warmed up: its first launch looks for when calls get no faster, and later ones know."""
-        timing, room, cells = self._timing, self._turn.room, len(self._turn.cells)
+        timing, room, cells = self._timing, self._inputs.room, len(self._inputs.cells)
         most_s = max(timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / cells)
-        if cell.id in self._turn.new:
+        if cell.id in self._inputs.new:
             share_s = timing.look_share * room.left_s / cells if timing.look_calls else 0.0
             return Asked(most_s, look_s=max(0.0, min(timing.look, share_s)))
-        known = self._turn.warm_ups.get(cell.id)
+        known = self._inputs.warm_ups.get(cell.id)
         if known is None or not timing.look_calls:
             return Asked(most_s)
         if known.ended_unsteady:
@@ -396,7 +396,7 @@ class Launch:
         before = snapshot(self._plan.cpus)
         while self._workers.cells and self._goes_on(blocks):
             number = len(blocks)
-            first = self._turn.first + tempo.blocks_that_count(number) * tempo.stride
+            first = self._inputs.first + tempo.blocks_that_count(number) * tempo.stride
             timed = timed_cells(self._workers.cells, self._progress, self._plan.group.objective, self._timing)
             order = block_order(number, timed, order, self._random)
             self._say(Activity("block", block=number + 1, clean_blocks=self._timing.blocks))
@@ -415,7 +415,7 @@ class Launch:
         if taken < fewest_blocks(timing):
             return True
         longest_s = max(block.wall_ns for block in blocks) / 1e9
-        late = self._watch.elapsed_s + longest_s + self._forecast.after_blocks_s > self._turn.room.until_s
+        late = self._watch.elapsed_s + longest_s + self._forecast.after_blocks_s > self._inputs.room.until_s
         return not late and needs_more_blocks(taken, len(self._clean(blocks)), timing)
 
     def _round(self, cell: str, block: int, samples: int, first: int, seen: MachineSnapshot) -> None:
@@ -436,8 +436,8 @@ class Launch:
         return self._deadline().seconds + _SLOWDOWN * expected_s
 
     def _deadline(self) -> Deadline:
-        timing, until_s = self._plan.timing, self._turn.room.until_s
-        if not self._turn.new:  # what these rows take was planned for, and one that is slow would lose good launches
+        timing, until_s = self._plan.timing, self._inputs.room.until_s
+        if not self._inputs.new:  # what these rows take was planned for, and one that is slow would lose good launches
             return Deadline(timing.deadline)
         return timing.deadline_after(timing.budget - until_s + self._watch.elapsed_s)
 

@@ -13,7 +13,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import GraphFormRefused, GraphUnbound
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
-from irbench.runner.cells import Reader, SizedModel, asked_cells, at_level, named_baseline
+from irbench.runner.cells import BackendInfo, SizedModel, asked_cells, at_level, named_baseline
 from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Bundle, Cell, Group, Timing, Workload
 from irbench.stats import parts_of
@@ -77,11 +77,11 @@ class Prepared:
     """What a run can be planned with.
 
     Attributes:
-        readers: Its backends, by name.
+        backends: Its backends, by name.
         tables: The models of each table, each at one batch.
     """
 
-    readers: Mapping[str, Reader]
+    backends: Mapping[str, BackendInfo]
     tables: tuple[tuple[PreparedModel, ...], ...]
 
 
@@ -128,7 +128,7 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
     Raises:
         IrbenchError: No backend can run any model, or the baseline is not a row.
     """
-    groups = tuple(_group(request, prepared.readers, models) for models in prepared.tables)
+    groups = tuple(_group(request, prepared.backends, models) for models in prepared.tables)
     if request.rows is not None:
         groups = _chosen(groups, request.rows, named_baseline=request.baseline)
     if request.environments:
@@ -200,12 +200,12 @@ def _of_cells(planned: PlannedGroup, cells: tuple[Cell, ...]) -> PlannedGroup:
     )
 
 
-def _group(request: RunRequest, readers: Mapping[str, Reader], models: Sequence[PreparedModel]) -> PlannedGroup:
+def _group(request: RunRequest, backends: Mapping[str, BackendInfo], models: Sequence[PreparedModel]) -> PlannedGroup:
     cells: list[Cell] = []
     absent: dict[str, Failure] = {}
-    for asked in asked_cells(request, readers, [prepared.model for prepared in models]):
+    for asked in asked_cells(request, backends, [prepared.model for prepared in models]):
         prepared = models[asked.cell.workload]
-        artifact, failure = _artifact(readers[asked.cell.backend], prepared, asked.level)
+        artifact, failure = _artifact(backends[asked.cell.backend], prepared, asked.level)
         if asked.cell.dynamic and asked.cell.artifact is not None:
             artifact, failure = with_sizes(asked.cell.artifact, prepared.model.workload.sizes), None
         is_dynamic = asked.cell.dynamic or asked.level in prepared.unbound
@@ -213,7 +213,7 @@ def _group(request: RunRequest, readers: Mapping[str, Reader], models: Sequence[
         if failure is not None:
             absent[asked.cell.id] = failure
     able = [cell for cell in cells if cell.id not in absent]
-    usual = _usual_baseline(able or cells, readers)
+    usual = _usual_baseline(able or cells, backends)
     workloads = tuple(prepared.model.workload for prepared in models)
     baseline = usual if request.baseline is None else named_baseline(request.baseline, cells, workloads)
     group = Group(workloads, tuple(cells), baseline, request.goal)
@@ -234,16 +234,16 @@ def _with_dynamic_shapes(cell: Cell, workloads: Sequence[Workload]) -> Artifact 
     return with_sizes(exported, workload.sizes)
 
 
-def _artifact(reader: Reader, prepared: PreparedModel, level: str) -> tuple[Artifact | None, Failure | None]:
+def _artifact(backend_info: BackendInfo, prepared: PreparedModel, level: str) -> tuple[Artifact | None, Failure | None]:
     """Return the artifact that a backend reads, if there is one, and why it cannot run it, if it cannot."""
-    exported = prepared.model.bundle.artifact(reader.kinds)
+    exported = prepared.model.bundle.artifact(backend_info.kinds)
     if exported is None:
-        return None, _not_applicable(reader.kinds, prepared.model.bundle)
+        return None, _not_applicable(backend_info.kinds, prepared.model.bundle)
     made = prepared.artifacts[exported.label, level]
     if isinstance(made, Failure):
         return at_level(exported, level), made
-    foreign = sorted(set(made.domains) - set(reader.description.domains))
-    if foreign and reader.program is None:  # what a user's own code reads is not known
+    foreign = sorted(set(made.domains) - set(backend_info.description.domains))
+    if foreign and backend_info.program is None:  # what a user's own code reads is not known
         return made, Failure("plan", f"it does not read the operators of {foreign[0]} that {level} writes", _PORTABLE)
     return made, None
 
@@ -257,10 +257,10 @@ def _not_applicable(kinds: tuple[str, ...], bundle: Bundle) -> Failure:
     )
 
 
-def _usual_baseline(cells: Sequence[Cell], readers: Mapping[str, Reader]) -> str:
+def _usual_baseline(cells: Sequence[Cell], backends: Mapping[str, BackendInfo]) -> str:
     """Return the id of a row of the framework that models come from, as it usually runs, else of the first."""
     plain = (cell for cell in cells if cell.label == cell.backend)
-    return next((cell for cell in plain if readers[cell.backend].description.is_original), cells[0]).id
+    return next((cell for cell in plain if backends[cell.backend].description.is_original), cells[0]).id
 
 
 # Graphs that a runtime refuses with bound shapes and runs with dynamic ones, or the other way round.

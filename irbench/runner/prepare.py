@@ -16,7 +16,7 @@ from irbench.core.record import Failure
 from irbench.errors import ExitCode, IrbenchError
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, command_options, optimize, variant
-from irbench.runner.cells import Reader, SizedModel, asked_cells, named_baseline, variants_of
+from irbench.runner.cells import BackendInfo, SizedModel, asked_cells, named_baseline, variants_of
 from irbench.runner.inputs import ModelData, read_data
 from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
@@ -51,15 +51,15 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
         IrbenchError: Shapes contradict each other, the baseline is not a row, a precision cannot be read, or what
             optimising needs is not installed; only the last is known after some artifacts were made.
     """
-    readers = {name: _reader(name, request) for name, _ in request.addresses}
+    backends = {name: _backend_info(name, request) for name, _ in request.addresses}
     models = _sized(request, scratch / "inputs")
     tables = compared_together(request, models)
     if request.baseline is not None:  # nothing is made for a run that is refused in the end
         for table in tables:
-            cells = [asked.cell for asked in asked_cells(request, readers, table)]
+            cells = [asked.cell for asked in asked_cells(request, backends, table)]
             named_baseline(request.baseline, cells, [model.workload for model in table])
-    made = (tuple(_prepared(request, readers, model, scratch, report) for model in table) for table in tables)
-    return Prepared(readers, tuple(made))
+    made = (tuple(_prepared(request, backends, model, scratch, report) for model in table) for table in tables)
+    return Prepared(backends, tuple(made))
 
 
 def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
@@ -102,24 +102,24 @@ def _feeding(request: RunRequest, data: ModelData, sizes: Mapping[str, int], fol
 
 
 def _prepared(
-    request: RunRequest, readers: Mapping[str, Reader], model: SizedModel, scratch: Path, report: Report
+    request: RunRequest, backends: Mapping[str, BackendInfo], model: SizedModel, scratch: Path, report: Report
 ) -> PreparedModel:
     workshop = _Workshop(model, scratch, report, binds_only=request.sweep is not None)
-    wanted = dict.fromkeys(_wanted(request, model.bundle, readers))
+    wanted = dict.fromkeys(_wanted(request, model.bundle, backends))
     made = {(exported.label, level): workshop.make(exported, level) for exported, level in wanted}
     return PreparedModel(model, made, workshop.unbound)
 
 
-def _reader(name: str, request: RunRequest) -> Reader:
+def _backend_info(name: str, request: RunRequest) -> BackendInfo:
     if name in request.programs:
-        return Reader(("onnx", "tf-graph"), Description(name, "", None), request.programs[name])
-    return Reader(registry.backend(name).consumes, registry.describe(registry.BACKENDS, name))
+        return BackendInfo(("onnx", "tf-graph"), Description(name, "", None), request.programs[name])
+    return BackendInfo(registry.backend(name).consumes, registry.describe(registry.BACKENDS, name))
 
 
-def _wanted(request: RunRequest, bundle: Bundle, readers: Mapping[str, Reader]) -> Iterator[tuple[Artifact, str]]:
+def _wanted(request: RunRequest, bundle: Bundle, backends: Mapping[str, BackendInfo]) -> Iterator[tuple[Artifact, str]]:
     """Yield each form of the model that a backend reads, with each level of optimisation that it is run at."""
     for name, _ in request.addresses:
-        exported = bundle.artifact(readers[name].kinds)
+        exported = bundle.artifact(backends[name].kinds)
         if exported is not None:
             yield from ((exported, level) for level in variants_of(exported, request.variants))
 

@@ -20,11 +20,11 @@ from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Sc
 from irbench.spi import Description, Outputs
 from irbench.stats import given_inputs
 from irbench.store import bundles
-from irbench.worker.confinement.request import confinement_to
 from irbench.worker.failures import CallFailed, WorkerDied, unreadable_answer
 from irbench.worker.inputs import BrokenLoop
 from irbench.worker.model_files import bound_shapes
 from irbench.worker.process import call_in_worker
+from irbench.worker.requested_confinement import confinement_to
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from irbench.core.address import BackendAddress
 from irbench.counters import Counting
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
-from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_request import InputRequest
 from irbench.options.run import RunOptions
 from irbench.options.stored import stored_form
 from irbench.options.values import Sweep
 from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
-from irbench.stats.standing import compares_all
+from irbench.stats.eligibility import compares_all
 
 Preset: TypeAlias = Literal["default", "quick", "thorough"]
 
@@ -91,7 +91,7 @@ class RunRequest:
     soak: SoakPlan | None = None
     name: str = ""
     note: str = ""
-    inputs: AskedInputs = field(default_factory=AskedInputs)
+    inputs: InputRequest = field(default_factory=InputRequest)
     apart: bool = False
     goal: Goal | None = None
     environments: tuple[PythonEnvironment, ...] = ()

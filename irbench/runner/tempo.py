@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from irbench.notices import Warn
 from irbench.notices.warnings import TailOmitted
-from irbench.runner.turn import Turn
+from irbench.runner.launch_inputs import LaunchInputs
 from irbench.spec import Cell, Group, Timing
 from irbench.stats import (
     LaunchCost,
@@ -162,58 +162,60 @@ class Tempo:
         return max(0, blocks - self.timing.burn_in_blocks)
 
 
-def choose_tempo(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> Tempo:
+def choose_tempo(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds: int) -> Tempo:
     """Return how many samples and blocks the speeds seen in the warm-up allow.
 
     A launch with new cells omits tails where the launches that an interval needs would not fit into the budget with
     them.
 
     Args:
-        turn: Says what time is left, and what earlier launches decided.
+        inputs: Says what time is left, and what earlier launches decided.
         forecast: The protocol's numbers, and the speeds.
         starts: What this launch and later ones take until their first block.
         feeds: How many feeds take turns.
     """
-    tempo, cost = _sized(turn, forecast, starts, feeds)
-    late_s = least_seconds(tempo.timing, cost, turn.room.needed) - turn.room.until_s
-    if not tempo.timing.tail or not turn.new or late_s <= 0:
+    tempo, cost = _sized(inputs, forecast, starts, feeds)
+    late_s = least_seconds(tempo.timing, cost, inputs.room.needed) - inputs.room.until_s
+    if not tempo.timing.tail or not inputs.new or late_s <= 0:
         return tempo
     timing = forecast.timing
     omitted = TailOmitted(
         calls=timing.tail_calls,
         seconds=forecast.tails_s,
-        launches=turn.room.needed,
+        launches=inputs.room.needed,
         needed_s=timing.budget + late_s,
     )
-    without, _ = _sized(turn, replace(forecast, timing=replace(timing, tail=False)), starts, feeds)
+    without, _ = _sized(inputs, replace(forecast, timing=replace(timing, tail=False)), starts, feeds)
     return replace(without, warnings=(omitted,))
 
 
-def _sized(turn: Turn, forecast: Forecast, starts: Starts, feeds: int) -> tuple[Tempo, LaunchCost]:
+def _sized(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds: int) -> tuple[Tempo, LaunchCost]:
     """Return the most samples per round that fit into the time, and the blocks that fit then."""
     timing = forecast.timing
     # a row that failed in this launch keeps the samples it had in an earlier one, and has no speed now
-    kept = {cell: count for cell, count in turn.samples.items() if cell in forecast.speeds}
+    kept = {cell: count for cell, count in inputs.samples.items() if cell in forecast.speeds}
     known = kept.keys() == forecast.speeds.keys()
-    choices = iter([kept] if known else ({**chosen, **kept} for chosen in _choices(turn, forecast, feeds)))
+    choices = iter([kept] if known else ({**chosen, **kept} for chosen in _choices(inputs, forecast, feeds)))
     samples = next(choices)
     cost = forecast.cost(starts.now_s, starts.later_s, samples)
     for fewer in choices:
-        if fits(timing, cost, turn.room):
+        if fits(timing, cost, inputs.room):
             break
         samples = fewer
         cost = forecast.cost(starts.now_s, starts.later_s, samples)
-    return Tempo(samples, launch_size(timing, cost, turn.room, turn.scatters), stride=_stride(samples, forecast)), cost
+    return Tempo(
+        samples, launch_size(timing, cost, inputs.room, inputs.scatters), stride=_stride(samples, forecast)
+    ), cost
 
 
 def _stride(samples: Mapping[str, int], forecast: Forecast) -> int:
     return fewest_calls(samples, {cell: forecast.speeds[cell].calls_per_sample for cell in samples}) if samples else 0
 
 
-def _choices(turn: Turn, forecast: Forecast, feeds: int) -> Iterator[dict[str, int]]:
+def _choices(inputs: LaunchInputs, forecast: Forecast, feeds: int) -> Iterator[dict[str, int]]:
     """Yield samples per round, the most first."""
     timing, speeds = forecast.timing, forecast.speeds
-    streams = {cell.id: cell.load.concurrency for cell in turn.cells if cell.id in speeds}
+    streams = {cell.id: cell.load.concurrency for cell in inputs.cells if cell.id in speeds}
     completion_ns = {cell: speeds[cell].completion_ns for cell in streams}
     usual, fewest = (
         samples_per_round(completion_ns, streams, numbers)

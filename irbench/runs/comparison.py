@@ -18,6 +18,7 @@ from irbench.notices import Note, Warn
 from irbench.notices.notes import AnotherIrbench, SamplesNotTimed
 from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.launch import Launch
+from irbench.runner.launch_inputs import GroupTooLarge, LaunchInputs, LaunchPlan
 from irbench.runner.neighbours import busy_neighbours
 from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.progress import Listener, Progress, batch_facts
@@ -26,7 +27,6 @@ from irbench.runner.request import RunRequest
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule, launched, most_launches
 from irbench.runner.signals import signals_deferred
 from irbench.runner.tables import same_inputs, swept_sizes
-from irbench.runner.turn import GroupTooLarge, LaunchPlan, Turn
 from irbench.spec import Cell, Group
 from irbench.stats import (
     Admission,
@@ -144,9 +144,9 @@ class Comparison:
         self._outlook: Outlook | None = None
         self._others = dict.fromkeys(others())
         if so_far is not None:
-            self._take_up(so_far)
+            self._resume(so_far)
 
-    def _take_up(self, so_far: GroupSoFar) -> None:
+    def _resume(self, so_far: GroupSoFar) -> None:
         """Go on after the last launch that is stored."""
         self._watch = Stopwatch(so_far.table.seconds)
         self._records = list(so_far.records)
@@ -222,7 +222,7 @@ class Comparison:
     def _launch(self, planned: Next) -> Next:
         """Run one launch, keep its record, and return what follows."""
         watch = Stopwatch()
-        with Launch(self._launch_plan(), self._turn(planned), self._link, self._say) as launch:
+        with Launch(self._launch_plan(), self._launch_inputs(planned), self._link, self._say) as launch:
             record, tempo = launch.measure()
         self._samples = {**tempo.samples, **self._samples}
         self._calls += tempo.blocks_that_count(len(record.blocks)) * tempo.stride
@@ -249,12 +249,12 @@ class Comparison:
         wrong = self._admission().mismatches
         return launches_planned(sum(cell.id not in wrong for cell in self._healthy()), self._timing)
 
-    def _turn(self, planned: Next) -> Turn:
+    def _launch_inputs(self, planned: Next) -> LaunchInputs:
         number = len(self._records)
         first = self._first_launches()
         peaks = [first[cell].peak_memory_bytes.get("process") if cell in first else None for cell in planned.cells]
         known = [peak for peak in peaks if peak is not None]
-        return Turn(
+        return LaunchInputs(
             number=number,
             cells=tuple(cell for cell in self._healthy() if cell.id in planned.cells),
             room=self._room(number),

@@ -35,7 +35,7 @@ from irbench.store import RunWriter, default_root
 from irbench.store.folders import results_option, run_argument
 from irbench.store.listing import runs_called
 from irbench.system import host
-from irbench.worker.confinement.request import require_confinement
+from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK
 

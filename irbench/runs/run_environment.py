@@ -7,7 +7,7 @@ from typing import Any
 
 from irbench.core import registry
 from irbench.system import host
-from irbench.worker.confinement.request import is_confinement_asked_for
+from irbench.worker.requested_confinement import is_confinement_asked_for
 
 
 def describe_environment() -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 from irbench.options.run import RunOptions
-from irbench.worker.confinement.request import is_confinement_asked_for
+from irbench.worker.requested_confinement import is_confinement_asked_for
 
 _RELEASE = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==[A-Za-z0-9][A-Za-z0-9.+!_-]*")
 """What irbench stores of a release that the index has; anything else may be a path, or is asked of the index anew."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irbench.stats.blocks import processors_in_use
+    from irbench.stats.eligibility import Admission
     from irbench.stats.observed import clean_blocks
-    from irbench.stats.standing import Admission
     from irbench.stats.stopping.objective import round_cost_ns
     from irbench.stats.stopping.planning import (
         GUESSED_START_S,
@@ -78,7 +78,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Admission": "standing",
+    "Admission": "eligibility",
     "LaunchCost": "stopping.planning",
     "Next": "stopping.rule",
     "Pace": "stopping.rule",

@@ -16,8 +16,8 @@ from irbench.core.row import Spans, Speedup
 from irbench.notices.marks import OtherPrecision
 from irbench.spec import Timing
 from irbench.stats.compare import direction_confidence, excludes_zero, holm_intervals, verdict
+from irbench.stats.eligibility import RowPrecision
 from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at, median
-from irbench.stats.standing import RowPrecision
 
 _Key = tuple[str, CacheState]
 

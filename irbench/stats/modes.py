@@ -12,7 +12,7 @@ from irbench.notices import Warn
 from irbench.notices.doubts import Regime, RegimeChange, RegimeRow, SlowLaunches, SlowRow, TwoModes
 from irbench.stats.figures import launch_levels
 from irbench.stats.intervals import hodges_lehmann
-from irbench.stats.notices.scene import Scene
+from irbench.stats.notices.table_state import TableState
 
 _SLOW_GAP = math.log(1.03)
 _FAR_GAP = math.log(1.3)
@@ -53,16 +53,16 @@ def near_and_far(log_ns: Sequence[float]) -> Split | None:
     return None if split is None or min(len(split.lower), len(split.upper)) < _FEWEST_FAR_BLOCKS else split
 
 
-def mode_warnings(scene: Scene) -> Iterator[Warn]:
+def mode_warnings(state: TableState) -> Iterator[Warn]:
     """Yield warnings about launches of two speeds, and about processors that moved."""
-    yield from _slow_launches(scene)
-    yield from _regimes(scene)
+    yield from _slow_launches(state)
+    yield from _regimes(state)
 
 
-def _slow_launches(scene: Scene) -> Iterator[Warn]:
+def _slow_launches(state: TableState) -> Iterator[Warn]:
     found: dict[type[TwoModes | SlowLaunches], list[SlowRow]] = {}
-    for cell in scene.standing.healthy:
-        levels = launch_levels(scene.launches, cell)
+    for cell in state.eligibility.healthy:
+        levels = launch_levels(state.launches, cell)
         split = split_in_two(levels, _SLOW_GAP) if len(levels) > 3 else None
         if split is None or len(split.lower) < 2:
             continue
@@ -74,10 +74,10 @@ def _slow_launches(scene: Scene) -> Iterator[Warn]:
     yield from (kind(rows=tuple(rows)) for kind, rows in found.items())
 
 
-def _regimes(scene: Scene) -> Iterator[Warn]:
+def _regimes(state: TableState) -> Iterator[Warn]:
     probes = {
         (launch, block.block): math.log(block.core_to_core_ns)
-        for launch, record in enumerate(scene.records)
+        for launch, record in enumerate(state.records)
         for block in record.blocks
         if block.core_to_core_ns
     }
@@ -90,24 +90,24 @@ def _regimes(scene: Scene) -> Iterator[Warn]:
         name: Regime(
             core_to_core_ns=math.exp(statistics.median(probes[key] for key in blocks)),
             blocks=len(blocks),
-            rows=_ratios(scene, blocks),
+            rows=_ratios(state, blocks),
         )
         for name, blocks in sides.items()
     }
     yield RegimeChange(**regimes)
 
 
-def _ratios(scene: Scene, blocks: Sequence[tuple[int, int]]) -> tuple[RegimeRow, ...]:
+def _ratios(state: TableState, blocks: Sequence[tuple[int, int]]) -> tuple[RegimeRow, ...]:
     """Return each cell's speedup over the blocks of one regime, as a descriptive figure."""
-    baseline = scene.standing.baseline
+    baseline = state.eligibility.baseline
     if baseline is None:
         return ()
     rows: list[RegimeRow] = []
-    for cell in scene.rivals:
+    for cell in state.rivals:
         logs: list[float] = []
         for launch, block in blocks:
-            own: Mapping[int, float] = scene.launches[launch].log_ns.get(cell, {})
-            other = scene.launches[launch].log_ns.get(baseline, {})
+            own: Mapping[int, float] = state.launches[launch].log_ns.get(cell, {})
+            other = state.launches[launch].log_ns.get(baseline, {})
             if block in own and block in other:
                 logs.append(other[block] - own[block])
         if logs:

@@ -17,7 +17,7 @@ from irbench.core.row import CellResult, Spans
 from irbench.notices.warnings import OrderRow
 from irbench.stats.compare import excludes_zero, launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
-from irbench.stats.notices.scene import Scene
+from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import is_as_loaded
 from irbench.stats.winner import LeadEstimate
 
@@ -89,32 +89,32 @@ class OrderConflict:
         return max(abs(math.log(found.own / found.other)) for found in (self.p50, self.fps) if found is not None)
 
 
-def order_conflicts(scene: Scene) -> tuple[OrderConflict, ...]:
+def order_conflicts(state: TableState) -> tuple[OrderConflict, ...]:
     """Return for each row the other row that its place contradicts most, from the top of the table down.
 
     Two rows are in conflict where a column turns their order round by more than counts as the same and its intervals
     over launches (in a preview: its ranges) lie apart, or by more than 10 % whatever is known of it.
     """
-    ranked = [cell for cell in scene.rows if cell in scene.standing.compared]
+    ranked = [cell for cell in state.rows if cell in state.eligibility.compared]
     worst: dict[str, OrderConflict] = {}
     for ahead, behind in combinations(ranked, 2):
-        found = _conflict(scene, ahead, behind)
+        found = _conflict(state, ahead, behind)
         if found is not None and (ahead not in worst or found.weight > worst[ahead].weight):
             worst[ahead] = found
     return tuple(worst.values())
 
 
-def order_doubt(scene: Scene, finding: LeadEstimate) -> NoWinner | None:
+def order_doubt(state: TableState, finding: LeadEstimate) -> NoWinner | None:
     """Return that the leader cannot be called the fastest, where a row has surely the lower median latency."""
     if finding.reason is not None or finding.leader is None:
         return None
-    others = (row for row in scene.standing.compared if row != finding.leader)
-    return next(filter(None, (pair_order_doubt(scene, finding.leader, other) for other in others)), None)
+    others = (row for row in state.eligibility.compared if row != finding.leader)
+    return next(filter(None, (pair_order_doubt(state, finding.leader, other) for other in others)), None)
 
 
-def pair_order_doubt(scene: Scene, ahead: str, behind: str) -> NoWinner | None:
+def pair_order_doubt(state: TableState, ahead: str, behind: str) -> NoWinner | None:
     """Return that the row behind by speedup has surely the lower median latency, where it does."""
-    found = _conflict(scene, ahead, behind)
+    found = _conflict(state, ahead, behind)
     return "p50-disagrees" if found is not None and found.p50 is not None and found.p50.is_sure else None
 
 
@@ -130,26 +130,26 @@ def as_row(conflict: OrderConflict) -> OrderRow:
     )
 
 
-def _columns(scene: Scene) -> Mapping[str, _Column]:
+def _columns(state: TableState) -> Mapping[str, _Column]:
     """Return the columns that speak of what rows are compared by: latencies of concurrent requests do not.
 
     Nor do medians on a busy machine, where rows are compared by their mean time. What is best in something else that
     was asked for need not be so in throughput.
     """
-    asks_for_other = scene.group.goal is not None and scene.group.objective != "fps"
+    asks_for_other = state.group.goal is not None and state.group.objective != "fps"
     fps = {} if asks_for_other else {"fps": _FPS}
-    if is_as_loaded(scene.launches):
+    if is_as_loaded(state.launches):
         return fps
-    return {"latency": {"p50": _P50, **fps}, "fps": fps}.get(scene.group.objective, {})
+    return {"latency": {"p50": _P50, **fps}, "fps": fps}.get(state.group.objective, {})
 
 
-def _conflict(scene: Scene, ahead: str, behind: str) -> OrderConflict | None:
-    rows = scene.rows[ahead], scene.rows[behind]
-    found = {name: _against(column, *rows, scene.timing.within) for name, column in _columns(scene).items()}
+def _conflict(state: TableState, ahead: str, behind: str) -> OrderConflict | None:
+    rows = state.rows[ahead], state.rows[behind]
+    found = {name: _against(column, *rows, state.timing.within) for name, column in _columns(state).items()}
     if not any(found.values()):
         return None
-    direct = launch_ratios(scene.launches, behind, ahead)
-    interval = interval_at(direct, looks_of(scene.timing), scene.timing.confidence) if direct else None
+    direct = launch_ratios(state.launches, behind, ahead)
+    interval = interval_at(direct, looks_of(state.timing), state.timing.confidence) if direct else None
     is_known = interval is not None and excludes_zero(interval) and interval.low > 0
     is_sure = any(against is not None and against.is_sure for against in found.values())
     return OrderConflict(

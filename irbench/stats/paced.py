@@ -19,7 +19,7 @@ from irbench.stats.compare import launch_ratios
 from irbench.stats.figures import calls_to_bound, positive_span
 from irbench.stats.intervals import interval_at, looks_of, percentile
 from irbench.stats.notices.doubts import log_ratio_by_launch
-from irbench.stats.notices.scene import Scene
+from irbench.stats.notices.table_state import TableState
 
 _MOSTLY_LATE = 0.5
 """From this share of late calls on, their queue only grows: how long calls are late says how long the run was."""
@@ -101,20 +101,20 @@ def late_mark(records: Sequence[LaunchRecord], cell: str) -> Iterator[Mark]:
         yield LateCalls(late=late, calls=calls, pace_ms=runs[0].pace_ns / 1e6)
 
 
-def reversed_pairs(scene: Scene) -> tuple[ReversedPair, ...]:
+def reversed_pairs(state: TableState) -> tuple[ReversedPair, ...]:
     """Return the pairs of which one is surely faster back to back, and the other at the pace."""
-    rates = {cell: paced_rate_by_launch(scene.records, cell) for cell in scene.standing.compared}
-    found = (_reversed(scene, fast, slow, rates) for fast, slow in permutations(scene.standing.compared, 2))
+    rates = {cell: paced_rate_by_launch(state.records, cell) for cell in state.eligibility.compared}
+    found = (_reversed(state, fast, slow, rates) for fast, slow in permutations(state.eligibility.compared, 2))
     return tuple(pair for pair in found if pair is not None)
 
 
-def _reversed(scene: Scene, fast: str, slow: str, rates: Mapping[str, Mapping[int, float]]) -> ReversedPair | None:
+def _reversed(state: TableState, fast: str, slow: str, rates: Mapping[str, Mapping[int, float]]) -> ReversedPair | None:
     """Return by how much one cell is faster back to back and slower at the pace; ``None`` where that is not sure."""
-    back_to_back = [-ratio for ratio in launch_ratios(scene.launches, fast, slow)]
-    at_pace = log_ratio_by_launch(rates[fast], rates[slow], scene)
+    back_to_back = [-ratio for ratio in launch_ratios(state.launches, fast, slow)]
+    at_pace = log_ratio_by_launch(rates[fast], rates[slow], state)
     if not back_to_back or at_pace is None or at_pace.confidence is None:
         return None
-    usual = interval_at(back_to_back, looks_of(scene.timing), scene.timing.confidence)
+    usual = interval_at(back_to_back, looks_of(state.timing), state.timing.confidence)
     if usual.confidence is None or usual.low <= 0 or at_pace.high >= 0:
         return None
     return ReversedPair(fast, slow, back_to_back=math.exp(usual.value), at_pace=math.exp(at_pace.value))

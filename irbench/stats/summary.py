@@ -17,6 +17,7 @@ from irbench.core.row import CellResult, Spans, Speedup, row_of
 from irbench.notices import Reference, Warn
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.compare import speedups
+from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility, first_launch
 from irbench.stats.energy import energy_figures
 from irbench.stats.figures import (
     Rounds,
@@ -42,12 +43,11 @@ from irbench.stats.notices.comparison_warnings import find_warnings
 from irbench.stats.notices.doubts import doubt
 from irbench.stats.notices.marks import marks_of
 from irbench.stats.notices.notes import find_notes
-from irbench.stats.notices.scene import Scene
 from irbench.stats.notices.starvation import uneven_load
+from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import Observed, is_as_loaded, observe
 from irbench.stats.orders import order_doubt
 from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
-from irbench.stats.standing import Admission, Standing, decide_standing, first_launch
 from irbench.stats.winner import LeadEstimate, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 
@@ -76,9 +76,9 @@ def summarise(
         references: Where the expected outputs of each cell came from, by its id; a cell without any is left out.
     """
     launches = observe(group, records, timing)
-    standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
+    eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
     uneven = uneven_load(group, records, launches, timing) if is_as_loaded(launches) else None
-    found = _speedups(records, launches, standing, timing, is_even=uneven is None)
+    found = _speedups(records, launches, eligibility, timing, is_even=uneven is None)
     references = references or {}
     common = references.get(group.baseline)
     rows = {
@@ -87,43 +87,45 @@ def summarise(
             group,
             records,
             launches,
-            standing,
+            eligibility,
             timing,
             speedup=found.get(cell.id),
             verified_against=references[cell.id] if references.get(cell.id, common) != common else None,
         )
         for cell in group.cells
     }
-    finding = find_winner(launches, standing.candidates, timing, standing.link)
-    ranking = _ranking(rows, launches, standing, finding)
+    finding = find_winner(launches, eligibility.candidates, timing, eligibility.link)
+    ranking = _ranking(rows, launches, eligibility, finding)
     rows = {cell: rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))}
-    table = _table(Scene(group, records, launches, standing, rows, timing, stopped_by, seconds, uneven), finding)
+    table = _table(
+        TableState(group, records, launches, eligibility, rows, timing, stopped_by, seconds, uneven), finding
+    )
     return replace(table, warnings=(*remarks, *table.warnings), verified_against=common)
 
 
-def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
+def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
     """Return all that follows from the samples."""
-    group, launches, timing = scene.group, scene.launches, scene.timing
-    warnings, notes = find_warnings(scene), find_notes(scene)
+    group, launches, timing = state.group, state.launches, state.timing
+    warnings, notes = find_warnings(state), find_notes(state)
     condition: Condition | None = "busy" if is_as_loaded(launches) else None
-    lead = finding.as_lead(doubt(scene, finding) or order_doubt(scene, finding), condition)
-    count = len(scene.records)
+    lead = finding.as_lead(doubt(state, finding) or order_doubt(state, finding), condition)
+    count = len(state.records)
     blocks = [len(launch.counted) for launch in launches if launch.counted]
     return table_of(
         GroupResult,
         group.main,
-        baseline=scene.standing.baseline,
+        baseline=state.eligibility.baseline,
         launches=count,
         blocks_per_launch=statistics.median_low(blocks) if blocks else 0,
         blocks_range=(min(blocks), max(blocks)) if blocks else None,
         blocks_excluded=sum(len(launch.blocks - launch.counted) for launch in launches),
         blocks_measured=sum(len(launch.blocks) for launch in launches),
         blocks_disturbed=sum(len(launch.dirty) for launch in launches),
-        stopped_by=scene.stopped_by,
-        preview=scene.fewest_launches < timing.min_launches,
-        seconds=scene.seconds,
+        stopped_by=state.stopped_by,
+        preview=state.fewest_launches < timing.min_launches,
+        seconds=state.seconds,
         winner=_winner(lead),
-        cells=tuple(scene.rows.values()),
+        cells=tuple(state.rows.values()),
         warnings=warnings,
         notes=notes,
         basis=Basis(
@@ -135,7 +137,7 @@ def _table(scene: Scene, finding: LeadEstimate) -> GroupResult:
         ),
         lead=lead,
         condition=condition,
-        uneven_load=scene.uneven_load,
+        uneven_load=state.uneven_load,
         goal=group.goal,
         given_inputs=given_inputs(group.main.feeding),
     )
@@ -152,7 +154,7 @@ def _row(
     group: Group,
     records: Sequence[LaunchRecord],
     launches: Sequence[Observed],
-    standing: Standing,
+    eligibility: Eligibility,
     timing: Timing,
     *,
     speedup: Speedup | None,
@@ -162,7 +164,7 @@ def _row(
     first = first_launch(records, cell.id)
     workload = group.workload_of(cell)
     given = given_inputs(workload.feeding)
-    is_measured = standing.states[cell.id] in ("ok", "mismatch")
+    is_measured = eligibility.states[cell.id] in ("ok", "mismatch")
     return row_of(
         CellResult,
         cell,
@@ -172,11 +174,11 @@ def _row(
         given_inputs=given if given != given_inputs(group.main.feeding) else None,
         dynamic=cell.dynamic,
         effective=dict(first.effective) if first is not None else {},
-        state=standing.states[cell.id],
-        failure=standing.failures.get(cell.id),
+        state=eligibility.states[cell.id],
+        failure=eligibility.failures.get(cell.id),
         output_error=first.worst_error if first is not None else None,
-        marks=marks_of(cell, records, launches, standing),
-        disagreement=standing.disagreements.get(cell.id),
+        marks=marks_of(cell, records, launches, eligibility),
+        disagreement=eligibility.disagreements.get(cell.id),
         vendors=cell.artifact.domains if cell.artifact is not None else (),
         graph_precision=cell.artifact.precision if cell.artifact is not None else "",
         environment=cell.environment,
@@ -237,7 +239,7 @@ def _figures(
 def _speedups(
     records: Sequence[LaunchRecord],
     launches: Sequence[Observed],
-    standing: Standing,
+    eligibility: Eligibility,
     timing: Timing,
     *,
     is_even: bool,
@@ -247,18 +249,18 @@ def _speedups(
     Args:
         records: All launches.
         launches: The same, observed.
-        standing: Who is compared.
+        eligibility: Who is compared.
         timing: The protocol's numbers.
         is_even: Whether other programs were as busy in the turns of one cell as in those of another.
     """
-    baseline = standing.baseline
+    baseline = eligibility.baseline
     if baseline is None:
         return {}
-    found = speedups(launches, [cell for cell in standing.compared if cell != baseline], baseline, timing)
+    found = speedups(launches, [cell for cell in eligibility.compared if cell != baseline], baseline, timing)
     marked = {
         cell: replace(
             speedup,
-            reason=standing.mixed(cell),
+            reason=eligibility.mixed(cell),
             verified=all(_is_verified(records, either) for either in (cell, baseline)),
         )
         for cell, speedup in found.items()
@@ -288,19 +290,19 @@ def _is_verified(records: Sequence[LaunchRecord], cell: str) -> bool:
 
 
 def _ranking(
-    rows: Mapping[str, CellResult], launches: Sequence[Observed], standing: Standing, finding: LeadEstimate
+    rows: Mapping[str, CellResult], launches: Sequence[Observed], eligibility: Eligibility, finding: LeadEstimate
 ) -> list[str]:
     """Return the cells with right answers, fastest first.
 
     Those that are compared stand where their speedup puts them relative to the baseline; others by their own time. The
     leader and its rival come first: they were compared directly, maybe in launches that the baseline had no part in.
     """
-    times = {cell: levels for cell in standing.healthy if (levels := launch_levels(launches, cell))}
+    times = {cell: levels for cell in eligibility.healthy if (levels := launch_levels(launches, cell))}
     usual = {cell: median(levels) for cell, levels in times.items()}
     for cell in usual:
         ratio = rows[cell].speedup
-        if ratio is not None and standing.baseline in usual:
-            usual[cell] = usual[standing.baseline] - math.log(ratio.value)
+        if ratio is not None and eligibility.baseline in usual:
+            usual[cell] = usual[eligibility.baseline] - math.log(ratio.value)
     ranked = sorted(usual, key=usual.__getitem__)
     first = [cell for cell in (finding.leader, finding.rival) if cell is not None]
     place = min((ranked.index(cell) for cell in first), default=0)

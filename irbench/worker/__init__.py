@@ -9,10 +9,10 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from irbench.worker.confinement.variable import CONFINEMENT
+from irbench.worker.confinement_variable import CONFINEMENT
 
 if CONFINEMENT in os.environ:  # before NumPy starts threads, which would stay free
-    from irbench.worker.confinement.start import confine_as_asked
+    from irbench.worker.confined_start import confine_as_asked
 
     confine_as_asked()
 

@@ -21,7 +21,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.system.confinement import Confinement
-from irbench.worker.confinement.start import confined_environment
+from irbench.worker.confined_start import confined_environment
 from irbench.worker.exchange.answer_decoding import Expected, NotAsked, decoded, expected_of
 from irbench.worker.exchange.wire import Channel, Problem, Reply, Request, Say, unpickled
 from irbench.worker.failures import (

@@ -82,7 +82,7 @@ def assert_close(actual: list[Any], wanted: list[Any]) -> None:
 @pytest.mark.ci
 def test_it_is_described_without_importing_its_runtime(backend: str):
     code = (
-        "import sys; from irbench import registry;"
+        "import sys; from irbench.core import registry;"
         f"d = registry.backend({backend!r}).describe();"
         "assert d.distribution and d.devices[0] == 'cpu' and (d.version or d.install), d;"
         "print(','.join({name.split('.')[0] for name in sys.modules}))"

@@ -20,10 +20,10 @@ import irbench as api
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import Artifact, Cell, Load, Program
 from irbench.system.confinement import Confinement, ConfinementSupport, confinement_support
-from irbench.worker.confinement import request as requested_confinement
-from irbench.worker.confinement.request import confinement_of
+from irbench.worker import requested_confinement
 from irbench.worker.failures import CallFailed
 from irbench.worker.process import Worker
+from irbench.worker.requested_confinement import confinement_of
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 _WITHOUT_MODEL = (

@@ -171,7 +171,7 @@ def _end(calls_s: Array, dirty: NDArray[np.bool_], loads: Array, estimate: Estim
     is_quiet = (~dirty).sum(axis=1) >= TIMING.min_blocks
     usual = [_of_clean(calls_s[number], dirty[number]) for number in range(len(calls_s))]
     busy = estimate(calls_s).tolist()
-    standing = standing_of((BASELINE, CELL), BASELINE)
+    eligibility = standing_of((BASELINE, CELL), BASELINE)
     count = TIMING.min_launches
     with decided_by():
         while True:
@@ -179,7 +179,7 @@ def _end(calls_s: Array, dirty: NDArray[np.bool_], loads: Array, estimate: Estim
             values = busy if reduction == "as-loaded" else usual
             used = [number for number in range(count) if reduction != "quiet-launches" or is_quiet[number]]
             launches = [reduced({(CELL, BASELINE): values[number]}) for number in used]
-            if count == TIMING.max_launches or not contenders(launches, standing, TIMING):
+            if count == TIMING.max_launches or not contenders(launches, eligibility, TIMING):
                 break
             count += 1
         found = holm_intervals({CELL: launch_ratios(launches, CELL, BASELINE)}, TIMING)[CELL]

@@ -18,9 +18,9 @@ import numpy as np
 from irbench.spec import Timing
 from irbench.stats import compare, winner
 from irbench.stats.compare import holm_intervals, launch_ratios
+from irbench.stats.eligibility import Eligibility
 from irbench.stats.intervals import Interval
 from irbench.stats.observed import Observed
-from irbench.stats.standing import Standing
 from irbench.stats.stopping import race
 from irbench.stats.stopping.race import contenders
 from simulation.regimes import Array
@@ -53,9 +53,9 @@ def reduced(ratios: Mapping[tuple[str, str], float]) -> Reduced:
     return Reduced(_NO_BLOCKS, _NO_BLOCKS, _NO_BLOCKS, measured, both)
 
 
-def standing_of(cells: Sequence[str], baseline: str, *, in_parts: bool = False) -> Standing:
-    """Return the standing of cells that are all well and comparable."""
-    return Standing(dict.fromkeys(cells, "ok"), {}, {}, baseline, tuple(cells), in_parts=in_parts)
+def standing_of(cells: Sequence[str], baseline: str, *, in_parts: bool = False) -> Eligibility:
+    """Return the eligibility of cells that are all well and comparable."""
+    return Eligibility(dict.fromkeys(cells, "ok"), {}, {}, baseline, tuple(cells), in_parts=in_parts)
 
 
 @contextmanager
@@ -75,10 +75,10 @@ def decided_by(interval: Any = None) -> Iterator[None]:
 
 def run_until_stopped(ratios: Sequence[float], timing: Timing) -> Interval:
     """Return the row's interval at which a run of two cells ends, given the log ratio of each launch it may have."""
-    standing = standing_of((BASELINE, CELL), BASELINE)
+    eligibility = standing_of((BASELINE, CELL), BASELINE)
     launches = [reduced({(CELL, BASELINE): ratio}) for ratio in ratios]
     count = timing.min_launches
-    while count < timing.max_launches and contenders(launches[:count], standing, timing):
+    while count < timing.max_launches and contenders(launches[:count], eligibility, timing):
         count += 1
     return holm_intervals({CELL: launch_ratios(launches[:count], CELL, BASELINE)}, timing)[CELL]
 

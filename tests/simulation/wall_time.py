@@ -128,8 +128,8 @@ class _Simulation:
         if count < self._timing.min_launches:
             wanted = frozenset(self._host.cells)
         elif self._design.race:
-            standing = standing_of(self._host.cells, self._host.baseline)
-            wanted = contenders(self._launches, standing, self._timing)
+            eligibility = standing_of(self._host.cells, self._host.baseline)
+            wanted = contenders(self._launches, eligibility, self._timing)
         else:
             wide = (row.half_width > half_width_wanted(row, self._timing) for row in self._rows().values())
             wanted = frozenset(self._host.cells) if any(wide) else frozenset()

@@ -9,7 +9,7 @@ from structural_fuzz.cases import KINDS
 
 from irbench.store import archives
 from irbench.system import confinement
-from irbench.worker.confinement import request as requested_confinement
+from irbench.worker import requested_confinement
 from irbench.worker.interpreters import shown_variables
 
 ROOT = Path(__file__).parents[2]

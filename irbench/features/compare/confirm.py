@@ -26,7 +26,7 @@ from irbench.runs.planned_graphs import ModelChanged, requires_graphs
 from irbench.runs.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.runs.stored_plan import stored_options
 from irbench.system import host
-from irbench.worker.confinement.request import is_confinement_asked_for
+from irbench.worker.requested_confinement import is_confinement_asked_for
 
 
 @dataclass(frozen=True)

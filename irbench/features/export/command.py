@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_request import InputRequest
 from irbench.options.model_commands import EXPORT, ExportOptions
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
@@ -46,7 +46,7 @@ def command(models: tuple[str, ...], **options: Any) -> None:
         export_model(model, asked, inputs)
 
 
-def export_model(model: str, asked: ExportOptions, inputs: AskedInputs) -> None:
+def export_model(model: str, asked: ExportOptions, inputs: InputRequest) -> None:
     """Export a model, show what it does, and print where the bundle lies."""
     from rich.text import Text
 

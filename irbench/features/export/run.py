@@ -19,7 +19,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
 from irbench.notices.exports import BundleUsed
-from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_request import InputRequest
 from irbench.options.keywords import ExportKeywords
 from irbench.options.model_commands import EXPORT, ExportOptions
 from irbench.options.run import RunOptions
@@ -30,7 +30,7 @@ from irbench.spec import RANDOM_DRAWS, Bundle, Workload, shape_text
 from irbench.store import bundles
 from irbench.worker.scratch import scratch_folder
 
-_GENERATED_ONLY = AskedInputs()
+_GENERATED_ONLY = InputRequest()
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class ExportListener:
 
 
 def export_with(
-    model: str, options: ExportOptions, listener: ExportListener, inputs: AskedInputs = _GENERATED_ONLY
+    model: str, options: ExportOptions, listener: ExportListener, inputs: InputRequest = _GENERATED_ONLY
 ) -> ExportedModel:
     """Export one model; raises what :func:`export` does.
 
@@ -174,7 +174,7 @@ def export_with(
 _DEADLINE_S = 900.0
 
 
-def check_on_inputs(bundle: Bundle, asked: AskedInputs, deadline_s: float | None = None) -> OutputError:
+def check_on_inputs(bundle: Bundle, asked: InputRequest, deadline_s: float | None = None) -> OutputError:
     """Compare the ONNX graph of a bundle, on a reference, with the original framework.
 
     Args:
@@ -221,7 +221,7 @@ def check_on_inputs(bundle: Bundle, asked: AskedInputs, deadline_s: float | None
     return worst
 
 
-def _workload(bundle: Bundle, asked: AskedInputs, folder: Path) -> Workload:
+def _workload(bundle: Bundle, asked: InputRequest, folder: Path) -> Workload:
     data = read_data(asked, bundle, {})
     sizes = data.bind(None, {})
     feeding = data.feeding(sizes, bundle.seed, folder / "inputs")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from irbench.optimizer import CheckInputs
-from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_request import InputRequest
 from irbench.options.values import Shapes
 from irbench.runner.inputs import read_data
 from irbench.runner.sizes import fixed_batch
@@ -18,7 +18,7 @@ _DYNAMIC_BATCH = 2
 
 
 def sized_inputs(
-    bundle: Bundle, asked: AskedInputs, batch: int | None, shapes: Shapes, folder: Path
+    bundle: Bundle, asked: InputRequest, batch: int | None, shapes: Shapes, folder: Path
 ) -> tuple[Mapping[str, int], CheckInputs | None]:
     """Return the sizes to bind in the graph, none where none was asked for, and the inputs of its checks.
 

@@ -10,7 +10,7 @@ from irbench.spec import Bundle
 from irbench.system.file_states import exists
 
 
-def spare_original(bundle: Bundle, output: Path) -> None:
+def refuse_overwrite(bundle: Bundle, output: Path) -> None:
     """Refuse to write over the graph that is to be optimised.
 
     Raises:

@@ -16,11 +16,11 @@ from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core.plain_text import plain
 from irbench.errors import IrbenchError
 from irbench.features.optimize.check_inputs import sized_inputs
-from irbench.features.optimize.output_graph import copy_to, spare_original
+from irbench.features.optimize.output_graph import copy_to, refuse_overwrite
 from irbench.features.optimize.view import advice
 from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, drawn_from
 from irbench.optimizer import optimize as optimize_graph
-from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_request import InputRequest
 from irbench.options.keywords import OptimizeKeywords
 from irbench.options.model_commands import OPTIMIZE, OptimizeOptions
 from irbench.render.optimization_record import in_words
@@ -153,15 +153,15 @@ def optimize_with(
     """Optimize models one after the other, with ``status`` told each step; raises what :func:`optimize` does."""
     if options.output is not None and len(models) > 1:
         raise IrbenchError("-o is a single file.", hint="Optimize one model at a time, or leave -o out.")
-    AskedInputs(options.data).require_data()
+    InputRequest(options.data).require_data()
     asked = recipe_of(options)
     made: list[OptimizedModel] = []
     bundles = resolve_bundles(models, everything=False, say=say)
     refuse_unknown_names(options.shape, bundles)
-    refuse_unknown_values(AskedInputs(options.data, options.value), bundles)
+    refuse_unknown_values(InputRequest(options.data, options.value), bundles)
     for model, bundle in zip(models, bundles, strict=True):
         if options.output is not None:
-            spare_original(bundle, options.output)
+            refuse_overwrite(bundle, options.output)
         found = OptimizedModel(model, bundle, _optimized(bundle, options, asked, status), options)
         if options.output is not None:
             copy_to(found.kept_path, options.output)
@@ -170,7 +170,7 @@ def optimize_with(
 
 
 def _optimized(bundle: Bundle, options: OptimizeOptions, asked: Recipe, status: Say) -> Optimized:
-    inputs = AskedInputs(options.data, options.value)
+    inputs = InputRequest(options.data, options.value)
     with scratch_folder() as folder:
         sizes, given = sized_inputs(bundle, inputs, options.batch, options.shape, folder)
         return optimize_graph(bundle, sizes, asked, in_words(_silent, status), drawn_from(options.distribution, given))

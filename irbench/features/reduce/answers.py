@@ -17,8 +17,8 @@ from irbench.features.reduce.report import Evidence
 from irbench.features.verify.model import trials, verified_cells
 from irbench.features.verify.report import NoReference, VerificationRequest
 from irbench.notices import Context
-from irbench.options.asked_inputs import AskedInputs
 from irbench.options.expectation import Failing, WrongAnswers
+from irbench.options.input_request import InputRequest
 from irbench.options.run import RunOptions
 from irbench.options.values import Shapes
 from irbench.requests.resolve import resolve_bundles
@@ -51,7 +51,7 @@ class AnswerJudge:
 
     def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
         """Run a part; see :class:`Judge`."""
-        asked = self._request(from_onnx_file(part.model), {}, AskedInputs(part.data), budget_s)
+        asked = self._request(from_onnx_file(part.model), {}, InputRequest(part.data), budget_s)
         return self._verified(asked, scratch).evidence
 
     def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
@@ -67,7 +67,7 @@ class AnswerJudge:
             self._first = evidence.backends[0].failure
         return decision
 
-    def _request(self, bundle: Bundle, shapes: Shapes, inputs: AskedInputs, budget_s: float) -> VerificationRequest:
+    def _request(self, bundle: Bundle, shapes: Shapes, inputs: InputRequest, budget_s: float) -> VerificationRequest:
         run, backend = self._run, BackendAddress.parse(self._expected.backend)
         checked = requested(run)
         deadline_s = checked.timing.within_budget(budget_s).deadline_after(0.0).seconds

@@ -27,8 +27,8 @@ from irbench.onnx.reading.element_types import NAMES
 from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.onnx.rewriting.subgraph import SubgraphBoundary, TensorType, names_read, subgraph
 from irbench.worker import call_in_worker
-from irbench.worker.confinement.request import confinement_to, take_files
 from irbench.worker.failures import unreadable_answer
+from irbench.worker.requested_confinement import confinement_to, take_files
 
 if TYPE_CHECKING:
     import onnx

@@ -10,9 +10,9 @@ from irbench.core.record import LaunchRecord
 from irbench.spec import Group, Timing
 from irbench.stats import GUESSED_START_S, Admission, Next, Pace, expected_seconds
 from irbench.stats.compare import launch_ratios
+from irbench.stats.eligibility import decide_eligibility
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import observe
-from irbench.stats.standing import decide_standing
 from irbench.stats.stopping.rule import forecast_s
 
 TRIAL = Timing(
@@ -72,7 +72,7 @@ class UntilSided:
     ) -> Next:
         """Return both rows, or why there is no further launch."""
         both = (self.slow, self.fast)
-        if records and set(both) - set(decide_standing(group, records, admission).compared):
+        if records and set(both) - set(decide_eligibility(group, records, admission).compared):
             return Next(stopped_by="failures")
         ratios = launch_ratios(observe(group, records, timing), self.slow, self.fast)
         if ratios and self._is_sided(interval_at(ratios, looks_of(timing), timing.confidence)):

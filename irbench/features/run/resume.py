@@ -36,7 +36,7 @@ from irbench.store import RunWriter, Store, default_root
 from irbench.store.folders import results_option
 from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.system import host
-from irbench.worker.confinement.request import require_confinement
+from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder
 
 

@@ -29,7 +29,7 @@ from irbench.store import default_root
 from irbench.store.listing import find_run
 from irbench.store.reading import load_document
 from irbench.system import host
-from irbench.worker.confinement.request import is_confinement_asked_for, require_confinement
+from irbench.worker.requested_confinement import is_confinement_asked_for, require_confinement
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

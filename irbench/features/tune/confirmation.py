@@ -26,11 +26,11 @@ from irbench.features.tune.settings import setting_of
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runs.measurement import StoredRun
 from irbench.spec import Cell, Group
+from irbench.stats.eligibility import decide_eligibility
 from irbench.stats.latency_limit import within_max_latency
-from irbench.stats.notices.scene import Scene
+from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import observe
 from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission
-from irbench.stats.standing import decide_standing
 from irbench.stats.winner import LeadEstimate, find_winner
 from irbench.store.reading import read_launches
 
@@ -86,10 +86,10 @@ class Confirmed:
         group = finalists.planned.group
         table = stored.document.groups[0]
         records = tuple(read_launches(stored.folder, stored.document))
-        scene, found = _lead(group, table, stored, records)
-        able = [row for row in scene.standing.candidates if row not in scene.standing.too_slow]
-        evidence = pair_evidence(scene, found)
-        decision = decide(found, able, finalists.references, evidence, scene.timing.within)
+        state, found = _lead(group, table, stored, records)
+        able = [row for row in state.eligibility.candidates if row not in state.eligibility.too_slow]
+        evidence = pair_evidence(state, found)
+        decision = decide(found, able, finalists.references, evidence, state.timing.within)
         names = cell_names(group)
         settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
         others = (row for row in table.cells if row.id != decision.leader)
@@ -97,7 +97,7 @@ class Confirmed:
             decision,
             settings,
             tuple(_alternative(row, settings[row.id], found, finalists.references.get(row.id)) for row in others),
-            deciding_budget_s(scene, found, decision.reservations, before_s),
+            deciding_budget_s(state, found, decision.reservations, before_s),
             confirmation_notes(table, decision.reservations),
         )
 
@@ -137,16 +137,18 @@ def _points(search: Mapping[str, Cell], table: GroupResult, *, confirmed: bool) 
 
 def _lead(
     group: Group, table: GroupResult, stored: StoredRun, records: Sequence[LaunchRecord]
-) -> tuple[Scene, LeadEstimate]:
+) -> tuple[TableState, LeadEstimate]:
     """Return the table as measured, and the best row that may be chosen against each other, as the table has it."""
     plan = stored.document.plan
     timing = planned_timing(plan)
     launches = observe(group, records, timing)
     admission = stored_admission(table, records, allow_mixed=planned_mixing(plan))
-    standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
+    eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
     rows = {row.id: row for row in table.cells}
-    scene = Scene(group, records, launches, standing, rows, timing, table.stopped_by, table.seconds, table.uneven_load)
-    return scene, find_winner(launches, standing.candidates, timing, standing.link)
+    state = TableState(
+        group, records, launches, eligibility, rows, timing, table.stopped_by, table.seconds, table.uneven_load
+    )
+    return state, find_winner(launches, eligibility.candidates, timing, eligibility.link)
 
 
 def _alternative(

@@ -12,7 +12,7 @@ from irbench.features.tune.schedule import ENOUGH_TRIED
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.notices.doubts import doubt, throughput_ratio
-from irbench.stats.notices.scene import Scene
+from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import is_as_loaded
 from irbench.stats.orders import pair_order_doubt
 from irbench.stats.stopping.rule import launches_planned, launches_to_reach
@@ -26,46 +26,46 @@ _FEW_TRIED = 20
 _TIME_DECIDES = ("few-launches", "interval-includes-1")
 
 
-def pair_evidence(scene: Scene, found: LeadEstimate) -> dict[str, PairEvidence]:
+def pair_evidence(state: TableState, found: LeadEstimate) -> dict[str, PairEvidence]:
     """Return what is known of the leader against each row that it can be compared with, by the id of that row.
 
     Args:
-        scene: The confirmation.
+        state: The confirmation.
         found: Its best row against each other row.
     """
     leader = found.leader
     if leader is None:
         return {}
     return {
-        row: PairEvidence(_doubt(scene, leader, row), tuple(_other_figures(scene, leader, row))) for row in found.rivals
+        row: PairEvidence(_doubt(state, leader, row), tuple(_other_figures(state, leader, row))) for row in found.rivals
     }
 
 
-def _doubt(scene: Scene, leader: str, rival: str) -> NoWinner | None:
+def _doubt(state: TableState, leader: str, rival: str) -> NoWinner | None:
     """Return what speaks against the lead of a pair: also that it is of a machine as loaded as it was."""
-    busy: NoWinner | None = "busy" if is_as_loaded(scene.launches) else None
-    return doubt(scene, LeadEstimate(leader, rival)) or busy or pair_order_doubt(scene, leader, rival)
+    busy: NoWinner | None = "busy" if is_as_loaded(state.launches) else None
+    return doubt(state, LeadEstimate(leader, rival)) or busy or pair_order_doubt(state, leader, rival)
 
 
-def _other_figures(scene: Scene, leader: str, reference: str) -> Iterator[Interval]:
+def _other_figures(state: TableState, leader: str, reference: str) -> Iterator[Interval]:
     """Yield ln of the lead over all blocks, and where frames per second are what is wanted, by throughput."""
-    everything = launch_ratios(scene.launches, reference, leader, all_blocks=True)
+    everything = launch_ratios(state.launches, reference, leader, all_blocks=True)
     if everything:
-        yield interval_at(everything, looks_of(scene.timing), scene.timing.confidence)
-    if scene.group.objective != "fps":
+        yield interval_at(everything, looks_of(state.timing), state.timing.confidence)
+    if state.group.objective != "fps":
         return  # what is best in something else need not be so in throughput
-    throughput = throughput_ratio(scene, leader, reference)
+    throughput = throughput_ratio(state, leader, reference)
     if throughput is not None:
         yield throughput
 
 
 def deciding_budget_s(
-    scene: Scene, found: LeadEstimate, reservations: Sequence[Reservation], before_s: float
+    state: TableState, found: LeadEstimate, reservations: Sequence[Reservation], before_s: float
 ) -> float | None:
     """Return the budget that is expected to confirm or refute a recommendation, in seconds, in whole minutes.
 
     Args:
-        scene: The confirmation.
+        state: The confirmation.
         found: Its best row against each other row.
         reservations: What keeps it from being confirmed.
         before_s: What is spent before the confirmation, with as much time as that.
@@ -75,21 +75,21 @@ def deciding_budget_s(
         them, and where something speaks against the lead that more launches alone do not remove: a busy machine.
     """
     reasons = {reservation.reason for reservation in reservations}
-    if not scene.records or not reasons or reasons - set(_TIME_DECIDES):
+    if not state.records or not reasons or reasons - set(_TIME_DECIDES):
         return None
-    needed = [_launches(scene, found.rivals[each.row]) for each in reservations]
+    needed = [_launches(state, found.rivals[each.row]) for each in reservations]
     counts = [count for count in needed if count is not None]
     if len(counts) < len(needed):
         return None
-    launch_s = scene.seconds / len(scene.records)
+    launch_s = state.seconds / len(state.records)
     return _whole_minutes(before_s + _MARGIN * max(counts) * launch_s)
 
 
-def _launches(scene: Scene, interval: Interval) -> int | None:
+def _launches(state: TableState, interval: Interval) -> int | None:
     """Return how many launches are expected to tell a lead from none, or to show that it is none that counts."""
     if interval.confidence is None:
-        return math.ceil(launches_planned(len(scene.standing.candidates), scene.timing))
-    return launches_to_reach(interval, max(abs(interval.value), math.log1p(scene.timing.within)), scene.timing)
+        return math.ceil(launches_planned(len(state.eligibility.candidates), state.timing))
+    return launches_to_reach(interval, max(abs(interval.value), math.log1p(state.timing.within)), state.timing)
 
 
 def whole_search_s(tried: int, settings: int, stopped_by: StoppedBy, search_s: float) -> float:

@@ -28,7 +28,7 @@ from irbench.runner.sizes import fixed_batch
 from irbench.spec import Bundle, Cell, Load, Objective
 from irbench.system import host
 from irbench.worker import call_in_worker
-from irbench.worker.confinement.request import confinement_of
+from irbench.worker.requested_confinement import confinement_of
 
 _NARROW = ("bf16", "fp16")
 _LEVELS = (UNOPTIMIZED, "extended", "int8")

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from irbench.core.record import LaunchRecord
 from irbench.features.tune.costs import ConfirmationPlan, LaunchCosts, launch_s
 from irbench.features.tune.space import SearchSpace
-from irbench.features.tune.surrogate import Belief, Settings, believe
+from irbench.features.tune.surrogate import Belief, Settings, fit
 from irbench.spec import Goal, Group, Timing
 from irbench.stats.compare import launch_ratios
+from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
 from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.observed import Observed, log_level, observe
-from irbench.stats.standing import Admission, Standing, decide_standing
 from irbench.stats.stopping.rule import Next, Pace
 
 _DRAWS = 64
@@ -85,7 +85,7 @@ def propose(settings: Settings, known: Known, count: int, generator: np.random.G
     able = _able(settings, known)
     if all(len(known.costs.get(place, ())) >= _ENOUGH_LAUNCHES for place in able):
         return Proposal((), 0.0)
-    belief = believe(settings, known.costs)
+    belief = fit(settings, known.costs)
     by_chance = sorted(able, key=lambda place: belief.mean[place] - belief.deviation[place])[:_POOL]
     drawn = belief.draws(max(_DRAWS, 8 * count), by_chance, generator)
     best = min((float(belief.mean[place]) for place in known.costs if place in able), default=math.inf)
@@ -99,7 +99,7 @@ def finalists(settings: Settings, known: Known, count: int) -> tuple[int, ...]:
     """Return the measured settings that are expected to be the best, the best first; fewer where fewer are able."""
     if not known.costs:
         return ()
-    belief: Belief = believe(settings, known.costs)
+    belief: Belief = fit(settings, known.costs)
     able = [place for place in known.costs if place not in known.excluded]
     return tuple(sorted(able, key=lambda place: belief.mean[place])[:count])
 
@@ -121,7 +121,7 @@ def _able(settings: Settings, known: Known) -> list[int]:
 
 def _hoped_for(settings: Settings, values: Mapping[int, Sequence[float]]) -> NDArray[np.float64]:
     """Return the lowest value that each setting may reasonably have."""
-    belief = believe(settings, values)
+    belief = fit(settings, values)
     return belief.mean - _DOUBT * belief.deviation
 
 
@@ -214,14 +214,14 @@ class SearchSchedule:
     ) -> Next:
         """Return the cells of the next launch, the baseline first, or why there is none."""
         launches = observe(group, records, timing)
-        standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
-        baseline = standing.baseline or group.baseline
-        self._learn(group, records, timing, launches, standing)
-        able = [] if baseline in standing.failures else [baseline]
+        eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
+        baseline = eligibility.baseline or group.baseline
+        self._learn(group, records, timing, launches, eligibility)
+        able = [] if baseline in eligibility.failures else [baseline]
         beside = able if records else list(dict.fromkeys((*able, *self._defaults)))[: timing.most_cells - 1]
         proposal = propose(self._space.settings, self._known, timing.most_cells - len(beside), self._random)
         if not proposal.places:
-            return Next(stopped_by="searched" if standing.healthy else "failures")
+            return Next(stopped_by="searched" if eligibility.healthy else "failures")
         tried = len({*self._known.costs, *self._known.excluded})
         if tried >= min(ENOUGH_TRIED, len(self._space.cells)) and proposal.gain < _ENOUGH * timing.within:
             return Next(stopped_by="searched")
@@ -244,17 +244,17 @@ class SearchSchedule:
         records: Sequence[LaunchRecord],
         timing: Timing,
         launches: Sequence[Observed],
-        standing: Standing,
+        eligibility: Eligibility,
     ) -> None:
         by_latency = observe(replace(group, goal=Goal("latency")), records, timing)
         self._taken = LaunchCosts(self._confirmation.cells, records)
         self._known = Known(
-            costs=self._costs(launches, standing, standing.baseline or group.baseline),
-            latencies=self._latencies(by_latency, standing),
+            costs=self._costs(launches, eligibility, eligibility.baseline or group.baseline),
+            latencies=self._latencies(by_latency, eligibility),
             batches=self._space.batches,
             patience_ms=1e3 * self._seconds / _CALLS_OF_A_SETTING,
             max_latency_ms=group.goal.max_latency_ms if group.goal is not None else None,
-            excluded=self._excluded(standing),
+            excluded=self._excluded(eligibility),
             first=self._space.smallest,
         )
 
@@ -272,23 +272,25 @@ class SearchSchedule:
         needed_s = self._confirmation.needed_s(self.best(_PLANNED), self._taken)
         return max(self._seconds - needed_s, _LEAST_SEARCH * self._seconds)
 
-    def _costs(self, launches: Sequence[Observed], standing: Standing, baseline: str) -> dict[int, tuple[float, ...]]:
+    def _costs(
+        self, launches: Sequence[Observed], eligibility: Eligibility, baseline: str
+    ) -> dict[int, tuple[float, ...]]:
         places = self._space.places
-        found = {cell: launch_ratios(launches, cell, baseline) for cell in standing.compared if cell in places}
+        found = {cell: launch_ratios(launches, cell, baseline) for cell in eligibility.compared if cell in places}
         return {places[cell]: values for cell, values in found.items() if values}
 
-    def _latencies(self, launches: Sequence[Observed], standing: Standing) -> dict[int, list[float]]:
+    def _latencies(self, launches: Sequence[Observed], eligibility: Eligibility) -> dict[int, list[float]]:
         """Return the logarithm of each measured setting's latency of a call, in milliseconds."""
         places = self._space.places
         found: dict[int, list[float]] = {}
-        for cell in (cell for cell in standing.healthy if cell in places):
+        for cell in (cell for cell in eligibility.healthy if cell in places):
             levels = (log_level(launch, cell) for launch in launches)
             found[places[cell]] = [level - math.log(1e6) for level in levels if level is not None]
         return found
 
-    def _excluded(self, standing: Standing) -> frozenset[int]:
+    def _excluded(self, eligibility: Eligibility) -> frozenset[int]:
         """Return the settings that cannot be chosen: failed, wrong, too slow, or of another precision."""
-        other_precision = set(standing.healthy) - set(standing.compared)
-        wrong = {cell for cell, state in standing.states.items() if state in _UNABLE}
+        other_precision = set(eligibility.healthy) - set(eligibility.compared)
+        wrong = {cell for cell, state in eligibility.states.items() if state in _UNABLE}
         places = self._space.places
-        return frozenset(places[cell] for cell in (*wrong, *standing.too_slow, *other_precision) if cell in places)
+        return frozenset(places[cell] for cell in (*wrong, *eligibility.too_slow, *other_precision) if cell in places)

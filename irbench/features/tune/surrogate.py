@@ -117,7 +117,7 @@ class Belief:
         return drawn
 
 
-def believe(settings: Settings, measured: Mapping[int, Sequence[float]]) -> Belief:
+def fit(settings: Settings, measured: Mapping[int, Sequence[float]]) -> Belief:
     """Return what is believed of every setting.
 
     Args:

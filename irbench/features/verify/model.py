@@ -26,9 +26,9 @@ from irbench.runner.request import RunRequest
 from irbench.spec import Artifact, Cell, TensorSpec, shape_text
 from irbench.spi import Array, Outputs
 from irbench.system import host
-from irbench.worker.confinement.request import confinement_of
 from irbench.worker.failures import CallFailed, WorkerDied
 from irbench.worker.process import call_in_worker
+from irbench.worker.requested_confinement import confinement_of
 
 _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "failed")
 

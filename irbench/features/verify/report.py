@@ -11,7 +11,7 @@ from irbench.core.record import Failure
 from irbench.core.row import CellResult, GivenInputs
 from irbench.errors import ExitCode
 from irbench.notices import AnyWarn, Reference, Warn
-from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_request import InputRequest
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Precision, PythonEnvironment
 from irbench.spi import Array, Outputs
 from irbench.stats import given_inputs
@@ -134,7 +134,7 @@ class VerificationRequest:
     backends: tuple[BackendAddress, ...]
     shapes: Mapping[str, tuple[int, ...]]
     data: Path | None
-    inputs: AskedInputs = field(default_factory=AskedInputs)
+    inputs: InputRequest = field(default_factory=InputRequest)
     environments: tuple[PythonEnvironment, ...] = ()
     precisions: tuple[Precision, ...] | None = ("fp32",)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])

@@ -21,7 +21,7 @@ from irbench.features.verify.report import ModelReport, NoReference, PlannedTria
 from irbench.features.verify.suite_run import readers_of_onnx, run_suite
 from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Context
-from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_request import InputRequest
 from irbench.options.keywords import VerifyKeywords
 from irbench.options.model_commands import VERIFY, VerifyOptions
 from irbench.render.json_text import json_text
@@ -151,7 +151,7 @@ def _asked(
     environments: tuple[PythonEnvironment, ...],
 ) -> VerificationRequest:
     folder = expected_outputs(options)
-    inputs = AskedInputs() if folder is not None else AskedInputs(options.data, options.value, options.feedback)
+    inputs = InputRequest() if folder is not None else InputRequest(options.data, options.value, options.feedback)
     refuse_unknown_values(inputs, (bundle,))
     return VerificationRequest(bundle, backends, options.shape, folder, inputs, environments)
 
@@ -219,7 +219,7 @@ def refuse_contradictions(options: VerifyOptions) -> None:
     Raises:
         IrbenchError: Two of them contradict each other, or there is nothing to verify.
     """
-    AskedInputs(options.data).require_data()
+    InputRequest(options.data).require_data()
     if options.suite is None:
         if options.only is not None:
             raise IrbenchError("--only needs a test suite.", hint="Add --suite onnx.")

@@ -88,7 +88,7 @@ def _field(column: Column[Any]) -> str:
 
 
 if __name__ == "__main__":
-    (_ROOT / "irbench" / "api" / "run_row.py").write_text(run_row_module())
+    (_ROOT / "irbench" / "runs" / "run_row.py").write_text(run_row_module())
     for name, tables in (("exports", export_tables()), ("reading-results", shown_table())):
         path = _ROOT / "docs" / f"{name}.md"
         path.write_text(with_columns(path.read_text(), tables))

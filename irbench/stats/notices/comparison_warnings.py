@@ -40,8 +40,8 @@ from irbench.stats.figures import frames_by_launch, launch_levels, sustained_by_
 from irbench.stats.modes import mode_warnings
 from irbench.stats.notices.doubts import log_ratio_by_launch
 from irbench.stats.notices.machine_warnings import machine_warnings
-from irbench.stats.notices.scene import Scene
 from irbench.stats.notices.starvation import starving
+from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import Observed, mostly_disturbed
 from irbench.stats.orders import as_row, order_conflicts
 from irbench.stats.paced import paced_rate_by_launch, reversed_pairs
@@ -54,24 +54,24 @@ _ALONE_MOVES = 0.1
 _MOSTLY = 0.5
 
 
-def warm_up_warnings(scene: Scene) -> Iterator[Warn]:
+def warm_up_warnings(state: TableState) -> Iterator[Warn]:
     """Yield warnings about rows whose warm-up ended too early, and about rows that are unlike their rounds alone."""
-    yield from _still_warming(scene)
-    yield from _alone_unlike_rounds(scene)
+    yield from _still_warming(state)
+    yield from _alone_unlike_rounds(state)
 
 
-def _still_warming(scene: Scene) -> Iterator[Warn]:
-    rows = tuple(row for cell in scene.standing.compared if (row := _cut(scene, cell)) is not None)
+def _still_warming(state: TableState) -> Iterator[Warn]:
+    rows = tuple(row for cell in state.eligibility.compared if (row := _cut(state, cell)) is not None)
     if rows:
         yield StillWarmingUp(rows=rows)
 
 
-def _cut(scene: Scene, cell: str) -> WarmingRow | None:
+def _cut(state: TableState, cell: str) -> WarmingRow | None:
     """Return the facts of a row whose calls still got faster at the end of most warm-ups.
 
     Where the first launch looked until calls got no faster, the calls of later launches are known to be enough.
     """
-    warm_ups = [own.warm_up for own in scene.launches_of(cell) if own.warm_up is not None]
+    warm_ups = [own.warm_up for own in state.launches_of(cell) if own.warm_up is not None]
     unsteady = [own for own in warm_ups if own.ended_unsteady]
     if not unsteady or len(unsteady) <= _MOSTLY * len(warm_ups) or _knows_when(warm_ups):
         return None
@@ -84,17 +84,17 @@ def _knows_when(warm_ups: list[WarmUp]) -> bool:
     return bool(first.steady_after) and all(own.calls >= (first.steady_after or 0) for own in warm_ups)
 
 
-def _alone_unlike_rounds(scene: Scene) -> Iterator[Warn]:
+def _alone_unlike_rounds(state: TableState) -> Iterator[Warn]:
     rows: list[AloneRow] = []
-    for cell in scene.standing.compared:
-        alone = sustained_by_launch(scene.records, cell, 1)
-        ratio = log_ratio_by_launch(alone, frames_by_launch(scene.records, scene.launches, cell, 1), scene)
+    for cell in state.eligibility.compared:
+        alone = sustained_by_launch(state.records, cell, 1)
+        ratio = log_ratio_by_launch(alone, frames_by_launch(state.records, state.launches, cell, 1), state)
         if ratio is None or ratio.confidence is None:
             continue
         if ratio.low > math.log1p(_ALONE_MOVES) or ratio.high < -math.log1p(_ALONE_MOVES):
             rows.append(AloneRow(cell, faster=math.expm1(ratio.value)))
     if rows:
-        yield AloneUnlikeRounds(rows=tuple(rows), seconds=scene.timing.sustain)
+        yield AloneUnlikeRounds(rows=tuple(rows), seconds=state.timing.sustain)
 
 
 _SELDOM = 0.05
@@ -104,10 +104,10 @@ _FEWEST_NEIGHBOURS = 6
 _ORDERS = 10_000
 
 
-def dependence_warnings(scene: Scene) -> Iterator[Warn]:
+def dependence_warnings(state: TableState) -> Iterator[Warn]:
     """Yield warnings about launches that resemble their neighbours, and about trends within launches."""
-    yield from _neighbours(scene)
-    yield from _trends(scene)
+    yield from _neighbours(state)
+    yield from _trends(state)
 
 
 def neighbour_chance(values: Sequence[float]) -> float:
@@ -147,23 +147,25 @@ def resembles_neighbours(values: Sequence[float], seldom: float) -> bool:
     return len(values) >= _FEWEST_NEIGHBOURS and len(set(values)) > 2 and neighbour_chance(values) <= seldom
 
 
-def _neighbours(scene: Scene) -> Iterator[Warn]:
-    aim = aim_of(scene.launches, scene.standing, scene.timing)
+def _neighbours(state: TableState) -> Iterator[Warn]:
+    aim = aim_of(state.launches, state.eligibility, state.timing)
     if aim is None:
         return
     leader = aim.cell
-    series = {cell: launch_ratios(scene.launches, cell, leader) for cell in scene.standing.compared if cell != leader}
+    series = {
+        cell: launch_ratios(state.launches, cell, leader) for cell in state.eligibility.compared if cell != leader
+    }
     if not series:
-        series = {leader: launch_levels(scene.launches, leader)}
+        series = {leader: launch_levels(state.launches, leader)}
     alike = tuple(cell for cell, values in series.items() if resembles_neighbours(values, _SELDOM / len(series)))
     if alike:
         yield LaunchesDepend(cells=alike)
 
 
-def _trends(scene: Scene) -> Iterator[Warn]:
+def _trends(state: TableState) -> Iterator[Warn]:
     rows: list[UnsteadyRow] = []
-    for cell in scene.standing.healthy:
-        trends = [trend for trend in (trend_of_launch(launch, cell) for launch in scene.launches) if trend is not None]
+    for cell in state.eligibility.healthy:
+        trends = [trend for trend in (trend_of_launch(launch, cell) for launch in state.launches) if trend is not None]
         one_way = all(trend > 0 for trend in trends) or all(trend < 0 for trend in trends)
         middle = statistics.median(trends) if trends else 0.0
         if len(trends) >= _FEWEST_TRENDS and one_way and abs(middle) > _TREND:
@@ -178,47 +180,47 @@ _FPS_MOVE = 0.1
 _DOMINATES = 4.0
 
 
-def find_warnings(scene: Scene) -> tuple[Warn, ...]:
+def find_warnings(state: TableState) -> tuple[Warn, ...]:
     """Return everything a reader must know before quoting the table.
 
     Where most blocks were disturbed that is said, and nothing is made of what the disturbance did to the figures.
     """
     first = (
-        *_baseline_replaced(scene),
-        *_starved_streams(scene),
-        *_too_few_launches(scene),
-        *machine_warnings(scene),
-        *warm_up_warnings(scene),
-        *_orders_differ(scene),
+        *_baseline_replaced(state),
+        *_starved_streams(state),
+        *_too_few_launches(state),
+        *machine_warnings(state),
+        *warm_up_warnings(state),
+        *_orders_differ(state),
     )
-    if mostly_disturbed(scene.launches) and scene.launches[0].reduction != "quiet-launches":
+    if mostly_disturbed(state.launches) and state.launches[0].reduction != "quiet-launches":
         return first
     return (
         *first,
-        *mode_warnings(scene),
-        *dependence_warnings(scene),
-        *_wide_interval(scene),
-        *_excluded_blocks_matter(scene),
-        *_fps_differ(scene),
-        *_sustained_differs(scene),
-        *_paced_differs(scene),
+        *mode_warnings(state),
+        *dependence_warnings(state),
+        *_wide_interval(state),
+        *_excluded_blocks_matter(state),
+        *_fps_differ(state),
+        *_sustained_differs(state),
+        *_paced_differs(state),
     )
 
 
-def _orders_differ(scene: Scene) -> Iterator[Warn]:
-    rows = tuple(as_row(found) for found in order_conflicts(scene))
+def _orders_differ(state: TableState) -> Iterator[Warn]:
+    rows = tuple(as_row(found) for found in order_conflicts(state))
     if rows:
-        launches, is_preview = scene.fewest_launches, scene.fewest_launches < scene.timing.min_launches
+        launches, is_preview = state.fewest_launches, state.fewest_launches < state.timing.min_launches
         yield OrdersDiffer(rows=rows, launches=launches, preview=is_preview)
 
 
-def _baseline_replaced(scene: Scene) -> Iterator[Warn]:
-    asked, used = scene.group.baseline, scene.standing.baseline
-    if scene.records and used is not None and used != asked:
+def _baseline_replaced(state: TableState) -> Iterator[Warn]:
+    asked, used = state.group.baseline, state.eligibility.baseline
+    if state.records and used is not None and used != asked:
         yield BaselineReplaced(asked=asked, used=used)
 
 
-def _starved_streams(scene: Scene) -> Iterator[Warn]:
+def _starved_streams(state: TableState) -> Iterator[Warn]:
     rows = tuple(
         StarvedStreamsRow(
             cell,
@@ -227,27 +229,27 @@ def _starved_streams(scene: Scene) -> Iterator[Warn]:
             open_share=found.open_share,
             oldest_ms=found.oldest_ns / 1e6,
         )
-        for cell, found in starving(scene.records, scene.launches, scene.group.cells).items()
+        for cell, found in starving(state.records, state.launches, state.group.cells).items()
     )
     if rows:
         yield StarvedStreams(rows=rows)
 
 
-def _too_few_launches(scene: Scene) -> Iterator[Warn]:
-    done, wanted = scene.fewest_launches, scene.timing.min_launches
-    taken = sum(len(record.cells) for record in scene.records)
-    if scene.stopped_by == "budget" and taken and done < wanted:
-        rows = sum(state in ("ok", "not-measured") for state in scene.standing.states.values())
+def _too_few_launches(state: TableState) -> Iterator[Warn]:
+    done, wanted = state.fewest_launches, state.timing.min_launches
+    taken = sum(len(record.cells) for record in state.records)
+    if state.stopped_by == "budget" and taken and done < wanted:
+        rows = sum(state in ("ok", "not-measured") for state in state.eligibility.states.values())
         yield TooFewLaunches(
             launches=done,
             least_launches=wanted,
-            needed_s=math.ceil(scene.seconds * 1.1 * wanted * rows / taken),
-            over_budget=len(scene.records) == 1 and scene.seconds > scene.timing.budget,
+            needed_s=math.ceil(state.seconds * 1.1 * wanted * rows / taken),
+            over_budget=len(state.records) == 1 and state.seconds > state.timing.budget,
         )
 
 
-def _wide_interval(scene: Scene) -> Iterator[Warn]:
-    aim = aim_of(scene.launches, scene.standing, scene.timing)
+def _wide_interval(state: TableState) -> Iterator[Warn]:
+    aim = aim_of(state.launches, state.eligibility, state.timing)
     if aim is None or aim.interval.confidence is None:
         return  # the range of a preview is no interval, and has no target
     if aim.interval.half_width <= aim.half_width:
@@ -257,25 +259,25 @@ def _wide_interval(scene: Scene) -> Iterator[Warn]:
         is_lead=aim.is_lead,
         half_width=aim.interval.half_width,
         target=aim.half_width,
-        launches_needed=launches_to_reach(aim.interval, aim.half_width, scene.timing),
-        launches_dominate=aim.is_lead and _launches_dominate(scene, aim.cell),
-        stopped_by=scene.stopped_by,
+        launches_needed=launches_to_reach(aim.interval, aim.half_width, state.timing),
+        launches_dominate=aim.is_lead and _launches_dominate(state, aim.cell),
+        stopped_by=state.stopped_by,
     )
 
 
-def _launches_dominate(scene: Scene, leader: str) -> bool:
+def _launches_dominate(state: TableState, leader: str) -> bool:
     """Whether the variance of some ratio to the leader between launches is well above what their blocks explain."""
-    others = (cell for cell in scene.standing.compared if cell != leader)
+    others = (cell for cell in state.eligibility.compared if cell != leader)
     return any(
         scatter is not None and scatter.between > _DOMINATES * scatter.within_estimate
-        for scatter in (scatter_of(scene.launches, cell, leader) for cell in others)
+        for scatter in (scatter_of(state.launches, cell, leader) for cell in others)
     )
 
 
-def _excluded_blocks_matter(scene: Scene) -> Iterator[Warn]:
+def _excluded_blocks_matter(state: TableState) -> Iterator[Warn]:
     rows: list[ExcludedBlocksRow] = []
-    for cell in scene.rivals:
-        speedup = scene.rows[cell].speedup
+    for cell in state.rivals:
+        speedup = state.rows[cell].speedup
         if speedup is None:
             continue
         moves = speedup.moves_with_all_blocks
@@ -286,48 +288,50 @@ def _excluded_blocks_matter(scene: Scene) -> Iterator[Warn]:
         yield ExcludedBlocksMatter(rows=tuple(rows))
 
 
-def _fps_differ(scene: Scene) -> Iterator[Warn]:
-    if scene.group.goal is not None or scene.group.objective == "fps":
+def _fps_differ(state: TableState) -> Iterator[Warn]:
+    if state.group.goal is not None or state.group.objective == "fps":
         return  # something else was asked for, or speedups are ratios of throughputs
-    rows = _contradicting(scene, lambda cell: frames_by_launch(scene.records, scene.launches, cell, 1), _FPS_MOVE)
+    rows = _contradicting(state, lambda cell: frames_by_launch(state.records, state.launches, cell, 1), _FPS_MOVE)
     if rows:
         yield FpsDiffer(rows=rows)
 
 
-def _sustained_differs(scene: Scene) -> Iterator[Warn]:
-    if scene.group.goal is not None and scene.group.objective != "fps":
+def _sustained_differs(state: TableState) -> Iterator[Warn]:
+    if state.group.goal is not None and state.group.objective != "fps":
         return  # something else was asked for
 
     def sustained(cell: str) -> Mapping[int, float]:
-        return sustained_by_launch(scene.records, cell, scene.rows[cell].batch)
+        return sustained_by_launch(state.records, cell, state.rows[cell].batch)
 
-    rows = _contradicting(scene, sustained, _SUSTAINED_MOVES)
+    rows = _contradicting(state, sustained, _SUSTAINED_MOVES)
     if rows:
-        yield SustainedDiffers(rows=rows, seconds=scene.timing.sustain)
+        yield SustainedDiffers(rows=rows, seconds=state.timing.sustain)
 
 
-def _paced_differs(scene: Scene) -> Iterator[Warn]:
-    if scene.group.objective != "latency":
+def _paced_differs(state: TableState) -> Iterator[Warn]:
+    if state.group.objective != "latency":
         return  # there speedups are ratios of something that a pace says nothing of
-    rows = _contradicting(scene, lambda cell: paced_rate_by_launch(scene.records, cell), _PACED_MOVES)
-    pairs = reversed_pairs(scene)
+    rows = _contradicting(state, lambda cell: paced_rate_by_launch(state.records, cell), _PACED_MOVES)
+    pairs = reversed_pairs(state)
     if rows or pairs:
-        yield PacedDiffers(rows=rows, reversed=pairs, pace_ms=1e3 * scene.timing.pace)
+        yield PacedDiffers(rows=rows, reversed=pairs, pace_ms=1e3 * state.timing.pace)
 
 
-def _contradicting(scene: Scene, figure: Callable[[str], Mapping[int, float]], beyond: float) -> tuple[RatioRow, ...]:
+def _contradicting(
+    state: TableState, figure: Callable[[str], Mapping[int, float]], beyond: float
+) -> tuple[RatioRow, ...]:
     """Return the rows whose ratio of a throughput to the baseline's surely leaves their speedup's interval.
 
     Args:
-        scene: The group.
+        state: The group.
         figure: Returns a cell's throughput in each launch.
         beyond: How far the interval of the ratio must lie from that of the speedup, as a fraction.
     """
-    baseline = scene.standing.baseline
+    baseline = state.eligibility.baseline
     found: list[RatioRow] = []
-    for cell in scene.rivals if baseline is not None else ():
-        row = scene.rows[cell]
-        ratio = log_ratio_by_launch(figure(cell), figure(baseline), scene) if baseline is not None else None
+    for cell in state.rivals if baseline is not None else ():
+        row = state.rows[cell]
+        ratio = log_ratio_by_launch(figure(cell), figure(baseline), state) if baseline is not None else None
         ends = None if row.speedup is None else row.speedup.ends
         if row.speedup is None or ends is None or ratio is None or ratio.confidence is None:
             continue

@@ -25,14 +25,14 @@ from irbench.notices.marks import (
     VendorOperators,
 )
 from irbench.spec import Cell
+from irbench.stats.eligibility import Eligibility, changing, first_launch
 from irbench.stats.notices.starvation import starving
 from irbench.stats.observed import Observed
 from irbench.stats.paced import late_mark
-from irbench.stats.standing import Standing, changing, first_launch
 
 
 def marks_of(
-    cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], standing: Standing
+    cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], eligibility: Eligibility
 ) -> tuple[Mark, ...]:
     """Return a row's marks.
 
@@ -40,21 +40,21 @@ def marks_of(
         cell: Whose row.
         records: The group's launches.
         launches: The same, reduced.
-        standing: Every cell's part.
+        eligibility: Every cell's part.
     """
     return (
         *_oversubscribed(cell, records),
         *late_mark(records, cell.id),
         *_starved(cell, records, launches),
         *_over_launches(cell, records),
-        *_unlike(cell, standing),
-        *_mixed(cell, standing),
-        *_other_than_graph(cell, standing),
-        *_bound_to_vendors(cell, standing),
-        *_too_slow(cell, standing),
-        *_own_code(cell, records, standing),
-        *_beyond_tolerance(cell, records, standing),
-        *_elsewhere(cell, records, standing),
+        *_unlike(cell, eligibility),
+        *_mixed(cell, eligibility),
+        *_other_than_graph(cell, eligibility),
+        *_bound_to_vendors(cell, eligibility),
+        *_too_slow(cell, eligibility),
+        *_own_code(cell, records, eligibility),
+        *_beyond_tolerance(cell, records, eligibility),
+        *_elsewhere(cell, records, eligibility),
         *_other_peaks(cell, records),
     )
 
@@ -78,47 +78,47 @@ def _over_launches(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark
         yield ChangesOverLaunches(property=name, values=tuple(values))
 
 
-def _unlike(cell: Cell, standing: Standing) -> Iterator[Mark]:
+def _unlike(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
     """Say what keeps a converted graph from being a stand-in for the model."""
-    disagreement = standing.disagreements.get(cell.id)
-    if disagreement is not None and standing.states[cell.id] == "ok":
-        yield AnswersDiffer(**asdict(disagreement), is_candidate=cell.id in standing.candidates)
+    disagreement = eligibility.disagreements.get(cell.id)
+    if disagreement is not None and eligibility.states[cell.id] == "ok":
+        yield AnswersDiffer(**asdict(disagreement), is_candidate=cell.id in eligibility.candidates)
 
 
-def _bound_to_vendors(cell: Cell, standing: Standing) -> Iterator[Mark]:
+def _bound_to_vendors(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
     """Say that not every runtime could read the graph."""
-    if cell.artifact is not None and cell.artifact.domains and standing.states[cell.id] == "ok":
+    if cell.artifact is not None and cell.artifact.domains and eligibility.states[cell.id] == "ok":
         yield VendorOperators(domains=tuple(cell.artifact.domains))
 
 
-def _other_than_graph(cell: Cell, standing: Standing) -> Iterator[Mark]:
+def _other_than_graph(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
     """Say that the runtime does not compute a narrow graph in what it holds."""
     held = cell.artifact.precision if cell.artifact is not None else ""
-    computed = standing.precisions.get(cell.id, held)
-    if held not in ("", "fp32", computed) and standing.states[cell.id] == "ok":
+    computed = eligibility.precisions.get(cell.id, held)
+    if held not in ("", "fp32", computed) and eligibility.states[cell.id] == "ok":
         yield OtherThanGraph(graph=held, precision=computed)
 
 
-def _too_slow(cell: Cell, standing: Standing) -> Iterator[Mark]:
+def _too_slow(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
     """Say that the row answers later than was asked for, and is no candidate."""
-    if cell.id in standing.too_slow and standing.states[cell.id] == "ok":
-        yield AboveMaxLatency(p90_ms=standing.too_slow[cell.id])
+    if cell.id in eligibility.too_slow and eligibility.states[cell.id] == "ok":
+        yield AboveMaxLatency(p90_ms=eligibility.too_slow[cell.id])
 
 
-def _mixed(cell: Cell, standing: Standing) -> Iterator[Mark]:
-    mixed = standing.mixed(cell.id)
-    if mixed is not None and standing.states[cell.id] == "ok":
+def _mixed(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
+    mixed = eligibility.mixed(cell.id)
+    if mixed is not None and eligibility.states[cell.id] == "ok":
         yield (
             mixed
-            if cell.id in standing.compared
+            if cell.id in eligibility.compared
             else NotRanked(precision=mixed.precision, baseline_precision=mixed.baseline_precision)
         )
 
 
-def _own_code(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> Iterator[Mark]:
+def _own_code(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibility) -> Iterator[Mark]:
     """Say what irbench does not know of a row that a user's own code runs."""
     first = first_launch(records, cell.id)
-    if cell.program is None or first is None or standing.states[cell.id] != "ok":
+    if cell.program is None or first is None or eligibility.states[cell.id] != "ok":
         return
     if first.effective.get("returns_outputs") is False:
         yield NoOutputs()
@@ -135,11 +135,11 @@ def _share_of_time(cell: Cell, records: Sequence[LaunchRecord]) -> float | None:
     return statistics.median(shares) if shares else None
 
 
-def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> Iterator[Mark]:
+def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibility) -> Iterator[Mark]:
     """Say that the row is right only by the measure that the user gave."""
     first = first_launch(records, cell.id)
     error = None if first is None else first.worst_error
-    if first is None or error is None or cell.accuracy is None or standing.states[cell.id] != "ok":
+    if first is None or error is None or cell.accuracy is None or eligibility.states[cell.id] != "ok":
         return
     held = cell.artifact.precision if cell.artifact is not None else ""
     precision = str(first.effective.get("precision"))
@@ -147,10 +147,10 @@ def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], standing: Sta
         yield BeyondTolerance(max_rel=error.max_rel, precision=precision)
 
 
-def _elsewhere(cell: Cell, records: Sequence[LaunchRecord], standing: Standing) -> Iterator[Mark]:
+def _elsewhere(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibility) -> Iterator[Mark]:
     """Say that nodes run on another device than was asked for."""
     first = first_launch(records, cell.id)
-    if first is None or not first.effective.get("nodes_elsewhere") or standing.states[cell.id] != "ok":
+    if first is None or not first.effective.get("nodes_elsewhere") or eligibility.states[cell.id] != "ok":
         return
     effective = {name: first.effective.get(name) for name in ("nodes", "nodes_elsewhere", "operators_elsewhere")}
     yield NodesElsewhere(device=cell.device, **effective)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from irbench.spec import Timing
 from irbench.stats.compare import holm_intervals, launch_ratios, verdict, within_band
+from irbench.stats.eligibility import Eligibility
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import Observed, log_level
-from irbench.stats.standing import Standing
 from irbench.stats.winner import find_winner
 
 
-def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing) -> frozenset[str]:
+def contenders(launches: Sequence[Observed], eligibility: Eligibility, timing: Timing) -> frozenset[str]:
     """Return the cells to launch again; none where everything is decided.
 
     Every cell runs in ``timing.min_launches`` launches at first, with the baseline. Afterwards
@@ -34,18 +34,18 @@ def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing)
 
     Args:
         launches: Those so far, reduced.
-        standing: Who is compared with whom.
+        eligibility: Who is compared with whom.
         timing: Looks, confidence, target and the band called the same.
     """
-    counts = launch_counts(launches, standing)
-    short = {cell for cell in standing.healthy if counts[cell] < timing.min_launches}
+    counts = launch_counts(launches, eligibility)
+    short = {cell for cell in eligibility.healthy if counts[cell] < timing.min_launches}
     if short:
-        return frozenset(short | ({standing.baseline} if standing.baseline is not None else set()))
-    if len(standing.compared) < 2:
-        levels = level_intervals(launches, standing, timing)
+        return frozenset(short | ({eligibility.baseline} if eligibility.baseline is not None else set()))
+    if len(eligibility.compared) < 2:
+        levels = level_intervals(launches, eligibility, timing)
         return frozenset(cell for cell, level in levels.items() if level.half_width > timing.target)
-    finding = find_winner(launches, standing.candidates, timing, standing.link)
-    open_ones = {cell for pair in _open_rows(launches, standing, timing) for cell in pair}
+    finding = find_winner(launches, eligibility.candidates, timing, eligibility.link)
+    open_ones = {cell for pair in _open_rows(launches, eligibility, timing) for cell in pair}
     if finding.leader is None or finding.rival is None or finding.ratio is None:
         return frozenset(open_ones)
     first = {finding.leader, finding.rival}
@@ -56,7 +56,7 @@ def contenders(launches: Sequence[Observed], standing: Standing, timing: Timing)
 
 
 def most_urgent(
-    wanted: Collection[str], launches: Sequence[Observed], standing: Standing, timing: Timing
+    wanted: Collection[str], launches: Sequence[Observed], eligibility: Eligibility, timing: Timing
 ) -> frozenset[str]:
     """Return those of the wanted cells that the next launch takes, where it cannot take them all.
 
@@ -66,32 +66,32 @@ def most_urgent(
     Args:
         wanted: In the order in which they were asked for; cells that were never launched included.
         launches: Those so far, reduced.
-        standing: Who is compared with whom.
+        eligibility: Who is compared with whom.
         timing: Looks, confidence, target, the band called the same, and how many cells a launch takes.
     """
     if len(wanted) <= timing.most_cells:
         return frozenset(wanted)
-    counts = launch_counts(launches, standing)
+    counts = launch_counts(launches, eligibility)
     has_new = any(counts.get(cell, 0) < timing.min_launches for cell in wanted)
-    ahead = () if has_new else _open_lead(launches, standing, timing)
+    ahead = () if has_new else _open_lead(launches, eligibility, timing)
     rest = sorted(wanted, key=lambda cell: counts.get(cell, 0))
-    order = dict.fromkeys(cell for cell in (*ahead, standing.baseline, *rest) if cell is not None and cell in wanted)
+    order = dict.fromkeys(cell for cell in (*ahead, eligibility.baseline, *rest) if cell is not None and cell in wanted)
     return frozenset(tuple(order)[: timing.most_cells])
 
 
-def _open_lead(launches: Sequence[Observed], standing: Standing, timing: Timing) -> tuple[str | None, ...]:
+def _open_lead(launches: Sequence[Observed], eligibility: Eligibility, timing: Timing) -> tuple[str | None, ...]:
     """Return the leader, its nearest rival, and every other cell that may be faster, the least sure first."""
-    finding = find_winner(launches, standing.candidates, timing, standing.link)
+    finding = find_winner(launches, eligibility.candidates, timing, eligibility.link)
     may_be_faster = sorted((behind.low, cell) for cell, behind in finding.rivals.items() if behind.low <= 0)
     return finding.leader, *(cell for _, cell in may_be_faster), finding.rival
 
 
-def launch_counts(launches: Sequence[Observed], standing: Standing) -> dict[str, int]:
+def launch_counts(launches: Sequence[Observed], eligibility: Eligibility) -> dict[str, int]:
     """Return in how many launches each healthy cell can be compared: with the baseline, where it ever is."""
-    link = standing.link
+    link = eligibility.link
     return {
         cell: sum(cell in launch.log_ns and (link is None or link in launch.log_ns) for launch in launches)
-        for cell in standing.healthy
+        for cell in eligibility.healthy
     }
 
 
@@ -120,31 +120,31 @@ def half_width_wanted(ratio: Interval, timing: Timing) -> float:
     return max(timing.target, abs(ratio.value) / 10)
 
 
-def aim_of(launches: Sequence[Observed], standing: Standing, timing: Timing) -> Aim | None:
+def aim_of(launches: Sequence[Observed], eligibility: Eligibility, timing: Timing) -> Aim | None:
     """Return the lead of the fastest candidate; without two of them a cell's own time; ``None`` without any launch."""
-    finding = find_winner(launches, standing.candidates, timing, standing.link)
+    finding = find_winner(launches, eligibility.candidates, timing, eligibility.link)
     if finding.leader is not None and finding.ratio is not None:
         return Aim(finding.leader, finding.ratio, is_lead=True, half_width=half_width_wanted(finding.ratio, timing))
-    levels = level_intervals(launches, standing, timing)
+    levels = level_intervals(launches, eligibility, timing)
     if not levels:
         return None
     cell = max(levels, key=lambda name: levels[name].half_width)
     return Aim(cell, levels[cell], is_lead=False, half_width=timing.target)
 
 
-def level_intervals(launches: Sequence[Observed], standing: Standing, timing: Timing) -> dict[str, Interval]:
+def level_intervals(launches: Sequence[Observed], eligibility: Eligibility, timing: Timing) -> dict[str, Interval]:
     """Return the interval of each healthy cell's own log time, ln(ns)."""
-    levels = {cell: [log_level(launch, cell) for launch in launches] for cell in standing.healthy}
+    levels = {cell: [log_level(launch, cell) for launch in launches] for cell in eligibility.healthy}
     known = {cell: [value for value in values if value is not None] for cell, values in levels.items()}
     return {cell: interval_at(values, looks_of(timing), timing.confidence) for cell, values in known.items() if values}
 
 
-def _open_rows(launches: Sequence[Observed], standing: Standing, timing: Timing) -> Iterator[tuple[str, str]]:
+def _open_rows(launches: Sequence[Observed], eligibility: Eligibility, timing: Timing) -> Iterator[tuple[str, str]]:
     """Yield each row whose verdict is open, with the baseline."""
-    baseline = standing.baseline
+    baseline = eligibility.baseline
     if baseline is None:
         return
-    others = [cell for cell in standing.compared if cell != baseline]
+    others = [cell for cell in eligibility.compared if cell != baseline]
     ratios = {cell: [-launch_ratio for launch_ratio in launch_ratios(launches, cell, baseline)] for cell in others}
     known = {cell: values for cell, values in ratios.items() if values}
     for cell, interval in holm_intervals(known, timing).items():

@@ -12,10 +12,10 @@ from irbench.core.record import LaunchRecord
 from irbench.core.result import StoppedBy
 from irbench.core.row_names import cell_names
 from irbench.spec import Group, Timing
+from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
 from irbench.stats.intervals import Interval, Looks, bounds, looks_of
 from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.observed import Observed, observe
-from irbench.stats.standing import Admission, Standing, decide_standing
 from irbench.stats.stopping.planning import Scatter, fewest_blocks, parts_of, scatter_of
 from irbench.stats.stopping.race import aim_of, contenders, most_urgent
 from irbench.stats.winner import lead_miss
@@ -72,14 +72,14 @@ def next_launch(
         pace: Where the group stands in time.
     """
     launches = observe(group, records, timing)
-    standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
+    eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
     new = _never_launched(group, records, admission)
-    if not standing.healthy and not new:
+    if not eligibility.healthy and not new:
         return Next(stopped_by="failures")
-    wanted = _wanted(group, launches, standing, timing, new)
+    wanted = _wanted(group, launches, eligibility, timing, new)
     if not wanted:
         return Next(stopped_by="target")
-    urgent = most_urgent(wanted, launches, standing, timing)
+    urgent = most_urgent(wanted, launches, eligibility, timing)
     cells = tuple(cell for cell in wanted if cell in urgent)
     if len(records) >= timing.max_launches * parts_of(len(group.cells) - len(admission.absent), timing.most_cells):
         return Next(stopped_by="launches")
@@ -94,11 +94,11 @@ def _never_launched(group: Group, records: Sequence[LaunchRecord], admission: Ad
 
 
 def _wanted(
-    group: Group, launches: Sequence[Observed], standing: Standing, timing: Timing, new: frozenset[str]
+    group: Group, launches: Sequence[Observed], eligibility: Eligibility, timing: Timing, new: frozenset[str]
 ) -> tuple[str, ...]:
     """Return the cells to launch again, or for the first time with the baseline, which comes first of all."""
-    baseline = standing.baseline or group.baseline
-    wanted = new | ({baseline} & set(standing.healthy)) if new else contenders(launches, standing, timing)
+    baseline = eligibility.baseline or group.baseline
+    wanted = new | ({baseline} & set(eligibility.healthy)) if new else contenders(launches, eligibility, timing)
     cells = sorted(group.cells, key=lambda cell: cell.id != baseline)
     return tuple(cell.id for cell in cells if cell.id in wanted)
 
@@ -205,8 +205,8 @@ def unit_half_width(count: int, timing: Timing, confidence: float | None) -> flo
 def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission) -> Outlook | None:
     """Return how the interval that decides narrows; ``None`` where nothing can be said."""
     launches = observe(group, records, timing)
-    standing = within_max_latency(decide_standing(group, records, admission), group, records, launches)
-    aim = aim_of(launches, standing, timing)
+    eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
+    aim = aim_of(launches, eligibility, timing)
     if aim is None or aim.interval.count < 2:
         return None
     labels = cell_names(group)
@@ -214,5 +214,5 @@ def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admis
     known = Outlook(labels[aim.cell], lead, aim.interval.half_width)
     if aim.interval.confidence is None:
         return replace(known, intervals_from=timing.min_launches)
-    left = len(contenders(launches, standing, timing))
-    return replace(known, target=aim.half_width, rows_left=None if left == len(standing.healthy) else left)
+    left = len(contenders(launches, eligibility, timing))
+    return replace(known, target=aim.half_width, rows_left=None if left == len(eligibility.healthy) else left)

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import click
 import pytest
@@ -61,7 +60,7 @@ def test_the_help_is_the_one_that_was_looked_at_and_imports_no_runtime_and_no_ar
 def test_help_imports_nothing_heavy_and_no_command():
     _, loaded = helped("")
     assert not loaded & {"numpy", "onnx", "rich", "msgspec", "psutil", "sqlite3", "asyncio", "importlib.metadata"}
-    assert not loaded & {f"irbench.cli.commands.{command}" for command in COMMANDS}
+    assert not loaded & {f"irbench.features.{command}.command" for command in COMMANDS}
 
 
 def test_a_command_bears_its_name_and_leaves_its_line_in_the_list_to_the_table(subtests: pytest.Subtests):
@@ -73,15 +72,19 @@ def test_a_command_bears_its_name_and_leaves_its_line_in_the_list_to_the_table(s
             assert command.short_help is None
 
 
-def test_a_command_with_a_hyphen_lies_in_a_module_with_an_underscore(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    module = ModuleType("irbench.cli.commands.two_words")
-    module.command = click.command("two-words")(lambda: click.echo("called"))  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(cli._COMMANDS, "two-words", "Say that it was called.")
-    assert call("two-words") == 0
-    assert capsys.readouterr().out == "called\n"
+def test_a_folder_of_a_feature_is_all_that_a_command_needs(tmp_path: Path):
+    folder = tmp_path / "two_words"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "from irbench.terminal.commands import Command\n"
+        'COMMANDS = (Command("two-words", "Machine", "Say that it was called."),)\n'
+    )
+    (folder / "command.py").write_text(
+        'import click\ncommand = click.command("two-words")(lambda: click.echo("called"))\n'
+    )
+    code = "import sys, irbench.features as f; f.__path__.append(sys.argv.pop()); from irbench.cli import main; main()"
+    assert python(code, "two-words", str(tmp_path)).stdout == "called\n"
+    assert "two-words" in python(code, "--help", str(tmp_path)).stdout
 
 
 def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]):
@@ -93,14 +96,14 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]):
 
 def test_no_command_shows_the_help_as_a_wrong_call(capsys: pytest.CaptureFixture[str]):
     assert call() == 2
-    assert "Commands:" in capsys.readouterr().err
+    assert "Measure:" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "wrong", "hint"),
     [
         (("shwo",), "There is no command 'shwo'.", "Did you mean show?"),
-        (("xyz",), "There is no command 'xyz'.", "Commands: export, run,"),
+        (("xyz",), "There is no command 'xyz'.", "Commands: run, plan,"),
         (("show", "--fromat", "json"), "No such option '--fromat'.", "Did you mean --format?"),
         (("show", "--format", "xml"), "'xml' is not one of 'table', 'json'", "See irbench show --help."),
         (("results", "--since", "soon"), "'soon' is not a duration", "See irbench results --help."),

@@ -210,19 +210,19 @@ def as_text(result: GroupResult, width: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "scene", ["example", "failure", "streams", "instances", "paced", "warnings", "tails", "as-loaded"]
+    "state", ["example", "failure", "streams", "instances", "paced", "warnings", "tails", "as-loaded"]
 )
-def test_the_table_is_the_one_that_was_looked_at(scene: str):
-    check_golden(f"table-{scene}-100", as_text(SCENES[scene](), 100))
+def test_the_table_is_the_one_that_was_looked_at(state: str):
+    check_golden(f"table-{state}-100", as_text(SCENES[state](), 100))
 
 
-@pytest.mark.parametrize("scene", SCENES)
-def test_a_table_fits_its_width_and_breaks_no_word(scene: str, subtests: pytest.Subtests):
+@pytest.mark.parametrize("state", SCENES)
+def test_a_table_fits_its_width_and_breaks_no_word(state: str, subtests: pytest.Subtests):
     for width in [60, 80, 100, 101, 120, 200]:
         with subtests.test(width=width):
-            text = as_text(SCENES[scene](), width)
+            text = as_text(SCENES[state](), width)
             assert max(map(len, text.splitlines())) <= width
-            whole = set(as_text(SCENES[scene](), 1000).split())
+            whole = set(as_text(SCENES[state](), 1000).split())
             hidden = ["hidden,", "the", "terminal", "is", "too", "narrow:"]
             named = {*hidden, *(f"{word}," for word in whole)}  # columns without room
             assert set(text.split()) - {"…"} <= whole | named

@@ -15,7 +15,7 @@ from irbench.runner.accuracy import answers_key, is_classifier
 from irbench.runner.reference import Expected
 from irbench.spec import AccuracyLimit, Artifact, Bundle, Cell, TensorSpec, Workload
 from irbench.system.confinement import Confinement
-from irbench.worker.confinement import request as requested_confinement
+from irbench.worker import requested_confinement
 
 GROUP = launches.group("ort", batch=1)
 ROW = replace(GROUP.cells[0], artifact=Artifact("onnx", Path("net.onnx"), (), ()))

@@ -17,8 +17,8 @@ from irbench.runner.reference import Expected
 from irbench.spec import Artifact, Cell, Feeding, Timing
 from irbench.spi import Outputs
 from irbench.system.confinement import Confinement
+from irbench.worker import requested_confinement
 from irbench.worker.cell import Prepared
-from irbench.worker.confinement import request as requested_confinement
 
 EXPECTED: tuple[Outputs, ...] = ((np.ones(4, np.float32),), (np.full(4, 2, np.float32),), (np.full(4, 3, np.float32),))
 PREPARED = Prepared({"precision": "fp32", "device": "cpu"}, ())

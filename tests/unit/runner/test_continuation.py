@@ -19,6 +19,7 @@ from irbench.measure.lock import Holder
 from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen, TailRange
 from irbench.notices.warnings import TailOmitted
 from irbench.runner.continuation import as_begun, group_so_far, without_unfinished
+from irbench.runner.launch_inputs import LaunchInputs, LaunchPlan
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.progress import Progress
@@ -26,7 +27,6 @@ from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
 from irbench.runner.run_changes import PlannedRun, changes_since
 from irbench.runner.tempo import Tempo
-from irbench.runner.turn import LaunchPlan, Turn
 from irbench.runs import comparison
 from irbench.spec import Bundle, InputSpec, Timing
 from irbench.store import Store
@@ -40,11 +40,11 @@ TwoTables: TypeAlias = tuple[RunRequest, tuple[PlannedGroup, ...]]
 class Scripted:
     """A launch of six blocks, the first of which is burn-in, with seven calls in each."""
 
-    turns: ClassVar[list[Turn]] = []
+    turns: ClassVar[list[LaunchInputs]] = []
 
-    def __init__(self, plan: LaunchPlan, turn: Turn, *_: Any) -> None:
-        self.plan, self.turn = plan, turn
-        self.turns.append(turn)
+    def __init__(self, plan: LaunchPlan, inputs: LaunchInputs, *_: Any) -> None:
+        self.plan, self.inputs = plan, inputs
+        self.turns.append(inputs)
 
     def __enter__(self) -> Self:
         return self
@@ -52,10 +52,10 @@ class Scripted:
     def __exit__(self, *_: object) -> None: ...
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
-        rounds = [launches.synchronous(block, [1e6 + self.turn.number] * 7) for block in range(6)]
-        cells = [launches.measured(cell.id, rounds) for cell in self.turn.cells]
-        record = replace(launches.launch(self.turn.number, cells), group=self.plan.number)
-        return record, Tempo({cell.id: 7 for cell in self.turn.cells}, self.plan.timing, stride=7)
+        rounds = [launches.synchronous(block, [1e6 + self.inputs.number] * 7) for block in range(6)]
+        cells = [launches.measured(cell.id, rounds) for cell in self.inputs.cells]
+        record = replace(launches.launch(self.inputs.number, cells), group=self.plan.number)
+        return record, Tempo({cell.id: 7 for cell in self.inputs.cells}, self.plan.timing, stride=7)
 
 
 @pytest.fixture
@@ -113,12 +113,12 @@ def test_a_run_that_goes_on_ends_as_one_that_was_not_interrupted(
 ) -> None:
     store = Store(tmp_path / "results")
     whole = store.load(measured(store, two_tables, lambda _: None))
-    uninterrupted = [(turn.number, turn.first) for turn in scripted.turns]
+    uninterrupted = [(inputs.number, inputs.first) for inputs in scripted.turns]
     scripted.turns.clear()
     folder = measured(store, two_tables, stop_after(batch, launch))
     assert not store.load(folder).complete
     document = gone_on(store, folder, two_tables, lambda _: None)
-    assert [(turn.number, turn.first) for turn in scripted.turns] == uninterrupted  # none twice
+    assert [(inputs.number, inputs.first) for inputs in scripted.turns] == uninterrupted  # none twice
     assert document.complete
     assert store.load(folder) == document
     assert [without_times(table) for table in document.groups] == [without_times(table) for table in whole.groups]
@@ -143,7 +143,7 @@ def test_a_run_that_is_killed_while_it_goes_on_keeps_what_it_had(
             gone_on(store, folder, two_tables, kill)
     scripted.turns.clear()
     assert gone_on(store, folder, two_tables, lambda _: None).complete
-    assert [turn.number for turn in scripted.turns] == [2]
+    assert [inputs.number for inputs in scripted.turns] == [2]
 
 
 def test_time_that_was_spent_before_counts(tmp_path: Path, two_tables: TwoTables, scripted: type[Scripted]) -> None:
@@ -156,7 +156,7 @@ def test_time_that_was_spent_before_counts(tmp_path: Path, two_tables: TwoTables
     found = gone_on(store, folder, two_tables, lambda _: None)
     assert found.groups[0].stopped_by == "budget"
     assert found.groups[0].seconds >= 1000
-    assert [turn.number for turn in scripted.turns] == [0, 1, 2]  # of the second table
+    assert [inputs.number for inputs in scripted.turns] == [0, 1, 2]  # of the second table
 
 
 def test_what_was_noted_before_stays(tmp_path: Path, two_tables: TwoTables, scripted: type[Scripted]) -> None:

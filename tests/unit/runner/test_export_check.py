@@ -13,12 +13,12 @@ from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.export import run as export
 from irbench.features.export.run import check_on_inputs
-from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_request import InputRequest
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec, Workload
 
 X = TensorSpec("x", "float32", ("batch", 2))
 GRAPHS = tuple(Artifact(kind, Path(kind), (X,), ()) for kind in ("onnx", "tf-graph"))
-SAMPLES = AskedInputs(tuple({"x": np.full((1, 2), level)} for level in (1.0, 2.0)))
+SAMPLES = InputRequest(tuple({"x": np.full((1, 2), level)} for level in (1.0, 2.0)))
 
 
 def bundle(*artifacts: Artifact) -> Bundle:
@@ -64,6 +64,6 @@ def test_small_errors_are_judged_by_the_scale_of_the_inputs(
 ) -> None:
     answers = {registry.BACKENDS: 0.0, registry.REFERENCES: 9e-7}
     monkeypatch.setattr(export, "computed_outputs", lambda source, *_: (([np.full(2, answers[source[0]])],)))
-    asked = AskedInputs(({"x": np.full((1, 2), level)},))
+    asked = InputRequest(({"x": np.full((1, 2), level)},))
     with nullcontext() if passes else pytest.raises(IrbenchError, match="differs"):
         check_on_inputs(bundle(), asked)

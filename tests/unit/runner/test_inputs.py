@@ -10,7 +10,7 @@ import pytest
 
 from irbench.core.feeds import logical_inputs, read_sample
 from irbench.errors import IrbenchError
-from irbench.options.asked_inputs import AskedInputs
+from irbench.options.input_request import InputRequest
 from irbench.runner import inputs as module
 from irbench.runner.inputs import ModelData, read_data, refuse_unknown_values
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
@@ -30,11 +30,11 @@ TEXT = bundle(tensor("tokens", "batch", "length", dtype="int64"), length=128)
 
 def tokens(*shapes: tuple[int, int], asked: Bundle = TEXT, **more: Any) -> ModelData:
     data = tuple({"tokens": np.ones(shape, np.int64)} for shape in shapes)
-    return read_data(AskedInputs(data, **more), asked, {})
+    return read_data(InputRequest(data, **more), asked, {})
 
 
 def test_without_data_sizes_are_those_of_the_model() -> None:
-    data = read_data(AskedInputs(), TEXT, {})
+    data = read_data(InputRequest(), TEXT, {})
     assert data.bind(None, {}) == {"length": 128, "batch": 1}
     assert not data.feeding({"length": 128, "batch": 1}, 7, Path()).samples
 
@@ -75,14 +75,14 @@ def test_a_shape_that_gives_the_batch_divides_the_data() -> None:
 
 def test_constants_are_checked_against_their_input() -> None:
     speech = bundle(tensor("audio", "batch", 4), tensor("sr", dtype="int64"), tensor("size", "n", dtype="int64"))
-    data = read_data(AskedInputs(values={"sr": (16000,), "size": (480, 640)}), speech, {})
+    data = read_data(InputRequest(values={"sr": (16000,), "size": (480, 640)}), speech, {})
     sizes = data.bind(None, {})
     assert sizes == {"n": 2, "batch": 1}
     _, sr, size = logical_inputs(speech.inputs, sizes, data.feeding(sizes, 0, Path()))
     assert sr.tolist() == 16000
     assert size.tolist() == [480, 640]
     for wrong in ((0.5,), (1, 2), ("text",)):
-        data = read_data(AskedInputs(values={"sr": wrong, "size": (1, 2)}), speech, {})
+        data = read_data(InputRequest(values={"sr": wrong, "size": (1, 2)}), speech, {})
         with pytest.raises(IrbenchError, match="--value sr=") as caught:
             data.feeding(sizes, 0, Path())
         assert "int64" in caught.value.hint
@@ -90,11 +90,11 @@ def test_constants_are_checked_against_their_input() -> None:
 
 def test_a_constant_of_another_model_of_the_run_is_ignored_and_one_of_none_refused() -> None:
     other = bundle(tensor("sr", dtype="int64"))
-    asked = AskedInputs(values={"sr": (1,)})
+    asked = InputRequest(values={"sr": (1,)})
     refuse_unknown_values(asked, (TEXT, other))
     assert read_data(asked, TEXT, {}).feeding({"length": 128, "batch": 1}, 0, Path()).values == {}
     with pytest.raises(IrbenchError, match="'tokenz'") as caught:
-        refuse_unknown_values(AskedInputs(values={"tokenz": (1,)}), (TEXT,))
+        refuse_unknown_values(InputRequest(values={"tokenz": (1,)}), (TEXT,))
     assert "Did you mean tokens?" in caught.value.hint
 
 
@@ -106,12 +106,12 @@ def test_an_input_with_data_and_a_constant_is_refused() -> None:
 
 def test_the_record_has_source_and_digests(tmp_path: Path) -> None:
     np.save(tmp_path / "tokens.npy", np.ones((1, 9), np.int64))
-    data = read_data(AskedInputs(tmp_path / "tokens.npy"), TEXT, {})
+    data = read_data(InputRequest(tmp_path / "tokens.npy"), TEXT, {})
     feeding = data.feeding(data.bind(None, {}), 0, tmp_path / "made")
     assert feeding.source == str(tmp_path / "tokens.npy")
     assert len(feeding.sha256["tokens"]) == 64
-    assert AskedInputs(tmp_path).as_plan()["data"] == str(tmp_path)
-    assert AskedInputs(({},)).as_plan()["data_in_memory"] == 1
+    assert InputRequest(tmp_path).as_plan()["data"] == str(tmp_path)
+    assert InputRequest(({},)).as_plan()["data_in_memory"] == 1
 
 
 def test_more_feeds_than_can_take_turns_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ CACHE = bundle(tensor("past", 1, "p"), outputs=(tensor("present", 1, "q"), tenso
 
 
 def test_an_output_of_equal_shape_may_be_fed_back_and_begins_with_zeros() -> None:
-    data = read_data(AskedInputs(feedback={"h0": "h"}), STEP, {})
+    data = read_data(InputRequest(feedback={"h0": "h"}), STEP, {})
     feeding = data.feeding({"batch": 2}, 0, Path())
     _, state = logical_inputs(STEP.inputs, {"batch": 2}, feeding)
     assert state.shape == (2, 16)
@@ -148,16 +148,16 @@ def test_an_output_of_equal_shape_may_be_fed_back_and_begins_with_zeros() -> Non
     ],
 )
 def test_what_cannot_be_fed_back_is_refused(feedback: dict[str, str], message: str, hint: str) -> None:
-    data = read_data(AskedInputs(feedback=feedback), STEP, {})
+    data = read_data(InputRequest(feedback=feedback), STEP, {})
     with pytest.raises(IrbenchError, match=message) as caught:
         data.feeding({"batch": 2}, 0, Path())
     assert hint in caught.value.hint
 
 
 def test_a_dimension_that_only_a_run_can_tell_is_left_to_the_run() -> None:
-    read_data(AskedInputs(feedback={"past": "present"}), CACHE, {}).feeding({"p": 4, "batch": 1}, 0, Path())
+    read_data(InputRequest(feedback={"past": "present"}), CACHE, {}).feeding({"p": 4, "batch": 1}, 0, Path())
     with pytest.raises(IrbenchError, match="cannot be fed back"):
-        read_data(AskedInputs(feedback={"past": "longer"}), CACHE, {}).feeding({"p": 4, "batch": 1}, 0, Path())
+        read_data(InputRequest(feedback={"past": "longer"}), CACHE, {}).feeding({"p": 4, "batch": 1}, 0, Path())
 
 
 def test_samples_of_the_batch_size_are_calls_of_their_own(tmp_path: Path) -> None:

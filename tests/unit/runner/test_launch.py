@@ -11,7 +11,7 @@ from scripted_crew import CALL_NS, DEADLINE_S, NOTHING, ScriptedCrew, install, o
 from irbench.core.record import Failure
 from irbench.measure.core_to_core import CoreLink
 from irbench.runner.launch import Launch
-from irbench.runner.turn import LaunchPlan, Turn
+from irbench.runner.launch_inputs import LaunchInputs, LaunchPlan
 from irbench.spec import Timing
 from irbench.stats import Room
 
@@ -40,7 +40,9 @@ def test_a_row_that_has_finished_a_launch_is_not_bounded_by_what_is_left_of_the_
     timing = Timing(deadline=DEADLINE_S, budget=59.0, deadline_by="budget")
     plan = LaunchPlan(group, 0, timing, seed=0, logs=tmp_path, expected=(NOTHING,), cpus=(0,))
     new = frozenset() if launches_before else frozenset({"short"})
-    Launch(plan, Turn(launches_before, group.cells, Room(59.0, 4), new=new), CoreLink((0,)), lambda _: None).measure()
+    Launch(
+        plan, LaunchInputs(launches_before, group.cells, Room(59.0, 4), new=new), CoreLink((0,)), lambda _: None
+    ).measure()
     assert crews[0].allowed_s["short", "prepare"] == pytest.approx(allowed_s, abs=1.0)
 
 
@@ -104,8 +106,8 @@ def test_a_cell_that_fails_in_a_later_launch_leaves_the_others_their_samples(
 ) -> None:
     group = launches.group("short")
     plan = LaunchPlan(group, 0, Timing(deadline=DEADLINE_S), seed=0, logs=tmp_path, expected=(NOTHING,), cpus=(0,))
-    turn = Turn(1, group.cells, Room(60.0, 4), samples={"short": 7, "failed before its warm-up": 9})
-    _, tempo = Launch(plan, turn, CoreLink((0,)), lambda _: None).measure()
+    inputs = LaunchInputs(1, group.cells, Room(60.0, 4), samples={"short": 7, "failed before its warm-up": 9})
+    _, tempo = Launch(plan, inputs, CoreLink((0,)), lambda _: None).measure()
     assert tempo.samples == {"short": 7}
 
 

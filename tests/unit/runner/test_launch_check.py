@@ -13,8 +13,8 @@ import pytest
 from irbench.core.record import Failure
 from irbench.runner.cell_progress import CellProgress
 from irbench.runner.launch import LaunchCheck
+from irbench.runner.launch_inputs import LaunchPlan
 from irbench.runner.reference import Expected
-from irbench.runner.turn import LaunchPlan
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Feeding, Program, Timing
 

@@ -13,8 +13,8 @@ from scripted_crew import CALLS_PER_SAMPLE, DEADLINE_S, NOTHING, ScriptedCrew, a
 from irbench.measure.core_to_core import CoreLink
 from irbench.runner import launch
 from irbench.runner.launch import Launch
+from irbench.runner.launch_inputs import LaunchInputs, LaunchPlan
 from irbench.runner.reference import Expected
-from irbench.runner.turn import LaunchPlan, Turn
 from irbench.spec import Feeding, Timing
 from irbench.stats import Room
 from irbench.worker.cell import Prepared
@@ -54,8 +54,8 @@ def test_a_launch_goes_on_with_the_samples_after_those_of_earlier_ones(
 ) -> None:
     group = fed(launches.group("slow"), samples(500))
     plan = LaunchPlan(group, 0, Timing(), seed=0, logs=tmp_path, expected=(NOTHING,), cpus=(0,))
-    turn = Turn(1, group.cells, Room(60.0, 4), samples={"slow": 7}, first=84)
-    Launch(plan, turn, CoreLink((0,)), lambda _: None).measure()
+    inputs = LaunchInputs(1, group.cells, Room(60.0, 4), samples={"slow": 7}, first=84)
+    Launch(plan, inputs, CoreLink((0,)), lambda _: None).measure()
     firsts = [args[3] for _, method, args in crews[0].asked if method == "take_round"]
     assert firsts[:4] == [84, 84, 91, 98]
 
@@ -64,8 +64,8 @@ def test_cells_alone_meet_the_same_samples_whatever_their_speed(tmp_path: Path, 
     group = fed(launches.group("slow", "short"), samples(12))
     timing = Timing(sustain=10.0, tail=True, tail_calls=30, budget=1e6)
     plan = LaunchPlan(group, 0, timing, seed=0, logs=tmp_path, expected=(NOTHING,), cpus=(0,))
-    turn = Turn(2, group.cells, Room(1e6, 4), samples={"slow": 12, "short": 6})
-    Launch(plan, turn, CoreLink((0,)), lambda _: None).measure()
+    inputs = LaunchInputs(2, group.cells, Room(1e6, 4), samples={"slow": 12, "short": 6})
+    Launch(plan, inputs, CoreLink((0,)), lambda _: None).measure()
     alone = {cell: args for cell, method, args in crews[0].asked if method == "alone"}
     assert alone == {"slow": (10.0, 10, 20), "short": (10.0, 1, 20)}  # a sample of the short one has ten calls
     assert {args[2] for _, method, args in crews[0].asked if method == "tail"} == {60}
@@ -96,7 +96,7 @@ def test_every_sample_is_verified_before_anything_is_timed(
         group, 0, Timing(deadline=DEADLINE_S), seed=0, logs=tmp_path, expected=(Expected(reference, None),), cpus=(0,)
     )
     record, _ = Launch(
-        plan, Turn(0, group.cells, Room(60.0, 4), new=all_of(group)), CoreLink((0,)), lambda _: None
+        plan, LaunchInputs(0, group.cells, Room(60.0, 4), new=all_of(group)), CoreLink((0,)), lambda _: None
     ).measure()
     assert record.cells[0].output_error is not None
     assert record.cells[0].output_error.max_rel == pytest.approx(error)

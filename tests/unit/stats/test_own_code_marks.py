@@ -14,7 +14,7 @@ from irbench.notices import Mark
 from irbench.notices.marks import NoOutputs
 from irbench.spec import Group, Program, Timing
 from irbench.stats import summarise
-from irbench.stats.standing import Admission
+from irbench.stats.eligibility import Admission
 
 
 def with_program(group: Group, program: Program) -> Group:

@@ -34,12 +34,12 @@ def whole_run(levels: Mapping[str, float], seed: int) -> LeadEstimate:
     others = cells[1:]
     parts = [frozenset((cells[0], *others[start : start + 2])) for start in range(0, len(others), 2)]
     launches = [launched(part, levels, generator) for _ in range(TIMING.min_launches) for part in parts]
-    standing = standing_of(cells, cells[0], in_parts=True)
+    eligibility = standing_of(cells, cells[0], in_parts=True)
     most = TIMING.max_launches * len(parts)
-    while len(launches) < most and (wanted := contenders(launches, standing, TIMING)):
+    while len(launches) < most and (wanted := contenders(launches, eligibility, TIMING)):
         ordered = [cell for cell in cells if cell in wanted]
-        launches.append(launched(most_urgent(ordered, launches, standing, TIMING), levels, generator))
-    return find_winner(launches, cells, TIMING, standing.link)
+        launches.append(launched(most_urgent(ordered, launches, eligibility, TIMING), levels, generator))
+    return find_winner(launches, cells, TIMING, eligibility.link)
 
 
 @pytest.mark.parametrize("cells", [5, 7])

@@ -12,7 +12,7 @@ from irbench.notices.marks import ChangesOverLaunches, NotRanked, OtherPeaks, Ot
 from irbench.render.headline import headline
 from irbench.spec import Artifact, InferenceWork, Roof
 from irbench.stats import Admission
-from irbench.stats.standing import compares_all
+from irbench.stats.eligibility import compares_all
 
 MIXED = {"precision": "bf16", "baseline_precision": "fp32"}
 

@@ -41,4 +41,4 @@ def test_a_worker_imports_numpy_before_the_rest_of_irbench_so_that_its_import_is
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     before, _, _ = done.stdout.partition(" numpy ")
     own = {name for name in before.split() if name.startswith("irbench")}
-    assert own == {"irbench", "irbench.worker.confinement.variable", "irbench.measure", "irbench.measure.clock"}
+    assert own == {"irbench", "irbench.worker.confinement_variable", "irbench.measure", "irbench.measure.clock"}

@@ -12,7 +12,7 @@ from irbench.features.cold.launches import files_read
 from irbench.optimizer.lineage import digest_of_source
 from irbench.runner import prepare
 from irbench.spec import Artifact
-from irbench.worker.confinement import request as requested_confinement
+from irbench.worker import requested_confinement
 from irbench.worker.model_files import read_external_files, require_sound_weights
 
 

@@ -15,7 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.measure import clock, freeze
 from irbench.system.confinement import Confinement
 from irbench.worker import Worker, WorkerDied, call_in_worker, process
-from irbench.worker.confinement.start import confined_environment
+from irbench.worker.confined_start import confined_environment
 from irbench.worker.failures import CallFailed, WorkerTimedOut
 from irbench.worker.watchdog import kill_all
 

@@ -93,7 +93,7 @@ def test_what_is_made_from_the_columns_is_up_to_date():
     for name, tables in written.items():
         document = (ROOT / "docs" / name).read_text()
         assert with_columns(document, tables) == document, "write it anew: make generated"
-    module = (ROOT / "irbench" / "api" / "run_row.py").read_text()
+    module = (ROOT / "irbench" / "runs" / "run_row.py").read_text()
     assert run_row_module() == module, "write it anew: make generated"
 
 

@@ -1,0 +1,107 @@
+"""The inputs of a launch: those of the whole group, and those of this launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irbench.core.record import WarmUp
+from irbench.runner.reference import Expected
+from irbench.spec import Artifact, Cell, Group, Timing
+from irbench.stats import Room, Scatter
+
+_WEIGHTS_FACTOR = 3
+"""A runtime holds the weights as stored, its own copy and a repacked one while it compiles."""
+_RUNTIME_BYTES = 300_000_000
+_RESERVE = 0.05
+
+
+class GroupTooLarge(Exception):
+    """Not all cells of a group fit into memory together.
+
+    Attributes:
+        fitting: Ids of the cells that did, in the order in which they were loaded.
+    """
+
+    def __init__(self, fitting: tuple[str, ...]) -> None:
+        super().__init__(f"{len(fitting)} cells fit")
+        self.fitting = fitting
+
+
+def needs_split(cell: Cell, peaks_bytes: Sequence[int], available_bytes: int) -> bool:
+    """Return whether loading ``cell`` beside the loaded ones would ask for more memory than is available.
+
+    Args:
+        cell: The next to be loaded.
+        peaks_bytes: Resident peaks of the group's cells that are loaded already.
+        available_bytes: What is left, the cgroup's limit included.
+    """
+    if len(peaks_bytes) < 2:
+        return False  # a comparison needs two; one that does not fit fails by itself and says so
+    needed = max(*peaks_bytes, _expected_bytes(cell))
+    return needed > available_bytes * (1 - _RESERVE)
+
+
+def _expected_bytes(cell: Cell) -> int:
+    if cell.artifact is None:
+        return 0
+    return cell.load.instances * (_RUNTIME_BYTES + _WEIGHTS_FACTOR * _stored_bytes(cell.artifact))
+
+
+def _stored_bytes(artifact: Artifact) -> int:
+    """Return the size of a graph, the weights that an ONNX file keeps in other files included where it is known."""
+    return artifact.path.stat().st_size if artifact.files is None else artifact.files.size_bytes
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """What stays the same over a group's launches.
+
+    Attributes:
+        group: What is compared, with bound artifacts.
+        number: The group's place in the run, counted from 0.
+        timing: The protocol's numbers.
+        seed: Of every random order.
+        logs: Where the workers write what they print.
+        expected: The expected outputs of each of the group's workloads.
+        cpus: The processors that the workers may use.
+        others: The other form of a cell's graph, by cell id; see :class:`irbench.runner.plan.PlannedGroup`.
+    """
+
+    group: Group
+    number: int
+    timing: Timing
+    seed: int
+    logs: Path
+    expected: tuple[Expected, ...]
+    cpus: tuple[int, ...]
+    others: Mapping[str, Artifact] = field(default_factory=dict[str, Artifact])
+
+
+@dataclass(frozen=True)
+class LaunchInputs:
+    """What is known before one launch.
+
+    Attributes:
+        number: Of the launch, counted from 0.
+        cells: Those that take part.
+        new: Ids of those that no launch before has measured: they are verified.
+        room: The time that is left for it.
+        samples: Samples per round, by cell id, as the first launch of each decided.
+        scatters: Of the pairs that are compared, as far as launches have shown them.
+        peak_bytes: What the cells together may need in memory while they compile; ``None`` where that is unknown, as
+            before a cell was launched once.
+        warm_ups: How each cell was warmed up in its first launch, by cell id; without those that are new.
+        first: Calls of the blocks that count in earlier launches: samples that take turns go on from there.
+    """
+
+    number: int
+    cells: tuple[Cell, ...]
+    room: Room
+    samples: Mapping[str, int] = field(default_factory=dict[str, int])
+    scatters: Sequence[Scatter] = ()
+    peak_bytes: int | None = None
+    first: int = 0
+    new: frozenset[str] = frozenset()
+    warm_ups: Mapping[str, WarmUp] = field(default_factory=dict[str, WarmUp])

@@ -1,1 +1,0 @@
-"""Workers that may read and write only what they need."""
