@@ -91,7 +91,7 @@ pyright: $(STAMP) ## basedpyright, a second opinion on types
 	$(BIN)/basedpyright
 
 generated: $(STAMP) ## Write anew what is made from declarations: keywords and rows of Python, tables of columns, JSON Schemas
-	$(BIN)/python -m irbench.options.generating
+	$(BIN)/python -m irbench.cli.generating
 	$(BIN)/python -m irbench.render.columns.generating
 	$(BIN)/python -c "from pathlib import Path; from irbench.store.document import json_schema; \
 		Path('irbench/store/run.schema.json').write_bytes(json_schema())"

@@ -10,8 +10,10 @@ TYPE_CHECKING = False  # which costs the import of typing
 if TYPE_CHECKING:
     from irbench.core.activity import Activity, Outlook
     from irbench.errors import IrbenchError
+    from irbench.features.ab.keywords import AbKeywords
     from irbench.features.ab.run import ab
     from irbench.features.backends.run import BackendRow, backends
+    from irbench.features.bisect.keywords import BisectKeywords
     from irbench.features.bisect.run import Bisection, bisect
     from irbench.features.compare.run import ComparedRuns, compare
     from irbench.features.cost.run import GraphCost, cost
@@ -22,28 +24,24 @@ if TYPE_CHECKING:
     from irbench.features.models.run import models
     from irbench.features.optimize.run import OptimizedModel, optimize
     from irbench.features.plan.writing import plan_from
+    from irbench.features.profile.keywords import ProfileKeywords
     from irbench.features.profile.rows import ProfileRow
     from irbench.features.profile.run import Profile, load_profile, profile
     from irbench.features.receipt.report import Receipt
     from irbench.features.receipt.run import Replay, receipt, replay
+    from irbench.features.reduce.keywords import ReduceKeywords
     from irbench.features.reduce.run import Reduction, reduce
     from irbench.features.results.run import export_runs, import_runs, load, remove_runs, results
     from irbench.features.run.resume import resume
     from irbench.features.run.run import plan, run
+    from irbench.features.soak.keywords import SoakKeywords
     from irbench.features.soak.run import soak
     from irbench.features.sweep.run import Sweep, sweep
+    from irbench.features.tune.keywords import TuneKeywords
     from irbench.features.tune.run import Tuning, tune
     from irbench.features.verify.run import Verification, verify
     from irbench.measure.answering import answer_requests
-    from irbench.options.keywords import (
-        AbKeywords,
-        BisectKeywords,
-        ProfileKeywords,
-        ReduceKeywords,
-        RunKeywords,
-        SoakKeywords,
-        TuneKeywords,
-    )
+    from irbench.options.keywords import RunKeywords
     from irbench.runner.progress import Progress
     from irbench.runs.results import Interrupted, Run, RunTable, TableWinner
     from irbench.runs.run_row import RunRow
@@ -122,8 +120,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AbKeywords": "options.keywords",
-    "BisectKeywords": "options.keywords",
+    "AbKeywords": "features.ab.keywords",
+    "BisectKeywords": "features.bisect.keywords",
     "Activity": "core.activity",
     "BackendRow": "features.backends.run",
     "Bisection": "features.bisect.run",
@@ -139,11 +137,11 @@ _MODULES = {
     "OptimizedModel": "features.optimize.run",
     "Outlook": "core.activity",
     "Profile": "features.profile.run",
-    "ProfileKeywords": "options.keywords",
+    "ProfileKeywords": "features.profile.keywords",
     "ProfileRow": "features.profile.rows",
     "Progress": "runner.progress",
     "Receipt": "features.receipt.report",
-    "ReduceKeywords": "options.keywords",
+    "ReduceKeywords": "features.reduce.keywords",
     "Reduction": "features.reduce.run",
     "Replay": "features.receipt.run",
     "Run": "runs.results",
@@ -151,10 +149,10 @@ _MODULES = {
     "RunKeywords": "options.keywords",
     "RunRow": "runs.run_row",
     "RunTable": "runs.results",
-    "SoakKeywords": "options.keywords",
+    "SoakKeywords": "features.soak.keywords",
     "Sweep": "features.sweep.run",
     "TableWinner": "runs.results",
-    "TuneKeywords": "options.keywords",
+    "TuneKeywords": "features.tune.keywords",
     "Tuning": "features.tune.run",
     "Verification": "features.verify.run",
     "ab": "features.ab.run",

@@ -14,7 +14,7 @@ from irbench.core import registry
 from irbench.core.record import OutputError
 from irbench.exporter.build import ExportWorker
 from irbench.features.export.run import ExportedModel, ExportListener, export_with
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.requests.resolve import resolve_bundles
 
 FUNCTIONS = """

@@ -19,7 +19,7 @@ from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.source import Source, require_code, require_possible
 from irbench.measure.clock import utc_now
 from irbench.notices.exports import NameTaken
-from irbench.options.model_commands import DEFAULT_OPSET, ExportOptions
+from irbench.options.export import DEFAULT_OPSET, ExportOptions
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest
 from irbench.store import bundles

@@ -13,7 +13,7 @@ from irbench.exporter.identity import identity, options_of, stored_options, vers
 from irbench.exporter.source import Source, find_users_module
 from irbench.notices import ExportNotice
 from irbench.notices.exports import BundleUsed, SourceChanged, ToolsChanged
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.store import bundles
 from irbench.store.card import Card, Origin
 from irbench.system.file_states import exists, files_below, is_file, is_unchanged, names_digest

@@ -15,7 +15,7 @@ import msgspec
 from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.source import Source, find_module, package_files
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.spi import install_command
 from irbench.system.file_states import digest
 

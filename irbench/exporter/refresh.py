@@ -25,7 +25,7 @@ from irbench.notices.exports import (
     SourceMissing,
     ToolsChanged,
 )
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.store import bundles
 from irbench.store.card import CARD, Card, Origin
 from irbench.system.document_damage import damage_text

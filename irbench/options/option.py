@@ -97,6 +97,7 @@ class CommandOptions(Generic[C]):
         sections: The names of its options by the heading of the help that they stand below, shared ones among them;
             ``None`` for its own options in their order.
         changes: Attributes of options that are told differently, by name.
+        in_python: Whether a function of Python takes them as keywords.
     """
 
     name: str
@@ -104,6 +105,7 @@ class CommandOptions(Generic[C]):
     shared: type | None = None
     sections: Mapping[str, tuple[str, ...]] | None = None
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    in_python: bool = True
 
     @cached_property
     def own_options(self) -> Mapping[str, Option]:

@@ -22,6 +22,9 @@ _COLD = "cold starts are a run of their own"
 _ONE_SHAPE = "accuracy is that of inputs of one shape"
 _SINGLE_CALLS = "accuracy is that of single calls"
 _BACKENDS_ALONE = "accuracy is measured of backends"
+INPUTS = ("imports", "batch", "shape", "data", "value")
+ONE_TABLE_EACH = "; one table for each"
+SIZE_HELP = "of an input, or size of a dynamic dimension"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from irbench.exporter import (
 )
 from irbench.notices.exports import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.render.confinement_texts import unconfined_root_text
 from irbench.render.export_texts import export_notice_text, export_problems
 from irbench.spec import Bundle

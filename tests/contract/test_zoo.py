@@ -24,7 +24,7 @@ from irbench.cost_model.counting import cost_of_file
 from irbench.exporter import export
 from irbench.optimizer.passes.fold_shapes import fold_shapes
 from irbench.optimizer.passes.loop_to_gru import loop_to_gru
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.spec import BATCH as FIRST_AXIS
 from irbench.spec import Bundle, Load
 from irbench.store import bundles

@@ -12,7 +12,7 @@ from irbench.core import feeds
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import export
 from irbench.features.export.command import command
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.spec import TensorSpec
 from irbench.store import bundles
 from irbench.worker import call_in_worker

@@ -13,7 +13,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from irbench.exporter import export
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.store import bundles
 from irbench.worker import call_in_worker
 from irbench_openvino import runtime

@@ -11,7 +11,7 @@ from irbench.core import feeds
 from irbench.exporter import export
 from irbench.optimizer.build import optimize
 from irbench.optimizer.recipe import build_recipe
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.spec import BATCH, Bundle
 from irbench.store import bundles
 from irbench.worker import call_in_worker

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from irbench.features.ab.options import AB, AbOptions
 from irbench.features.run.measured import measured
-from irbench.options.commands import AB, AbOptions
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL

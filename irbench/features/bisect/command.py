@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import click
 
-from irbench.options.commands import BISECT, BisectOptions
+from irbench.features.bisect.options import BISECT, BisectOptions
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
-from irbench.options.commands import Criterion
+from irbench.features.bisect.options import Criterion
 
 """What is looked at: how fast the model runs, or what it answers."""
 CRITERION_TEXTS: Mapping[Criterion, str] = {"speed": "the speed", "answer": "the answers"}

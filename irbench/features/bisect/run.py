@@ -8,7 +8,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.address import BackendAddress
@@ -17,14 +16,15 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.features.ab.run import require_models
 from irbench.features.bisect.by_answer import AnswerJudge
 from irbench.features.bisect.by_speed import SpeedJudge
+from irbench.features.bisect.keywords import BisectKeywords
+from irbench.features.bisect.options import BISECT, BisectOptions
 from irbench.features.bisect.report import BisectReport
 from irbench.features.bisect.search import Judge, search
 from irbench.features.bisect.view import bisection_view
+from irbench.features.verify.options import VerifyOptions
 from irbench.features.verify.run import planned_trials
-from irbench.options.commands import BISECT, BisectOptions
-from irbench.options.keywords import BisectKeywords
-from irbench.options.model_commands import VerifyOptions
 from irbench.options.run import RunOptions
+from irbench.options.signatures import names_keywords
 from irbench.render.json_text import json_text
 from irbench.requests.environments import Environments
 from irbench.requests.resolve import resolve_bundles

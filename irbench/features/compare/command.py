@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from irbench.errors import IrbenchError
-from irbench.options.stored_run_commands import COMPARE, CompareOptions
+from irbench.features.compare.options import COMPARE, CompareOptions
 from irbench.terminal.completion import RUN
 from irbench.terminal.declared import declared, strict_option
 from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS

@@ -11,11 +11,11 @@ from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudg
 from irbench.across_runs.sides import Side, read_side
 from irbench.across_runs.texts import blocked_message
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
-from irbench.options.keywords import CompareKeywords
-from irbench.options.stored_run_commands import COMPARE, CompareOptions
+from irbench.features.compare.keywords import CompareKeywords
+from irbench.features.compare.options import COMPARE, CompareOptions
+from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
 from irbench.render.json_text import json_text
 from irbench.store.folders import default_root, results_option

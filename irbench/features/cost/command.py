@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irbench.options.model_commands import COST, GraphSizes
+from irbench.features.cost.options import COST
+from irbench.options.graph_sizes import GraphSizes
 from irbench.terminal.completion import GRAPH
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT

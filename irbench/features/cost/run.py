@@ -9,17 +9,18 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.core.plain_text import plain
 from irbench.cost_model.costs import ModelCost
 from irbench.cost_model.formulas import ModelFormulas, NoFormulas, Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
+from irbench.features.cost.keywords import CostKeywords
+from irbench.features.cost.options import COST
 from irbench.features.cost.quantities_view import exact_text
 from irbench.options import values
-from irbench.options.keywords import CostKeywords
-from irbench.options.model_commands import COST, GraphSizes
+from irbench.options.graph_sizes import GraphSizes
 from irbench.options.option import read_keywords
+from irbench.options.signatures import names_keywords
 from irbench.options.values import Shapes
 from irbench.render.export_texts import export_notice_text
 from irbench.requests.choices import ReportForm, require_form, require_rows

@@ -7,10 +7,10 @@ from pathlib import Path
 from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
+from irbench.features.doctor.options import DoctorOptions
 from irbench.notices import Context, Note
 from irbench.notices.notes import ChosenBackend, ChosenModel
 from irbench.onnx.probe_graph import matmul
-from irbench.options.model_commands import DoctorOptions
 from irbench.requests.processors import allowed_cpus, total_threads
 from irbench.requests.resolve import resolve_backends, resolve_bundles
 from irbench.runner.request import RunRequest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from irbench.options.model_commands import DOCTOR, DoctorOptions
+from irbench.features.doctor.options import DOCTOR, DoctorOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT, RESULTS

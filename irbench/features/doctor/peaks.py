@@ -23,12 +23,12 @@ from irbench.features.doctor.matrix_peaks import (
     matrix_peaks,
     runtime_versions,
 )
+from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.peaks_view import bandwidth_progress, products_progress
 from irbench.features.doctor.report import NotKept
 from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
 from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
-from irbench.options.model_commands import DoctorOptions
 from irbench.options.values import cpu_list
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.processors import allowed_cpus

@@ -9,7 +9,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.backends.run import BackendRow, as_json, as_table, backend_rows
@@ -18,7 +17,9 @@ from irbench.features.doctor.activity import watch
 from irbench.features.doctor.document import diagnosis_document
 from irbench.features.doctor.facts import Facts
 from irbench.features.doctor.findings import find, findings_summary
+from irbench.features.doctor.keywords import DoctorKeywords
 from irbench.features.doctor.machine import describe_counters, describe_machine
+from irbench.features.doctor.options import DOCTOR, DoctorOptions
 from irbench.features.doctor.peaks import keep_whole_peaks, measure_peaks, peak_plan
 from irbench.features.doctor.report import PeakReport, Report
 from irbench.features.doctor.self_comparison import Outcome, judge_self_comparison
@@ -26,8 +27,7 @@ from irbench.features.doctor.view import ReportView
 from irbench.measure.clock import reading_ns, utc_now
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.measure.overhead import Overhead
-from irbench.options.keywords import DoctorKeywords
-from irbench.options.model_commands import DOCTOR, DoctorOptions
+from irbench.options.signatures import names_keywords
 from irbench.requests.resolve import require_models, resolve_backends
 from irbench.roofline import MachinePeaks
 from irbench.runner.plan import plan

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from irbench.features.export.options import EXPORT
+from irbench.options.export import ExportOptions
 from irbench.options.input_request import InputRequest
-from irbench.options.model_commands import EXPORT, ExportOptions
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared

@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import Unpack
 
 from irbench import exporter
-from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core import registry
 from irbench.core.output_check import compare, judge
 from irbench.core.quantities import size_text
 from irbench.core.record import OutputError
 from irbench.errors import ExitCode, IrbenchError
+from irbench.features.export.keywords import ExportKeywords
+from irbench.features.export.options import EXPORT
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
 from irbench.notices.exports import BundleUsed
+from irbench.options.export import ExportOptions
 from irbench.options.input_request import InputRequest
-from irbench.options.keywords import ExportKeywords
-from irbench.options.model_commands import EXPORT, ExportOptions
 from irbench.options.run import RunOptions
+from irbench.options.signatures import names_keywords
 from irbench.render.export_texts import agreement, export_notice_text, export_problems
 from irbench.runner.inputs import read_data, refuse_unknown_values
 from irbench.runner.reference import computed_outputs, inputs_scale, references_for

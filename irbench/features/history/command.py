@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import click
 
-from irbench.options.stored_run_commands import HISTORY, HistoryOptions
+from irbench.features.history.options import HISTORY, HistoryOptions
 from irbench.terminal.completion import MODEL_NAME
 from irbench.terminal.declared import declared, format_option, strict_option
 from irbench.terminal.formats import OUTPUT, RESULTS

@@ -12,15 +12,16 @@ from irbench.across_runs.reading import Error, Problem, SameNames, Unreadable
 from irbench.across_runs.sides import machine_called
 from irbench.across_runs.summaries import read_summaries
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.core.plain_text import plain
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import name_of_file
+from irbench.features.history.keywords import HistoryKeywords
+from irbench.features.history.options import HISTORY, HistoryOptions
 from irbench.features.history.report import ModelHistory, RowHistory, history_of
+from irbench.features.results.options import RunFilter
 from irbench.features.results.run import chosen_entries
-from irbench.options.keywords import HistoryKeywords
-from irbench.options.stored_run_commands import HISTORY, HistoryOptions, RunFilter
+from irbench.options.signatures import names_keywords
 from irbench.render.json_text import json_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run, latest_run, list_runs

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irbench.errors import IrbenchError
-from irbench.options.model_commands import INSPECT, GraphSizes
+from irbench.features.inspect.options import INSPECT
+from irbench.options.graph_sizes import GraphSizes
 from irbench.terminal.completion import GRAPH
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT

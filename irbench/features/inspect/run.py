@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.core.plain_text import plain
 from irbench.errors import IrbenchError
+from irbench.features.inspect.keywords import InspectKeywords
+from irbench.features.inspect.options import INSPECT
 from irbench.onnx.reading.difference import Difference, difference
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
-from irbench.options.keywords import InspectKeywords
-from irbench.options.model_commands import INSPECT, GraphSizes
+from irbench.options.graph_sizes import GraphSizes
+from irbench.options.signatures import names_keywords
 from irbench.options.values import Shapes
 from irbench.render.export_texts import export_notice_text
 from irbench.requests.graph_sizes import asked_sizes, with_shapes

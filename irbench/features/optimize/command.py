@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from irbench.options.model_commands import OPTIMIZE, OptimizeOptions
+from irbench.features.optimize.options import OPTIMIZE, OptimizeOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.stderr import say, say_in_width

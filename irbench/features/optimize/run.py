@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Unpack
 import msgspec
 
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core.plain_text import plain
 from irbench.errors import IrbenchError
 from irbench.features.optimize.check_inputs import sized_inputs
+from irbench.features.optimize.keywords import OptimizeKeywords
+from irbench.features.optimize.options import OPTIMIZE, OptimizeOptions
 from irbench.features.optimize.output_graph import copy_to, refuse_overwrite
 from irbench.features.optimize.view import advice
 from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, drawn_from
 from irbench.optimizer import optimize as optimize_graph
 from irbench.options.input_request import InputRequest
-from irbench.options.keywords import OptimizeKeywords
-from irbench.options.model_commands import OPTIMIZE, OptimizeOptions
+from irbench.options.signatures import names_keywords
 from irbench.render.optimization_record import in_words
 from irbench.requests.resolve import resolve_bundles
 from irbench.runner.inputs import refuse_unknown_values

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irbench.errors import IrbenchError
+from irbench.features.profile.options import PROFILE, ProfileSettings
 from irbench.options import values
-from irbench.options.commands import PROFILE, ProfileSettings
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL

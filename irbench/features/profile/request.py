@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from irbench.errors import IrbenchError
+from irbench.features.profile.options import ProfileSettings
 from irbench.features.profile.profiled_launches import ProfilePlan
 from irbench.optimizer import UNOPTIMIZED
-from irbench.options.commands import ProfileSettings
 from irbench.options.run import RunOptions
 from irbench.stats.intervals import MOST_LAUNCHES
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from irbench.api.display import Displayable, as_text
-from irbench.api.keywords import names_keywords
 from irbench.api.paths import given_path, refuse_loaded_models, results_folder
 from irbench.api.progress import GuardedListener, ProgressOption, Reporter, reporting
 from irbench.core.plain_text import plain
@@ -18,6 +17,8 @@ from irbench.features.profile import profiled_launches as profiling
 from irbench.features.profile.begin import begun_profile, with_capable_backends
 from irbench.features.profile.class_counters import ClassCounters
 from irbench.features.profile.counted import counted_profile
+from irbench.features.profile.keywords import ProfileKeywords
+from irbench.features.profile.options import PROFILE, ProfileSettings
 from irbench.features.profile.profiled_launches import Keep, ProfilePlan, ProfileTask
 from irbench.features.profile.record import ProfileCounters, ProfileDocument, decode_profile, encode_profile
 from irbench.features.profile.report import By, ProfileReport
@@ -26,9 +27,8 @@ from irbench.features.profile.rows import ProfileRow, profile_rows, rows_as_csv,
 from irbench.features.profile.summary import derive_report
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
-from irbench.options.commands import PROFILE, ProfileSettings
-from irbench.options.keywords import ProfileKeywords
 from irbench.options.run import RunOptions
+from irbench.options.signatures import names_keywords
 from irbench.requests.choices import ReportForm, require_form, require_rows
 from irbench.requests.counters import with_cycles
 from irbench.requests.resolve import require_models

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import click
 
-from irbench.options.stored_run_commands import REPLAY, ReplayOptions
+from irbench.features.receipt.options import REPLAY, ReplayOptions
 from irbench.terminal.declared import declared
 from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS
 

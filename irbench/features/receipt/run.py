@@ -12,17 +12,17 @@ from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.obstacles import Obstacle
 from irbench.across_runs.reading import read_run
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.api.paths import given_path
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.plain_text import plain
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.compare.confirm import other_confinement, other_software
+from irbench.features.receipt.keywords import ReplayKeywords
+from irbench.features.receipt.options import REPLAY, ReplayOptions
 from irbench.features.receipt.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
 from irbench.features.receipt.report import Receipt, decode_receipt, encode_receipt, receipt_of
-from irbench.options.keywords import ReplayKeywords
 from irbench.options.run import RunOptions
-from irbench.options.stored_run_commands import REPLAY, ReplayOptions
+from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
 from irbench.render.json_text import json_text
 from irbench.runs.measurement import measure

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import click
 
-from irbench.options.commands import REDUCE, ReduceSettings
+from irbench.features.reduce.options import REDUCE, ReduceSettings
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared

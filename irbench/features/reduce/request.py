@@ -9,7 +9,7 @@ from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
 from irbench.features.reduce.files import INPUTS_FILE, MODEL_FILE
-from irbench.options.commands import MIN_SHARE, REDUCE_BUDGET_S, ReduceSettings
+from irbench.features.reduce.options import MIN_SHARE, REDUCE_BUDGET_S, ReduceSettings
 from irbench.options.expectation import Expectation, Failing, SlowerThan, WrongAnswers
 from irbench.options.run import RunOptions
 from irbench.requests.resolve import resolve_backends

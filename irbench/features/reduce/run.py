@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.plain_text import plain
@@ -19,6 +18,8 @@ from irbench.features.reduce.answers import AnswerJudge
 from irbench.features.reduce.bug_report import bug_report
 from irbench.features.reduce.files import REPORT_FILE
 from irbench.features.reduce.judge import Judge
+from irbench.features.reduce.keywords import ReduceKeywords
+from irbench.features.reduce.options import REDUCE, ReduceSettings
 from irbench.features.reduce.reducer import Reducer
 from irbench.features.reduce.report import ReductionReport
 from irbench.features.reduce.request import (
@@ -32,10 +33,9 @@ from irbench.features.reduce.request import (
 from irbench.features.reduce.speed import SpeedJudge
 from irbench.features.reduce.view import reduction_view
 from irbench.measure.lock import measuring
-from irbench.options.commands import REDUCE, ReduceSettings
 from irbench.options.expectation import SlowerThan
-from irbench.options.keywords import ReduceKeywords
 from irbench.options.run import RunOptions
+from irbench.options.signatures import names_keywords
 from irbench.render.json_text import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions

@@ -14,8 +14,8 @@ from click.core import ParameterSource
 from irbench.core.quantities import plural
 from irbench.errors import IrbenchError
 from irbench.features.results.export_command import export
+from irbench.features.results.options import RESULTS, RunFilter
 from irbench.features.results.stored_runs_command import import_, remove
-from irbench.options.stored_run_commands import RESULTS, RunFilter
 from irbench.terminal.declared import declared
 from irbench.terminal.formats import FORMAT, OUTPUT
 from irbench.terminal.formats import RESULTS as RESULTS_FOLDER

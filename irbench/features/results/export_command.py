@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.options.stored_run_commands import RESULTS_EXPORT, RunFilter
+from irbench.features.results.options import RESULTS_EXPORT, RunFilter
 from irbench.render.formats.registry import ARCHIVE, FORMATS, format_for
 from irbench.system.file_states import is_file
 from irbench.terminal.completion import RUN

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.api.paths import given_path, results_folder
 from irbench.errors import ExitCode, IrbenchError
-from irbench.options.keywords import ResultsKeywords
-from irbench.options.stored_run_commands import RESULTS, RunFilter
+from irbench.features.results.keywords import ResultsKeywords
+from irbench.features.results.options import RESULTS, RunFilter
+from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
 
 if TYPE_CHECKING:

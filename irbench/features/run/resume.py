@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.core.quantities import plural
 from irbench.core.result import RunDocument
@@ -18,6 +17,7 @@ from irbench.features.sweep.state import sweep_of_run
 from irbench.measure.lock import measuring
 from irbench.options.keywords import ResumeKeywords
 from irbench.options.run import RESUME, ResumeOptions, RunOptions
+from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
 from irbench.requests.environments import Environments
 from irbench.requests.run_requests import refuse_contradictions, requested

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from irbench.features.run.measured import measured
-from irbench.options.commands import SOAK, SoakOptions
+from irbench.features.soak.options import SOAK, SoakOptions
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, strict_option

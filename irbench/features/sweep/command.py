@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from irbench.features.plan.command import PLAN
-from irbench.options.stored_run_commands import SWEEP, SweepOptions
+from irbench.features.sweep.options import SWEEP, SweepOptions
 from irbench.terminal.declared import declared, strict_option
 from irbench.terminal.formats import OUTPUT, RESULTS, TABLE_OR_JSON
 from irbench.terminal.stderr import plugin_warnings_shown, say

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import click
 
-from irbench.options.commands import TUNE, TuneOptions
+from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL

@@ -13,11 +13,11 @@ from irbench.errors import IrbenchError
 from irbench.features.tune.condition_rows import ConditionRows, condition_rows, surroundings
 from irbench.features.tune.flip_map import CONDITION, Pair, conditions, flip_of, pair_under, ranked, share_s
 from irbench.features.tune.flip_map_view import condition_text, measuring_flips_text
+from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import Alternative, Condition, Flip, NotMeasured, TunedSetting, TuningReport
 from irbench.features.tune.rows import TuningRows
 from irbench.features.tune.schedule import with_asked
 from irbench.measure.clock import Stopwatch
-from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
 from irbench.runner.neighbours import NeighbourEnded
 from irbench.runner.plan import PlannedGroup

@@ -11,11 +11,11 @@ from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.core.quantities import plural
 from irbench.errors import IrbenchError
+from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import ReferenceKind
 from irbench.features.tune.space import SearchSpace
 from irbench.features.tune.values import SearchedValues, every_combination, searched_values, simplest
 from irbench.optimizer import UNOPTIMIZED
-from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
 from irbench.options.values import Settings
 from irbench.requests import probes

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.plain_text import plain
@@ -20,6 +19,8 @@ from irbench.features.tune.confirmation import Confirmed, Finalists, figures_of,
 from irbench.features.tune.costs import ConfirmationPlan
 from irbench.features.tune.evidence import search_notes, whole_search_s, with_one_budget
 from irbench.features.tune.flips import FlipMapMeans, with_flips
+from irbench.features.tune.keywords import TuneKeywords
+from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.report import TunedSetting, TuningReport
 from irbench.features.tune.rows import TuningRows, tuning_rows
 from irbench.features.tune.schedule import SEARCH, SearchSchedule, confirmation_timing, with_asked
@@ -27,9 +28,8 @@ from irbench.features.tune.settings import code_of, command_of
 from irbench.features.tune.view import searching_text, tuning_view
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
-from irbench.options.commands import TUNE, TuneOptions
-from irbench.options.keywords import TuneKeywords
 from irbench.options.run import RunOptions
+from irbench.options.signatures import names_keywords
 from irbench.render.json_text import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested

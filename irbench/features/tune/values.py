@@ -9,9 +9,9 @@ from typing import Literal
 from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
+from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.space import usual_values
 from irbench.optimizer import UNOPTIMIZED
-from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
 from irbench.options.values import AS_IT_IS, alternatives
 from irbench.runner.cells import is_at_level

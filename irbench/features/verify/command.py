@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import click
 
-from irbench.options.model_commands import VERIFY, VerifyOptions
+from irbench.features.verify.options import VERIFY, VerifyOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared
 from irbench.terminal.formats import OUTPUT, REPORT_FORMAT

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from irbench.api.display import Displayable
-from irbench.api.keywords import names_keywords
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core.address import BackendAddress
 from irbench.core.plain_text import plain
@@ -16,14 +15,15 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.features.verify import report as verification
 from irbench.features.verify.case import CaseResult, SuiteReport
 from irbench.features.verify.case import exit_code as suite_exit_code
+from irbench.features.verify.keywords import VerifyKeywords
 from irbench.features.verify.model import trials, verified_cells
+from irbench.features.verify.options import VERIFY, VerifyOptions
 from irbench.features.verify.report import ModelReport, NoReference, PlannedTrials, VerificationRequest
 from irbench.features.verify.suite_run import readers_of_onnx, run_suite
 from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Context
 from irbench.options.input_request import InputRequest
-from irbench.options.keywords import VerifyKeywords
-from irbench.options.model_commands import VERIFY, VerifyOptions
+from irbench.options.signatures import names_keywords
 from irbench.render.json_text import json_text
 from irbench.render.text_document import Document
 from irbench.requests.environments import Environments

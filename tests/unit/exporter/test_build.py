@@ -9,7 +9,7 @@ import pytest
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import build, from_onnx_file, validate
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.system import host
 from irbench.worker.failures import CallFailed, WorkerDied
 

@@ -9,7 +9,7 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.exporter import Source, validate
 from irbench.exporter.source import require_code
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 
 NET = """
 raise RuntimeError("imported")

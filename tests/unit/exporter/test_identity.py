@@ -11,7 +11,7 @@ from irbench.exporter import Source
 from irbench.exporter.build import refuse_impossible
 from irbench.exporter.identity import identity, stored_options
 from irbench.exporter.refresh import original_request
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 from irbench.store.card import Origin
 
 OPTIONS = ExportOptions()

@@ -9,7 +9,7 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.exporter import validate
 from irbench.exporter.foreign import refusal
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import Source, identity, missing_distributions, validate
 from irbench.exporter.identity import require_distributions
-from irbench.options.model_commands import ExportOptions
+from irbench.options.export import ExportOptions
 
 ABSENT = "irbench-is-built-with-no-such-thing"
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from irbench.core.address import BackendAddress
 from irbench.exporter.identity import options_of as exported_options
 from irbench.exporter.identity import stored_options as card_options
+from irbench.features.export.options import EXPORT
+from irbench.options.export import ExportOptions
 from irbench.options.kinds import Kind
-from irbench.options.model_commands import EXPORT, ExportOptions
 from irbench.options.own_code import Metric
 from irbench.options.run import RUN, RunOptions
 from irbench.options.stored import options_of

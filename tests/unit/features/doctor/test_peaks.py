@@ -19,12 +19,12 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.features.doctor import peaks as api_peaks
 from irbench.features.doctor.bandwidth import BandwidthPlan, MemoryLevel
 from irbench.features.doctor.machine import describe_machine
+from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.peaks import PeakPlan, keep_whole_peaks, measure_peaks, peak_plan
 from irbench.features.doctor.report import PeakReport, Report
 from irbench.features.doctor.run import Diagnosis
 from irbench.measure.lock import measuring
 from irbench.onnx.matrix_chain import MatrixChain
-from irbench.options.model_commands import DoctorOptions
 from irbench.roofline import MachinePeaks
 from irbench.runs.known_peaks import known_peaks
 from irbench.spec import Timing

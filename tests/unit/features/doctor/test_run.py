@@ -16,8 +16,8 @@ from irbench.api.progress import Reporter
 from irbench.core.result import StoppedBy
 from irbench.errors import ExitCode
 from irbench.features.doctor import run as doctor
+from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.run import Diagnosis, diagnose
-from irbench.options.model_commands import DoctorOptions
 from irbench.runs.measurement import StoredRun
 from irbench.store import bundles
 from irbench.store.peaks import kept_peaks

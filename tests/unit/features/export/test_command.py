@@ -8,8 +8,8 @@ import pytest
 
 from irbench.features.export import command as export
 from irbench.features.export.run import ExportedModel, ExportListener
+from irbench.options.export import ExportOptions
 from irbench.options.input_request import InputRequest
-from irbench.options.model_commands import ExportOptions
 from irbench.spec import Bundle
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from irbench.errors import IrbenchError
+from irbench.features.reduce.options import ReduceSettings
 from irbench.features.reduce.request import (
     ReduceOptions,
     output_folder,
@@ -16,7 +17,6 @@ from irbench.features.reduce.request import (
     refuse_several_values,
     repeat_command,
 )
-from irbench.options.commands import ReduceSettings
 from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.options.run import RunOptions
 

@@ -16,8 +16,8 @@ from irbench.features.tune import flips
 from irbench.features.tune.condition_rows import ConditionRows
 from irbench.features.tune.flip_map import Pair, Surroundings
 from irbench.features.tune.flips import FlipMapMeans, with_flips
+from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import Alternative, Condition, Flip, Gain, TunedSetting, TuningReport
-from irbench.options.commands import TuneOptions
 from irbench.options.run import RunOptions
 from irbench.runner.neighbours import NeighbourEnded
 from irbench.runner.request import RunRequest

@@ -8,9 +8,9 @@ import models
 import pytest
 
 from irbench.core import registry
+from irbench.features.verify.options import VerifyOptions
 from irbench.features.verify.report import PlannedTrials, VerificationRequest
 from irbench.features.verify.run import verify_with
-from irbench.options.model_commands import VerifyOptions
 
 
 @pytest.fixture

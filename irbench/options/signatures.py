@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from irbench.options.generating import keyword_descriptions
-from irbench.options.option import CommandOptions
+from irbench.options.option import CommandOptions, described, flag_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -32,6 +32,14 @@ def names_keywords(command: CommandOptions[Any]) -> Callable[[_Function], _Funct
         return function
 
     return named
+
+
+def keyword_descriptions(command: CommandOptions[Any]) -> Iterator[str]:
+    """Yield a paragraph for each keyword of a function."""
+    flags = {flag_of(name, declared): name for name, declared in command.options.items()}
+    for name, declared in command.options.items():
+        text = described(name, declared, flags)
+        yield textwrap.fill(text, 116, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False)
 
 
 def _shown_default(default: Any) -> Any:

@@ -1,0 +1,55 @@
+"""The options of ``irbench ab``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import fspath
+
+from irbench.options import kinds
+from irbench.options.option import CommandOptions, option
+from irbench.options.run import HOW_IT_RUNS, HOW_LONG, INPUTS, ONE_TABLE_EACH, OUTPUT, RunOptions
+from irbench.options.values import text
+
+_RUNTIME_OF_BOTH = "the one whose runtime both have"
+
+
+_VERSION = kinds.Kind('"onnxruntime==1.23.2"', "str | PathLike[str]", lambda value: text(fspath(value)), "VERSION")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbOptions:
+    """Which versions of a runtime are compared."""
+
+    b: str = option(_VERSION, "Version that is compared with it, in the same forms.", required=True)
+    a: str = option(
+        _VERSION,
+        "Version that speedups are relative to: a release (onnxruntime==1.22.0), a wheel, or the Python of an"
+        " environment.",
+        default="installed",
+    )
+    backend: str | None = option(
+        kinds.BACKEND, "Backend to measure, with an optional device: ort:cuda.", default_text=_RUNTIME_OF_BOTH
+    )
+
+
+AB = CommandOptions(
+    "ab",
+    AbOptions,
+    RunOptions,
+    sections={
+        "What is compared": (
+            "a", "b", "backend", *INPUTS, "feedback", "streams", "instances", "precision", "optimize", "objective",
+            "allow_mixed",
+        ),
+        HOW_IT_RUNS: ("threads", "cpus", "set", "io", "seed"),
+        HOW_LONG: (
+            "within", "budget", "deadline", "quick", "thorough", "tail", "pace", "warmup", "sustain", "cold",
+            "no_lock", "name", "note",
+        ),
+        OUTPUT: ("results",),
+    },
+    changes={
+        "batch": {"help": f"Batch sizes{ONE_TABLE_EACH}, as for streams, instances, precisions and threads."},
+        "optimize": {"help": "Optimisation levels; two rows for each."},
+    },
+)  # fmt: skip

@@ -1,0 +1,69 @@
+"""The options of ``irbench reduce``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from irbench.options import kinds
+from irbench.options.expectation import Expectation, parse_expectation
+from irbench.options.option import CommandOptions, option
+from irbench.options.run import INPUTS, RunOptions
+from irbench.options.values import text
+
+REDUCE_BUDGET_S = 600.0
+
+
+MIN_SHARE = 0.01
+
+
+_EXPECTATION = kinds.Kind(
+    '"ort slower than openvino by 1.5x"',
+    "str",
+    lambda value: parse_expectation(text(value)),
+    "'ort slower than openvino by 1.5x'",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReduceSettings:
+    """Which difference is kept, and how it is searched."""
+
+    expect: Expectation | None = option(
+        _EXPECTATION, "The difference to keep; also 'openvino wrong' and 'ort fails'. Without a number it is 1.2x."
+    )
+    expect_wrong: str | None = option(kinds.BACKEND, "The backend whose outputs are wrong.")
+    expect_failure: str | None = option(kinds.BACKEND, "The backend that refuses the graph, or crashes.")
+    output: Path | None = option(
+        kinds.PATH,
+        "Folder for reduced.onnx, inputs.npz, expected.npz and report.md.",
+        default_text="MODEL-reduced",
+        short="-o",
+        metavar="DIR",
+    )
+    budget: float = option(
+        kinds.DURATION, "Time limit for the whole search.", default=REDUCE_BUDGET_S, default_text="10m"
+    )
+    min_share: float = option(
+        kinds.SHARE,
+        "Least share of the slower backend's total loss that a part must show.",
+        default=MIN_SHARE,
+        default_text="1%",
+    )
+
+
+REDUCE = CommandOptions(
+    "reduce",
+    ReduceSettings,
+    RunOptions,
+    sections={
+        "": (
+            "expect", "expect_wrong", "expect_failure", "output", "budget", "min_share", *INPUTS, "precision",
+            "threads", "cpus", "set", "io", "seed", "deadline", "no_lock", "results",
+        )
+    },
+    changes={
+        "batch": {"help": "Batch size."},
+        "data": {"help": "Sample that the inputs come from: a .npz, .npy or image file, or a data set."},
+    },
+)  # fmt: skip

@@ -1,0 +1,76 @@
+"""The options of ``irbench tune``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irbench.options import kinds
+from irbench.options.option import CommandOptions, option
+from irbench.options.run import OUTPUT, RunOptions
+from irbench.spec import Objective
+
+TUNE_BUDGET_S = 300.0
+
+
+_UP_TO_ALL = "up to all processors"
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """What is searched.
+
+    Attributes:
+        model: As the user named it.
+        run: What else is asked of every row; its ``batch``, ``threads`` and ``precision`` are lists to try, too.
+    """
+
+    model: str
+    run: RunOptions = field(default_factory=RunOptions)
+    objective: Objective = option(
+        kinds.OBJECTIVE,
+        "What is to be the best: the median latency, FPS, or cost, the processor time per sample.",
+        default="fps",
+    )
+    max_latency: float | None = option(kinds.LATENCY, "Only settings whose p90 latency is at most this.")
+    budget: float = option(
+        kinds.DURATION, "Time limit for searching and confirming.", default=TUNE_BUDGET_S, default_text="5m"
+    )
+    flip_map: bool = option(
+        kinds.FLAG,
+        "Also measure under which nearby conditions another setting would win; takes up to half of --budget on top.",
+        default=False,
+    )
+    streams: tuple[int, ...] | None = option(
+        kinds.COUNTS,
+        "Concurrent inferences of each process to try.",
+        default_text=f"{_UP_TO_ALL}; 1 for latency",
+    )
+    instances: tuple[int, ...] | None = option(
+        kinds.COUNTS,
+        "Numbers of processes side by side, with processors of their own, to try.",
+        default_text=f"{_UP_TO_ALL}; 1 for latency",
+    )
+    optimize: tuple[str, ...] | None = option(kinds.LEVELS, "Optimisation levels to try.", default_text="none,extended")
+
+
+TUNE = CommandOptions(
+    "tune",
+    TuneOptions,
+    RunOptions,
+    sections={
+        "What is the best": ("objective", "max_latency", "min_accuracy", "metric", "budget", "flip_map"),
+        "What is searched": (
+            "backends", "batch", "threads", "streams", "instances", "precision", "optimize", "vary",
+        ),
+        "What is the same for every setting": (
+            "cpus", "set", "imports", "shape", "data", "value", "io", "seed", "within", "deadline", "warmup",
+            "no_lock", "name", "note",
+        ),
+        OUTPUT: ("results",),
+    },
+    changes={
+        "backends": {"help": "Backends to try, with an optional device: ort:cuda."},
+        "batch": {"help": "Batch sizes to try.", "default_text": "1,2,4,8,16; 1 for latency"},
+        "threads": {"help": "Threads per process to try.", "default_text": _UP_TO_ALL},
+    },
+)  # fmt: skip
