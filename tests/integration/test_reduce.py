@@ -14,9 +14,9 @@ from front_door import irbench, irbench_process
 from onnx import numpy_helper
 
 import irbench as package
-from irbench.features.reduce import answers
 from irbench.features.verify.report import VerificationRequest
 from irbench.spec import timing
+from irbench.worker.reference import answers
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -10,25 +9,10 @@ from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
 from irbench.features.bisect.options import Criterion
 
-"""What is looked at: how fast the model runs, or what it answers."""
-CRITERION_TEXTS: Mapping[Criterion, str] = {"speed": "the speed", "answer": "the answers"}
 Side: TypeAlias = Literal["old", "new", "undecided", "skipped"]
 """``old``: it behaves as the first version does; ``new``: as the last; ``skipped``: it cannot be installed or run."""
-SIDE_TEXTS: Mapping[Side, str] = {
-    "old": "as {first}",
-    "new": "as {last}",
-    "undecided": "undecided",
-    "skipped": "skipped",
-}
 Conclusion: TypeAlias = Literal["found", "same", "undecided", "interrupted"]
 """``same``: the first and the last version do not differ; ``undecided``: whether they do could not be decided."""
-CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
-    "found": "{new} changed {what}",
-    "same": "{first} and {last} do not differ in {what}: there is nothing to search for",
-    "undecided": "whether {first} and {last} differ in {what} cannot be decided: give --budget more time, or"
-    " --threshold a larger change",
-    "interrupted": "interrupted: these are the results until then",
-}
 
 
 @dataclass(frozen=True)

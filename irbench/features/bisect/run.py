@@ -16,10 +16,10 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.features.ab.run import require_models
 from irbench.features.bisect.by_answer import AnswerJudge
 from irbench.features.bisect.by_speed import SpeedJudge
+from irbench.features.bisect.halving import Judge, search
 from irbench.features.bisect.keywords import BisectKeywords
 from irbench.features.bisect.options import BISECT, BisectOptions
 from irbench.features.bisect.report import BisectReport
-from irbench.features.bisect.search import Judge, search
 from irbench.features.bisect.view import bisection_view
 from irbench.features.verify.options import VerifyOptions
 from irbench.features.verify.run import planned_trials

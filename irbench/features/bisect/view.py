@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from irbench.core.quantities import NOT_MEASURED, error_size, plural
-from irbench.features.bisect.report import (
-    CONCLUSION_TEXTS,
-    CRITERION_TEXTS,
-    SIDE_TEXTS,
-    BisectReport,
-    Comparison,
-    Step,
-)
+from irbench.features.bisect.options import Criterion
+from irbench.features.bisect.report import BisectReport, Comparison, Conclusion, Side, Step
 from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.text_document import Document
 from irbench.spec import Timing
 from irbench.store.folders import results_option
+
+CRITERION_TEXTS: Mapping[Criterion, str] = {"speed": "the speed", "answer": "the answers"}
+SIDE_TEXTS: Mapping[Side, str] = {
+    "old": "as {first}",
+    "new": "as {last}",
+    "undecided": "undecided",
+    "skipped": "skipped",
+}
+CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
+    "found": "{new} changed {what}",
+    "same": "{first} and {last} do not differ in {what}: there is nothing to search for",
+    "undecided": "whether {first} and {last} differ in {what} cannot be decided: give --budget more time, or"
+    " --threshold a larger change",
+    "interrupted": "interrupted: these are the results until then",
+}
 
 _STATES = {"ok": "match", "mismatch": "DIFFER", "failed": "failed", "not-applicable": "not run"}
 

@@ -11,17 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from irbench.core.uncuttable import Uncuttable
-from irbench.features.reduce.activations import Activations, GraphSource
-from irbench.features.reduce.files import (
-    EXPECTED_FILE,
-    INPUTS_FILE,
-    MODEL_FILE,
-    save_model,
-    size_of_weights,
-    write_arrays,
-)
-from irbench.features.reduce.outline import Boundary, GraphOutline, OutlineNode
 from irbench.features.reduce.report import TensorFacts
+from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.element_types import NAMES
 from irbench.onnx.rewriting.randomness import may_be_random
@@ -29,6 +20,28 @@ from irbench.onnx.rewriting.subgraph import SubgraphBoundary, TensorType, names_
 from irbench.worker import call_in_worker
 from irbench.worker.failures import unreadable_answer
 from irbench.worker.requested_confinement import confinement_to, take_files
+
+if TYPE_CHECKING:
+    import onnx
+import hashlib
+import json
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from irbench.core import registry
+from irbench.errors import IrbenchError, first_line
+from irbench.onnx.reading.element_types import numpy_dtype
+from irbench.spec import Artifact, Bundle, Feeding, Load, TensorSpec
+from irbench.spi import Array
+from irbench.worker.inference import OpenSession
+from irbench.worker.inputs import turns_of_streams
+
+if TYPE_CHECKING:
+    import onnx
+import zipfile
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import onnx
@@ -237,3 +250,257 @@ def _at_home(cut: Cut, request: CutRequest) -> Cut:
     if not isinstance(cut, Part):
         return cut
     return replace(cut, model=request.folder / MODEL_FILE, data=request.folder / INPUTS_FILE)
+
+
+@dataclass(frozen=True)
+class OutlineNode:
+    """One node; what graphs inside it do belongs to it.
+
+    Attributes:
+        name: Its own, or its operator and first output where it has none.
+        op_type: Its operator.
+        domain: Where the operator is defined; empty for ONNX's own.
+        reads: Values that it or a graph inside it reads.
+        writes: Its outputs; those that are left out are not among them.
+        weight_bytes: Size of the weights that it reads.
+        is_static: Whether its outputs are the same whatever the inputs of the model hold.
+    """
+
+    name: str
+    op_type: str
+    domain: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    weight_bytes: int = 0
+    is_static: bool = False
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Values at the edge of some nodes.
+
+    Attributes:
+        inputs: What they read from elsewhere.
+        constants: Among what they read from elsewhere, values that are the same for all inputs of the model: shapes,
+            for example. A runtime that finds them as inputs could not do what it does with the whole graph.
+        outputs: What they write for others, or for nobody that is left.
+    """
+
+    inputs: tuple[str, ...]
+    constants: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GraphOutline:
+    """All nodes of a graph.
+
+    Attributes:
+        nodes: In the graph's order, in which each stands behind what it reads.
+        inputs: Its inputs, weights not among them.
+        outputs: Its outputs.
+        weights: Names of its initializers.
+    """
+
+    nodes: tuple[OutlineNode, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    weights: frozenset[str]
+
+    def boundary(self, kept: Collection[int]) -> Boundary:
+        """Return what lies at the edge of some nodes.
+
+        An output that a kept node reads stays inside, unless the model gives it: an additional output would keep a
+        runtime from fusing the two. What no node of the whole graph reads is no output either.
+
+        Args:
+            kept: Places of nodes.
+        """
+        nodes = [self.nodes[place] for place in sorted(kept)]
+        written = {name for node in nodes for name in node.writes}
+        read = {name for node in nodes for name in node.reads}
+        static = {name for node in self.nodes if node.is_static for name in node.writes}
+        known = self._values()
+        outside = dict.fromkeys(
+            name for node in nodes for name in node.reads if name in known and name not in written | self.weights
+        )
+        return Boundary(
+            inputs=tuple(name for name in outside if name not in static),
+            constants=tuple(name for name in outside if name in static),
+            outputs=tuple(self._outputs(nodes, read)),
+        )
+
+    def _outputs(self, nodes: Collection[OutlineNode], read: Collection[str]) -> Iterator[str]:
+        needed = {name for node in self.nodes for name in node.reads}
+        for node in nodes:
+            for name in node.writes:
+                if name in self.outputs or (name in needed and name not in read):
+                    yield name
+
+    def _values(self) -> frozenset[str]:
+        """Return the names that are values of this graph, and not of one inside a node."""
+        written = {name for node in self.nodes for name in node.writes}
+        return frozenset(written | self.weights | set(self.inputs))
+
+    @property
+    def searched(self) -> tuple[int, ...]:
+        """Places of the nodes that a search is about: those whose outputs depend on the inputs of the model."""
+        return tuple(place for place, node in enumerate(self.nodes) if not node.is_static)
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """A graph with bound shapes, and what it is given.
+
+    Attributes:
+        artifact: It.
+        bundle: The model that it is a form of.
+        sizes: Every dynamic dimension bound.
+        feeding: Where its inputs come from; the first sample is taken.
+    """
+
+    artifact: Artifact
+    bundle: Bundle
+    sizes: Mapping[str, int]
+    feeding: Feeding
+
+
+class Activations:
+    """Values inside a graph, computed once and kept in a folder.
+
+    Args:
+        source: The graph, and what it is given.
+        model: The graph with its weights; its outputs are replaced where something must be computed.
+        folder: Where values are kept.
+    """
+
+    def __init__(self, source: GraphSource, model: onnx.ModelProto, folder: Path) -> None:
+        self._source = source
+        self._folder = folder
+        self._model = model
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def compute(self, names: Sequence[str]) -> None:
+        """Compute what is not known yet, in one run of the whole graph that gives no other values.
+
+        Raises:
+            IrbenchError: No reference can run the graph.
+        """
+        (turns,) = turns_of_streams(
+            self._source.bundle, self._source.sizes, self._source.feeding, self._source.artifact, streams=1
+        )
+        feed = turns.next()
+        for spec, array in zip(self._source.artifact.inputs, feed, strict=True):
+            self._keep(spec.name, array)
+        missing = tuple(name for name in dict.fromkeys(names) if not self._file(name, ".json").exists())
+        if missing:
+            for name, value in zip(missing, self._answers(missing, feed), strict=True):
+                self._keep(name, value)
+
+    def problem(self, edge: Boundary) -> Uncuttable | None:
+        """Return why values cannot be at the edge of a part; ``None`` where all can."""
+        for name in (*edge.inputs, *edge.constants, *edge.outputs):
+            if json.loads(self._file(name, ".json").read_bytes()) is None:
+                return Uncuttable("no-tensor", name)
+        for name in (*edge.inputs, *edge.constants):
+            if not self.has_array(name):
+                return Uncuttable("no-array", name)
+        return None
+
+    def type_of(self, name: str) -> TensorType:
+        """Return the type of a tensor that was computed."""
+        element, shape = json.loads(self._file(name, ".json").read_bytes())
+        return TensorType(element, tuple(shape))
+
+    def has_array(self, name: str) -> bool:
+        """Whether a value that was computed is of a type that NumPy can store."""
+        return self._file(name, ".npy").exists()
+
+    def array(self, name: str) -> Array:
+        """Return a tensor that was computed; strings are texts of NumPy's."""
+        found: Array = np.load(self._file(name, ".npy"), allow_pickle=False)
+        return found
+
+    def weight(self, name: str) -> Array:
+        """Return a tensor that was computed as ONNX makes a weight of it."""
+        found = self.array(name)
+        return found.astype(object) if found.dtype.kind == "U" else found
+
+    def _answers(self, names: tuple[str, ...], feed: tuple[Array, ...]) -> Sequence[Array]:
+        """Return the values of the first reference that can compute them.
+
+        Raises:
+            IrbenchError: None can.
+        """
+        artifact = self._with_outputs(names)
+        load = Load(batch=self._source.sizes.get("batch", 1), threads=None, precision="native")
+        problems: list[str] = []
+        for name in registry.references_in_order():
+            try:
+                with OpenSession(registry.reference(name), artifact, load) as session:
+                    return session.answer(feed)
+            except Exception as error:  # noqa: BLE001 - every runtime says no in a way of its own
+                problems.append(f"{name}: {first_line(error)}")
+        raise IrbenchError(
+            "The values inside the graph cannot be computed.",
+            hint="A reference must be able to run the whole model.",
+            details=problems,
+        )
+
+    def _with_outputs(self, names: tuple[str, ...]) -> Artifact:
+        """Return the graph with other outputs, in a file of its own."""
+        import onnx
+
+        types = {value.name: value.type.tensor_type.elem_type for value in self._model.graph.value_info}
+        del self._model.graph.output[:]
+        self._model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+        path = self._folder / "with-outputs.onnx"
+        save_model(self._model, path)
+        outputs = tuple(TensorSpec(name, NAMES.get(types.get(name, 1), "float32"), ()) for name in names)
+        return replace(self._source.artifact, path=path, outputs=outputs)
+
+    def _keep(self, name: str, value: object) -> None:
+        known: tuple[int, tuple[int, ...]] | None = None
+        if isinstance(value, np.ndarray):
+            known = (_element_of(value), value.shape)
+            if known[0] and value.dtype.isbuiltin != 2:  # what extensions of NumPy add is stored without its type
+                np.save(self._file(name, ".npy"), value.astype(str) if value.dtype.hasobject else value)
+        self._file(name, ".json").write_text(json.dumps(known))
+
+    def _file(self, name: str, suffix: str) -> Path:
+        return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}{suffix}"
+
+
+def _element_of(array: Array) -> int:
+    from onnx import TensorProto, helper
+
+    if array.dtype.kind in "OSU":
+        return int(TensorProto.STRING)
+    return int(helper.np_dtype_to_tensor_dtype(numpy_dtype(array.dtype.name)))
+
+
+_LARGEST_MESSAGE_BYTES = 2**31 - 2**20
+"""What one protobuf message holds at most, with room for the graph's structure."""
+
+
+def save_model(model: onnx.ModelProto, path: Path) -> None:
+    """Write a model; large weights go to a file beside it."""
+    import onnx
+
+    weights = sum(map(size_of_weights, model.graph.initializer))
+    beside = f"{path.name}.data" if weights > _LARGEST_MESSAGE_BYTES else None
+    (path.parent / f"{path.name}.data").unlink(missing_ok=True)
+    onnx.save_model(model, path, save_as_external_data=beside is not None, location=beside)
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write an archive as ``numpy.savez`` does, which takes no array called ``file``."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def size_of_weights(tensor: onnx.TensorProto) -> int:
+    """Return how many bytes an initializer takes in a file."""
+    return len(tensor.raw_data) or tensor.ByteSize()

@@ -9,41 +9,17 @@ from typing import Any, Literal, TypeAlias
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
 from irbench.core.uncuttable import Uncuttable
+from irbench.options.expectation import Expectation, Failing, SlowerThan
 
 Criterion: TypeAlias = Literal["slower", "wrong", "failing"]
 """What a graph must still show."""
-CRITERION_TEXTS: Mapping[Criterion, str] = {
-    "slower": "{backend} is slower than {than} by {factor:g}x",
-    "wrong": "{backend} gives wrong outputs",
-    "failing": "{backend} fails",
-}
 Verdict: TypeAlias = Literal["shows", "absent", "small", "undecided", "other"]
 """``small``: the ratio is as expected, but hardly any of the time is lost here; ``other``: it could not be
 tested, and the failure says why."""
-VERDICT_TEXTS: Mapping[Verdict, str] = {
-    "shows": "shows it",
-    "absent": "does not show it",
-    "small": "loses too little of the time",
-    "undecided": "undecided",
-    "other": "could not be tested",
-}
-CONFIRMATION_TEXTS: Mapping[Verdict, str] = {
-    **VERDICT_TEXTS,
-    "undecided": "was not decided: a larger --budget may help",
-}
 Conclusion: TypeAlias = Literal["reduced", "unconfirmed", "whole", "stopped", "absent", "undecided", "interrupted"]
 """``reduced``: leaving out any one node was tried; ``unconfirmed``: no smaller graph that showed it did when it was
 measured again; ``whole``: no smaller graph was found; ``stopped``: there was no time for more parts; ``absent``: the
 whole graph does not show it; ``undecided``: whether it does could not be decided."""
-REDUCTION_TEXTS: Mapping[Conclusion, str] = {
-    "reduced": "{kept} of {nodes} {show} that {what}; {minimal}",
-    "unconfirmed": "{kept} of {nodes} seemed to show that {what}, and did not when measured again in full",
-    "whole": "no smaller part of its {nodes} was found to show that {what}",
-    "stopped": "{kept} of {nodes} {show} that {what}; --budget has no time left to try smaller parts",
-    "absent": "the whole graph does not show that {what}",
-    "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may help",
-    "interrupted": "interrupted: {kept} of {nodes} show that {what}",
-}
 
 
 @dataclass(frozen=True)
@@ -210,3 +186,10 @@ class ReductionReport:
     code: Mapping[str, str] = field(default_factory=dict[str, str])
     folder: str | None = None
     results: str | None = None
+
+
+def expected_difference(expectation: Expectation) -> ExpectedDifference:
+    """Return an expectation as the document has it."""
+    if isinstance(expectation, SlowerThan):
+        return ExpectedDifference("slower", expectation.slow, expectation.fast, expectation.factor)
+    return ExpectedDifference("failing" if isinstance(expectation, Failing) else "wrong", expectation.backend)

@@ -14,24 +14,14 @@ from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.plain_text import plain
 from irbench.errors import ExitCode, IrbenchError
-from irbench.features.reduce.answers import AnswerJudge
-from irbench.features.reduce.bug_report import bug_report
-from irbench.features.reduce.files import REPORT_FILE
-from irbench.features.reduce.judge import Judge
+from irbench.features.reduce.judge import AnswerJudge, Judge
 from irbench.features.reduce.keywords import ReduceKeywords
-from irbench.features.reduce.options import REDUCE, ReduceSettings
-from irbench.features.reduce.reducer import Reducer
+from irbench.features.reduce.options import REDUCE, ReduceOptions
 from irbench.features.reduce.report import ReductionReport
-from irbench.features.reduce.request import (
-    ReduceOptions,
-    expected_backends,
-    output_folder,
-    reduce_options,
-    refuse_ineffective,
-    refuse_several_values,
-)
+from irbench.features.reduce.reproduction import REPORT_FILE
+from irbench.features.reduce.search import Reducer
 from irbench.features.reduce.speed import SpeedJudge
-from irbench.features.reduce.view import reduction_view
+from irbench.features.reduce.view import bug_report, reduction_view
 from irbench.measure.lock import measuring
 from irbench.options.expectation import SlowerThan
 from irbench.options.run import RunOptions
@@ -50,6 +40,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from irbench.render.text_document import Document
+from irbench.core import registry
+from irbench.core.address import BackendAddress
+from irbench.features.reduce.options import MIN_SHARE
+from irbench.options.expectation import Expectation
+from irbench.requests.resolve import resolve_backends
+from irbench.system.file_states import is_folder
 
 
 class Reduction(Displayable):
@@ -122,12 +118,11 @@ def reduce(
     """
     refuse_loaded_models((model,))
     own, shared = REDUCE.read(options)
-    asked = reduce_options(str(model), ReduceSettings(**own), RunOptions(**shared))
     with reporting(progress) as reporter:
-        found = reduce_with(asked, reporter)
-    if found.report.conclusion == "interrupted":
-        raise Interrupted("the search is not complete", found)
-    return found
+        reduction = reduce_with(ReduceOptions(str(model), RunOptions(**shared), **own), reporter)
+    if reduction.report.conclusion == "interrupted":
+        raise Interrupted("the search is not complete", reduction)
+    return reduction
 
 
 def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
@@ -162,7 +157,7 @@ def _judge(options: ReduceOptions, reporter: Reporter) -> Iterator[Judge]:
         yield AnswerJudge(expected, run, reporter.say)
         return
     with measuring(f"reduce {Path(options.model).name}", insist=run.no_lock) as lock:
-        yield SpeedJudge(expected, run, options.min_share, lock, reporter, options.budget_s)
+        yield SpeedJudge(expected, run, options.min_share, lock, reporter, options.budget)
 
 
 def _write_report(report: ReductionReport) -> None:
@@ -181,3 +176,81 @@ def _write_report(report: ReductionReport) -> None:
         raise IrbenchError(
             f"{folder} cannot be written: {error.strerror}.", hint="Name another folder with -o."
         ) from error
+
+
+_ONE_VALUE = ("batch", "precision", "threads")
+_OF_MEASUREMENTS = ("batch", "threads", "cpus", "io", "seed", "deadline", "no_lock", "results")
+_ADVICE = {"batch": "Give the shape of an input: --shape NAME=8x3x224x224."}
+
+
+def refuse_several_values(run: RunOptions) -> None:
+    """Refuse options that ask for more than one row of each backend.
+
+    Raises:
+        IrbenchError: One of them does.
+    """
+    for name in _ONE_VALUE:
+        if len(getattr(run, name) or ()) > 1:
+            raise IrbenchError(f"--{name} takes one value in a search.", hint="Search once for each value.")
+
+
+def refuse_ineffective(options: ReduceOptions) -> None:
+    """Refuse options of a measurement where nothing is timed.
+
+    Raises:
+        IrbenchError: One of them was given.
+    """
+    if isinstance(options.expectation, SlowerThan):
+        return
+    usual = RunOptions()
+    given = [name for name in _OF_MEASUREMENTS if getattr(options.run, name) != getattr(usual, name)]
+    if options.min_share != MIN_SHARE:
+        given.append("min_share")
+    if given:
+        option = given[0].replace("_", "-")
+        raise IrbenchError(
+            f"--{option} does not apply: nothing is timed where answers or failures are searched for.",
+            hint=_ADVICE.get(option, "Leave it out."),
+        )
+
+
+def expected_backends(expectation: Expectation) -> tuple[BackendAddress, ...]:
+    """Return the backends that are expected to differ.
+
+    Raises:
+        IrbenchError: One is unknown, not installed, or reads no ONNX; or the two are one.
+    """
+    found = resolve_backends(expectation.backends)
+    if len(found) < len(expectation.backends):
+        raise IrbenchError(f"{found[0]} cannot be slower than itself.", hint="Name two backends.")
+    for address in found:
+        if "onnx" not in registry.backend(address.name).consumes:
+            able = [name for name in registry.installed_backends() if "onnx" in registry.backend(name).consumes]
+            raise IrbenchError(
+                f"{address} does not read ONNX graphs, and a reduced graph is one.",
+                hint=f"Backends that do: {', '.join(able)}.",
+            )
+        registry.require_installed(address.name)
+    return found
+
+
+def output_folder(options: ReduceOptions) -> Path:
+    """Return the folder for the files, which is empty or not there yet.
+
+    Raises:
+        IrbenchError: It holds something, is a file, or cannot be made.
+    """
+    name = Path(options.model).stem if options.model.endswith(".onnx") else Path(options.model).name
+    folder = options.output or Path(f"{name}-reduced")
+    try:
+        is_there = folder.exists()
+    except OSError as error:  # a name too long for any folder
+        raise IrbenchError(
+            f"{folder} cannot be made: {error.strerror}.", hint="Name another folder with -o."
+        ) from error
+    if is_there and not (is_folder(folder) and not any(folder.iterdir())):
+        raise IrbenchError(
+            f"{folder} {'is not empty' if is_folder(folder) else 'is a file'}.",
+            hint="Remove it, or name another folder with -o.",
+        )
+    return folder

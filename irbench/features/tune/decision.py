@@ -4,13 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from irbench.core.result import NoWinner
-from irbench.features.tune.report import Conclusion, FrontPoint, ReferenceKind, Reservation
-from irbench.stats.compare import within_band
-from irbench.stats.intervals import Interval
-from irbench.stats.winner import LeadEstimate
+from irbench.core.record import LaunchRecord
+from irbench.core.result import GroupResult, NoWinner, StoppedBy
+from irbench.core.row import CellResult, is_too_slow
+from irbench.core.row_names import cell_names
+from irbench.features.tune.report import (
+    Alternative,
+    BusyConfirmation,
+    Conclusion,
+    FewSettingsTried,
+    FrontPoint,
+    Gain,
+    ReferenceKind,
+    Reservation,
+    RowFigures,
+    TunedSetting,
+    TuningNote,
+    setting_of,
+)
+from irbench.features.tune.tuning_rows import TuningRows
+from irbench.features.tune.search_schedule import ENOUGH_TRIED
+from irbench.runner.plan import PlannedGroup, with_rows
+from irbench.runs.measurement import StoredRun
+from irbench.spec import Cell, Group
+from irbench.stats.compare import launch_ratios, within_band
+from irbench.stats.eligibility import decide_eligibility
+from irbench.stats.intervals import Interval, interval_at, looks_of
+from irbench.stats.latency_limit import within_max_latency
+from irbench.stats.notices.doubts import doubt, throughput_ratio
+from irbench.stats.notices.table_state import TableState
+from irbench.stats.observed import is_as_loaded, observe
+from irbench.stats.orders import pair_order_doubt
+from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission
+from irbench.stats.stopping.rule import launches_planned, launches_to_reach
+from irbench.stats.winner import LeadEstimate, find_winner
+from irbench.store.reading import read_launches
 
 _FAR, _FAR_IN_DOUBT = 0.05, 0.1
 """A lead beyond this share is recommended until it is confirmed even if its interval includes 1; the second where
@@ -181,3 +211,269 @@ def pareto_front(points: Iterable[FrontPoint], within: float) -> tuple[FrontPoin
         if not front or point.fps > (1 + within) * front[-1].fps:
             front.append(point)
     return tuple(front)
+
+
+_ROUND_S = 60.0
+_MARGIN = 1.2
+"""Launches scatter, and so does what they take: a budget is named that has so much to spare."""
+_FEW_TRIED = 20
+"""With fewer a clearly better setting was often missed in made and replayed searches."""
+_TIME_DECIDES = ("few-launches", "interval-includes-1")
+
+
+def pair_evidence(state: TableState, found: LeadEstimate) -> dict[str, PairEvidence]:
+    """Return what is known of the leader against each row that it can be compared with, by the id of that row.
+
+    Args:
+        state: The confirmation.
+        found: Its best row against each other row.
+    """
+    leader = found.leader
+    if leader is None:
+        return {}
+    return {
+        row: PairEvidence(_doubt(state, leader, row), tuple(_other_figures(state, leader, row))) for row in found.rivals
+    }
+
+
+def _doubt(state: TableState, leader: str, rival: str) -> NoWinner | None:
+    """Return what speaks against the lead of a pair: also that it is of a machine as loaded as it was."""
+    busy: NoWinner | None = "busy" if is_as_loaded(state.launches) else None
+    return doubt(state, LeadEstimate(leader, rival)) or busy or pair_order_doubt(state, leader, rival)
+
+
+def _other_figures(state: TableState, leader: str, reference: str) -> Iterator[Interval]:
+    """Yield ln of the lead over all blocks, and where frames per second are what is wanted, by throughput."""
+    everything = launch_ratios(state.launches, reference, leader, all_blocks=True)
+    if everything:
+        yield interval_at(everything, looks_of(state.timing), state.timing.confidence)
+    if state.group.objective != "fps":
+        return  # what is best in something else need not be so in throughput
+    throughput = throughput_ratio(state, leader, reference)
+    if throughput is not None:
+        yield throughput
+
+
+def deciding_budget_s(
+    state: TableState, found: LeadEstimate, reservations: Sequence[Reservation], before_s: float
+) -> float | None:
+    """Return the budget that is expected to confirm or refute a recommendation, in seconds, in whole minutes.
+
+    Args:
+        state: The confirmation.
+        found: Its best row against each other row.
+        reservations: What keeps it from being confirmed.
+        before_s: What is spent before the confirmation, with as much time as that.
+
+    Returns:
+        ``None`` where nothing needs to be decided, where so many launches would be needed that nobody would wait for
+        them, and where something speaks against the lead that more launches alone do not remove: a busy machine.
+    """
+    reasons = {reservation.reason for reservation in reservations}
+    if not state.records or not reasons or reasons - set(_TIME_DECIDES):
+        return None
+    needed = [_launches(state, found.rivals[each.row]) for each in reservations]
+    counts = [count for count in needed if count is not None]
+    if len(counts) < len(needed):
+        return None
+    launch_s = state.seconds / len(state.records)
+    return _whole_minutes(before_s + _MARGIN * max(counts) * launch_s)
+
+
+def _launches(state: TableState, interval: Interval) -> int | None:
+    """Return how many launches are expected to tell a lead from none, or to show that it is none that counts."""
+    if interval.confidence is None:
+        return math.ceil(launches_planned(len(state.eligibility.candidates), state.timing))
+    return launches_to_reach(interval, max(abs(interval.value), math.log1p(state.timing.within)), state.timing)
+
+
+def whole_search_s(tried: int, settings: int, stopped_by: StoppedBy, search_s: float) -> float:
+    """Return how long a search takes, in seconds, that the budget does not end: a larger one is its own first.
+
+    Args:
+        tried: How many settings were launched.
+        settings: How many there are.
+        stopped_by: Why it ended.
+        search_s: What it took.
+    """
+    enough = min(settings, ENOUGH_TRIED)
+    return search_s * enough / tried if stopped_by == "budget" and 0 < tried < enough else search_s
+
+
+def with_one_budget(
+    deciding_s: float | None, notes: Sequence[TuningNote]
+) -> tuple[float | None, tuple[TuningNote, ...]]:
+    """Return the budget that decides and the notes, which name the same one: the largest that either takes."""
+    named = [note.budget_s for note in notes if isinstance(note, FewSettingsTried)]
+    if deciding_s is None or not named:
+        return deciding_s, tuple(notes)
+    largest = max(deciding_s, *named)
+    one = (_with_budget(note, largest) if isinstance(note, FewSettingsTried) else note for note in notes)
+    return largest, tuple(one)
+
+
+def _with_budget(note: FewSettingsTried, budget_s: float) -> FewSettingsTried:
+    return FewSettingsTried(tried=note.tried, settings=note.settings, enough=note.enough, budget_s=budget_s)
+
+
+def search_notes(
+    tried: int, settings: int, stopped_by: StoppedBy, search_s: float, rest_s: float
+) -> tuple[TuningNote, ...]:
+    """Return what must be known of a search besides what it found.
+
+    Args:
+        tried: How many settings were launched.
+        settings: How many there are.
+        stopped_by: Why it ended.
+        search_s: What it took.
+        rest_s: What was spent besides, above all on the confirmation.
+    """
+    enough = min(settings, ENOUGH_TRIED)
+    if stopped_by != "budget" or not 0 < tried < min(settings, _FEW_TRIED):
+        return ()
+    budget_s = _whole_minutes(rest_s + whole_search_s(tried, settings, stopped_by, search_s))
+    return (FewSettingsTried(tried=tried, settings=settings, enough=enough, budget_s=budget_s),)
+
+
+def confirmation_notes(table: GroupResult, reservations: Iterable[Reservation]) -> tuple[TuningNote, ...]:
+    """Return that other programs disturbed most of the confirmation, unless it stands among the reservations."""
+    disturbed = table.blocks_disturbed
+    told = any(reservation.reason == "busy" for reservation in reservations)
+    if disturbed is None or not table.is_mostly_disturbed or told:
+        return ()
+    return (BusyConfirmation(disturbed=disturbed, blocks=table.blocks_measured),)
+
+
+def _whole_minutes(seconds: float) -> float:
+    return _ROUND_S * math.ceil(seconds / _ROUND_S)
+
+
+@dataclass(frozen=True)
+class Finalists:
+    """What is measured in the end.
+
+    Attributes:
+        planned: The table.
+        references: Which of its rows are what, by id.
+    """
+
+    planned: PlannedGroup
+    references: Mapping[str, ReferenceKind]
+
+    @classmethod
+    def of(cls, rows: TuningRows, best: Sequence[str]) -> Finalists:
+        """Return the best rows of a search with the references of the best; the first reference is the baseline.
+
+        Args:
+            rows: Those of the search.
+            best: The ids of its best settings, the best first; none where no setting can be recommended.
+        """
+        cells = {cell.id: cell for cell in rows.planned.group.cells}
+        leader = cells[best[0]] if best else rows.defaults[0]
+        references = rows.references(leader.load.batch)
+        kept = with_rows(rows.planned, {*best, *references})
+        return cls(replace(kept, group=replace(kept.group, baseline=rows.default_of(leader))), references)
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """What the confirmation says.
+
+    Attributes:
+        decision: Which row is recommended.
+        settings: The rows, by id.
+        alternatives: Every row but the leader, against it.
+        deciding_budget_s: See :func:`irbench.features.tune.evidence.deciding_budget_s`.
+        notes: What must be known of its figures.
+    """
+
+    decision: Decision
+    settings: Mapping[str, TunedSetting]
+    alternatives: tuple[Alternative, ...]
+    deciding_budget_s: float | None = None
+    notes: tuple[TuningNote, ...] = ()
+
+    @classmethod
+    def of(cls, finalists: Finalists, stored: StoredRun, before_s: float) -> Confirmed:
+        """Return what follows from a stored confirmation, before which so many seconds are spent, with time enough."""
+        group = finalists.planned.group
+        table = stored.document.groups[0]
+        records = tuple(read_launches(stored.folder, stored.document))
+        state, found = _lead(group, table, stored, records)
+        able = [row for row in state.eligibility.candidates if row not in state.eligibility.too_slow]
+        evidence = pair_evidence(state, found)
+        decision = decide(found, able, finalists.references, evidence, state.timing.within)
+        names = cell_names(group)
+        settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
+        others = (row for row in table.cells if row.id != decision.leader)
+        return cls(
+            decision,
+            settings,
+            tuple(_alternative(row, settings[row.id], found, finalists.references.get(row.id)) for row in others),
+            deciding_budget_s(state, found, decision.reservations, before_s),
+            confirmation_notes(table, decision.reservations),
+        )
+
+
+def front_of(
+    search: Mapping[str, Cell], tables: Sequence[tuple[GroupResult, bool]], within: float
+) -> tuple[FrontPoint, ...]:
+    """Return the measured settings than which none has both lower latency and more frames per second.
+
+    Args:
+        search: Every row by its id.
+        tables: Each with whether it was measured under the full protocol; a row of a later one replaces an earlier.
+        within: Frames per second that differ by this share count as the same.
+    """
+    points: dict[str, FrontPoint] = {}
+    for table, confirmed in tables:
+        wrong = {row.id for row in table.cells if row.state in ("failed", "mismatch")}
+        points = {row: point for row, point in points.items() if row not in wrong}
+        points |= {point.setting.row: point for point in _points(search, table, confirmed=confirmed)}
+    return pareto_front(points.values(), within)
+
+
+def figures_of(table: GroupResult) -> dict[str, RowFigures]:
+    """Return what the rows of a table measured, by their ids."""
+    return {
+        row.id: RowFigures(row.latency_ms.p50, row.fps)
+        for row in table.cells
+        if row.latency_ms is not None and row.fps is not None
+    }
+
+
+def _points(search: Mapping[str, Cell], table: GroupResult, *, confirmed: bool) -> Iterator[FrontPoint]:
+    for row in table.cells:
+        if row.state == "ok" and row.latency_ms is not None and row.fps is not None and row.id in search:
+            yield FrontPoint(setting_of(search[row.id]), row.latency_ms.p50, row.fps, confirmed)
+
+
+def _lead(
+    group: Group, table: GroupResult, stored: StoredRun, records: Sequence[LaunchRecord]
+) -> tuple[TableState, LeadEstimate]:
+    """Return the table as measured, and the best row that may be chosen against each other, as the table has it."""
+    plan = stored.document.plan
+    timing = planned_timing(plan)
+    launches = observe(group, records, timing)
+    admission = stored_admission(table, records, allow_mixed=planned_mixing(plan))
+    eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
+    rows = {row.id: row for row in table.cells}
+    state = TableState(
+        group, records, launches, eligibility, rows, timing, table.stopped_by, table.seconds, table.uneven_load
+    )
+    return state, find_winner(launches, eligibility.candidates, timing, eligibility.link)
+
+
+def _alternative(
+    row: CellResult, setting: TunedSetting, found: LeadEstimate, kind: ReferenceKind | None
+) -> Alternative:
+    behind = found.rivals.get(row.id)
+    if behind is None:
+        return Alternative(
+            setting,
+            kind,
+            failure=None if row.failure is None else row.failure.message,
+            is_too_slow=is_too_slow(row),
+        )
+    gain = Gain(math.exp(behind.value), is_preview=behind.confidence is None, **behind.ends(math.exp))
+    return Alternative(setting, kind, gain)

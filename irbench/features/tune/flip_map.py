@@ -5,13 +5,21 @@ A condition is the same for both settings: at half the batch, the rival has the 
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
+from pathlib import Path
+from typing import Literal, get_args
 
+from irbench.api.progress import Say
+from irbench.core import registry
+from irbench.core.address import BackendAddress
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, Speedup, Verdict, is_too_slow
+from irbench.core.row_names import cell_names
+from irbench.errors import IrbenchError
+from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import (
     Alternative,
     Condition,
@@ -24,8 +32,22 @@ from irbench.features.tune.report import (
     TunedSetting,
     TuningReport,
     Unable,
+    setting_of,
 )
-from irbench.spec import Precision, Timing
+from irbench.features.tune.tuning_rows import TuningRows
+from irbench.features.tune.search_schedule import with_asked
+from irbench.features.tune.view import condition_text, measuring_flips_text
+from irbench.measure.clock import Stopwatch
+from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.options.run import RunOptions
+from irbench.requests import probes
+from irbench.requests.run_requests import planned, requested
+from irbench.runner.neighbours import NeighbourEnded
+from irbench.runner.plan import PlannedGroup, with_rows
+from irbench.runner.request import RunRequest
+from irbench.runs.measurement import StoredRun
+from irbench.spec import Cell, Precision, Timing
+from irbench.system import host
 
 CONDITION = Timing(min_launches=4, max_launches=6, blocks=6, max_blocks=9, target=0.5)
 """As many launches as an interval needs, and more only while it is not known which setting is better."""
@@ -129,12 +151,6 @@ def flip_of(condition: Condition, pair: Pair, table: GroupResult, run: str) -> F
     return replace(flip, outcome=_OUTCOMES[setting.speedup.verdict])
 
 
-def nearest_flip(flips: Sequence[Flip]) -> Flip | None:
-    """Return the flip under the nearest condition; ``None`` without any."""
-    flipped = [flip for flip in flips if flip.outcome == "flipped"]
-    return min(flipped, key=lambda flip: flip.condition.distance, default=None)
-
-
 def share_s(left_s: float, conditions_left: int, needed_s: float) -> float | None:
     """Return how long the table of the next condition may take; ``None`` where there is too little time for one.
 
@@ -221,3 +237,294 @@ def _gain(speedup: Speedup) -> Gain:
         range_low=speedup.range_low,
         range_high=speedup.range_high,
     )
+
+
+_SHARE = 0.5
+"""Of the budget, what the flip map may take on top of it."""
+
+
+@dataclass(frozen=True)
+class FlipMapMeans:
+    """What the conditions of a flip map are measured with.
+
+    Attributes:
+        scratch: A folder that is gone after the run.
+        measure: Measures a table.
+        say: Receives what is measured.
+    """
+
+    scratch: Path
+    measure: Callable[[RunRequest, PlannedGroup], StoredRun]
+    say: Say
+
+
+def with_flips(
+    report: TuningReport, confirmation: GroupResult, options: TuneOptions, rows: TuningRows, means: FlipMapMeans
+) -> TuningReport:
+    """Return a report with the flip map of the setting that it recommends.
+
+    Args:
+        report: What was recommended, and the rows that it was confirmed against.
+        confirmation: The table of the confirmation: what a launch of a row takes.
+        options: What was searched.
+        rows: Of the search.
+        means: What is measured with.
+
+    Raises:
+        IrbenchError: The store cannot be written.
+    """
+    run = dataclasses.replace(
+        options.run,
+        objective=options.objective,
+        max_latency=options.max_latency,
+    )
+    asked = _Asked(run, rows.has_batches, _SHARE * options.budget)
+    found = _FlipMap(asked, means, report, _needed_s(confirmation))
+    found.measure()
+    return dataclasses.replace(report, flips=found.flips, is_flip_map_interrupted=found.is_interrupted)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a flip map is to have.
+
+    Attributes:
+        run: What was asked of every row of the search.
+        has_batches: Whether the model can be run with several batch sizes.
+        seconds: How long all tables together may take.
+    """
+
+    run: RunOptions
+    has_batches: bool
+    seconds: float
+
+
+class _FlipMap:
+    """A flip map while it is measured.
+
+    Attributes:
+        flips: What is known so far, the nearest condition first.
+        is_interrupted: Whether an interrupt ended it.
+    """
+
+    def __init__(self, asked: _Asked, means: FlipMapMeans, report: TuningReport, needed_s: float) -> None:
+        self.flips: tuple[Flip, ...] = ()
+        self.is_interrupted = False
+        self._asked = asked
+        self._means = means
+        self._report = report
+        self._cpus = host.allowance(asked.run.cpus).cpus
+        self._needed_s = needed_s
+        self._used_s = 0.0
+
+    def measure(self) -> None:
+        """Measure every condition that there is time for; an interrupt ends it."""
+        found = self._conditions()
+        self._means.say(measuring_flips_text(len(found), self._asked.seconds))
+        for place, (condition, pair) in enumerate(found):
+            try:
+                flip = self._flip(condition, pair, len(found) - place)
+            except KeyboardInterrupt:  # between tables: within one it ends the table
+                self.is_interrupted = True
+                flip = _unmeasured(condition, pair, "interrupted")
+            self.flips = (*self.flips, flip)
+
+    def _conditions(self) -> Sequence[tuple[Condition, Pair]]:
+        """Return the conditions with the settings that are compared under each, the nearest first."""
+        setting, others = self._report.setting, ranked(self._report)
+        if setting is None or not others:
+            return ()
+        nearest = Pair(setting, _nearest_rival(setting.backend, others))
+        around = surroundings(nearest, self._asked.run, has_batches=self._asked.has_batches)
+        pairs = (
+            (condition, pair_under(condition, setting, others, around.processors))
+            for condition in conditions(setting, around)
+        )
+        return [(condition, pair) for condition, pair in pairs if pair is not None]
+
+    def _flip(self, condition: Condition, pair: Pair, conditions_left: int) -> Flip:
+        if self.is_interrupted:
+            return _unmeasured(condition, pair, "interrupted")
+        left_s = self._asked.seconds - self._used_s
+        needed_s = self._needed_s if self._used_s else min(left_s, self._needed_s)
+        share = share_s(left_s, conditions_left, needed_s)
+        if share is None:
+            return _unmeasured(condition, pair, "no-time")
+        try:
+            planned = condition_rows(
+                condition, pair, self._asked.run, self._means.scratch / f"flip-{len(self.flips)}",
+                has_batches=self._asked.has_batches,
+            )  # fmt: skip
+        except IrbenchError as error:
+            return _unmeasured(condition, pair, "impossible", error.message)
+        return self._measured(condition, pair, planned, share)
+
+    def _measured(self, condition: Condition, pair: Pair, planned: ConditionRows, share: float) -> Flip:
+        self._means.say(condition_text(condition))
+        watch = Stopwatch()
+        try:
+            stored = self._means.measure(self._request(condition, planned.request, share), planned.planned)
+        except NeighbourEnded as error:
+            return _unmeasured(condition, pair, "neighbour-ended", error.message)
+        finally:
+            self._used_s += watch.elapsed_s
+        table = stored.document.groups[0]
+        self.is_interrupted = table.stopped_by == "interrupt"
+        self._needed_s = _needed_s(table) or self._needed_s
+        return flip_of(condition, planned.pair, table, stored.document.run_id)
+
+    def _request(self, condition: Condition, request: RunRequest, share: float) -> RunRequest:
+        run, text = self._asked.run, condition_text(condition)
+        busy = self._cpus[-1:] if condition.axis == "neighbour" else ()
+        timing = dataclasses.replace(with_asked(CONDITION, request.timing), busy_processors=busy)
+        origin = f"flip map of {self._report.confirmation_run}: {text}"
+        return dataclasses.replace(
+            request,
+            timing=timing,
+            budget_s=share,
+            name=f"{run.name} {text}" if run.name else "",
+            note="; ".join(filter(None, (run.note, origin))),
+        )
+
+
+def _nearest_rival(backend: str, others: Sequence[Alternative]) -> TunedSetting:
+    elsewhere = (other.setting for other in others if other.setting.backend != backend)
+    return next(elsewhere, others[0].setting)
+
+
+def _unmeasured(condition: Condition, pair: Pair, missing: NotMeasured, message: str | None = None) -> Flip:
+    return Flip(condition, pair.setting, pair.rival, "not-measured", missing=missing, message=message)
+
+
+def _needed_s(table: GroupResult) -> float:
+    """Return what the launches of an interval of two rows are expected to take, judged by a table."""
+    launched = sum(row.launches_measured or 0 for row in table.cells)
+    return 2 * CONDITION.min_launches * table.seconds / launched if launched else 0.0
+
+
+_NATIVE: Literal["native"] = "native"
+
+
+@dataclass(frozen=True)
+class ConditionRows:
+    """What is measured under a condition.
+
+    Attributes:
+        request: The run.
+        planned: Its table: the rival, which is the baseline, and the setting.
+        pair: Both, with the ids of their rows and what tables call them.
+    """
+
+    request: RunRequest
+    planned: PlannedGroup
+    pair: Pair
+
+
+def surroundings(pair: Pair, run: RunOptions, *, has_batches: bool) -> Surroundings:
+    """Return what conditions two settings can be measured under.
+
+    Args:
+        pair: The recommended setting and a rival.
+        run: What was asked of every row of the search.
+        has_batches: Whether the model can be run with several batch sizes.
+    """
+    both = (pair.setting, pair.rival)
+    return Surroundings(len(host.allowance(run.cpus).cpus), has_batches, _precisions(both, run.precision))
+
+
+def condition_rows(
+    condition: Condition, pair: Pair, run: RunOptions, scratch: Path, *, has_batches: bool
+) -> ConditionRows:
+    """Return the table that compares two settings.
+
+    Args:
+        condition: What they are measured under.
+        pair: They, as they are under it.
+        run: What was asked of every row of the search.
+        scratch: A folder that is gone after the run.
+        has_batches: Whether the model can be run with several batch sizes.
+
+    Raises:
+        IrbenchError: There is no such row, or none of them can run.
+    """
+    both = (pair.setting, pair.rival)
+    options = _options(condition, both, run)
+    options = options if has_batches else replace(options, batch=run.batch)
+    request = replace(requested(options), alternatives=_alternatives(both, options), is_part_of="tune")
+    request, groups = planned(request, options, scratch, lambda _line: None)
+    if len(groups) != 1:
+        raise IrbenchError("The two settings do not fit into one table.", hint="Give one --batch.")
+    setting, rival = (_row_of(each, groups[0].group.cells) for each in both)
+    kept = with_rows(groups[0], {setting, rival})
+    names = cell_names(kept.group)
+    return ConditionRows(
+        replace(request, rows=(setting, rival)),
+        replace(kept, group=replace(kept.group, baseline=rival)),
+        Pair(
+            replace(pair.setting, row=setting, label=names[setting]),
+            replace(pair.rival, row=rival, label=names[rival]),
+        ),
+    )
+
+
+def _options(condition: Condition, both: Sequence[TunedSetting], run: RunOptions) -> RunOptions:
+    """Return options that ask for both settings, among others: every combination of their values."""
+    cpus = host.allowance(run.cpus).cpus
+    names = {_name(each) for each in both}
+    return replace(
+        run,
+        backends=tuple(dict.fromkeys(each.backend for each in both)),
+        batch=tuple(dict.fromkeys(each.batch for each in both)),
+        streams=tuple(dict.fromkeys(each.streams for each in both)),
+        instances=tuple(dict.fromkeys(each.instances for each in both)),
+        threads=tuple(dict.fromkeys(each.threads or _NATIVE for each in both)),
+        optimize=tuple(dict.fromkeys(each.optimize for each in both)),
+        precision=(str(condition.value),) if condition.axis == "precision" else run.precision,
+        cpus=cpus[: int(condition.value)] if condition.axis == "processors" else run.cpus,
+        set={name: options for name, options in run.set.items() if name in names},
+        vary={},
+    )
+
+
+def _alternatives(both: Sequence[TunedSetting], run: RunOptions) -> dict[str, tuple[Mapping[str, str], ...]]:
+    """Return the options of each backend that are not those of all rows, and none: plans name no single value."""
+    found: dict[str, tuple[Mapping[str, str], ...]] = {}
+    for each in both:
+        shared = run.set.get(_name(each), {})
+        own = {key: value for key, value in each.options.items() if shared.get(key) != value}
+        known = found.get(_name(each), ({},))
+        found[_name(each)] = known if own in known else (*known, own)
+    return found
+
+
+def _row_of(wanted: TunedSetting, cells: Sequence[Cell]) -> str:
+    """Return the id of the row that is a setting.
+
+    Raises:
+        IrbenchError: There is none.
+    """
+    for cell in cells:
+        row = setting_of(cell, wanted.label)
+        if replace(row, row=wanted.row, precision_required=wanted.precision_required) == wanted:
+            return cell.id
+    raise IrbenchError(f"{wanted.label} cannot be planned under this condition.", hint="Leave --flip-map out.")
+
+
+def _precisions(both: Sequence[TunedSetting], searched: Sequence[str] | None) -> tuple[Precision, ...]:
+    """Return what both can be asked to compute in: what was searched, else what their probes found."""
+    if any(each.optimize != UNOPTIMIZED and variant(each.optimize).conversion is not None for each in both):
+        return ()  # a graph that was converted runs in its own
+    found = [_probed(each) for each in both]
+    asked = tuple(searched or ()) if len(searched or ()) > 1 else found[0]
+    return tuple(name for name in found[0] if name in asked and all(name in other for other in found))
+
+
+def _probed(setting: TunedSetting) -> tuple[Precision, ...]:
+    address = BackendAddress.parse(setting.backend)
+    found = probes.remembered(registry.describe(registry.BACKENDS, address.name))
+    names = () if found is None else found.precisions.get(address.device, ())
+    return tuple(name for name in get_args(Precision) if name in names and name != "int8")
+
+
+def _name(setting: TunedSetting) -> str:
+    return BackendAddress.parse(setting.backend).name

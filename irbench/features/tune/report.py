@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from irbench.core.result import NoWinner
 from irbench.core.row import Estimated, WithEnds
 from irbench.notices.base import Notice
-from irbench.spec import AccuracyLimit, Objective, Precision
+from irbench.optimizer import UNOPTIMIZED
+from irbench.spec import AccuracyLimit, Cell, Objective, Precision
 
 Conclusion = Literal[
     "better", "same", "preview", "reference", "undecided", "doubtful", "unopposed", "nothing", "interrupted"
@@ -18,59 +19,18 @@ Conclusion = Literal[
 as counts; ``preview``: too few launches to be sure; ``reference``: the best is one of them; ``undecided``: a setting
 looks better, and an interval includes 1; ``doubtful``: it does, but the machine was too busy, for example;
 ``unopposed``: no reference can be compared with it; ``nothing``: no setting answers as was asked for."""
-TUNING_TEXTS: Mapping[Conclusion, str] = {
-    "better": "It is {gains}.",
-    "same": "{leader} is not better than it by as much as counts (--within).",
-    "preview": "{leader} looks better than it, after too few launches to be sure.",
-    "reference": "No setting is known to be better.",
-    "undecided": "{leader} looks better than it, but may not be.",
-    "doubtful": "{leader} looks better than it, but may not be.",
-    "unopposed": "No default and no vendor's hint can be compared with it.",
-    "nothing": "No setting answers as was asked for; irbench show {run} says why.",
-    "interrupted": "Interrupted: these are the results until then.",
-}
-"""What is said of a recommended setting; that of ``better`` also where a setting is recommended until it is confirmed,
-and those of ``preview``, ``undecided`` and ``doubtful`` where a default or a hint is."""
 ReservationReason = Literal[NoWinner, "few-launches", "interval-includes-1"]
 """``few-launches``: too few for an interval; any other one is what speaks against a lead in every table."""
-RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
-    "few-launches": "there were too few launches for confidence intervals",
-    "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
-    "busy": "other programs disturbed most blocks",
-    "uneven-load": "other programs were busier beside one setting than beside another",
-    "all-blocks-disagree": "over all blocks, disturbed ones included, the setting is not faster than {rows}",
-    "throughput-disagrees": "the throughput, which includes slow calls, is below that of {rows}",
-    "sustained-disagrees": "where each runs alone, the setting is not faster than {rows}",
-    "p50-disagrees": "its p50 is above that of {rows}",
-    "preview": "there were too few launches for confidence intervals",
-    "same": "the lead over {rows} is smaller than what counts",
-    "undecided": "it cannot be distinguished from {rows}",
-}
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
-KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "the vendor's hint"}
 
 ConditionAxis = Literal["neighbour", "batch", "threads", "processors", "streams", "precision"]
 """What a condition changes; ``neighbour``: another process keeps a processor busy."""
 FlipOutcome = Literal["kept", "flipped", "same", "undecided", "not-measured"]
 """``kept``: the recommended setting is better; ``flipped``: its rival is; ``same``: no difference that matters;
 ``undecided``: the interval does not tell, or there were too few launches for one."""
-OUTCOME_TEXTS: Mapping[FlipOutcome, str] = {
-    "kept": "{setting} stays ahead",
-    "flipped": "{rival} wins",
-    "same": "no difference that matters",
-    "undecided": "undecided",
-    "not-measured": "not measured",
-}
 NotMeasured = Literal["no-time", "interrupted", "neighbour-ended", "impossible", "failed"]
 """``impossible``: the condition cannot be planned; ``failed``: neither setting can be used under it."""
-NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
-    "no-time": "not measured: no time is left, a larger --budget has more",
-    "interrupted": "not measured: interrupted",
-    "neighbour-ended": "not measured: {message}",
-    "impossible": "not measured: {message}",
-    "failed": "not measured: neither setting can be used",
-}
 Side = Literal["setting", "rival"]
 
 
@@ -389,3 +349,34 @@ class TuningReport:
     reservations: tuple[Reservation, ...] = ()
     deciding_budget_s: float | None = None
     notes: tuple[TuningNote, ...] = ()
+
+
+def setting_of(cell: Cell, label: str = "") -> TunedSetting:
+    """Return a row as a setting.
+
+    Args:
+        cell: It.
+        label: What tables call it, where that is more than the row's own label.
+    """
+    load = cell.load
+    return TunedSetting(
+        row=cell.id,
+        label=label or cell.label,
+        backend=str(cell.address),
+        batch=load.batch,
+        threads=load.threads,
+        streams=load.streams,
+        instances=load.instances,
+        precision=load.precision,
+        optimize=(cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED,
+        options=dict(load.options),
+        precision_required=load.precision_required,
+        accuracy=None if cell.accuracy is None else cell.accuracy.value,
+        misses_tolerance=cell.accuracy is not None and cell.accuracy.misses_tolerance,
+    )
+
+
+def nearest_flip(flips: Sequence[Flip]) -> Flip | None:
+    """Return the flip under the nearest condition; ``None`` without any."""
+    flipped = [flip for flip in flips if flip.outcome == "flipped"]
+    return min(flipped, key=lambda flip: flip.condition.distance, default=None)

@@ -10,9 +10,9 @@ from documents import speedup
 
 from irbench.core.row import Speedup
 from irbench.environments import Unsolvable
+from irbench.features.bisect.halving import search
 from irbench.features.bisect.report import BisectReport, Comparison, Side, Step
 from irbench.features.bisect.run import Bisection
-from irbench.features.bisect.search import search
 
 VERSIONS = ("1", "2", "3", "4", "5")
 EMPTY = BisectReport("model.onnx", "runtime", "ort", "speed", 0.03, VERSIONS, (), "interrupted")

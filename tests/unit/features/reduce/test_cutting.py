@@ -14,8 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from irbench.core.uncuttable import Uncuttable
 from irbench.errors import ExitCode
 from irbench.features.reduce import cutting
-from irbench.features.reduce.activations import Activations, GraphSource
-from irbench.features.reduce.cutting import Cut, CutRequest, Part, outline, write_parts
+from irbench.features.reduce.cutting import Activations, Cut, CutRequest, GraphSource, Part, outline, write_parts
 from irbench.onnx.reading.check import check_file
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
 from irbench.system.confinement import Confinement

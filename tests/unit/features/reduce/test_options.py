@@ -6,17 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from irbench.features.reduce.request import reduce_options
 
 from irbench.errors import IrbenchError
-from irbench.features.reduce.options import ReduceSettings
-from irbench.features.reduce.request import (
-    ReduceOptions,
-    output_folder,
-    reduce_options,
-    refuse_ineffective,
-    refuse_several_values,
-    repeat_command,
-)
+from irbench.features.reduce.options import ReduceOptions, ReduceSettings
+from irbench.features.reduce.reproduction import repeat_command
+from irbench.features.reduce.run import output_folder, refuse_ineffective, refuse_several_values
 from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.options.run import RunOptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irbench.features.reduce.outline import Boundary, GraphOutline, OutlineNode
+from irbench.features.reduce.cutting import Boundary, GraphOutline, OutlineNode
 
 
 def node(name: str, reads: str, writes: str) -> OutlineNode:

@@ -15,15 +15,15 @@ from irbench.core.uncuttable import Uncuttable
 from irbench.errors import IrbenchError
 from irbench.features.reduce import cutting, reducer
 from irbench.features.reduce.cutting import Cut, CutRequest, Part
-from irbench.features.reduce.reducer import Reducer
+from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import (
     ExpectedDifference,
     ReductionReport,
     TensorFacts,
     Verdict,
 )
-from irbench.features.reduce.request import ReduceOptions
 from irbench.features.reduce.run import Reduction
+from irbench.features.reduce.search import Reducer
 from irbench.features.reduce.view import conclusion_text
 from irbench.options.run import RunOptions
 

@@ -12,8 +12,9 @@ import onnx.parser
 import pytest
 
 from irbench.core import registry
-from irbench.features.reduce.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, script, write_arrays
+from irbench.features.reduce.cutting import write_arrays
 from irbench.features.reduce.report import TensorFacts
+from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, script
 from irbench.spec import Load
 from irbench.spi import Usage, UsageWriter, UsedModel
 

@@ -12,8 +12,7 @@ import pytest
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.features.tune import accuracy
-from irbench.features.tune.accuracy import excluded, within_accuracy
-from irbench.features.tune.rows import TuningRows
+from irbench.features.tune.tuning_rows import TuningRows, excluded, within_accuracy
 from irbench.features.tune.space import SearchSpace
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from irbench.features.tune import rows
+from irbench.features.tune import tuning_rows as rows
 from irbench.options.run import RunOptions
 from irbench.spec import Artifact, Cell, Load
 from irbench.system.confinement import Confinement

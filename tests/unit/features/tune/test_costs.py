@@ -7,8 +7,15 @@ from dataclasses import replace
 import launches
 import pytest
 
-from irbench.features.tune.costs import ConfirmationPlan, LaunchCosts, RowCost, confirmation_s, launch_s
-from irbench.features.tune.schedule import SEARCH, confirmation_timing
+from irbench.features.tune.search_schedule import (
+    SEARCH,
+    ConfirmationPlan,
+    LaunchCosts,
+    RowCost,
+    confirmation_s,
+    confirmation_timing,
+    launch_s,
+)
 from irbench.spec import Cell, Load, Timing
 
 BATCH_1, BATCH_16 = RowCost(1.5, 0.035), RowCost(1.5, 0.56)

@@ -10,8 +10,8 @@ from typing import Any
 import launches
 import pytest
 
-from irbench.features.tune.decision import decide
-from irbench.features.tune.evidence import (
+from irbench.features.tune.decision import (
+    decide,
     deciding_budget_s,
     pair_evidence,
     search_notes,

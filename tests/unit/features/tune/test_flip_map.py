@@ -10,17 +10,8 @@ from documents import cell, failed, group, speedup
 
 from irbench.core.result import GroupResult, Lead
 from irbench.core.row import CellResult
-from irbench.features.tune.flip_map import (
-    Pair,
-    Surroundings,
-    conditions,
-    flip_of,
-    nearest_flip,
-    pair_under,
-    ranked,
-    share_s,
-)
-from irbench.features.tune.report import Alternative, Condition, Flip, Gain, TunedSetting, TuningReport
+from irbench.features.tune.flip_map import Pair, Surroundings, conditions, flip_of, pair_under, ranked, share_s
+from irbench.features.tune.report import Alternative, Condition, Flip, Gain, TunedSetting, TuningReport, nearest_flip
 from irbench.notices.marks import AboveMaxLatency
 
 HALF_BATCH = Condition("batch", 4, 8, 1.0)

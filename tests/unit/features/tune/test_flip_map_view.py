@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from irbench.features.tune.flip_map_view import condition_text, flip_map_parts, flip_map_sentence, measuring_flips_text
 from irbench.features.tune.report import Condition, Flip, Gain, TunedSetting, Unable
+from irbench.features.tune.view import condition_text, flip_map_parts, flip_map_sentence, measuring_flips_text
 from irbench.render.table import TextTable
 
 OPENVINO = TunedSetting("a", "openvino x2", "openvino", 8, 2, 2, 1, "fp32")

@@ -13,9 +13,7 @@ from documents import cell, document, group, speedup
 from irbench.core.result import GroupResult
 from irbench.errors import IrbenchError
 from irbench.features.tune import flips
-from irbench.features.tune.condition_rows import ConditionRows
-from irbench.features.tune.flip_map import Pair, Surroundings
-from irbench.features.tune.flips import FlipMapMeans, with_flips
+from irbench.features.tune.flip_map import ConditionRows, FlipMapMeans, Pair, Surroundings, with_flips
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import Alternative, Condition, Flip, Gain, TunedSetting, TuningReport
 from irbench.options.run import RunOptions

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from irbench.features.tune.options import TuneOptions
-from irbench.features.tune.rows import with_narrow_precisions
-from irbench.features.tune.values import SearchedValues
+from irbench.features.tune.tuning_rows import SearchedValues, with_narrow_precisions
 from irbench.options.run import RunOptions
 from irbench.requests import probes
 from irbench.spec import Artifact, Bundle, Cell, Load

@@ -9,8 +9,7 @@ import launches
 import pytest
 
 from irbench.core.record import LaunchRecord
-from irbench.features.tune.costs import ConfirmationPlan
-from irbench.features.tune.schedule import SEARCH, SearchSchedule, confirmation_timing, with_asked
+from irbench.features.tune.search_schedule import SEARCH, ConfirmationPlan, SearchSchedule, confirmation_timing, with_asked
 from irbench.features.tune.space import SearchSpace
 from irbench.spec import Cell, Goal, Group, Load, Timing
 from irbench.stats import Admission, Next, Pace

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from irbench.features.tune.schedule import Known, finalists, propose
-from irbench.features.tune.surrogate import Settings
+from irbench.features.tune.search_schedule import Known, finalists, propose
+from irbench.features.tune.space import Settings
 
 POINTS = tuple(product(("ort", "openvino"), (1.0, 2.0, 4.0, 8.0), (1.0, 2.0)))
 SETTINGS = Settings(POINTS)

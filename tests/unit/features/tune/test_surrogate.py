@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from irbench.features.tune.surrogate import Settings, fit
+from irbench.features.tune.space import Settings, fit
 
 POINTS = tuple(product(("ort", "openvino"), (1.0, 2.0, 4.0, 8.0), (1.0, 2.0)))
 SETTINGS = Settings(POINTS)

@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from irbench.features.tune.report import (
-    TUNING_TEXTS,
     Alternative,
     FewSettingsTried,
     Gain,
@@ -17,7 +16,7 @@ from irbench.features.tune.report import (
     TunedSetting,
     TuningReport,
 )
-from irbench.features.tune.view import searching_text, tuning_view
+from irbench.features.tune.view import TUNING_TEXTS, searching_text, tuning_view
 
 FOUND = TunedSetting("found", "openvino+extended 2x1", "openvino", 4, 1, 1, 2, "fp32", optimize="extended")
 DEFAULT = TunedSetting("default", "openvino", "openvino", 1, None, 1, 1, "fp32")

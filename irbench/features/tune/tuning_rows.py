@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.core.quantities import plural
+from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.features.tune.options import TuneOptions
-from irbench.features.tune.report import ReferenceKind
-from irbench.features.tune.space import SearchSpace
-from irbench.features.tune.values import SearchedValues, every_combination, searched_values, simplest
+from irbench.features.tune.report import Excluded, ReferenceKind, setting_of
+from irbench.features.tune.space import SearchSpace, usual_values
+from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.run import RunOptions
-from irbench.options.values import Settings
+from irbench.options.values import AS_IT_IS, Settings, alternatives
+from irbench.render.accuracy import accuracy_text, limit_text
 from irbench.requests import probes
 from irbench.requests.accuracy_limits import accuracy_limit
 from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.requests.run_requests import planned, requested
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.accuracy import answers_key
+from irbench.runner.cells import is_at_level
+from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import fixed_batch
-from irbench.spec import Bundle, Cell, Load, Objective
+from irbench.runs.accuracy import with_accuracy
+from irbench.spec import AccuracyLimit, Bundle, Cell, Load, Objective
 from irbench.system import host
 from irbench.worker import call_in_worker
 from irbench.worker.requested_confinement import confinement_of
@@ -265,3 +271,184 @@ def _once(say: Say) -> Say:
             say(line)
 
     return say_new
+
+
+_USUAL_LEVELS = (UNOPTIMIZED, "extended")
+_NATIVE: Literal["native"] = "native"
+
+
+@dataclass(frozen=True)
+class SearchedValues:
+    """The values that are tried.
+
+    Attributes:
+        batch: ``None`` where the model has one batch only.
+        streams: Inferences in flight in each process.
+        instances: Processes.
+        threads: Of each process.
+        optimize: Levels of optimisation.
+        processors: How many all processes together may use.
+        varied: Sets of options by backend; one that is not there has none.
+    """
+
+    batch: tuple[int, ...] | None
+    streams: tuple[int, ...]
+    instances: tuple[int, ...]
+    threads: tuple[int | Literal["native"], ...]
+    optimize: tuple[str, ...]
+    processors: int
+    varied: Mapping[str, Sequence[Mapping[str, str]]]
+
+    def has(self, cell: Cell) -> bool:
+        """Whether a row is searched: its values are among these, and its threads do not wait for each other."""
+        load = cell.load
+        return (
+            load.streams in self.streams
+            and load.instances in self.instances
+            and (load.threads or _NATIVE) in self.threads
+            and any(is_at_level(cell, asked) for asked in self.optimize)
+            and load.varied in self.varied.get(cell.backend, ({},))
+            and load.instances * (load.threads or 1) <= self.processors
+        )
+
+
+def searched_values(
+    options: TuneOptions, run: RunOptions, processors: int, *, has_batches: bool, reads_onnx: bool
+) -> SearchedValues:
+    """Return what is tried.
+
+    Args:
+        options: What the user gave.
+        run: The same for every row, its backends named.
+        processors: How many may be used at a time.
+        has_batches: Whether the model can be run with several batch sizes.
+        reads_onnx: Whether a backend reads ONNX, so that there are graphs to optimise.
+
+    Raises:
+        IrbenchError: Batches would be compared that are fed other samples.
+    """
+    usual = usual_values(options.objective, processors)
+    if run.data is not None and len(run.batch or ()) > 1:
+        raise IrbenchError(
+            "Batches of --data are different inputs, which cannot be compared.",
+            hint="Give one --batch, or leave --data out.",
+        )
+    return SearchedValues(
+        batch=run.batch or (usual.batch if has_batches and run.data is None else None),
+        streams=options.streams or usual.streams,
+        instances=options.instances or usual.instances,
+        threads=run.threads or usual.threads,
+        optimize=options.optimize or (_USUAL_LEVELS if reads_onnx else (UNOPTIMIZED,)),
+        processors=processors,
+        varied=alternatives({**_tunable(run), **run.vary}),
+    )
+
+
+def simplest(run: RunOptions, tried: SearchedValues) -> RunOptions:
+    """Return options that ask for each backend as it runs without any option, with the smallest batch."""
+    return replace(
+        run,
+        batch=None if tried.batch is None else (min(tried.batch),),
+        streams=(1,),
+        instances=(1,),
+        threads=(_NATIVE,),
+        optimize=(UNOPTIMIZED,),
+        precision=run.precision and run.precision[:1],
+        vary={},
+    )
+
+
+def every_combination(options: TuneOptions, run: RunOptions, tried: SearchedValues) -> RunOptions:
+    """Return options that ask for every combination of what is tried, and for each backend without any option."""
+    return replace(
+        run,
+        batch=tried.batch,
+        streams=tuple(dict.fromkeys((1, *tried.streams))),
+        instances=tuple(dict.fromkeys((1, *tried.instances))),
+        threads=tuple(dict.fromkeys((*tried.threads, _NATIVE))),
+        optimize=tuple(dict.fromkeys((UNOPTIMIZED, *tried.optimize))),
+        objective=options.objective,
+        max_latency=options.max_latency,
+        vary={**_tunable(run), **run.vary},
+    )
+
+
+def _tunable(run: RunOptions) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the options of each backend that are worth trying, as far as the user has not set or varied any."""
+    names = dict.fromkeys(BackendAddress.parse(backend).name for backend in run.backends or ())
+    found = {name: registry.describe(registry.BACKENDS, name).tunable for name in names if name not in run.vary}
+    return {
+        name: {key: (AS_IT_IS, *values) for key, values in options.items() if key not in run.set.get(name, {})}
+        for name, options in found.items()
+        if options
+    }
+
+
+def within_accuracy(rows: TuningRows, scratch: Path, say: Say) -> TuningRows:
+    """Return the rows of a search that keep the limit, each with its accuracy; all of them without a limit.
+
+    Raises:
+        IrbenchError: No backend keeps it as it runs without any option, or no setting does.
+    """
+    limit = rows.request.accuracy
+    if limit is None:
+        return rows
+    used = {cell.id for cell in (*rows.space.cells, *rows.defaults, *rows.hints)}
+    (checked,) = with_accuracy(rows.request, (with_rows(rows.planned, used),), scratch, say)
+    space = _kept(rows.space.cells, checked)
+    defaults = _kept(rows.defaults, checked)
+    if not space or not defaults:
+        raise _nothing_left(rows.defaults, checked, limit)
+    return replace(
+        rows,
+        planned=checked,
+        space=SearchSpace(space, rows.space.processors),
+        defaults=defaults,
+        hints=_kept(rows.hints, checked),
+        searched=rows.space.cells,
+    )
+
+
+def excluded(rows: TuningRows) -> Excluded | None:
+    """Return which settings the limit kept from being searched; ``None`` without a limit."""
+    if rows.request.accuracy is None:
+        return None
+    cells = {cell.id: cell for cell in rows.planned.group.cells}
+    out = [cells[cell.id] for cell in rows.searched if cell.id in rows.planned.absent]
+    measured = [(cell, cell.accuracy) for cell in out if cell.accuracy is not None]
+    best = None
+    for cell, accuracy in measured:
+        if best is None or accuracy.limit.is_better(accuracy.value, best[1].value):
+            best = (cell, accuracy)
+    return Excluded(
+        settings=len(out),
+        combinations=len({answers_key(cell, rows.planned.group) for cell in out}),
+        failed=len({answers_key(cell, rows.planned.group) for cell in out if cell.accuracy is None}),
+        best=None if best is None else setting_of(best[0]),
+    )
+
+
+def random_inputs(planned: PlannedGroup) -> int:
+    """Return on how many random samples accuracy was measured; 0 where samples were given, and without a limit."""
+    notes = (note.samples for note in planned.notes if isinstance(note, AccuracyOfRandomInputs))
+    return next(notes, 0)
+
+
+def _kept(cells: Sequence[Cell], checked: PlannedGroup) -> tuple[Cell, ...]:
+    known = {cell.id: cell for cell in checked.measured}
+    return tuple(known[cell.id] for cell in cells if cell.id in known)
+
+
+def _nothing_left(defaults: Sequence[Cell], checked: PlannedGroup, limit: AccuracyLimit) -> IrbenchError:
+    cells = {cell.id: cell for cell in checked.group.cells}
+    first = cells[defaults[0].id]
+    problem: Failure | None = checked.absent.get(first.id)
+    if first.accuracy is not None and problem is not None:
+        return IrbenchError(
+            f"{first.label} without any option has {accuracy_text(first.accuracy.value, limit)}, and the limit is"
+            f" {limit_text(limit)}.",
+            hint="Give a limit that the model itself keeps on these samples.",
+        )
+    if problem is not None:
+        return IrbenchError(f"{problem.message}.", hint=problem.hint or "")
+    return IrbenchError(f"No setting keeps {limit_text(limit)}.", hint="Give a looser limit, or other settings.")
