@@ -14,9 +14,9 @@ from front_door import irbench, irbench_process
 from onnx import numpy_helper
 
 import irbench as package
+from irbench.features.reduce import judge
 from irbench.features.verify.report import VerificationRequest
 from irbench.spec import timing
-from irbench.worker.reference import answers
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -87,7 +87,7 @@ def test_a_disk_that_fills_up_while_the_graph_is_written_leaves_no_part_of_a_fil
         target.write_bytes(b"a part")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("irbench.features.reduce.reducer.shutil.copyfile", run_out_of_room)
+    monkeypatch.setattr("irbench.features.reduce.search.shutil.copyfile", run_out_of_room)
     model, folder = saved(tmp_path, GRAPHS[2]), tmp_path / "found"
     called = irbench("reduce", model, "--expect-wrong", "fake-a", "-o", folder, *at("Neg", fault="wrong"))
     assert called.code == 2, called.err
@@ -152,7 +152,7 @@ def test_the_budget_of_a_reduction_bounds_how_long_a_backend_is_waited_for(
         waits.append(asked.deadline_s)
         raise package.IrbenchError("enough", hint="")
 
-    monkeypatch.setattr(answers, "trials", planned)
+    monkeypatch.setattr(judge, "trials", planned)
     for budget in ("10s", "100s", "10m", "60m"):
         with pytest.raises(package.IrbenchError, match="enough"):
             package.reduce(saved(tmp_path, GRAPHS[2]), expect_wrong="fake-a", budget=budget, progress=None)

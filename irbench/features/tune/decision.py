@@ -24,8 +24,8 @@ from irbench.features.tune.report import (
     TuningNote,
     setting_of,
 )
-from irbench.features.tune.tuning_rows import TuningRows
 from irbench.features.tune.search_schedule import ENOUGH_TRIED
+from irbench.features.tune.tuning_rows import TuningRows
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runs.measurement import StoredRun
 from irbench.spec import Cell, Group

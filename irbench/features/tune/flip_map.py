@@ -34,8 +34,8 @@ from irbench.features.tune.report import (
     Unable,
     setting_of,
 )
-from irbench.features.tune.tuning_rows import TuningRows
 from irbench.features.tune.search_schedule import with_asked
+from irbench.features.tune.tuning_rows import TuningRows
 from irbench.features.tune.view import condition_text, measuring_flips_text
 from irbench.measure.clock import Stopwatch
 from irbench.optimizer import UNOPTIMIZED, variant

@@ -27,8 +27,14 @@ from irbench.features.tune.flip_map import FlipMapMeans, with_flips
 from irbench.features.tune.keywords import TuneKeywords
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.report import TunedSetting, TuningReport
+from irbench.features.tune.search_schedule import (
+    SEARCH,
+    ConfirmationPlan,
+    SearchSchedule,
+    confirmation_timing,
+    with_asked,
+)
 from irbench.features.tune.tuning_rows import TuningRows, excluded, random_inputs, tuning_rows, within_accuracy
-from irbench.features.tune.search_schedule import SEARCH, ConfirmationPlan, SearchSchedule, confirmation_timing, with_asked
 from irbench.features.tune.view import searching_text, tuning_view
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
