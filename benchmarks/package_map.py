@@ -1,4 +1,4 @@
-"""The map of the package in CONTRIBUTING.md: ``python -m benchmarks.package_map`` writes it from the packages' docstrings."""
+"""The map of the package in CONTRIBUTING.md, written by ``python -m benchmarks.package_map`` from docstrings."""
 
 from __future__ import annotations
 
