@@ -52,9 +52,9 @@ class AnswerJudge:
         if expected is None:
             expected = self._known[baseline] = self._answers(before)
         if isinstance(expected, Failure):
-            found = self._answers(after)
-            if isinstance(found, Failure):
-                return Comparison(baseline, version, state="failed", failure=found)
+            outputs = self._answers(after)
+            if isinstance(outputs, Failure):
+                return Comparison(baseline, version, state="failed", failure=outputs)
             return Comparison(baseline, version, state="ok")
         row = self._row(after, expected)
         return Comparison(baseline, version, state=row.state, output_error=row.output_error, failure=row.failure)
@@ -68,7 +68,6 @@ class AnswerJudge:
         return comparison.state != "ok"
 
     def _answers(self, environment: PythonEnvironment) -> tuple[tuple[Outputs, ...], ...] | Failure:
-        """Return what a version answers to each trial's calls, or why it does not run."""
         try:
             return tuple(answers_of(trial, _cell(trial, environment)).outputs for trial in self._trials)
         except (CallFailed, WorkerDied) as problem:

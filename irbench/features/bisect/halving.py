@@ -11,15 +11,13 @@ from irbench.core.record import Failure
 from irbench.core.row import Speedup
 from irbench.environments import Unsolvable
 from irbench.features.bisect.report import BisectReport, Comparison, Side, Step
-from irbench.features.bisect.view import step_text
+from irbench.features.bisect.view import comparison_text
 
 
 def bounds(versions: Sequence[str], sides: Mapping[str, Side]) -> tuple[str, str]:
     """Return the two versions between which the change lies, as far as is known.
 
-    Args:
-        versions: The oldest first.
-        sides: What is known; the first version is ``old``, the last is ``new``.
+    Versions stand in their order, the oldest first; the side of the first is ``old``, that of the last ``new``.
     """
     first_new = next(version for version in versions if sides.get(version) == "new")
     before = versions[: versions.index(first_new)]
@@ -27,19 +25,14 @@ def bounds(versions: Sequence[str], sides: Mapping[str, Side]) -> tuple[str, str
 
 
 def next_version(versions: Sequence[str], sides: Mapping[str, Side]) -> str | None:
-    """Return the version to try next, the nearest to the middle; ``None`` where the change is known as well as it can.
-
-    Args:
-        versions: The oldest first.
-        sides: What is known; the first version is ``old``, the last is ``new``.
-    """
+    """Return the version to try next, the nearest to the middle; ``None`` where no other can be tried."""
     low, high = (versions.index(version) for version in bounds(versions, sides))
     left = [place for place in range(low + 1, high) if versions[place] not in sides]
     return versions[min(left, key=lambda place: abs(2 * place - low - high))] if left else None
 
 
 def untested(versions: Sequence[str], sides: Mapping[str, Side]) -> tuple[str, ...]:
-    """Return the versions between the two of :func:`bounds`: what they did could not be judged."""
+    """Return the versions between the two of :func:`bounds`, which could not be judged."""
     low, high = (versions.index(version) for version in bounds(versions, sides))
     return tuple(versions[low + 1 : high])
 
@@ -85,18 +78,7 @@ class Judge(Protocol):
 
 
 def search(report: BisectReport, judge: Judge, say: Callable[[str], None]) -> BisectReport:
-    """Return the report with what was found.
-
-    An interrupt ends the search, and the report holds the steps until then.
-
-    Args:
-        report: What is searched, without steps.
-        judge: Compares versions.
-        say: Receives what each step showed.
-
-    Raises:
-        IrbenchError: The first or the last version cannot be installed or run.
-    """
+    """Return the report with what was found; an interrupt ends the search, and the report has the steps until then."""
     versions = report.versions
     first, last = versions[0], versions[-1]
     try:
@@ -125,7 +107,7 @@ def _side(judge: Judge, first: str, version: str) -> Step:
 
 
 def _evidence(report: BisectReport, judge: Judge) -> Comparison:
-    """Return the two neighbours compared with each other, which the halving may have done already."""
+    """Return the two neighbours compared with each other, which may have happened during the search."""
     assert report.last_old is not None
     assert report.first_new is not None
     for step in report.steps:
@@ -139,5 +121,5 @@ def _sides(report: BisectReport) -> dict[str, Side]:
 
 
 def _with_step(report: BisectReport, step: Step, say: Callable[[str], None]) -> BisectReport:
-    say(step_text(step))
+    say(comparison_text(step.comparison))
     return replace(report, steps=(*report.steps, step))

@@ -1,65 +1,71 @@
-"""The worker's side: what a graph consists of, and parts of it with the values that they are given.
+"""Cut parts out of a graph, with the values that the whole graph computes at their inputs.
 
 Models are parsed here and nowhere else, each call in a process of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import hashlib
+import json
+import zipfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
+from irbench.core import registry
 from irbench.core.uncuttable import Uncuttable
+from irbench.errors import IrbenchError, first_line
 from irbench.features.reduce.report import TensorFacts
 from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE
 from irbench.onnx.reading import external_data
-from irbench.onnx.reading.element_types import NAMES
+from irbench.onnx.reading.element_types import NAMES, numpy_dtype
 from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.onnx.rewriting.subgraph import SubgraphBoundary, TensorType, names_read, subgraph
+from irbench.spec import Artifact, Bundle, Feeding, Load, TensorSpec
+from irbench.spi import Array
 from irbench.worker import call_in_worker
 from irbench.worker.failures import unreadable_answer
+from irbench.worker.inference import OpenSession
+from irbench.worker.inputs import turns_of_streams
 from irbench.worker.requested_confinement import confinement_to, take_files
 
 if TYPE_CHECKING:
     import onnx
-import hashlib
-import json
-from collections.abc import Collection
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from irbench.core import registry
-from irbench.errors import IrbenchError, first_line
-from irbench.onnx.reading.element_types import numpy_dtype
-from irbench.spec import Artifact, Bundle, Feeding, Load, TensorSpec
-from irbench.spi import Array
-from irbench.worker.inference import OpenSession
-from irbench.worker.inputs import turns_of_streams
-
-if TYPE_CHECKING:
-    import onnx
-import zipfile
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import onnx
-
 
 _FROM_SHAPES = ("Shape", "Size")
 """Operators that read the shape of their input alone, which is fixed."""
+_DEADLINE_S = 600.0
+_LARGEST_MESSAGE_BYTES = 2**31 - 2**20
+"""What one protobuf message holds at most, with room for the graph's structure."""
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """A graph with bound shapes, and its inputs.
+
+    Attributes:
+        bundle: The model that the graph is a form of.
+        sizes: Every dynamic dimension bound.
+        feeding: Where its inputs come from; the first sample is taken.
+    """
+
+    artifact: Artifact
+    bundle: Bundle
+    sizes: Mapping[str, int]
+    feeding: Feeding
 
 
 @dataclass(frozen=True)
 class CutRequest:
-    """A part of a graph to be written.
+    """A part of a graph to be written to a folder.
 
     Attributes:
         source: The whole graph.
-        kept: Places of its nodes.
-        folder: Where the part and its inputs are written.
-        values: Where values inside the graph are kept between calls.
+        kept: Places of the nodes of the part.
+        values: Folder where values inside the graph are kept between calls.
     """
 
     source: GraphSource
@@ -73,12 +79,9 @@ class Part:
     """A part of a graph as files.
 
     Attributes:
-        model: The ONNX file.
         data: Its inputs, in one archive.
-        inputs: Name, type and shape of each.
-        outputs: The same of its outputs.
         size_bytes: Of the model, weights included.
-        has_expected: Whether what the reference answers lies beside them.
+        has_expected: Whether the reference's outputs lie beside the model.
     """
 
     model: Path
@@ -92,24 +95,149 @@ class Part:
 Cut: TypeAlias = Part | Uncuttable
 
 
-def outline(path: Path) -> GraphOutline:
+@dataclass(frozen=True)
+class OutlineNode:
+    """One node, with the graphs inside it.
+
+    Attributes:
+        name: Its own, or its operator and first output where it has none.
+        domain: Where the operator is defined; empty for ONNX's own.
+        reads: Values that it or a graph inside it reads.
+        writes: Its outputs, without those that are left out.
+        weight_bytes: Size of the weights that it reads.
+        is_static: Whether its outputs are the same whatever the inputs of the model hold.
+    """
+
+    name: str
+    op_type: str
+    domain: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    weight_bytes: int = 0
+    is_static: bool = False
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Values at the edge of some nodes.
+
+    Attributes:
+        inputs: What they read from elsewhere, without constants.
+        constants: What they read from elsewhere that is the same for all inputs of the model: shapes, for example. As
+            inputs, they would keep a runtime from what it does with the whole graph.
+        outputs: What they write that another node, or nobody who is left, reads.
+    """
+
+    inputs: tuple[str, ...]
+    constants: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GraphOutline:
+    """The nodes of a graph, which node reads what another one writes, without weights and attributes.
+
+    Attributes:
+        nodes: In the graph's order, in which each stands behind what it reads.
+        inputs: Its inputs, without weights.
+        weights: Names of its initializers.
+    """
+
+    nodes: tuple[OutlineNode, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    weights: frozenset[str]
+
+    def boundary(self, kept: Collection[int]) -> Boundary:
+        """Return the values at the edge of the nodes at some places.
+
+        An output that a kept node reads stays inside, unless the model gives it: an additional output would keep a
+        runtime from fusing the two. What no node of the whole graph reads is not an output either.
+        """
+        nodes = [self.nodes[place] for place in sorted(kept)]
+        written = {name for node in nodes for name in node.writes}
+        read = {name for node in nodes for name in node.reads}
+        static = {name for node in self.nodes if node.is_static for name in node.writes}
+        values = {name for node in self.nodes for name in node.writes} | self.weights | set(self.inputs)
+        outside = dict.fromkeys(
+            name for node in nodes for name in node.reads if name in values and name not in written | self.weights
+        )
+        return Boundary(
+            inputs=tuple(name for name in outside if name not in static),
+            constants=tuple(name for name in outside if name in static),
+            outputs=tuple(self._outputs(nodes, read)),
+        )
+
+    def _outputs(self, nodes: Collection[OutlineNode], read: Collection[str]) -> Iterator[str]:
+        needed = {name for node in self.nodes for name in node.reads}
+        for node in nodes:
+            for name in node.writes:
+                if name in self.outputs or (name in needed and name not in read):
+                    yield name
+
+    @property
+    def searched(self) -> tuple[int, ...]:
+        """Places of the nodes whose outputs depend on the inputs of the model, which a search leaves out in turn."""
+        return tuple(place for place, node in enumerate(self.nodes) if not node.is_static)
+
+
+def read_outline(source: GraphSource) -> GraphOutline:
+    """Return what a graph consists of, read in a process of its own."""
+    outline: GraphOutline = call_in_worker(
+        "irbench.features.reduce.cutting:outline_of",
+        source.artifact.path,
+        deadline_s=_DEADLINE_S,
+        confinement=confinement_to(source.artifact),
+        returns=GraphOutline,
+    )
+    return outline
+
+
+def cut_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
+    """Write parts of one graph as :func:`write_parts` does, in a process of its own, which may write nothing else."""
+    source = requests[0].source
+    folders = tuple(dict.fromkeys((*(request.folder for request in requests), requests[0].values)))
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    confinement = confinement_to(source.artifact, source.feeding.samples, folders)
+    try:
+        pairs: tuple[tuple[Part | None, Uncuttable | None], ...] = call_in_worker(
+            "irbench.features.reduce.cutting:parts_and_obstacles",
+            requests,
+            deadline_s=_DEADLINE_S,
+            confinement=confinement,
+            returns=tuple[tuple[Part | None, Uncuttable | None], ...],
+        )
+    finally:  # also where it died: others are given the same folder of values
+        for folder in folders if confinement is not None else ():
+            take_files(folder)
+    cuts = tuple(cut for part, obstacle in pairs if (cut := part or obstacle) is not None)
+    if confinement is None:
+        return cuts
+    if len(cuts) != len(requests):
+        raise unreadable_answer(f"it has {len(cuts)} parts instead of {len(requests)}.")
+    return tuple(  # with the paths of the requests, whatever a confined process says
+        replace(cut, model=request.folder / MODEL_FILE, data=request.folder / INPUTS_FILE)
+        if isinstance(cut, Part)
+        else cut
+        for cut, request in zip(cuts, requests, strict=True)
+    )
+
+
+def outline_of(path: Path) -> GraphOutline:
     """Return what the graph in a file consists of."""
     return _outline(external_data.load(path))
 
 
 def parts_and_obstacles(requests: Sequence[CutRequest]) -> tuple[tuple[Part | None, Uncuttable | None], ...]:
-    """Do as :func:`write_parts`; of each pair one is ``None``."""
+    """Return what :func:`write_parts` does as pairs, of which one is ``None``."""
     return tuple((cut, None) if isinstance(cut, Part) else (None, cut) for cut in write_parts(requests))
 
 
 def write_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
-    """Write several parts of one graph; the values at their inputs are computed in one run of it.
+    """Write parts of one graph, with the values at their inputs, which are computed in one run of it.
 
-    Args:
-        requests: At least one, all with the same source and the same folder of values.
-
-    Raises:
-        IrbenchError: No reference can compute these values.
+    All requests have the same source and the same folder of values.
     """
     source = requests[0].source
     model = external_data.load(source.artifact.path)
@@ -144,25 +272,24 @@ def _written(request: CutRequest, model: onnx.ModelProto, edge: Boundary, values
     return Part(
         model=path,
         data=request.folder / INPUTS_FILE,
-        inputs=_facts(boundary.inputs),
-        outputs=_facts(boundary.outputs),
+        inputs=_tensor_facts(boundary.inputs),
+        outputs=_tensor_facts(boundary.outputs),
         has_expected=has_expected,
         size_bytes=sum(file.stat().st_size for file in request.folder.glob(f"{MODEL_FILE}*")),
     )
 
 
-def _facts(types: Mapping[str, TensorType]) -> tuple[TensorFacts, ...]:
+def _tensor_facts(types: Mapping[str, TensorType]) -> tuple[TensorFacts, ...]:
     return tuple(TensorFacts(name, NAMES[held.element], held.shape) for name, held in types.items())
 
 
 def _outline(model: onnx.ModelProto) -> GraphOutline:
     graph = model.graph
-    weights = {tensor.name: size_of_weights(tensor) for tensor in graph.initializer}
-    weights |= {tensor.values.name: size_of_weights(tensor.values) for tensor in graph.sparse_initializer}
-    given = tuple(tensor.name for tensor in graph.input if tensor.name not in weights)
+    weights = {tensor.name: _size_of_weights(tensor) for tensor in graph.initializer}
+    weights |= {tensor.values.name: _size_of_weights(tensor.values) for tensor in graph.sparse_initializer}
     return GraphOutline(
         nodes=tuple(_nodes(graph.node, weights)),
-        inputs=given,
+        inputs=tuple(tensor.name for tensor in graph.input if tensor.name not in weights),
         outputs=tuple(tensor.name for tensor in graph.output),
         weights=frozenset(weights),
     )
@@ -193,183 +320,11 @@ def _is_static(node: onnx.NodeProto, reads: Sequence[str], static: set[str]) -> 
     return node.op_type in _FROM_SHAPES or static.issuperset(reads)
 
 
-_DEADLINE_S = 600.0
-
-
-def read_outline(source: GraphSource) -> GraphOutline:
-    """Return what a graph consists of, read in a process of its own.
-
-    Raises:
-        IrbenchError: The file cannot be read any more.
-    """
-    found: GraphOutline = call_in_worker(
-        "irbench.features.reduce.cutting:outline",
-        source.artifact.path,
-        deadline_s=_DEADLINE_S,
-        confinement=confinement_to(source.artifact),
-        returns=GraphOutline,
-    )
-    return found
-
-
-def cut_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
-    """Write several parts of one graph, with the values at their inputs, in a process of its own.
-
-    Args:
-        requests: As of :func:`irbench.features.reduce.cutting.write_parts`.
-
-    Raises:
-        IrbenchError: No reference can compute these values, or the process wrote something else than files.
-    """
-    source = requests[0].source
-    folders = tuple(dict.fromkeys((*(request.folder for request in requests), requests[0].values)))
-    for folder in folders:
-        folder.mkdir(parents=True, exist_ok=True)
-    confinement = confinement_to(source.artifact, source.feeding.samples, folders)
-    try:
-        made: tuple[tuple[Part | None, Uncuttable | None], ...] = call_in_worker(
-            "irbench.features.reduce.cutting:parts_and_obstacles",
-            requests,
-            deadline_s=_DEADLINE_S,
-            confinement=confinement,
-            returns=tuple[tuple[Part | None, Uncuttable | None], ...],
-        )
-    finally:  # also where it died: others are given the same folder of values
-        for folder in folders if confinement is not None else ():
-            take_files(folder)
-    cuts = tuple(cut for part, obstacle in made if (cut := part or obstacle) is not None)
-    if confinement is None:
-        return cuts
-    if len(cuts) != len(requests):
-        raise unreadable_answer(f"it has {len(cuts)} parts, and {len(requests)} were asked for.")
-    return tuple(_at_home(part, request) for part, request in zip(cuts, requests, strict=True))
-
-
-def _at_home(cut: Cut, request: CutRequest) -> Cut:
-    """Return a part with the files that were asked for, whatever a confined process says where they are."""
-    if not isinstance(cut, Part):
-        return cut
-    return replace(cut, model=request.folder / MODEL_FILE, data=request.folder / INPUTS_FILE)
-
-
-@dataclass(frozen=True)
-class OutlineNode:
-    """One node; what graphs inside it do belongs to it.
-
-    Attributes:
-        name: Its own, or its operator and first output where it has none.
-        op_type: Its operator.
-        domain: Where the operator is defined; empty for ONNX's own.
-        reads: Values that it or a graph inside it reads.
-        writes: Its outputs; those that are left out are not among them.
-        weight_bytes: Size of the weights that it reads.
-        is_static: Whether its outputs are the same whatever the inputs of the model hold.
-    """
-
-    name: str
-    op_type: str
-    domain: str
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    weight_bytes: int = 0
-    is_static: bool = False
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """Values at the edge of some nodes.
-
-    Attributes:
-        inputs: What they read from elsewhere.
-        constants: Among what they read from elsewhere, values that are the same for all inputs of the model: shapes,
-            for example. A runtime that finds them as inputs could not do what it does with the whole graph.
-        outputs: What they write for others, or for nobody that is left.
-    """
-
-    inputs: tuple[str, ...]
-    constants: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class GraphOutline:
-    """All nodes of a graph.
-
-    Attributes:
-        nodes: In the graph's order, in which each stands behind what it reads.
-        inputs: Its inputs, weights not among them.
-        outputs: Its outputs.
-        weights: Names of its initializers.
-    """
-
-    nodes: tuple[OutlineNode, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    weights: frozenset[str]
-
-    def boundary(self, kept: Collection[int]) -> Boundary:
-        """Return what lies at the edge of some nodes.
-
-        An output that a kept node reads stays inside, unless the model gives it: an additional output would keep a
-        runtime from fusing the two. What no node of the whole graph reads is no output either.
-
-        Args:
-            kept: Places of nodes.
-        """
-        nodes = [self.nodes[place] for place in sorted(kept)]
-        written = {name for node in nodes for name in node.writes}
-        read = {name for node in nodes for name in node.reads}
-        static = {name for node in self.nodes if node.is_static for name in node.writes}
-        known = self._values()
-        outside = dict.fromkeys(
-            name for node in nodes for name in node.reads if name in known and name not in written | self.weights
-        )
-        return Boundary(
-            inputs=tuple(name for name in outside if name not in static),
-            constants=tuple(name for name in outside if name in static),
-            outputs=tuple(self._outputs(nodes, read)),
-        )
-
-    def _outputs(self, nodes: Collection[OutlineNode], read: Collection[str]) -> Iterator[str]:
-        needed = {name for node in self.nodes for name in node.reads}
-        for node in nodes:
-            for name in node.writes:
-                if name in self.outputs or (name in needed and name not in read):
-                    yield name
-
-    def _values(self) -> frozenset[str]:
-        """Return the names that are values of this graph, and not of one inside a node."""
-        written = {name for node in self.nodes for name in node.writes}
-        return frozenset(written | self.weights | set(self.inputs))
-
-    @property
-    def searched(self) -> tuple[int, ...]:
-        """Places of the nodes that a search is about: those whose outputs depend on the inputs of the model."""
-        return tuple(place for place, node in enumerate(self.nodes) if not node.is_static)
-
-
-@dataclass(frozen=True)
-class GraphSource:
-    """A graph with bound shapes, and what it is given.
-
-    Attributes:
-        artifact: It.
-        bundle: The model that it is a form of.
-        sizes: Every dynamic dimension bound.
-        feeding: Where its inputs come from; the first sample is taken.
-    """
-
-    artifact: Artifact
-    bundle: Bundle
-    sizes: Mapping[str, int]
-    feeding: Feeding
-
-
 class Activations:
-    """Values inside a graph, computed once and kept in a folder.
+    """Values that a reference computes inside a graph, once, and keeps in a folder.
 
     Args:
-        source: The graph, and what it is given.
+        source: The graph, and its inputs.
         model: The graph with its weights; its outputs are replaced where something must be computed.
         folder: Where values are kept.
     """
@@ -381,11 +336,7 @@ class Activations:
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def compute(self, names: Sequence[str]) -> None:
-        """Compute what is not known yet, in one run of the whole graph that gives no other values.
-
-        Raises:
-            IrbenchError: No reference can run the graph.
-        """
+        """Compute values that are not known yet, in one run of the whole graph."""
         (turns,) = turns_of_streams(
             self._source.bundle, self._source.sizes, self._source.feeding, self._source.artifact, streams=1
         )
@@ -398,7 +349,7 @@ class Activations:
                 self._keep(name, value)
 
     def problem(self, edge: Boundary) -> Uncuttable | None:
-        """Return why values cannot be at the edge of a part; ``None`` where all can."""
+        """Return why a value cannot be at the edge of a part; ``None`` where all can."""
         for name in (*edge.inputs, *edge.constants, *edge.outputs):
             if json.loads(self._file(name, ".json").read_bytes()) is None:
                 return Uncuttable("no-tensor", name)
@@ -408,30 +359,25 @@ class Activations:
         return None
 
     def type_of(self, name: str) -> TensorType:
-        """Return the type of a tensor that was computed."""
+        """Return the type of a computed tensor."""
         element, shape = json.loads(self._file(name, ".json").read_bytes())
         return TensorType(element, tuple(shape))
 
     def has_array(self, name: str) -> bool:
-        """Whether a value that was computed is of a type that NumPy can store."""
+        """Whether a computed value is of a type that NumPy can store."""
         return self._file(name, ".npy").exists()
 
     def array(self, name: str) -> Array:
-        """Return a tensor that was computed; strings are texts of NumPy's."""
-        found: Array = np.load(self._file(name, ".npy"), allow_pickle=False)
-        return found
+        """Return a computed tensor; strings are NumPy's."""
+        array: Array = np.load(self._file(name, ".npy"), allow_pickle=False)
+        return array
 
     def weight(self, name: str) -> Array:
-        """Return a tensor that was computed as ONNX makes a weight of it."""
-        found = self.array(name)
-        return found.astype(object) if found.dtype.kind == "U" else found
+        """Return a computed tensor as ONNX makes a weight of it."""
+        array = self.array(name)
+        return array.astype(object) if array.dtype.kind == "U" else array
 
     def _answers(self, names: tuple[str, ...], feed: tuple[Array, ...]) -> Sequence[Array]:
-        """Return the values of the first reference that can compute them.
-
-        Raises:
-            IrbenchError: None can.
-        """
         artifact = self._with_outputs(names)
         load = Load(batch=self._source.sizes.get("batch", 1), threads=None, precision="native")
         problems: list[str] = []
@@ -439,7 +385,7 @@ class Activations:
             try:
                 with OpenSession(registry.reference(name), artifact, load) as session:
                     return session.answer(feed)
-            except Exception as error:  # noqa: BLE001 - every runtime says no in a way of its own
+            except Exception as error:  # noqa: BLE001 - every runtime fails in its own way
                 problems.append(f"{name}: {first_line(error)}")
         raise IrbenchError(
             "The values inside the graph cannot be computed.",
@@ -448,7 +394,6 @@ class Activations:
         )
 
     def _with_outputs(self, names: tuple[str, ...]) -> Artifact:
-        """Return the graph with other outputs, in a file of its own."""
         import onnx
 
         types = {value.name: value.type.tensor_type.elem_type for value in self._model.graph.value_info}
@@ -460,12 +405,12 @@ class Activations:
         return replace(self._source.artifact, path=path, outputs=outputs)
 
     def _keep(self, name: str, value: object) -> None:
-        known: tuple[int, tuple[int, ...]] | None = None
+        tensor_type: tuple[int, tuple[int, ...]] | None = None
         if isinstance(value, np.ndarray):
-            known = (_element_of(value), value.shape)
-            if known[0] and value.dtype.isbuiltin != 2:  # what extensions of NumPy add is stored without its type
+            tensor_type = (_element_of(value), value.shape)
+            if tensor_type[0] and value.dtype.isbuiltin != 2:  # what extensions of NumPy add is stored without its type
                 np.save(self._file(name, ".npy"), value.astype(str) if value.dtype.hasobject else value)
-        self._file(name, ".json").write_text(json.dumps(known))
+        self._file(name, ".json").write_text(json.dumps(tensor_type))
 
     def _file(self, name: str, suffix: str) -> Path:
         return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}{suffix}"
@@ -479,15 +424,11 @@ def _element_of(array: Array) -> int:
     return int(helper.np_dtype_to_tensor_dtype(numpy_dtype(array.dtype.name)))
 
 
-_LARGEST_MESSAGE_BYTES = 2**31 - 2**20
-"""What one protobuf message holds at most, with room for the graph's structure."""
-
-
 def save_model(model: onnx.ModelProto, path: Path) -> None:
     """Write a model; large weights go to a file beside it."""
     import onnx
 
-    weights = sum(map(size_of_weights, model.graph.initializer))
+    weights = sum(map(_size_of_weights, model.graph.initializer))
     beside = f"{path.name}.data" if weights > _LARGEST_MESSAGE_BYTES else None
     (path.parent / f"{path.name}.data").unlink(missing_ok=True)
     onnx.save_model(model, path, save_as_external_data=beside is not None, location=beside)
@@ -501,6 +442,5 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
                 np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
 
 
-def size_of_weights(tensor: onnx.TensorProto) -> int:
-    """Return how many bytes an initializer takes in a file."""
+def _size_of_weights(tensor: onnx.TensorProto) -> int:
     return len(tensor.raw_data) or tensor.ByteSize()

@@ -1,4 +1,4 @@
-"""Who says what backends do with a graph and with parts of it."""
+"""Judges of graphs: what backends do with a graph or a part of it, and whether that is the expected difference."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ from irbench.requests.run_requests import requested
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.spec import Artifact, Bundle, Load, Workload
 
+_NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\S*/\S*|0x[0-9a-fA-F]+|\d+")
+"""What differs between graphs in messages that say the same: quoted names, places in files, numbers."""
+
 
 @dataclass(frozen=True)
 class WholeGraph:
-    """What is known of the whole graph.
+    """The whole graph, as backends ran it.
 
     Attributes:
-        evidence: What the backends do with it.
         source: What parts are cut from; ``None`` where there is no ONNX graph with fixed shapes.
         loads: How each backend was asked to compute, by its address.
     """
@@ -45,24 +47,31 @@ class WholeGraph:
     loads: Mapping[BackendAddress, Load] = field(default_factory=dict[BackendAddress, Load])
 
 
+@dataclass(frozen=True)
+class Decision:
+    """Whether a graph shows the difference.
+
+    Attributes:
+        failure: What happened instead; ``None`` unless the verdict is ``other``.
+    """
+
+    verdict: Verdict
+    failure: Failure | None = None
+
+
 class Judge(Protocol):
-    """Looks at graphs. Each folder that it is given is its own and is gone afterwards."""
+    """Runs graphs on backends, and decides whether they differ as expected. Each folder is deleted afterwards."""
 
     def whole(self, budget_s: float, scratch: Path, /) -> WholeGraph:
-        """Look at the whole graph.
-
-        Raises:
-            IrbenchError: The model or its inputs are not what can be reduced.
-            KeyboardInterrupt: The user ended it.
-        """
+        """Run the whole graph."""
         ...
 
     def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
-        """Return what the backends do with a part, as quickly as that can be decided."""
+        """Run a part, only as long as it takes to decide."""
         ...
 
     def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
-        """Return what they do with the smallest part when it is looked at as closely as the whole graph."""
+        """Run the smallest part once more, as closely as the whole graph."""
         ...
 
     def decide(self, evidence: Evidence, /) -> Decision:
@@ -71,7 +80,7 @@ class Judge(Protocol):
 
 
 def facts_of(row: CellResult) -> BackendFacts:
-    """Return what is kept of a row."""
+    """Return the facts of a report from a row."""
     described = registry.describe(registry.BACKENDS, row.backend)
     precision = row.effective.get("precision")
     return BackendFacts(
@@ -87,18 +96,10 @@ def facts_of(row: CellResult) -> BackendFacts:
 
 
 def graph_source(artifact: Artifact | None, workload: Workload) -> GraphSource | None:
-    """Return the graph that is cut; ``None`` where there is none with bound shapes.
-
-    Args:
-        artifact: Of a row.
-        workload: What the row runs.
-
-    Raises:
-        IrbenchError: There are several samples.
-    """
+    """Return the graph that is cut from an artifact; ``None`` where it is not ONNX with bound shapes."""
     if workload.feeding.count > 1:
         raise IrbenchError(
-            f"The data have {workload.feeding.count} samples, and a reduced graph is given one.",
+            f"The data have {workload.feeding.count} samples, and a reduced graph takes one.",
             hint="Give one of them: --data sample.npz",
         )
     if artifact is None or artifact.kind != "onnx":
@@ -106,31 +107,13 @@ def graph_source(artifact: Artifact | None, workload: Workload) -> GraphSource |
     return GraphSource(artifact, workload.bundle, dict(workload.sizes), workload.feeding)
 
 
-_NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\S*/\S*|0x[0-9a-fA-F]+|\d+")
-"""What differs between graphs in messages that say the same: quoted names, places in files, numbers."""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What follows from evidence.
-
-    Attributes:
-        verdict: Whether the difference shows.
-        failure: What happened instead; ``None`` unless the verdict is ``other``.
-    """
-
-    verdict: Verdict
-    failure: Failure | None = None
-
-
 @dataclass(frozen=True)
 class SpeedRule:
     """When a part of a graph is slower on one backend.
 
     Attributes:
-        expected: Which backend, and by how many times.
-        least_lost_ms: Time that the slower one must lose on the part. Without it a search could end at a graph of one
-            tiny node, on which a call of any kind is slower than another one.
+        least_lost_ms: Time that the slower backend must lose on the part. Without it a search could end at a graph of
+            one tiny node, on which any call is slower than another one.
     """
 
     expected: SlowerThan
@@ -138,8 +121,8 @@ class SpeedRule:
 
     def decide(self, evidence: Evidence) -> Decision:
         """Return whether a graph shows the difference."""
-        failure = next((facts.failure for facts in evidence.backends if facts.failure is not None), None)
         if evidence.speedup is None:
+            failure = next((facts.failure for facts in evidence.backends if facts.failure is not None), None)
             return Decision("other", failure or Failure("measure", "the two cannot be compared"))
         verdict = ratio_verdict(evidence.speedup, self.expected.factor)
         lost = lost_ms(evidence)
@@ -148,12 +131,7 @@ class SpeedRule:
 
 
 def ratio_verdict(speedup: Speedup, factor: float) -> Verdict:
-    """Return on which side of a factor the whole interval of a speedup lies.
-
-    Args:
-        speedup: Of the faster backend relative to the slower one.
-        factor: The least ratio that counts.
-    """
+    """Return on which side of a factor the whole interval of a speedup of the faster backend lies."""
     if speedup.low is None or speedup.high is None:
         return "undecided"
     if speedup.low >= factor:
@@ -176,12 +154,7 @@ def judge_answers(evidence: Evidence) -> Decision:
 
 
 def judge_failure(evidence: Evidence, first: Failure | None) -> Decision:
-    """Return whether the only backend fails as it did on the whole graph.
-
-    Args:
-        evidence: On a part of the graph.
-        first: How it failed on the whole graph; ``None`` for that itself.
-    """
+    """Return whether the only backend fails as it first did, on the whole graph; ``None`` for that itself."""
     (facts,) = evidence.backends
     if facts.state not in ("failed", "not-applicable") or facts.failure is None:
         return Decision("absent")
@@ -191,18 +164,12 @@ def judge_failure(evidence: Evidence, first: Failure | None) -> Decision:
 
 
 def _kind(failure: Failure) -> tuple[str, str]:
-    """Return what two failures for the same reason have in common, whatever the names in their graphs."""
+    """Return what two failures for the same reason have in common, without names and numbers of their graphs."""
     return failure.stage, " ".join(_NAMES.sub(" ", failure.message).split())
 
 
 class AnswerJudge:
-    """Compares the outputs of one backend with a reference's, on a graph and on parts of it.
-
-    Args:
-        expected: Whether outputs are wrong, or there are none.
-        run: The model and its inputs.
-        say: Receives what is exported.
-    """
+    """Compares the outputs of one backend with a reference's, on a graph and on parts of it; nothing is timed."""
 
     def __init__(self, expected: WrongAnswers | Failing, run: RunOptions, say: Say) -> None:
         self._expected = expected
@@ -219,11 +186,11 @@ class AnswerJudge:
 
     def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
         """Run a part; see :class:`Judge`."""
-        asked = self._request(from_onnx_file(part.model), {}, InputRequest(part.data), budget_s)
-        return self._verified(asked, scratch).evidence
+        request = self._request(from_onnx_file(part.model), {}, InputRequest(part.data), budget_s)
+        return self._verified(request, scratch).evidence
 
     def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
-        """Do as :meth:`part`: answers do not depend on how closely one looks."""
+        """Run a part again: its outputs do not depend on how closely it is looked at."""
         return self.part(part, budget_s, scratch)
 
     def decide(self, evidence: Evidence, /) -> Decision:
@@ -239,20 +206,20 @@ class AnswerJudge:
         run, backend = self._run, BackendAddress.parse(self._expected.backend)
         checked = requested(run)
         deadline_s = checked.timing.within_budget(budget_s).deadline_after(0.0).seconds
-        asked = VerificationRequest(
+        request = VerificationRequest(
             bundle, (backend,), shapes, None, inputs, settings=checked.options, deadline_s=deadline_s
         )
-        return replace(asked, precisions=checked.precisions) if run.precision else asked
+        return replace(request, precisions=checked.precisions) if run.precision else request
 
-    def _verified(self, asked: VerificationRequest, scratch: Path) -> WholeGraph:
+    def _verified(self, request: VerificationRequest, scratch: Path) -> WholeGraph:
         try:
-            planned = trials(asked, scratch)
+            planned = trials(request, scratch)
         except NoReference as lack:
             brief, more = lack.warning.brief(Context()), lack.warning.more(Context())
             raise IrbenchError(brief, hint=more, exit_code=ExitCode.FAILED_CELL) from lack
         (trial,) = planned.trials
         (cell,) = trial.cells
-        assert trial.feeding is not None  # no data set with outputs of its own was asked for
+        assert trial.feeding is not None  # a data set with outputs of its own was not requested
         source = graph_source(cell.artifact, Workload(trial.bundle, trial.sizes, trial.feeding))
         (row,) = verified_cells((replace(trial, name=""),))
         return WholeGraph(Evidence((facts_of(row),)), source, {cell.address: cell.load})

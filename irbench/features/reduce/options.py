@@ -58,11 +58,7 @@ class ReduceOptions:
 
     @property
     def expectation(self) -> Expectation:
-        """The difference to keep.
-
-        Raises:
-            IrbenchError: No difference is expected, or several are.
-        """
+        """The difference to keep."""
         expectations = [
             *([self.expect] if self.expect is not None else []),
             *([WrongAnswers(self.expect_wrong)] if self.expect_wrong is not None else []),

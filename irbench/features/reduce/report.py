@@ -45,10 +45,7 @@ class BackendFacts:
 
     Attributes:
         label: What tables call its row.
-        distribution: The distribution of its runtime.
-        version: Of that distribution.
         precision: What it computed in; ``None`` where it did not run.
-        state: As in the run document.
         p50_ms: Median latency; ``None`` where nothing was timed.
         output_error: How far its outputs are from the reference's; ``None`` where they were not compared.
         failure: Why it failed, or why its outputs do not match.
@@ -84,7 +81,6 @@ class Candidate:
     """A part of the graph that was tried.
 
     Attributes:
-        nodes: How many nodes it has.
         verdict: Whether it shows what was expected.
         evidence: What the backends did with it; ``None`` where nothing was run.
         failure: Why it could not be tested; ``None`` unless the verdict is ``other``.
@@ -104,7 +100,6 @@ class KeptNode:
 
     Attributes:
         name: As in the whole graph; its operator and first output where it has no name.
-        op_type: Its operator.
         domain: Where the operator is defined; empty for ONNX's own.
     """
 
@@ -129,7 +124,6 @@ class ReducedGraph:
     Attributes:
         nodes: In the order of the graph.
         inputs: What it is given: values that the whole graph computes there.
-        outputs: What it gives.
         size_bytes: Of its file, weights included.
         evidence: What decided that it shows the difference, or the comparison that confirmed it.
         confirmation: What it showed when it was measured again as the whole graph was; ``None`` where it was not.
@@ -153,15 +147,9 @@ class ReductionReport:
     """The document of a reduction.
 
     Attributes:
-        model: As the user named it.
-        expected: What was expected.
-        conclusion: What came out.
-        nodes: How many nodes the whole graph has.
         full: What the backends did with the whole graph; ``None`` where that was interrupted.
         reduced: The smallest graph; ``None`` where there is none.
-        candidates: What was tried, in order.
         not_confirmed: How many other graphs showed the difference at first and did not when they were measured again.
-        seconds: Wall time.
         environment: The machine and the versions of its software, as in a run's document.
         command: The command line; empty where there was none.
         repeat: The command line that shows the difference on the reduced graph.

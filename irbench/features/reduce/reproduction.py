@@ -30,20 +30,20 @@ def script(usage: Usage, criterion: Criterion, outputs: Sequence[TensorFacts] = 
     fails as it did.
 
     Args:
-        usage: What a backend says of how its runtime is called, one call at a time.
+        usage: How the backend's runtime is called, one call at a time.
         criterion: What the graph shows.
         outputs: Of the graph, where the expected ones are stored.
         p50_ms: How long a call takes; decides how many are timed.
     """
     head = [*(["import timeit", ""] if criterion == "slower" else []), "import numpy", ""]
-    given = [f'inputs = dict(numpy.load("{INPUTS_FILE}"))', ""]
+    inputs = [f'inputs = dict(numpy.load("{INPUTS_FILE}"))', ""]
     if criterion == "slower":
         shown = _timing(usage.call, p50_ms)
     elif criterion == "wrong" and outputs:
         shown = [usage.call, *_difference(outputs)]
     else:
         shown = [usage.call]
-    return "\n".join((*head, *given, usage.setup, *shown))
+    return "\n".join((*head, *inputs, usage.setup, *shown))
 
 
 def _timing(call: str, p50_ms: float | None) -> list[str]:
@@ -55,7 +55,7 @@ def _timing(call: str, p50_ms: float | None) -> list[str]:
 
 
 def _difference(outputs: Sequence[TensorFacts]) -> list[str]:
-    """Return lines that compare what was answered, a sequence or a mapping in the order of outputs."""
+    """Return lines that compare outputs, a sequence or a mapping in the order of the expected ones."""
     are_numbers = all(tensor.dtype != "string" for tensor in outputs)
     shown = (
         """\
@@ -84,7 +84,7 @@ def repeat_command(options: ReduceOptions) -> tuple[str, ...]:
         return ("irbench", "verify", *files)
     words: list[str] = []
     for name in ("precision", "threads", "cpus"):
-        words += [f"--{name}", ",".join(map(str, given))] if (given := getattr(run, name)) else []
+        words += [f"--{name}", ",".join(map(str, values))] if (values := getattr(run, name)) else []
     words += ["--io", run.io] if run.io != "copy" else []
     for backend, settings in run.set.items():
         words += [word for key, value in settings.items() for word in ("--set", f"{backend}.{key}={value}")]
@@ -92,7 +92,7 @@ def repeat_command(options: ReduceOptions) -> tuple[str, ...]:
 
 
 def code_without_irbench(loads: Mapping[BackendAddress, Load]) -> Iterator[tuple[str, Usage]]:
-    """Yield each backend that can say it, with Python that runs the reduced graph as it was run."""
+    """Yield each backend that describes its use, with Python that runs the reduced graph as it was run."""
     for address, load in loads.items():
         backend = registry.backend(address.name)
         if isinstance(backend, UsageWriter):

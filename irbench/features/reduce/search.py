@@ -1,4 +1,4 @@
-"""Delta debugging: which of the nodes of a graph are needed to show a difference.
+"""Search for the smallest part of a graph that shows a difference, by delta debugging.
 
 Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE Trans. Software Engineering 28 (2002),
 with windows of the topological order in place of their chunks: half of a graph is its beginning, its end or its middle.
@@ -48,23 +48,31 @@ from irbench.options.expectation import SlowerThan
 from irbench.runner.signals import signals_deferred
 from irbench.spi import Usage
 
-Nodes: TypeAlias = tuple[int, ...]
-"""Places of nodes in a graph, in its order."""
-
 _PARTS_ALONE = 4
 """In how many parts a graph is divided at most where each part is tried alone: smaller ones hardly show what none of
 these does, and there are many."""
+SHORTEST_TRIAL_S = 5.0
+"""Less is no time for a measurement."""
+_SHARE_OF_WHOLE = 0.3
+"""Of the budget, what measuring the whole graph may take, or more where that is too little for an interval."""
+_SHARE_OF_CONFIRMATION = 0.25
+"""Of the budget, what is left for measuring the smallest part again."""
+_CONCLUSIONS: dict[str, Conclusion] = {"absent": "absent", "undecided": "undecided"}
+
+
+Nodes: TypeAlias = tuple[int, ...]
+"""Places of nodes in a graph, in its order."""
 
 
 def smallest(nodes: Nodes, sizes: Mapping[int, int], shows: Callable[[Nodes], bool]) -> Nodes:
-    """Return the fewest nodes found that show what all of them do: each was left out alone, and what was left did not.
+    """Return the fewest nodes found that show what all of them do: leaving out any one of them alone did not show it.
 
     Of parts with equally many nodes the one with the smallest weights is tried first. No part is tried twice.
 
     Args:
         nodes: All that show it.
         sizes: Of each node's weights, in bytes.
-        shows: Tells whether some nodes, never all of ``nodes``, show it. What it raises ends the search.
+        shows: Whether some nodes, never all of ``nodes``, show it. What it raises ends the search.
     """
     tried = {nodes: True}
 
@@ -87,7 +95,7 @@ def smallest(nodes: Nodes, sizes: Mapping[int, int], shows: Callable[[Nodes], bo
 
 
 def _parts(nodes: Nodes, count: int, sizes: Mapping[int, int]) -> Iterator[Nodes]:
-    """Yield smaller graphs, those with the fewest nodes first: parts alone, then all without one part."""
+    """Yield parts alone, then all nodes without one part; of each, those with the fewest nodes first."""
     count = min(count, len(nodes))
     divided = _divided(nodes, count)
     if count <= _PARTS_ALONE:
@@ -99,7 +107,6 @@ def _parts(nodes: Nodes, count: int, sizes: Mapping[int, int]) -> Iterator[Nodes
 
 
 def _divided(nodes: Nodes, count: int) -> list[Nodes]:
-    """Return consecutive parts of nearly the same length."""
     edges = [round(place * len(nodes) / count) for place in range(count + 1)]
     return [nodes[start:end] for start, end in pairwise(edges) if start < end]
 
@@ -113,21 +120,16 @@ def _smallest_first(parts: Sequence[Nodes], sizes: Mapping[int, int]) -> list[No
     return sorted(parts, key=lambda part: (len(part), sum(sizes.get(node, 0) for node in part)))
 
 
-SHORTEST_TRIAL_S = 5.0
-"""Less is no time for a measurement."""
-
-
 class OutOfTime(Exception):
-    """There is no time for another part."""
+    """No time is left for another part."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A part that shows what was expected.
+    """A part that shows the difference.
 
     Attributes:
         nodes: Places of its nodes.
-        part: Its files.
         evidence: What decided it.
     """
 
@@ -141,11 +143,8 @@ class PartTrials:
     """Tries parts of a graph, one after the other, until the time is used up.
 
     Attributes:
-        source: The graph.
-        judge: Looks at parts.
         scratch: Where parts and the values inside the graph are kept.
         left_s: Returns how much time is left for parts.
-        say: Receives what each part showed.
         candidates: What was tried, in order.
         shown: Parts that show what was expected, in order, without those that were refuted.
         verdicts: What each part showed when it was last looked at.
@@ -162,10 +161,10 @@ class PartTrials:
     longest_s: float = 0.0
 
     def shows(self, nodes: Nodes) -> bool:
-        """Return whether some nodes of the graph show what was expected; no nodes are tried twice.
+        """Return whether some nodes of the graph show the difference; none are tried twice.
 
         Raises:
-            OutOfTime: It takes longer than there is time.
+            OutOfTime: There is no time for a measurement.
             KeyboardInterrupt: The user ended it.
         """
         if nodes in self.verdicts:
@@ -174,18 +173,19 @@ class PartTrials:
             raise OutOfTime
         watch = Stopwatch()
         folder = self.scratch / f"part-{len(self.candidates)}"
-        candidate = self._tried(nodes, folder)
+        runs = folder.with_name(f"{folder.name}-runs")
+        candidate = self._tried(nodes, folder, runs)
         self.longest_s = max(self.longest_s, watch.elapsed_s)
         self.candidates.append(candidate)
         self.verdicts[nodes] = candidate.verdict
         self.say(candidate_text(candidate))
         if candidate.verdict != "shows":
             shutil.rmtree(folder, ignore_errors=True)
-        shutil.rmtree(_workshop(folder), ignore_errors=True)
+        shutil.rmtree(runs, ignore_errors=True)
         return candidate.verdict == "shows"
 
     def refute(self, verdict: Verdict) -> None:
-        """Note that the smallest part showed something else when it was looked at again."""
+        """Note that the smallest part showed something else when it was run again."""
         self.verdicts[self.shown.pop().nodes] = verdict
 
     def without_one(self, nodes: Nodes) -> Mapping[Verdict, int]:
@@ -193,24 +193,13 @@ class PartTrials:
         smaller = (nodes[:place] + nodes[place + 1 :] for place in range(len(nodes)))
         return Counter(self.verdicts[part] for part in smaller if part in self.verdicts)
 
-    def cut(self, nodes: Nodes, folder: Path) -> Part | Uncuttable:
-        """Write some nodes as a model of its own, with its inputs.
-
-        Raises:
-            IrbenchError: No reference can compute its inputs.
-        """
-        request = CutRequest(self.source, nodes, folder, self.scratch / "values")
-        (made,) = cut_parts((request,))
-        return made
-
-    def _tried(self, nodes: Nodes, folder: Path) -> Candidate:
+    def _tried(self, nodes: Nodes, folder: Path, runs: Path) -> Candidate:
         try:
-            part = self.cut(nodes, folder)
+            (part,) = cut_parts((CutRequest(self.source, nodes, folder, self.scratch / "values"),))
             if isinstance(part, Uncuttable):
                 return Candidate(len(nodes), "other", uncuttable=part)
-            workshop = _workshop(folder)
-            workshop.mkdir()
-            evidence = self.judge.part(part, self.left_s(), workshop)
+            runs.mkdir()
+            evidence = self.judge.part(part, self.left_s(), runs)
         except IrbenchError as error:  # of this part alone: another one may be what backends can run
             return Candidate(len(nodes), "other", failure=Failure("run", error.message, error.hint or None))
         decision = self.judge.decide(evidence)
@@ -219,24 +208,13 @@ class PartTrials:
         return Candidate(len(nodes), decision.verdict, evidence, decision.failure)
 
 
-def _workshop(folder: Path) -> Path:
-    """Return where a part is measured: what is written there is gone afterwards."""
-    return folder.with_name(f"{folder.name}-runs")
-
-
-_SHARE_OF_WHOLE = 0.3
-"""Of the budget, what measuring the whole graph may take, or more where that is too little for an interval."""
-_SHARE_OF_CONFIRMATION = 0.25
-"""Of the budget, what is left for measuring the smallest part again."""
-
-
 class Reducer:
-    """A search while it runs.
+    """Runs the whole graph, then ever smaller parts of it, then the smallest one once more.
 
     Args:
         options: What is searched; the folder for its files is set.
-        judge: Looks at graphs.
-        scratch: A folder that is gone afterwards.
+        judge: Runs graphs.
+        scratch: A folder that is deleted afterwards.
         say: Receives progress.
     """
 
@@ -256,11 +234,7 @@ class Reducer:
         )
 
     def reduced(self) -> ReductionReport:
-        """Search, confirm, write the files, and return what was found.
-
-        Raises:
-            IrbenchError: The whole graph cannot be run, or the files cannot be written.
-        """
+        """Search, confirm, write the files, and return the report."""
         try:
             source, decision = self._whole()
         except KeyboardInterrupt:
@@ -271,23 +245,16 @@ class Reducer:
         outline = read_outline(source)
         self._report = replace(self._report, nodes=len(outline.nodes))
         trials = PartTrials(source, self._judge, self._scratch, self._left_for_parts_s, self._say)
-        return self._written(outline, trials, self._confirmed(outline, trials))
+        return self._written(outline, trials, *self._confirmed(outline, trials))
 
     def _whole(self) -> tuple[GraphSource | None, Decision]:
-        """Look at the whole graph.
-
-        Raises:
-            IrbenchError: It cannot be run, or something else is wrong with it.
-        """
-        folder = self._folder("whole")
-        whole = self._judge.whole(self._for_whole_s(), folder)
+        whole = self._judge.whole(self._for_whole_s(), self._folder("whole"))
         decision = self._judge.decide(whole.evidence)
         self._usage = dict(code_without_irbench(whole.loads))
         self._report = replace(self._report, full=whole.evidence)
         self._say(whole_text(self._report, decision.verdict))
-        failure = decision.failure
         if decision.verdict == "other":
-            reason = "the backends cannot be compared" if failure is None else failure.message.rstrip(".")
+            reason = decision.failure.message.rstrip(".") if decision.failure else "the backends cannot be compared"
             raise IrbenchError(
                 f"The whole graph shows something else: {reason}.",
                 hint="Expect that: --expect-wrong or --expect-failure with the name of the backend.",
@@ -298,7 +265,7 @@ class Reducer:
         return whole.source, decision
 
     def _searched(self, outline: GraphOutline, trials: PartTrials, shown: Nodes | None = None) -> Conclusion:
-        """Try parts of the whole graph, or of a part that shows it, until none is smaller; return how that ended."""
+        """Try smaller parts of the whole graph, or of a part that shows the difference; return how that ended."""
         sizes = {place: node.weight_bytes for place, node in enumerate(outline.nodes)}
         self._say(searching_text(outline) if shown is None else searching_on_text(len(shown)))
         try:
@@ -311,7 +278,7 @@ class Reducer:
         return "whole" if len(left) == len(outline.nodes) else "reduced"
 
     def _confirmed(self, outline: GraphOutline, trials: PartTrials) -> tuple[Shown | None, Verdict | None]:
-        """Search, and return the smallest part that was not refuted when it was looked at again, and its verdict then.
+        """Search, and return the smallest part that was not refuted when it was run again, and its verdict then.
 
         Where a part is refuted, the search goes on from the next larger one.
         """
@@ -340,25 +307,24 @@ class Reducer:
         self._report = replace(self._report, conclusion=conclusion)
         return (trials.shown[-1] if trials.shown else None), verdict
 
-    def _evidence_again(self, found: Shown) -> Evidence | None:
+    def _evidence_again(self, shown: Shown) -> Evidence | None:
         """Return what the backends do with a part now; ``None`` where nothing is timed, or no time is left."""
         left_s = self._options.budget - self._watch.elapsed_s
         if not self._is_timed or left_s < SHORTEST_TRIAL_S:
             return None
-        self._say(confirming_text(len(found.nodes)))
-        return self._judge.confirm(self._placed(found), left_s, self._folder(f"again-{self._report.not_confirmed}"))
+        self._say(confirming_text(len(shown.nodes)))
+        return self._judge.confirm(self._placed(shown), left_s, self._folder(f"again-{self._report.not_confirmed}"))
 
     def _written(
-        self, outline: GraphOutline, trials: PartTrials, found: tuple[Shown | None, Verdict | None]
+        self, outline: GraphOutline, trials: PartTrials, shown: Shown | None, confirmation: Verdict | None
     ) -> ReductionReport:
-        """Write the smallest part, and return the report with it."""
-        shown, confirmation = found
         report = replace(self._report, candidates=tuple(trials.candidates))
         if shown is None:
             return self._finished(report)
         part = self._placed(shown)
+        kept = [outline.nodes[place] for place in shown.nodes]
         reduced = ReducedGraph(
-            nodes=tuple(_kept(outline, shown)),
+            nodes=tuple(KeptNode(node.name, node.op_type, node.domain) for node in kept),
             inputs=part.inputs,
             outputs=part.outputs,
             size_bytes=part.size_bytes,
@@ -377,11 +343,7 @@ class Reducer:
         return script(usage, self._report.expected.criterion, outputs, times_ms.get(backend))
 
     def _placed(self, shown: Shown) -> Part:
-        """Copy a part to the folder of the user's, whatever signals arrive, and return it there.
-
-        Raises:
-            IrbenchError: The folder cannot be written.
-        """
+        """Copy a part to the user's folder, whatever signals arrive, and return it there."""
         folder, part = self._options.output, shown.part
         assert folder is not None
         with signals_deferred():
@@ -396,10 +358,7 @@ class Reducer:
         return isinstance(self._options.expectation, SlowerThan)
 
     def _for_whole_s(self) -> float:
-        """Return what measuring the whole graph may take: all of a small budget, which is said where it is too small.
-
-        Without an interval of the whole graph, nothing can be decided and no part is tried.
-        """
+        """Return the time for the whole graph: up to all of a small budget, since an interval is needed to decide."""
         budget_s, least_s = self._options.budget, interval_seconds()
         if not self._is_timed:
             return budget_s
@@ -418,26 +377,13 @@ class Reducer:
         return folder
 
 
-_CONCLUSIONS: dict[str, Conclusion] = {"absent": "absent", "undecided": "undecided"}
-
-
 def _start(outline: GraphOutline, trials: PartTrials) -> Nodes:
     """Return all nodes, or only those that do more than compute constants if they show it too."""
     places, searched = tuple(range(len(outline.nodes))), outline.searched
     return searched if searched and (searched == places or trials.shows(searched)) else places
 
 
-def _kept(outline: GraphOutline, shown: Shown) -> Iterator[KeptNode]:
-    for node in (outline.nodes[place] for place in shown.nodes):
-        yield KeptNode(node.name, node.op_type, node.domain)
-
-
 def _copy(source: Path, folder: Path) -> None:
-    """Copy the files of a part.
-
-    Raises:
-        IrbenchError: The folder cannot be written.
-    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for larger in folder.glob(f"{MODEL_FILE}*"):  # whose weights may lie in a second file
@@ -448,6 +394,9 @@ def _copy(source: Path, folder: Path) -> None:
         for file in source.iterdir():  # a part of a file would pass for one
             with contextlib.suppress(OSError):
                 (folder / file.name).unlink()
-        raise IrbenchError(
-            f"{folder} cannot be written: {error.strerror}.", hint="Name another folder with -o."
-        ) from error
+        raise unwritable(folder, error) from error
+
+
+def unwritable(folder: Path, error: OSError) -> IrbenchError:
+    """Return the error of a folder that cannot be written."""
+    return IrbenchError(f"{folder} cannot be written: {error.strerror}.", hint="Name another folder with -o.")

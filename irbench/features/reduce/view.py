@@ -71,7 +71,7 @@ _LONGEST_LIST = 12
 
 
 def shown_text(evidence: Evidence) -> str:
-    """Return what the backends did with a graph; empty where that cannot be told in a line."""
+    """Return what the backends did with a graph; empty where a line cannot tell it."""
     first, *rest = evidence.backends
     if evidence.speedup is not None and rest:
         return as_fast_text(rest[0].label, first.label, evidence.speedup)
@@ -91,7 +91,7 @@ def difference_text(expected: ExpectedDifference) -> str:
 
 
 def reduction_view(report: ReductionReport) -> Document:
-    """Return what was found, what the backends do with the whole and with the smallest graph, and where that is."""
+    """Return the document of a search for the smallest graph."""
     return Document(tuple(_parts(report)))
 
 
@@ -129,33 +129,30 @@ def conclusion_text(report: ReductionReport) -> str:
     if report.conclusion == "interrupted" and report.reduced is None:
         return "interrupted before a smaller graph was found"
     if report.conclusion == "stopped" and report.reduced is None:
-        return f"no smaller part was found to show that {what}: --budget has no time left to try more"
+        return f"no smaller part was reduced to show that {what}: --budget has no time left to try more"
     if report.conclusion == "undecided" and _has_no_interval(report.full):
         return f"whether {what} is not decided: {_launches_text(report.full)}; give a larger --budget"
-    found = report.reduced
+    reduced = report.reduced
     return REDUCTION_TEXTS[report.conclusion].format(
-        kept=0 if found is None else len(found.nodes),
+        kept=0 if reduced is None else len(reduced.nodes),
         nodes=plural(report.nodes, "node"),
         what=what,
-        show="may show" if found is not None and found.confirmation == "undecided" else "show",
-        minimal="" if found is None else _minimal_text(found.without_one_node),
+        show="may show" if reduced is not None and reduced.confirmation == "undecided" else "show",
+        minimal="" if reduced is None else _minimal_text(reduced.without_one_node),
     )
 
 
 def _has_no_interval(evidence: Evidence | None) -> bool:
-    """Whether a measurement ended before there were enough launches for an interval."""
     return evidence is not None and evidence.speedup is not None and evidence.speedup.verdict == "preview"
 
 
 def _launches_text(evidence: Evidence | None) -> str:
-    """Return how many launches of a graph there was time for, and how many an interval takes."""
-    found = None if evidence is None else evidence.speedup
-    launches = "too few launches" if found is None or found.launches is None else plural(found.launches, "launch")
+    speedup = None if evidence is None else evidence.speedup
+    launches = "too few launches" if speedup is None or speedup.launches is None else plural(speedup.launches, "launch")
     return f"--budget had time for {launches} of the whole graph, and an interval takes {Timing.min_launches}"
 
 
 def _minimal_text(without_one_node: Mapping[Verdict, int]) -> str:
-    """Return whether the nodes that are left are all needed, as far as that is known."""
     counts = {words: without_one_node.get(verdict, 0) for verdict, words in _UNKNOWN.items()}
     unknown = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
     return f"none of them was shown to be unnecessary ({unknown})" if unknown else "none of them can be left out"
@@ -242,13 +239,12 @@ def doubts_text(report: ReductionReport) -> Iterator[str]:
 
 
 def _ranges_text(report: ReductionReport) -> Iterator[str]:
-    """Yield how many launches a graph had whose speedup in the table has no interval."""
     reduced = None if report.reduced is None else report.reduced.evidence
     for graph, evidence in (("whole", report.full), ("reduced", reduced)):
-        found = None if evidence is None else evidence.speedup
-        if found is not None and found.low is None and found.launches is not None:
-            ends = "" if found.ends is None else ": brackets are the range over them"
-            launches = plural(found.launches, "launch")
+        speedup = None if evidence is None else evidence.speedup
+        if speedup is not None and speedup.low is None and speedup.launches is not None:
+            ends = "" if speedup.ends is None else ": brackets are the range over them"
+            launches = plural(speedup.launches, "launch")
             yield f"The {graph} graph had {launches}, too few for a confidence interval{ends}."
 
 
@@ -284,13 +280,7 @@ def searching_on_text(nodes: int) -> str:
 
 
 def short_budget_text(budget_s: float, least_s: float, enough_s: float) -> str:
-    """Return that the budget is too small for an interval, and which one is enough.
-
-    Args:
-        budget_s: What was given.
-        least_s: What measuring one graph takes at least.
-        enough_s: A budget for the whole graph, its parts, and the smallest part once more.
-    """
+    """Return that the budget is too small for an interval, and which one is enough."""
     return (
         f"--budget {budget_s:.0f}s is too short: measuring the whole graph takes at least about {least_s:.0f} s;"
         f" give about --budget {math.ceil(enough_s)}s"
@@ -298,12 +288,7 @@ def short_budget_text(budget_s: float, least_s: float, enough_s: float) -> str:
 
 
 def until_interval_text(share_s: float, most_s: float) -> str:
-    """Return how long measuring the whole graph may take until it has an interval, without which nothing is decided.
-
-    Args:
-        share_s: Its share of the budget.
-        most_s: The budget.
-    """
+    """Return how long measuring the whole graph may take until it has an interval, without which nothing is decided."""
     return (
         f"the whole graph is measured for {share_s:.0f} s, or for up to {most_s:.0f} s where it has too few launches"
         " for an interval by then"
@@ -329,7 +314,7 @@ _MOST_NODES = 60
 
 
 def bug_report(report: ReductionReport) -> str:
-    """Return what happens, how to repeat it, the graph, the machine and the versions."""
+    """Return a bug report in Markdown: what happens, how to repeat it, the graph, the machine and the versions."""
     return "\n\n".join(_bug_report_parts(report)) + "\n"
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -11,6 +14,8 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from irbench.api.display import Displayable
 from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.core import registry
+from irbench.core.address import BackendAddress
 from irbench.core.plain_text import plain
 from irbench.core.result import SEARCH_RUN
 from irbench.errors import ExitCode
@@ -38,9 +43,11 @@ from irbench.features.tune.tuning_rows import TuningRows, excluded, random_input
 from irbench.features.tune.view import searching_text, tuning_view
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
+from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.run import RunOptions
 from irbench.options.signatures import names_keywords
 from irbench.render.json_text import json_text
+from irbench.requests.accuracy_limits import accuracy_limit, options_of_limit
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.runner.plan import PlannedGroup, with_rows
@@ -49,32 +56,23 @@ from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
 from irbench.runs.results import Interrupted, Run
 from irbench.runs.run_destination import RunDestination
+from irbench.spec import Load, Workload, shape_text
+from irbench.spi import UsageWriter, UsedModel
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from irbench.render.text_document import Document
-import shlex
-from collections.abc import Iterator, Sequence
-
-from irbench.core import registry
-from irbench.core.address import BackendAddress
-from irbench.optimizer import UNOPTIMIZED, variant
-from irbench.requests.accuracy_limits import accuracy_limit, options_of_limit
-from irbench.spec import Load, Workload, shape_text
-from irbench.spi import UsageWriter, UsedModel
 
 _CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
 
 
 class Tuning(Displayable):
-    """What a search found.
+    """The result of a search for the best setting.
 
     Attributes:
-        report: All that is known of it.
+        report: Its document.
         search: The run that holds the launches of the search; ``None`` where it did not begin.
         confirmation: The run that holds the confirmation; ``None`` where there was none.
     """
@@ -101,18 +99,15 @@ class Tuning(Displayable):
         """Return the report as text."""
         if form == "json":
             return json_text(self.report)
-        return self._view().as_markdown() if form == "md" else str(self)
+        return self.__rich__().as_markdown() if form == "md" else str(self)
 
     def __repr__(self) -> str:
         """Return what was tuned and what is recommended."""
         setting = self.report.setting
         return plain(f"<Tuning of {self.report.model}: {setting.label if setting else self.report.conclusion}>")
 
-    def __rich__(self) -> RenderableType:
+    def __rich__(self) -> Document:
         """Return the report as ``irbench tune`` prints it; called by rich."""
-        return self._view()
-
-    def _view(self) -> Document:
         return tuning_view(self.report)
 
 
@@ -141,18 +136,14 @@ def tune(
     refuse_loaded_models((model,))
     own, shared = TUNE.read(options)
     with reporting(progress) as reporter:
-        found = tune_with(TuneOptions(str(model), RunOptions(**shared), **own), reporter)
-    if found.exit_code == ExitCode.INTERRUPTED:
-        raise Interrupted("the search is not complete", found)
-    return found
+        tuning = tune_with(TuneOptions(str(model), RunOptions(**shared), **own), reporter)
+    if tuning.exit_code == ExitCode.INTERRUPTED:
+        raise Interrupted("the search is not complete", tuning)
+    return tuning
 
 
 def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
-    """Search what was asked for; an interrupt leaves the report incomplete.
-
-    Raises:
-        IrbenchError: The call is impossible and nothing was measured; or results cannot be stored.
-    """
+    """Search what the options ask for; an interrupt leaves the report incomplete."""
     host.require_linux()
     refuse_within_a_worker()
     run = replace(options.run, models=(options.model,))
@@ -166,8 +157,6 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
 
 
 class _Tuner:
-    """A search while it runs."""
-
     def __init__(
         self, options: TuneOptions, rows: TuningRows, scratch: Path, lock: MeasurementLock, reporter: Reporter
     ) -> None:
@@ -235,7 +224,6 @@ class _Tuner:
         return self._measured(request, finalists.planned)
 
     def _with_flips(self, report: TuningReport, confirmation: StoredRun) -> TuningReport:
-        """Return the report with the flip map, where it was asked for."""
         if not self._options.flip_map:
             return report
         means = FlipMapMeans(self._scratch, partial(self._measured, quietly=True), self._reporter.say)
@@ -245,6 +233,7 @@ class _Tuner:
         decision, settings = confirmed.decision, confirmed.settings
         setting = None if decision.row is None else settings[decision.row]
         deciding_s, notes = with_one_budget(confirmed.deciding_budget_s, (*confirmed.notes, *report.notes))
+        command, code = ((), "") if setting is None else self._use_of(setting)
         return replace(
             report,
             conclusion=decision.conclusion,
@@ -254,19 +243,22 @@ class _Tuner:
             deciding_budget_s=deciding_s,
             leader=None if decision.leader is None else settings[decision.leader],
             alternatives=confirmed.alternatives,
-            command=() if setting is None else command_of(setting, self._options.run),
-            code="" if setting is None else self._code(setting),
+            command=command,
+            code=code,
             notes=notes,
         )
 
+    def _use_of(self, setting: TunedSetting) -> tuple[tuple[str, ...], str]:
+        workload = self._rows.planned.group.workload_of(self._cells[setting.row])
+        return command_of(setting, self._options.run), code_of(setting, workload, self._options.run.cpus)
+
     def _report(self, search: StoredRun, confirmation: StoredRun | None = None) -> TuningReport:
-        """Return what is known whatever comes out."""
         options, space = self._options, self._rows.space
         tables = [(stored.document.groups[0], stored is not search) for stored in (search, confirmation) if stored]
-        found = tables[0][0]
-        launched = {row.id for row in found.cells if row.state not in ("not-measured", "interrupted")}
+        table = tables[0][0]
+        launched = {row.id for row in table.cells if row.state not in ("not-measured", "interrupted")}
         tried = len(launched & set(space.ids))
-        rest_s = self._watch.elapsed_s - found.seconds
+        rest_s = self._watch.elapsed_s - table.seconds
         return TuningReport(
             model=options.model,
             objective=options.objective,
@@ -281,24 +273,20 @@ class _Tuner:
             accuracy_limit=self._rows.request.accuracy,
             excluded=excluded(self._rows),
             random_inputs=random_inputs(self._rows.planned),
-            notes=search_notes(tried, len(space.cells), found.stopped_by, found.seconds, rest_s),
+            notes=search_notes(tried, len(space.cells), table.stopped_by, table.seconds, rest_s),
         )
 
     def _tuning(self, report: TuningReport, search: StoredRun, confirmation: StoredRun | None = None) -> Tuning:
-        found = None if confirmation is None else Run(confirmation.document, confirmation.folder)
-        return Tuning(replace(report, seconds=self._watch.elapsed_s), Run(search.document, search.folder), found)
-
-    def _code(self, setting: TunedSetting) -> str:
-        group = self._rows.planned.group
-        return code_of(setting, group.workload_of(self._cells[setting.row]), self._options.run.cpus)
+        confirmed = None if confirmation is None else Run(confirmation.document, confirmation.folder)
+        return Tuning(replace(report, seconds=self._watch.elapsed_s), Run(search.document, search.folder), confirmed)
 
     def _measured(
         self, request: RunRequest, planned: PlannedGroup, schedule: Schedule = UNTIL_PRECISE, *, quietly: bool = False
     ) -> StoredRun:
-        place = RunDestination(self._options.run.results)
+        destination = RunDestination(self._options.run.results)
         request = request.with_budget_for(1, 1)
         reporter = replace(self._reporter, say=lambda _line: None) if quietly else self._reporter
-        return measure_planned(request, (planned,), self._scratch, place, self._lock, reporter, schedule)
+        return measure_planned(request, (planned,), self._scratch, destination, self._lock, reporter, schedule)
 
 
 def _milliseconds(seconds: float | None) -> float | None:
@@ -306,25 +294,14 @@ def _milliseconds(seconds: float | None) -> float | None:
 
 
 def command_of(setting: TunedSetting, run: RunOptions) -> tuple[str, ...]:
-    """Return the words of a command line that measures a setting; none where its samples are in memory.
-
-    Args:
-        setting: It.
-        run: What else was asked of every row: the model and its inputs.
-    """
+    """Return the command line that measures a setting; empty where its samples are in memory."""
     if run.data is not None and not run.inputs.source:
         return ()
-    return ("irbench", "run", *run.models, *_words(_own_options(setting)), *_words(_shared_options(run)))
+    return ("irbench", "run", *run.models, *chain.from_iterable((*_own_options(setting), *_shared_options(run))))
 
 
 def code_of(setting: TunedSetting, workload: Workload, cpus: Sequence[int] | None) -> str:
-    """Return Python that runs a model with a setting, without irbench; empty where the backend does not say.
-
-    Args:
-        setting: It.
-        workload: The model at the size that was measured.
-        cpus: The processors that were used; ``None`` for all.
-    """
+    """Return Python that runs a model with a setting, without irbench; empty where the backend does not support it."""
     address = BackendAddress.parse(setting.backend)
     backend = registry.backend(address.name)
     if not isinstance(backend, UsageWriter):
@@ -338,8 +315,8 @@ def code_of(setting: TunedSetting, workload: Workload, cpus: Sequence[int] | Non
         precision_required=setting.precision_required,
     )
     used = _used_model(setting, workload)
-    made = [] if setting.optimize == UNOPTIMIZED else [f"# {_making(setting, workload, used.path)}"]
-    return "\n".join((*made, *_shares(setting, cpus), backend.usage(used, load, address.device).program))
+    comment = [] if setting.optimize == UNOPTIMIZED else [f"# {_optimize_command(setting, workload, used.path)}"]
+    return "\n".join((*comment, *_affinity_comments(setting, cpus), backend.usage(used, load, address.device).program))
 
 
 def _used_model(setting: TunedSetting, workload: Workload) -> UsedModel:
@@ -354,16 +331,10 @@ def _used_model(setting: TunedSetting, workload: Workload) -> UsedModel:
     return UsedModel(str(exported.path), shapes, sizes)
 
 
-def _making(setting: TunedSetting, workload: Workload, path: str) -> str:
-    """Return the command that makes an optimised graph of the size that was measured."""
+def _optimize_command(setting: TunedSetting, workload: Workload, path: str) -> str:
     recipe = variant(setting.optimize)
-    words = [
-        "irbench",
-        "optimize",
-        workload.bundle.source or workload.bundle.name,
-        "--level",
-        recipe.name.partition("-")[0],
-    ]
+    model, level = workload.bundle.source or workload.bundle.name, recipe.name.partition("-")[0]
+    words = ["irbench", "optimize", model, "--level", level]
     if recipe.layout != "keep":
         words += ["--layout", recipe.layout]
     if recipe.conversion is not None:
@@ -371,7 +342,7 @@ def _making(setting: TunedSetting, workload: Workload, path: str) -> str:
     return shlex.join((*words, "--batch", str(setting.batch), "-o", path))
 
 
-def _shares(setting: TunedSetting, cpus: Sequence[int] | None) -> Iterator[str]:
+def _affinity_comments(setting: TunedSetting, cpus: Sequence[int] | None) -> Iterator[str]:
     if setting.instances > 1:
         yield f"# in each of {setting.instances} processes, with processors of its own: os.sched_setaffinity(0, share)"
         if cpus is not None:
@@ -414,9 +385,3 @@ def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
         yield "--seed", str(run.seed)
     for module in run.imports:
         yield "--import", module
-
-
-def _words(options: Iterator[tuple[str, str]]) -> Iterator[str]:
-    for option, value in options:
-        yield option
-        yield value

@@ -14,11 +14,20 @@ from irbench.spec import Cell, Objective
 
 _MOST_VALUES = 4
 _BATCHES = (1, 2, 4, 8, 16)
+_RANGES = (1.0, 3.0, 10.0, 30.0, 100.0)
+"""Ranges of correlation that are tried, in doublings; a name is one doubling from another."""
+_USUAL_RANGE = 10.0
+_NOISE_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+"""Variances of one measurement that are tried, as shares of the variance between settings."""
+_USUAL_NOISE_SHARE = 1e-3
+_ROUNDS = 2
+_FEWEST_TO_FIT = 6
+_LEAST_VARIANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class UsualValues:
-    """The values that a search tries of each axis unless it is given others."""
+    """The values that a search tries of each axis by default."""
 
     batch: tuple[int, ...]
     streams: tuple[int, ...]
@@ -30,10 +39,6 @@ def usual_values(objective: Objective, processors: int) -> UsualValues:
     """Return the values that are worth trying for an objective.
 
     For the latency of one call neither batches nor concurrent calls are: they only make it longer.
-
-    Args:
-        objective: What is to be the best.
-        processors: How many may be used.
     """
     counts = spread(processors)
     if objective == "latency":
@@ -45,8 +50,8 @@ def spread(most: int) -> tuple[int, ...]:
     """Return whole numbers from 1 to ``most``, evenly apart on a scale of doublings, four at most."""
     doublings = most.bit_length() - 1
     steps = min(_MOST_VALUES - 1, doublings)
-    found = [round(most ** (step / steps)) for step in range(steps + 1)] if steps else [1]
-    return tuple(dict.fromkeys((*found, most) if most > 1 else found))[-_MOST_VALUES:]
+    counts = [round(most ** (step / steps)) for step in range(steps + 1)] if steps else [1]
+    return tuple(dict.fromkeys((*counts, most) if most > 1 else counts))[-_MOST_VALUES:]
 
 
 @dataclass(frozen=True)
@@ -103,26 +108,16 @@ class SearchSpace:
 
 Point: TypeAlias = tuple[float | str, ...]
 """One value for each axis: a number for a quantity, a text for a name; the same kind in every point."""
-Floats: TypeAlias = NDArray[np.float64]
-Places: TypeAlias = NDArray[np.int_]
 
-_RANGES = (1.0, 3.0, 10.0, 30.0, 100.0)
-"""Ranges of correlation that are tried, in doublings; a name is one doubling from another."""
-_USUAL_RANGE = 10.0
-_NOISE_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-"""Variances of one measurement that are tried, as shares of the variance between settings."""
-_USUAL_NOISE_SHARE = 1e-3
-_ROUNDS = 2
-_FEWEST_TO_FIT = 6
-_LEAST_VARIANCE = 1e-6
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+Places: TypeAlias = NDArray[np.int_]
 
 
 class Settings:
-    """All settings of a search, and how far apart they are.
-
-    Args:
-        points: At least one.
-    """
+    """The settings of a search, and how far apart they are; at least one."""
 
     def __init__(self, points: Sequence[Point]) -> None:
         self.points = tuple(points)
@@ -158,8 +153,6 @@ class _Fit:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What was measured: where, how often, and on average."""
-
     settings: Settings
     places: Places
     counts: Floats
@@ -176,7 +169,7 @@ class _Evidence:
 
 @dataclass(frozen=True)
 class Belief:
-    """What is believed of every setting after some were measured.
+    """The distribution of the value of every setting, given those that were measured.
 
     Attributes:
         mean: Expected value of each, shape ``(settings,)``.
@@ -202,12 +195,9 @@ class Belief:
 
 
 def fit(settings: Settings, measured: Mapping[int, Sequence[float]]) -> Belief:
-    """Return what is believed of every setting.
+    """Return the distribution of the value of every setting.
 
-    Args:
-        settings: All of them.
-        measured: Values by the place of a setting, at least one setting with one value. Those of a setting scatter
-            around what is to be known of it.
+    ``measured`` has values by the place of a setting, at least one; they scatter around its true value.
     """
     evidence = _Evidence(
         settings,
@@ -243,7 +233,7 @@ def _likeliest(best: _Fit, others: Iterable[_Fit], evidence: _Evidence) -> _Fit:
 
 
 def _in_closed_form(fit: _Fit, evidence: _Evidence) -> _Fit:
-    """Return the fit with the mean and the variance that are most likely, and how likely."""
+    """Return the fit with its most likely mean and variance."""
     lower = np.linalg.cholesky(evidence.covariance(fit))
     count = len(evidence.means)
     ones, values = np.linalg.solve(lower, np.column_stack([np.ones(count), evidence.means])).T

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -19,7 +19,7 @@ from irbench.features.tune.space import SearchSpace, usual_values
 from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.run import RunOptions
-from irbench.options.values import AS_IT_IS, Settings, alternatives
+from irbench.options.values import AS_IT_IS, alternatives
 from irbench.render.accuracy import accuracy_text, limit_text
 from irbench.requests import probes
 from irbench.requests.accuracy_limits import accuracy_limit
@@ -31,7 +31,7 @@ from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import fixed_batch
 from irbench.runs.accuracy import with_accuracy
-from irbench.spec import AccuracyLimit, Bundle, Cell, Load, Objective
+from irbench.spec import Accuracy, AccuracyLimit, Bundle, Cell, Load, Objective
 from irbench.system import host
 from irbench.worker import call_in_worker
 from irbench.worker.requested_confinement import confinement_of
@@ -39,47 +39,41 @@ from irbench.worker.requested_confinement import confinement_of
 _NARROW = ("bf16", "fp16")
 _LEVELS = (UNOPTIMIZED, "extended", "int8")
 _WIDE = ("", "fp32")
+_ADVICE_DEADLINE_S = 120.0
+_USUAL_LEVELS = (UNOPTIMIZED, "extended")
+_NATIVE: Literal["native"] = "native"
 
 
 def with_narrow_precisions(options: TuneOptions, run: RunOptions, bundle: Bundle) -> TuneOptions:
-    """Return the options of a search, in which a limit has what is faster and less precise be tried, too.
+    """Return the options of a search, in which a limit of accuracy adds precisions and levels that are faster.
 
-    A precision and a level that the user gave stay as they are, and so does a model that is not in fp32.
-
-    Args:
-        options: What is searched.
-        run: What is asked of every row, with its backends.
-        bundle: The model.
+    A precision and a level that the user gave stay as they are, and so does a model that is not in fp32. ``run`` has
+    its backends.
     """
     graph = bundle.artifact(("onnx",))
     if accuracy_limit(run) is None or (graph is not None and graph.precision not in _WIDE):
         return replace(options, run=run)
-    precision = run.precision or ("fp32", *_computed(run))
+    precision = run.precision or ("fp32", *_narrow_precisions(run))
     levels = options.optimize or (_LEVELS if _reads_onnx(run) else None)
     return replace(options, run=replace(run, precision=precision), optimize=levels)
 
 
-def _computed(run: RunOptions) -> tuple[str, ...]:
-    """Return the narrow precisions that a backend computes in on this machine."""
-    found: dict[str, None] = {}
+def _narrow_precisions(run: RunOptions) -> tuple[str, ...]:
+    available: set[str] = set()
     for address in map(BackendAddress.parse, run.backends or ()):
         description = registry.describe(registry.BACKENDS, address.name)
         known = probes.remembered(description) or probes.probe(description)
-        found |= dict.fromkeys(known.precisions.get(address.device, ()))
-    return tuple(name for name in _NARROW if name in found)
+        available.update(known.precisions.get(address.device, ()))
+    return tuple(name for name in _NARROW if name in available)
 
 
 def _reads_onnx(run: RunOptions) -> bool:
-    """Whether a backend runs graphs that can be converted."""
     return any("onnx" in registry.backend(BackendAddress.parse(name).name).consumes for name in run.backends or ())
-
-
-_ADVICE_DEADLINE_S = 120.0
 
 
 @dataclass(frozen=True)
 class _Advice:
-    """What the vendor of a backend advises: options, and how many inferences at a time."""
+    """The options and the number of concurrent inferences that the vendor of a backend advises."""
 
     options: Mapping[str, str]
     streams: int
@@ -93,12 +87,11 @@ class TuningRows:
     """All rows of a search and its confirmation, as one planned table.
 
     Attributes:
-        request: The run that has them all.
-        planned: The table.
-        space: Those that may be chosen.
-        defaults: Rows that run a backend as it is used without any option.
+        request: The run of all rows.
+        space: Rows that may be chosen.
+        defaults: Rows that run a backend without any option.
         hints: Rows that run a backend as its vendor advises, at every batch.
-        searched: Those that might have been chosen without a limit for accuracy; empty without one.
+        searched: Rows that might have been chosen without a limit of accuracy; empty without one.
     """
 
     request: RunRequest
@@ -109,13 +102,13 @@ class TuningRows:
     searched: tuple[Cell, ...] = ()
 
     def references(self, batch: int) -> dict[str, ReferenceKind]:
-        """Return the rows that a setting of some batch is held against, by id."""
+        """Return the references of settings with some batch, by id."""
         hinted = (cell.id for cell in self.hints if cell.load.batch == batch)
         return {**{cell.id: "default" for cell in self.defaults}, **dict.fromkeys(hinted, "hint")}
 
     @property
     def has_batches(self) -> bool:
-        """Whether the model can be run with several batch sizes that are fed the same."""
+        """Whether the model can be run with several batch sizes on the same inputs."""
         return fixed_batch(self.request.bundles[0]) is None and self.request.inputs.data is None
 
     def default_of(self, cell: Cell) -> str:
@@ -125,36 +118,22 @@ class TuningRows:
 
 
 def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
-    """Return the rows of a search: every combination of what is tried, and the references.
-
-    Args:
-        options: What is searched.
-        scratch: A folder that is gone after the run.
-        say: Receives what is exported and optimised.
-
-    Raises:
-        IrbenchError: The model is not there, a value is impossible, or no backend can run it.
-    """
+    """Return the rows of a search: every combination of what is tried, and the references."""
     say = _once(say)
     run = replace(options.run, models=(options.model,))
     bundles = resolve_bundles(run.models, everything=False, say=say, imports=run.imports)
     backends = able_backends(resolve_backends(run.backends or ()), bundles)
     run = replace(run, backends=run.backends or tuple(map(str, backends)))
     options = with_narrow_precisions(options, run, bundles[0])
-    asked_precision, run = run.precision, options.run
-    reads_onnx = any("onnx" in registry.backend(backend.name).consumes for backend in backends)
-    tried = searched_values(
-        options,
-        run,
-        host.allowance(run.cpus).threads,
-        has_batches=fixed_batch(bundles[0]) is None,
-        reads_onnx=reads_onnx,
-    )
+    own_precision, run = run.precision, options.run
+    has_batches = fixed_batch(bundles[0]) is None
+    processors = host.allowance(run.cpus).threads
+    tried = searched_values(options, run, processors, has_batches=has_batches, reads_onnx=_reads_onnx(run))
     advice = _advice(simplest(run, tried), options.objective, scratch / "advice")
     every = every_combination(options, run, tried)
     say(f"preparing {plural(len(tried.optimize) * len(tried.batch or (1,)), 'graph')}")
     request = replace(_with_advice(requested(every), advice), is_part_of="tune")
-    request, groups = planned(request, every, scratch, say, tells_refused=run.precision == asked_precision)
+    request, groups = planned(request, every, scratch, say, tells_refused=run.precision == own_precision)
     if len(groups) != 1:
         raise IrbenchError("The rows of a search must fit into one table.", hint="Give one --batch.")
     return _sorted_rows(request, groups[0], advice, tried)
@@ -163,11 +142,6 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
 def _sorted_rows(
     request: RunRequest, group: PlannedGroup, advice: Mapping[str, _Advice], tried: SearchedValues
 ) -> TuningRows:
-    """Return rows by what they are for.
-
-    Raises:
-        IrbenchError: None of them can be searched.
-    """
     hinted = {name: followed.options for name, followed in advice.items()}
     searched = [cell for cell in group.measured if tried.has(cell) and cell.load.varied != hinted.get(cell.backend)]
     if not searched:
@@ -176,12 +150,11 @@ def _sorted_rows(
             hint="Give smaller numbers of --threads or --instances.",
         )
     followed = (cell for cell in group.measured if cell.backend in advice and _is_plain(cell, group))
-    defaults = tuple(_defaults(group)) or (searched[0],)
     return TuningRows(
         request=request,
         planned=group,
         space=SearchSpace(tuple(searched), tried.processors),
-        defaults=defaults,
+        defaults=tuple(_defaults(group)) or (searched[0],),
         hints=tuple(cell for cell in followed if advice[cell.backend].is_followed_by(cell.load)),
     )
 
@@ -208,25 +181,26 @@ def _level(cell: Cell) -> str:
 
 
 def _advice(run: RunOptions, objective: Objective, scratch: Path) -> dict[str, _Advice]:
-    """Return what the vendor of each backend advises for an objective, where one does, by the backend's name."""
-    found: dict[str, _Advice] = {}
+    """Return what the vendor of each backend advises for an objective, by the name of the backend."""
+    advice: dict[str, _Advice] = {}
     for backend in map(BackendAddress.parse, run.backends or ()):
         name = backend.name
         hints = registry.describe(registry.BACKENDS, name).hints.get(objective, {})
-        wanted = {key: value for key, value in hints.items() if key not in run.set.get(name, {})}
-        if wanted and name not in found:
-            asked = replace(run, backends=(str(backend),), set=_of(name, run.set))
-            streams = streams_advised(asked, wanted, scratch / name)
-            found |= {} if streams is None else {name: _Advice(wanted, streams)}
-    return found
+        advised = {key: value for key, value in hints.items() if key not in run.set.get(name, {})}
+        if advised and name not in advice:
+            settings = {name: run.set[name]} if name in run.set else {}
+            alone = replace(run, backends=(str(backend),), set=settings)
+            streams = streams_advised(alone, advised, scratch / name)
+            advice |= {} if streams is None else {name: _Advice(advised, streams)}
+    return advice
 
 
-def streams_advised(asked: RunOptions, wanted: Mapping[str, str], scratch: Path) -> int | None:
-    """Return how many inferences at a time a backend advises; ``None`` where it cannot: its rows will say why."""
+def streams_advised(run: RunOptions, advised: Mapping[str, str], scratch: Path) -> int | None:
+    """Return how many concurrent inferences a backend advises; ``None`` where it fails: its rows will say why."""
     try:
-        _, (group, *_) = planned(requested(asked), asked, scratch, lambda _line: None)
+        _, (group, *_) = planned(requested(run), run, scratch, lambda _line: None)
         cell = group.measured[0]
-        load = replace(cell.load, options={**cell.load.options, **wanted})
+        load = replace(cell.load, options={**cell.load.options, **advised})
         streams: int = call_in_worker(
             "irbench.worker.probing:advised_streams", cell.backend, cell.artifact, load, cell.device,
             deadline_s=_ADVICE_DEADLINE_S, confinement=confinement_of(replace(cell, load=load)), returns=int,
@@ -236,33 +210,19 @@ def streams_advised(asked: RunOptions, wanted: Mapping[str, str], scratch: Path)
     return streams
 
 
-def _of(name: str, settings: Settings) -> Settings:
-    return {backend: given for backend, given in settings.items() if backend == name}
-
-
 def _with_advice(request: RunRequest, advice: Mapping[str, _Advice]) -> RunRequest:
-    """Return the request with rows of each backend without any varied option, and with those that vendors advise."""
-    names = dict.fromkeys(backend.name for backend in request.backends)
-    sets = {name: ({}, *request.alternatives.get(name, ())) for name in names}
-    hinted = {name: (*own, *([advice[name].options] if name in advice else [])) for name, own in sets.items()}
+    """Return the request with rows of each backend without any varied option, and with what vendors advise."""
+    alternatives: dict[str, tuple[Mapping[str, str], ...]] = {}
+    for name in dict.fromkeys(backend.name for backend in request.backends):
+        varied: list[Mapping[str, str]] = [{}, *request.alternatives.get(name, ())]
+        varied += [advice[name].options] if name in advice else []
+        alternatives[name] = tuple(options for place, options in enumerate(varied) if options not in varied[:place])
     streams = (*request.streams, *(followed.streams for followed in advice.values()))
-    return replace(
-        request,
-        alternatives={name: _each_once(own) for name, own in hinted.items()},
-        streams=tuple(dict.fromkeys(streams)),
-    )
-
-
-def _each_once(sets: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
-    found: list[Mapping[str, str]] = []
-    for options in sets:
-        if options not in found:
-            found.append(options)
-    return tuple(found)
+    return replace(request, alternatives=alternatives, streams=tuple(dict.fromkeys(streams)))
 
 
 def _once(say: Say) -> Say:
-    """Return what says each line once: a model is looked at several times, and its graph is made for each batch."""
+    """Return a function that says each line once: a graph is made for each batch."""
     said: set[str] = set()
 
     def say_new(line: str) -> None:
@@ -273,22 +233,17 @@ def _once(say: Say) -> Say:
     return say_new
 
 
-_USUAL_LEVELS = (UNOPTIMIZED, "extended")
-_NATIVE: Literal["native"] = "native"
-
-
 @dataclass(frozen=True)
 class SearchedValues:
     """The values that are tried.
 
     Attributes:
         batch: ``None`` where the model has one batch only.
-        streams: Inferences in flight in each process.
-        instances: Processes.
+        streams: Concurrent inferences of each process.
         threads: Of each process.
         optimize: Levels of optimisation.
         processors: How many all processes together may use.
-        varied: Sets of options by backend; one that is not there has none.
+        varied: Sets of options by backend; a backend that is not there has none.
     """
 
     batch: tuple[int, ...] | None
@@ -306,7 +261,7 @@ class SearchedValues:
             load.streams in self.streams
             and load.instances in self.instances
             and (load.threads or _NATIVE) in self.threads
-            and any(is_at_level(cell, asked) for asked in self.optimize)
+            and any(is_at_level(cell, level) for level in self.optimize)
             and load.varied in self.varied.get(cell.backend, ({},))
             and load.instances * (load.threads or 1) <= self.processors
         )
@@ -315,18 +270,7 @@ class SearchedValues:
 def searched_values(
     options: TuneOptions, run: RunOptions, processors: int, *, has_batches: bool, reads_onnx: bool
 ) -> SearchedValues:
-    """Return what is tried.
-
-    Args:
-        options: What the user gave.
-        run: The same for every row, its backends named.
-        processors: How many may be used at a time.
-        has_batches: Whether the model can be run with several batch sizes.
-        reads_onnx: Whether a backend reads ONNX, so that there are graphs to optimise.
-
-    Raises:
-        IrbenchError: Batches would be compared that are fed other samples.
-    """
+    """Return what is tried: what the user gave, else the usual values; ``run`` names its backends."""
     usual = usual_values(options.objective, processors)
     if run.data is not None and len(run.batch or ()) > 1:
         raise IrbenchError(
@@ -345,7 +289,7 @@ def searched_values(
 
 
 def simplest(run: RunOptions, tried: SearchedValues) -> RunOptions:
-    """Return options that ask for each backend as it runs without any option, with the smallest batch."""
+    """Return options that ask for each backend without any option, with the smallest batch."""
     return replace(
         run,
         batch=None if tried.batch is None else (min(tried.batch),),
@@ -374,22 +318,18 @@ def every_combination(options: TuneOptions, run: RunOptions, tried: SearchedValu
 
 
 def _tunable(run: RunOptions) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the options of each backend that are worth trying, as far as the user has not set or varied any."""
+    """Return the options of each backend that are worth trying, without those that the user set or varied."""
     names = dict.fromkeys(BackendAddress.parse(backend).name for backend in run.backends or ())
-    found = {name: registry.describe(registry.BACKENDS, name).tunable for name in names if name not in run.vary}
+    tunable = {name: registry.describe(registry.BACKENDS, name).tunable for name in names if name not in run.vary}
     return {
         name: {key: (AS_IT_IS, *values) for key, values in options.items() if key not in run.set.get(name, {})}
-        for name, options in found.items()
+        for name, options in tunable.items()
         if options
     }
 
 
 def within_accuracy(rows: TuningRows, scratch: Path, say: Say) -> TuningRows:
-    """Return the rows of a search that keep the limit, each with its accuracy; all of them without a limit.
-
-    Raises:
-        IrbenchError: No backend keeps it as it runs without any option, or no setting does.
-    """
+    """Return the rows of a search that keep the limit, each with its accuracy; all of them without a limit."""
     limit = rows.request.accuracy
     if limit is None:
         return rows
@@ -410,15 +350,15 @@ def within_accuracy(rows: TuningRows, scratch: Path, say: Say) -> TuningRows:
 
 
 def excluded(rows: TuningRows) -> Excluded | None:
-    """Return which settings the limit kept from being searched; ``None`` without a limit."""
+    """Return which settings the limit excluded; ``None`` without a limit."""
     if rows.request.accuracy is None:
         return None
     cells = {cell.id: cell for cell in rows.planned.group.cells}
     out = [cells[cell.id] for cell in rows.searched if cell.id in rows.planned.absent]
-    measured = [(cell, cell.accuracy) for cell in out if cell.accuracy is not None]
-    best = None
-    for cell, accuracy in measured:
-        if best is None or accuracy.limit.is_better(accuracy.value, best[1].value):
+    best: tuple[Cell, Accuracy] | None = None
+    for cell in out:
+        accuracy = cell.accuracy
+        if accuracy is not None and (best is None or accuracy.limit.is_better(accuracy.value, best[1].value)):
             best = (cell, accuracy)
     return Excluded(
         settings=len(out),
@@ -430,8 +370,7 @@ def excluded(rows: TuningRows) -> Excluded | None:
 
 def random_inputs(planned: PlannedGroup) -> int:
     """Return on how many random samples accuracy was measured; 0 where samples were given, and without a limit."""
-    notes = (note.samples for note in planned.notes if isinstance(note, AccuracyOfRandomInputs))
-    return next(notes, 0)
+    return next((note.samples for note in planned.notes if isinstance(note, AccuracyOfRandomInputs)), 0)
 
 
 def _kept(cells: Sequence[Cell], checked: PlannedGroup) -> tuple[Cell, ...]:

@@ -53,7 +53,7 @@ TUNING_TEXTS: Mapping[Conclusion, str] = {
     "undecided": "{leader} looks better than it, but may not be.",
     "doubtful": "{leader} looks better than it, but may not be.",
     "unopposed": "No default and no vendor's hint can be compared with it.",
-    "nothing": "No setting answers as was asked for; irbench show {run} says why.",
+    "nothing": "No setting can be recommended; irbench show {run} says why.",
     "interrupted": "Interrupted: these are the results until then.",
 }
 """What is said of a recommended setting; that of ``better`` also where a setting is recommended until it is confirmed,
@@ -86,24 +86,39 @@ NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
     "impossible": "not measured: {message}",
     "failed": "not measured: neither setting can be used",
 }
-
-
 _AFTER = 4
 """Columns that say what a setting is stand before that of its accuracy."""
+_SETTING = Column("setting", words=True, folds=True, breaks_at="=", longest=17)
+_COLUMNS = (
+    _SETTING,
+    Column("prec", words=True, drops=4),
+    Column("batch"),
+    Column("threads", drops=3),
+    Column("p50 ms", drops=2),
+    Column("FPS", drops=1),
+    Column("what it is", words=True, folds=True),
+)
+_FRONT_COLUMNS = (
+    _SETTING,
+    Column("prec", words=True, drops=1),
+    Column("batch"),
+    Column("threads"),
+    Column("p50 ms"),
+    Column("FPS"),
+    Column("measured", words=True),
+)
+_OF_LEADER = ("preview", "undecided", "doubtful")
+_FLIP_COLUMNS = (
+    Column("condition", words=True),
+    Column("setting", words=True),
+    Column("rival", words=True),
+)
 
 
 def searching_text(
     settings: int, batches: Sequence[int], objective: Objective, max_latency_ms: float | None, budget_s: float
 ) -> str:
-    """Return what a search is about to do.
-
-    Args:
-        settings: How many there are to choose from.
-        batches: Their batch sizes.
-        objective: What is to be the best.
-        max_latency_ms: The largest p90 latency of a setting; ``None`` for any.
-        budget_s: For searching and confirming.
-    """
+    """Return what a search is about to do."""
     batch = f"batch {batches[0]}" if len(batches) == 1 else f"any batch of {', '.join(map(str, sorted(batches)))}"
     limit = "" if max_latency_ms is None else f", p90 latency at most {max_latency_ms:g} ms"
     searched = f"searching {plural(settings, 'setting')} for {SEARCHED_TEXTS[objective]} ({batch}{limit})"
@@ -111,25 +126,21 @@ def searching_text(
 
 
 def tuning_view(report: TuningReport) -> Document:
-    """Return what is recommended and what it gains, the confirmation, the front, and how to use the setting."""
+    """Return the document of a search: the recommendation, the confirmation, the front, and how to use the setting."""
     return Document(tuple(_parts(report)))
 
 
 def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     limit = "" if report.max_latency_ms is None else f"p90 latency at most {report.max_latency_ms:g} ms"
     tried = f"{report.measured} of {plural(report.settings, 'setting')} measured"
-    asked = f"{Path(report.model).name}: {OBJECTIVE_TEXTS[report.objective]}"
+    title = f"{Path(report.model).name}: {OBJECTIVE_TEXTS[report.objective]}"
     accuracy = "" if report.accuracy_limit is None else limit_text(report.accuracy_limit)
-    facts = (asked, limit, accuracy, tried, f"{report.seconds:.0f} s")
+    facts = (title, limit, accuracy, tried, f"{report.seconds:.0f} s")
     yield SEPARATOR.join(fact for fact in facts if fact)
     yield from recommendation_texts(report)
     if report.leader is not None:
-        rows = (
-            _leading_row(report, report.leader),
-            *(_row(report, other) for other in report.alternatives),
-        )
         settings = (report.leader, *(other.setting for other in report.alternatives))
-        yield with_accuracy(TextTable(_columns(report), rows), settings, report.accuracy_limit)
+        yield with_accuracy(_confirmation_table(report, report.leader), settings, report.accuracy_limit)
     yield from accuracy_texts(report)
     yield from flip_map_parts(report.flips)
     if len(report.front) > 1:
@@ -145,66 +156,28 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     yield from _runs(report)
 
 
-_SETTING = Column("setting", words=True, folds=True, breaks_at="=", longest=17)
-_COLUMNS = (
-    _SETTING,
-    Column("prec", words=True, drops=4),
-    Column("batch"),
-    Column("threads", drops=3),
-    Column("p50 ms", drops=2),
-    Column("FPS", drops=1),
-    Column("what it is", words=True, folds=True),
-)
-_FOUND = "found"
-_FRONT_COLUMNS = (
-    _SETTING,
-    Column("prec", words=True, drops=1),
-    Column("batch"),
-    Column("threads"),
-    Column("p50 ms"),
-    Column("FPS"),
-    Column("measured", words=True),
-)
-
-
-def _columns(report: TuningReport) -> tuple[Column, ...]:
-    heading = ends_heading("best ahead", _gains(report), Timing.confidence)
-    return (*_COLUMNS, Column(heading, words=True, least=18))
-
-
-def _gains(report: TuningReport) -> list[Gain | None]:
-    return [other.gain for other in report.alternatives]
-
-
 def _named(report: TuningReport) -> str:
     return "it" if report.setting is None else report.setting.label
 
 
-def _leading_row(report: TuningReport, leader: TunedSetting) -> Row:
-    kind = _kind(report, leader, _FOUND)
-    return Row((*_facts(leader), *_figures(report, leader), kind, "-"), style=_style(report, leader))
+def _confirmation_table(report: TuningReport, leader: TunedSetting) -> TextTable:
+    gains = [other.gain for other in report.alternatives]
+    rows = [_row(report, leader, None, "-")]
+    for other in report.alternatives:
+        without = "above --max-latency" if other.is_too_slow else other.failure or NOT_MEASURED
+        lead = without if other.gain is None else gain_text(other.gain, marks_ranges=not are_ranges(gains))
+        rows.append(_row(report, other.setting, other.kind, lead))
+    heading = ends_heading("best ahead", gains, Timing.confidence)
+    return TextTable((*_COLUMNS, Column(heading, words=True, least=18)), tuple(rows))
 
 
-def _row(report: TuningReport, other: Alternative) -> Row:
-    without = "above --max-latency" if other.is_too_slow else other.failure or NOT_MEASURED
-    marks_ranges = not are_ranges(_gains(report))
-    gained = without if other.gain is None else gain_text(other.gain, marks_ranges=marks_ranges)
-    kind = _kind(report, other.setting, _FOUND if other.kind is None else KIND_TEXTS[other.kind])
-    cells = (*_facts(other.setting), *_figures(report, other.setting), kind, gained)
-    return Row(cells, style=_style(report, other.setting))
-
-
-def _kind(report: TuningReport, setting: TunedSetting, kind: str) -> str:
-    return f"{kind}, recommended" if is_recommended(report, setting.row) else kind
-
-
-def _style(report: TuningReport, setting: TunedSetting) -> str:
-    return "bold" if is_recommended(report, setting.row) else ""
-
-
-def _figures(report: TuningReport, setting: TunedSetting) -> tuple[str, str]:
-    found = report.figures.get(setting.row)
-    return (NOT_MEASURED, NOT_MEASURED) if found is None else (significant(found.latency_ms), significant(found.fps))
+def _row(report: TuningReport, setting: TunedSetting, kind: ReferenceKind | None, lead: str) -> Row:
+    row = report.figures.get(setting.row)
+    figures = (NOT_MEASURED, NOT_MEASURED) if row is None else (significant(row.latency_ms), significant(row.fps))
+    text = "found" if kind is None else KIND_TEXTS[kind]
+    if not is_recommended(report, setting.row):
+        return Row((*_facts(setting), *figures, text, lead))
+    return Row((*_facts(setting), *figures, f"{text}, recommended", lead), style="bold")
 
 
 def _point(point: FrontPoint) -> Row:
@@ -218,10 +191,9 @@ def _facts(setting: TunedSetting) -> tuple[str, str, str, str]:
 
 
 def _runs(report: TuningReport) -> Iterator[str]:
-    known = {"search": report.search_run, "confirmation": report.confirmation_run}
-    for what, run in known.items():
+    for title, run in (("Search", report.search_run), ("Confirmation", report.confirmation_run)):
         if run is not None:
-            yield f"{what.capitalize()}: irbench show {run}{results_option(report.results)}"
+            yield f"{title}: irbench show {run}{results_option(report.results)}"
 
 
 def with_accuracy(table: TextTable, settings: Sequence[TunedSetting], limit: AccuracyLimit | None) -> TextTable:
@@ -266,21 +238,18 @@ def _value(setting: TunedSetting, limit: AccuracyLimit) -> str:
     return NOT_MEASURED if setting.accuracy is None else f"{accuracy_text(setting.accuracy, limit)}{mark}"
 
 
-def _excluded(found: Excluded, limit: AccuracyLimit) -> str:
-    counted = f"{plural(found.settings, 'setting')} of {plural(found.combinations, 'combination')}"
+def _excluded(excluded: Excluded, limit: AccuracyLimit) -> str:
+    counted = f"{plural(excluded.settings, 'setting')} of {plural(excluded.combinations, 'combination')}"
     text = f"Not searched: {counted} that miss {limit_text(limit)}"
-    if found.failed:
-        text += f" ({found.failed} of them failed)"
-    best = found.best
+    if excluded.failed:
+        text += f" ({excluded.failed} of them failed)"
+    best = excluded.best
     if best is None or best.accuracy is None:
         return f"{text}."
     graph = "" if best.optimize == "none" else f"+{best.optimize}"
     options = "".join(f" {key}={value}" for key, value in best.options.items())
     name = f"{best.backend}{graph} {best.precision}{options}"
     return f"{text}; the best of them is {name} with {accuracy_text(best.accuracy, limit)}."
-
-
-_OF_LEADER = ("preview", "undecided", "doubtful")
 
 
 def recommendation_texts(report: TuningReport) -> Iterator[str]:
@@ -295,16 +264,14 @@ def recommendation_texts(report: TuningReport) -> Iterator[str]:
 
 
 def is_recommended(report: TuningReport, row: str) -> bool:
-    """Whether a row of the confirmation is what is recommended."""
+    """Whether a row of the confirmation is the recommended one."""
     return report.setting is not None and report.setting.row == row
 
 
 def gain_text(gain: Gain, *, marks_ranges: bool = False) -> str:
     """Return ``9.02x [7.12, 11.74]``, without brackets where a single launch gives no range.
 
-    Args:
-        gain: How far ahead.
-        marks_ranges: Whether a range over few launches is called one, as in a column of intervals.
+    A range over few launches is marked as one unless the column says so.
     """
     value, ends = ratio_with_ends(gain.value, gain.ends, marks_ranges=marks_ranges)
     return f"{value}x{ends}{' preview' if gain.is_preview else ''}"
@@ -343,13 +310,6 @@ def _remedy(report: TuningReport) -> str:
     if all(reservation.reason == "interval-includes-1" for reservation in report.reservations):
         return "The difference is so small that a larger --budget would hardly help."
     return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."
-
-
-_FLIP_COLUMNS = (
-    Column("condition", words=True),
-    Column("setting", words=True),
-    Column("rival", words=True),
-)
 
 
 def measuring_flips_text(count: int, seconds: float) -> str:
@@ -395,9 +355,9 @@ def _clauses(flips: Sequence[Flip]) -> Iterator[str]:
     if kept:
         yield f"{_name(kept[0], 'setting')} stays ahead with {_listed(kept)}"
     for outcome, text in (("same", "no difference that matters with"), ("undecided", "undecided with")):
-        found = [flip for flip in flips if flip.outcome == outcome]
-        if found:
-            yield f"{text} {_listed(found)}"
+        matches = [flip for flip in flips if flip.outcome == outcome]
+        if matches:
+            yield f"{text} {_listed(matches)}"
     doubtful = [flip for flip in flips if flip.is_doubtful]
     if doubtful:
         yield f"something disturbed the tables with {_listed(doubtful)}, and a difference may be due to that"
@@ -411,7 +371,6 @@ def _listed(flips: Sequence[Flip]) -> str:
 
 
 def _by(flip: Flip) -> str:
-    """Return by how much the rival wins, where that was measured."""
     if flip.gain is None or flip.unable:
         return ""
     return f": {gain_text(flip.gain.inverse, marks_ranges=True)}"

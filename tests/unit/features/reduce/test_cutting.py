@@ -24,7 +24,7 @@ from irbench.features.reduce.cutting import (
     GraphSource,
     OutlineNode,
     Part,
-    outline,
+    outline_of,
     write_parts,
 )
 from irbench.onnx.reading.check import check_file
@@ -140,7 +140,7 @@ def test_only_the_weights_that_are_read_come_along(chain: GraphSource):
 
 def test_shapes_that_follow_from_fixed_ones_become_weights(tmp_path: Path):
     whole = source(tmp_path, SHAPES, x=np.ones((2, 3), np.float32))
-    found = outline(whole.artifact.path)
+    found = outline_of(whole.artifact.path)
     assert [node.name for node in found.nodes if node.is_static] == ["shape", "size"]
     assert found.searched == (2, 3)
     part = cut(whole, 3)
@@ -199,7 +199,7 @@ def test_fewer_parts_than_were_asked_for_are_an_unreadable_answer(
     monkeypatch.setattr(cutting, "call_in_worker", lambda *_, **__: ())
     monkeypatch.setattr(cutting, "confinement_to", lambda *_: Confinement())
     source = GraphSource(Artifact("onnx", tmp_path / "m.onnx", (), ()), Bundle("m", (), ()), {}, Feeding())
-    with pytest.raises(CallFailed, match="it has 0 parts, and 1 were asked for") as caught:
+    with pytest.raises(CallFailed, match="it has 0 parts instead of 1") as caught:
         cutting.cut_parts([CutRequest(source, (0,), tmp_path / "part", tmp_path / "values")])
     assert caught.value.exit_code is ExitCode.FAILED_CELL
 
