@@ -129,7 +129,7 @@ def conclusion_text(report: ReductionReport) -> str:
     if report.conclusion == "interrupted" and report.reduced is None:
         return "interrupted before a smaller graph was found"
     if report.conclusion == "stopped" and report.reduced is None:
-        return f"no smaller part was reduced to show that {what}: --budget has no time left to try more"
+        return f"no smaller part was found to show that {what}: --budget has no time left to try more"
     if report.conclusion == "undecided" and _has_no_interval(report.full):
         return f"whether {what} is not decided: {_launches_text(report.full)}; give a larger --budget"
     reduced = report.reduced
