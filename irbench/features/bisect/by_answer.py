@@ -1,4 +1,4 @@
-"""Judge versions of a runtime by their answers: each compared with those of the first one; nothing is timed."""
+"""Compare the outputs of versions of a runtime with those of the first one; nothing is timed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irbench.spi import Outputs
 from irbench.worker.failures import CallFailed, WorkerDied
 
 
-class AnswerJudge:
+class OutputComparer:
     """Runs a model in the environment of each version, once for each version.
 
     Args:

@@ -1,4 +1,4 @@
-"""Judge versions of a runtime by their speed: each against the first one, in a run of its own."""
+"""Measure versions of a runtime against the first one, each in a run of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_ATTEMPTS = 3
 _USUAL_BUDGET_S = 90.0
 
 
-class SpeedJudge:
+class SpeedComparer:
     """Measures pairs of versions as ``irbench ab`` does; an undecided pair again, each time with twice the time.
 
     Args:

@@ -61,7 +61,7 @@ def side_by_speed(speedup: Speedup, whole: float) -> Side:
     return "new" if (speedup.low > middle) == (whole > 1) else "old"
 
 
-class Judge(Protocol):
+class VersionJudge(Protocol):
     """Compares versions."""
 
     def ends(self, first: str, last: str, /) -> tuple[Step, bool | None]:
@@ -77,7 +77,7 @@ class Judge(Protocol):
         ...
 
 
-def search(report: BisectReport, judge: Judge, say: Callable[[str], None]) -> BisectReport:
+def search(report: BisectReport, judge: VersionJudge, say: Callable[[str], None]) -> BisectReport:
     """Return the report with what was found; an interrupt ends the search, and the report has the steps until then."""
     versions = report.versions
     first, last = versions[0], versions[-1]
@@ -98,7 +98,7 @@ def search(report: BisectReport, judge: Judge, say: Callable[[str], None]) -> Bi
         return report
 
 
-def _side(judge: Judge, first: str, version: str) -> Step:
+def _side(judge: VersionJudge, first: str, version: str) -> Step:
     try:
         return judge.side(first, version)
     except Unsolvable as error:  # as git bisect skips a commit that cannot be built
@@ -106,7 +106,7 @@ def _side(judge: Judge, first: str, version: str) -> Step:
         return Step(Comparison(first, version, failure=failure), "skipped")
 
 
-def _evidence(report: BisectReport, judge: Judge) -> Comparison:
+def _evidence(report: BisectReport, judge: VersionJudge) -> Comparison:
     """Return the two neighbours compared with each other, which may have happened during the search."""
     assert report.last_old is not None
     assert report.first_new is not None

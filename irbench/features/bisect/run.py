@@ -14,9 +14,9 @@ from irbench.core.address import BackendAddress
 from irbench.environments import normalised, releases_between
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.ab.run import require_models
-from irbench.features.bisect.by_answer import AnswerJudge
-from irbench.features.bisect.by_speed import SpeedJudge
-from irbench.features.bisect.halving import Judge, search
+from irbench.features.bisect.by_answer import OutputComparer
+from irbench.features.bisect.by_speed import SpeedComparer
+from irbench.features.bisect.halving import VersionJudge, search
 from irbench.features.bisect.keywords import BisectKeywords
 from irbench.features.bisect.options import BISECT, BisectOptions
 from irbench.features.bisect.report import BisectReport
@@ -161,17 +161,17 @@ class _Pairs:
         return self._environments.of([f"{self._runtime}=={each}" for each in (baseline, version)])
 
 
-def _judge(options: BisectOptions, pairs: _Pairs, reporter: Reporter, scratch: ExitStack) -> Judge:
+def _judge(options: BisectOptions, pairs: _Pairs, reporter: Reporter, scratch: ExitStack) -> VersionJudge:
     run = options.run
     if options.by == "speed":
         note = run.note or f"bisect {options.runtime} {options.first} to {options.last}"
         measured = replace(run, backends=(str(options.backend),), within=options.threshold, note=note)
-        return SpeedJudge(measured, pairs, reporter)
+        return SpeedComparer(measured, pairs, reporter)
     (bundle,) = resolve_bundles(run.models, everything=False, say=reporter.say, imports=run.imports)
     verified = VerifyOptions(options.model, data=run.data, value=run.value, feedback=run.feedback, shape=run.shape)
     folder = scratch.enter_context(scratch_folder())
     trials = planned_trials(verified, bundle, (BackendAddress.parse(str(options.backend)),), folder)
-    return AnswerJudge(trials.trials, options.threshold, pairs)
+    return OutputComparer(trials.trials, options.threshold, pairs)
 
 
 def _refuse_several_rows(run: RunOptions) -> None:

@@ -58,8 +58,6 @@ _SHARE_OF_WHOLE = 0.3
 _SHARE_OF_CONFIRMATION = 0.25
 """Of the budget, what is left for measuring the smallest part again."""
 _CONCLUSIONS: dict[str, Conclusion] = {"absent": "absent", "undecided": "undecided"}
-
-
 Nodes: TypeAlias = tuple[int, ...]
 """Places of nodes in a graph, in its order."""
 

@@ -19,29 +19,17 @@ Conclusion = Literal[
 as counts; ``preview``: too few launches to be sure; ``reference``: the best is one of them; ``undecided``: a setting
 looks better, and an interval includes 1; ``doubtful``: it does, but the machine was too busy, for example;
 ``unopposed``: no reference can be compared with it; ``nothing``: no setting runs within the limits."""
-
-
 ReservationReason = Literal[NoWinner, "few-launches", "interval-includes-1"]
 """``few-launches``: too few for an interval; any other one is what speaks against a lead in every table."""
-
-
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
-
-
 ConditionAxis = Literal["neighbour", "batch", "threads", "processors", "streams", "precision"]
 """What a condition changes; ``neighbour``: another process keeps a processor busy."""
-
-
 FlipOutcome = Literal["kept", "flipped", "same", "undecided", "not-measured"]
 """``kept``: the recommended setting is better; ``flipped``: its rival is; ``same``: no difference that matters;
 ``undecided``: the interval does not tell, or there were too few launches for one."""
-
-
 NotMeasured = Literal["no-time", "interrupted", "neighbour-ended", "impossible", "failed"]
 """``impossible``: the condition cannot be planned; ``failed``: neither setting can be used under it."""
-
-
 Side = Literal["setting", "rival"]
 
 

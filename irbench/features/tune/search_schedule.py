@@ -1,4 +1,4 @@
-"""The launches of a search: what :class:`irbench.runner.schedule.Schedule` asks for."""
+"""The launches of a search, what they take, and what the confirmation must have time for."""
 
 from __future__ import annotations
 

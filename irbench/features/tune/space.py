@@ -1,4 +1,11 @@
-"""The settings that a search chooses from."""
+"""The settings that a search chooses from, and what measured ones tell about the others: a Gaussian process.
+
+A setting is a point whose axes are either quantities that double (threads, streams, batch: their distance is the
+difference of their binary logarithms) or names (backend, precision: their distance is 0 or 1). The correlation of two
+settings is exp(-sum over the axes of distance / range), with a range for each axis that is fitted by maximum
+likelihood; the mean and the variance follow in closed form. Rasmussen and Williams, "Gaussian Processes for Machine
+Learning" (2006), chapters 2 and 5.
+"""
 
 from __future__ import annotations
 
@@ -108,11 +115,7 @@ class SearchSpace:
 
 Point: TypeAlias = tuple[float | str, ...]
 """One value for each axis: a number for a quantity, a text for a name; the same kind in every point."""
-
-
 Floats: TypeAlias = NDArray[np.float64]
-
-
 Places: TypeAlias = NDArray[np.int_]
 
 

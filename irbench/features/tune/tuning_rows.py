@@ -1,4 +1,4 @@
-"""The rows that a search chooses from, and those that its choice is held against."""
+"""The rows that a search chooses from, and the references: what is tried, advice of vendors, a limit of accuracy."""
 
 from __future__ import annotations
 
