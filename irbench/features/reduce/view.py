@@ -23,7 +23,6 @@ from irbench.features.reduce.report import (
     KeptNode,
     ReducedGraph,
     ReductionReport,
-    TensorFacts,
     Verdict,
 )
 from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
@@ -68,6 +67,7 @@ _SHORT_CALL_MS = 0.1
 """Calls of a runtime cost some 5 to 30 µs whatever the graph."""
 _MOST_OPERATORS = 6
 _LONGEST_LIST = 12
+_MOST_NODES = 60
 
 
 def shown_text(evidence: Evidence) -> str:
@@ -130,8 +130,13 @@ def conclusion_text(report: ReductionReport) -> str:
         return "interrupted before a smaller graph was found"
     if report.conclusion == "stopped" and report.reduced is None:
         return f"no smaller part was found to show that {what}: --budget has no time left to try more"
-    if report.conclusion == "undecided" and _has_no_interval(report.full):
-        return f"whether {what} is not decided: {_launches_text(report.full)}; give a larger --budget"
+    speedup = None if report.full is None else report.full.speedup
+    if report.conclusion == "undecided" and speedup is not None and speedup.verdict == "preview":
+        launches = "too few launches" if speedup.launches is None else plural(speedup.launches, "launch")
+        return (
+            f"whether {what} is not decided: --budget had time for {launches} of the whole graph, and an interval takes"
+            f" {Timing.min_launches}; give a larger --budget"
+        )
     reduced = report.reduced
     return REDUCTION_TEXTS[report.conclusion].format(
         kept=0 if reduced is None else len(reduced.nodes),
@@ -140,16 +145,6 @@ def conclusion_text(report: ReductionReport) -> str:
         show="may show" if reduced is not None and reduced.confirmation == "undecided" else "show",
         minimal="" if reduced is None else _minimal_text(reduced.without_one_node),
     )
-
-
-def _has_no_interval(evidence: Evidence | None) -> bool:
-    return evidence is not None and evidence.speedup is not None and evidence.speedup.verdict == "preview"
-
-
-def _launches_text(evidence: Evidence | None) -> str:
-    speedup = None if evidence is None else evidence.speedup
-    launches = "too few launches" if speedup is None or speedup.launches is None else plural(speedup.launches, "launch")
-    return f"--budget had time for {launches} of the whole graph, and an interval takes {Timing.min_launches}"
 
 
 def _minimal_text(without_one_node: Mapping[Verdict, int]) -> str:
@@ -310,9 +305,6 @@ def confirming_text(nodes: int) -> str:
     return f"measuring the smallest part again ({plural(nodes, 'node')}), as the whole graph was"
 
 
-_MOST_NODES = 60
-
-
 def bug_report(report: ReductionReport) -> str:
     """Return a bug report in Markdown: what happens, how to repeat it, the graph, the machine and the versions."""
     return "\n\n".join(_bug_report_parts(report)) + "\n"
@@ -329,7 +321,9 @@ def _bug_report_parts(report: ReductionReport) -> Iterator[str]:
         expected = f" `{EXPECTED_FILE}` has what the reference answers." if report.reduced.has_expected else ""
         yield f"In the folder of `{MODEL_FILE}` and `{INPUTS_FILE}`, with irbench (`pip install irbench`):{expected}"
         yield code_block(shlex.join(report.repeat), "sh")
-        yield from _without_irbench(report.code)
+        for backend, program in report.code.items():
+            yield markdown_text(f"{backend} without irbench:")
+            yield code_block(program, "python")
         yield from _graph(report, report.reduced)
     yield "## Environment"
     yield bullets(_environment(report.environment))
@@ -356,12 +350,6 @@ def _happens(report: ReductionReport) -> str:
     return f"{whole} On the reduced graph ({kept}): {shown_text(report.reduced.evidence)}."
 
 
-def _without_irbench(code: Mapping[str, str]) -> Iterator[str]:
-    for backend, lines in code.items():
-        yield markdown_text(f"{backend} without irbench:")
-        yield code_block(lines, "python")
-
-
 def _graph(report: ReductionReport, reduced: ReducedGraph) -> Iterator[str]:
     yield "## The graph"
     yield (
@@ -374,13 +362,13 @@ def _graph(report: ReductionReport, reduced: ReducedGraph) -> Iterator[str]:
     if len(reduced.nodes) > _MOST_NODES:
         yield f"and {plural(len(reduced.nodes) - _MOST_NODES, 'node')} more"
     roles = {"input": reduced.inputs, "output": reduced.outputs}
-    tensors = [_tensor(role, tensor) for role, held in roles.items() for tensor in held]
+    tensors = tuple(
+        Row((role, tensor.name, tensor.dtype, shape_text(tensor.shape) or "scalar"))
+        for role, held in roles.items()
+        for tensor in held
+    )
     described = tuple(Column(name, words=True) for name in ("", "name", "type", "shape"))
-    yield TextTable(described, tuple(tensors)).as_markdown()
-
-
-def _tensor(role: str, tensor: TensorFacts) -> Row:
-    return Row((role, tensor.name, tensor.dtype, shape_text(tensor.shape) or "scalar"))
+    yield TextTable(described, tensors).as_markdown()
 
 
 def _environment(environment: Mapping[str, Any]) -> Iterator[str]:

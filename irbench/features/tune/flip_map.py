@@ -33,7 +33,7 @@ from irbench.features.tune.report import (
     Unable,
     setting_of,
 )
-from irbench.features.tune.search_schedule import with_asked
+from irbench.features.tune.search_schedule import with_requested
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.features.tune.view import condition_text, measuring_flips_text
 from irbench.measure.clock import Stopwatch
@@ -315,7 +315,7 @@ class _FlipMap:
     def _request(self, condition: Condition, request: RunRequest, share: float) -> RunRequest:
         run, text = self._run, condition_text(condition)
         busy = host.allowance(run.cpus).cpus[-1:] if condition.axis == "neighbour" else ()
-        timing = replace(with_asked(CONDITION, request.timing), busy_processors=busy)
+        timing = replace(with_requested(CONDITION, request.timing), busy_processors=busy)
         origin = f"flip map of {self._report.confirmation_run}: {text}"
         return replace(
             request,
@@ -404,7 +404,7 @@ def _options(condition: Condition, both: Sequence[TunedSetting], run: RunOptions
 
 
 def _alternatives(both: Sequence[TunedSetting], run: RunOptions) -> dict[str, tuple[Mapping[str, str], ...]]:
-    """Return the options of each backend that are not those of all rows, and none of them."""
+    """Return the sets of options that rows of each backend have: none, and those that not every row has."""
     alternatives: dict[str, tuple[Mapping[str, str], ...]] = {}
     for each in both:
         shared = run.set.get(_name(each), {})

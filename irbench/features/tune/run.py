@@ -37,7 +37,7 @@ from irbench.features.tune.search_schedule import (
     ConfirmationPlan,
     SearchSchedule,
     confirmation_timing,
-    with_asked,
+    with_requested,
 )
 from irbench.features.tune.tuning_rows import TuningRows, excluded, random_inputs, tuning_rows, within_accuracy
 from irbench.features.tune.view import searching_text, tuning_view
@@ -201,7 +201,7 @@ class _Tuner:
         kept = with_rows(rows.planned, {*rows.space.ids, *self._defaults})
         request = replace(
             rows.request,
-            timing=with_asked(SEARCH, rows.request.timing),
+            timing=with_requested(SEARCH, rows.request.timing),
             budget_s=options.budget,
             is_part_of=SEARCH_RUN,
             name=f"{options.run.name} search".strip() if options.run.name else "",

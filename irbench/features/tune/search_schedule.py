@@ -174,12 +174,12 @@ def confirmation_timing(timing: Timing) -> Timing:
     return replace(timing, min_blocks=2)
 
 
-def with_asked(timing: Timing, asked: Timing) -> Timing:
+def with_requested(timing: Timing, requested: Timing) -> Timing:
     """Return a protocol with the deadline, the warm-up and the band of the user's request."""
-    timing = replace(timing, within=asked.within, deadline=asked.deadline, deadline_by=asked.deadline_by)
-    if asked.look_calls:
+    timing = replace(timing, within=requested.within, deadline=requested.deadline, deadline_by=requested.deadline_by)
+    if requested.look_calls:
         return timing
-    return replace(timing, warm_up=asked.warm_up, warm_up_calls=asked.warm_up_calls, look_calls=0)
+    return replace(timing, warm_up=requested.warm_up, warm_up_calls=requested.warm_up_calls, look_calls=0)
 
 
 class SearchSchedule:

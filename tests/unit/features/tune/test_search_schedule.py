@@ -24,7 +24,7 @@ from irbench.features.tune.search_schedule import (
     finalists,
     launch_s,
     propose,
-    with_asked,
+    with_requested,
 )
 from irbench.features.tune.space import SearchSpace, Settings
 from irbench.spec import Cell, Goal, Group, Load, Timing
@@ -196,8 +196,8 @@ def test_as_many_of_the_best_are_confirmed_as_the_rest_of_the_time_allows():
 
 
 def test_launches_of_a_search_warm_up_for_as_long_as_was_asked_and_otherwise_briefly():
-    assert with_asked(SEARCH, Timing(within=0.05, deadline=7)) == replace(SEARCH, within=0.05, deadline=7)
-    asked = with_asked(SEARCH, Timing(warm_up=0.0, warm_up_calls=900, look_calls=0))
+    assert with_requested(SEARCH, Timing(within=0.05, deadline=7)) == replace(SEARCH, within=0.05, deadline=7)
+    asked = with_requested(SEARCH, Timing(warm_up=0.0, warm_up_calls=900, look_calls=0))
     assert (asked.warm_up, asked.warm_up_calls, asked.look_calls) == (0.0, 900, 0)
 
 
