@@ -6,19 +6,44 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
-from irbench.core.counter_row import COUNTER_STOP_TEXTS, CounterFigure, CounterRow, CounterTable, PhaseTimeline
-from irbench.core.quantities import NOT_MEASURED, listing, plural
+from irbench.core.counter_row import (
+    COUNTER_STOP_TEXTS,
+    CountedLaunch,
+    CounterFigure,
+    CounterRow,
+    CounterTable,
+    PhaseTimeline,
+)
+from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.core.row_names import distinguish, name_of
 from irbench.counters import PHASES, NotCounted, TopdownMethod, kind_and_share, not_counted
 from irbench.counters.perf_output import PHASE_TEXTS
 from irbench.counters.topdown import TOPDOWN_TEXTS
-from irbench.features.counters.texts import figure_text, figure_value, nodes_missing_text
 from irbench.render.figures import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.stats.intervals import FEWEST_LAUNCHES
+
+FIGURE_TEXTS = {
+    "task-clock": "task-clock ms",
+    "cpu-clock": "cpu-clock ms",
+    "ipc": "instructions per cycle",
+    "cache_miss_share": "cache misses, of references",
+    "l1d_miss_share": "L1 data misses, of loads",
+    "branch_miss_share": "branch misses, of branches",
+    "retiring": "slots: retiring",
+    "frontend_bound": "slots: frontend bound",
+    "bad_speculation": "slots: bad speculation",
+    "backend_bound": "slots: backend bound",
+    "smt_contention": "slots: SMT contention",
+}
+
+
+_PREFIXES = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
+"""From which value on which prefix is written, and what it stands for."""
+
 
 _LOSSES = {
     "frontend_bound": "at the front end",
@@ -27,9 +52,16 @@ _LOSSES = {
     "smt_contention": "to the other thread of the core",
 }
 
+
 _MARKS = "▁▂▃▄▅▆▇█"
+
+
 _UNKNOWN = " "
+
+
 _WIDEST = 40
+
+
 _PHASES = {**PHASE_TEXTS, "inference": "inference"}
 
 
@@ -300,3 +332,29 @@ def _mean(rates: Sequence[float | None]) -> float | None:
 
 def _mark(rate: float, largest: float) -> str:
     return _MARKS[round(max(0.0, rate) / largest * (len(_MARKS) - 1))] if largest > 0 else _MARKS[0]
+
+
+def nodes_missing_text(launches: Sequence[CountedLaunch]) -> str | None:
+    """Return in how many launches toplev reported no nodes, with its last reason; ``None`` if in none."""
+    missing = [launch.nodes_missing for launch in launches if launch.nodes_missing is not None]
+    if not missing:
+        return None
+    return f"in {len(missing)} of {plural(len(launches), 'launch')} {missing[-1].why()}"
+
+
+def figure_text(name: str) -> str:
+    """Return what a table calls a figure: events keep perf's names, shares of slots have the kind of core."""
+    kind, share = kind_and_share(name)
+    return f"{FIGURE_TEXTS[share]} ({kind})" if kind else FIGURE_TEXTS.get(name, name)
+
+
+def figure_value(value: float | None, unit: str) -> str:
+    """Return a figure of a counter: ``12.3 %`` of a share, ``1.23 G`` of a large count."""
+    if value is None:
+        return NOT_MEASURED
+    if unit == "share":
+        return f"{100 * value:.1f} %"
+    for least, scale, prefix in _PREFIXES:
+        if abs(value) >= least and not unit:
+            return f"{significant(value / scale)} {prefix}"
+    return f"{value:.0f}" if value >= 100 else significant(value)

@@ -114,8 +114,7 @@ def command(
 
 def _measured(model: str, options: dict[str, Any]) -> Profile:
     from irbench.api.progress import displayed
-    from irbench.features.profile.request import profile_options
-    from irbench.features.profile.run import profile_with
+    from irbench.features.profile.run import profile_options, profile_with
     from irbench.terminal.console import command_line
     from irbench.terminal.stderr import plugin_warnings_shown, say
 

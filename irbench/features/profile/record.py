@@ -82,13 +82,6 @@ class ProfileCounters(CountedWith):
 
 
 PROFILE_VERSION = 1
-PROFILE_STOPPED_TEXTS: Mapping[LaunchesStop, str] = {
-    "launches": "",
-    "budget": "The budget ended it: a larger --budget has more launches.",
-    "interrupt": "Interrupted: these are the results until then.",
-    "failures": "",
-    "unfinished": "Unfinished: these are the results until then.",
-}
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from irbench.core.counter_row import CounterFigure
 from irbench.core.record import Failure
-from irbench.features.profile.class_counters import ClassCounters
-from irbench.features.profile.estimates import Estimate
-from irbench.features.profile.gpu import GpuParts
-from irbench.features.profile.matching import MatchedBy
+from irbench.core.row import Ends
+from irbench.features.profile.joining import MatchedBy
+from irbench.features.profile.record import CountedKind
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.spec import Timing
+from irbench.stats.intervals import Looks, interval_at
 
 _COSTLY = 1.3
 """The most that profiling may lengthen an inference for its parts to speak for one that is not profiled."""
 
+
 _GAP = 0.05
 """The least share of the latency between operators that is worth a word."""
+
+
+_SPEAKS_FOR_ALL = 0.9
+"""The least share of a part's time in operators of known work, for their speed to be the part's."""
+
+
+_NOTICEABLE = 0.045
+"""The least share of the time of all operators for a part to be missed where it is left out: 5 % as tables round it."""
+
+
+_WORTH_NAMING = 0.1
+"""The least share of a class's time for an operator to be named beside it."""
+
+
+_MOST_NAMED = 3
+
+
+_TIMING = Timing()
+
+
+_RESOLUTION_NS = 1_000
+
+
+By: TypeAlias = Literal["class", "op", "node"]
+
+
+NoSpeed: TypeAlias = Literal["nothing-counted", "unknown-operations", "counted-elsewhere", "partly-known"]
+"""Why a part has no speed: nothing that is counted is computed; its operations are unknown; they count for another
+operator that computes the same nodes; or those that are known do not speak for all of its time."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median over launches.
+
+    Attributes:
+        value: It.
+        low: Lower end of the interval, or of the range.
+        high: Upper end.
+        confidence: Of the interval; ``None`` where there are too few launches for one, and the ends are the range.
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float | None = None
+
+    @property
+    def ends(self) -> Ends | None:
+        """The interval or range; ``None`` where both ends are the same, as after a single launch."""
+        return None if self.low == self.high else Ends(self.low, self.high, is_range=self.confidence is None)
+
+    @property
+    def half_width(self) -> float:
+        """The larger distance of an end from the value."""
+        return max(self.value - self.low, self.high - self.value)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether a difference of times, in nanoseconds, is none of scatter: its ends have one sign, and it is told.
+
+        Runtimes tell whole microseconds.
+        """
+        return (self.low > 0 or self.high < 0) and abs(self.value) >= _RESOLUTION_NS
+
+    def clamped(self, least: float, most: float) -> Estimate:
+        """Return it with its ends within what is possible; its value is."""
+        return Estimate(self.value, max(least, self.low), min(most, self.high), self.confidence)
+
+    def less(self, other: Estimate) -> Estimate:
+        """Return by how much it is more than an independent one: the ends are those that both intervals allow."""
+        is_preview = self.confidence is None or other.confidence is None
+        confidence = None if is_preview else self.confidence
+        return Estimate(self.value - other.value, self.low - other.high, self.high - other.low, confidence)
+
+
+def looks_at(launches: int) -> Looks:
+    """Return at how many launches a profile of so many may end: its budget may end it sooner."""
+    return Looks(_TIMING.min_launches, max(_TIMING.min_launches, launches))
+
+
+def estimate(values: Sequence[float], looks: Looks) -> Estimate:
+    """Return the estimate of one value for each launch, at least one."""
+    found = interval_at(values, looks, _TIMING.confidence)
+    return Estimate(found.value, found.low, found.high, found.confidence)
+
+
+@dataclass(frozen=True)
+class GpuParts:
+    """The parts of an inference on a GPU, over launches; in each launch they add up to the latency.
+
+    Attributes:
+        copy_in_ns: Copies to the GPU.
+        copy_out_ns: Copies from the GPU.
+        kernels_ns: Kernels; ``None`` where the runtime records none.
+        waiting_ns: Time in which the GPU waits for the host; ``None`` as well.
+        between_copies_ns: Kernels and waiting together.
+        issuing_ns: Time that the host takes to hand over the work; ``None`` where that is unknown.
+        on_cpu: Share of the latency in operators that ran on the CPU, as a fraction.
+        rounding_ns: By how much kernels may be too short, and the waiting too long.
+    """
+
+    copy_in_ns: Estimate
+    copy_out_ns: Estimate
+    kernels_ns: Estimate | None
+    waiting_ns: Estimate | None
+    between_copies_ns: Estimate
+    issuing_ns: Estimate | None
+    on_cpu: Estimate
+    rounding_ns: int
 
 
 @dataclass(frozen=True)
@@ -83,25 +196,6 @@ class CellSummary:
         if self.between_ns is None or self.latency_ns is None:
             return False
         return self.between_ns.value > _GAP * self.latency_ns.value
-
-
-By: TypeAlias = Literal["class", "op", "node"]
-NoSpeed: TypeAlias = Literal["nothing-counted", "unknown-operations", "counted-elsewhere", "partly-known"]
-"""Why a part has no speed: nothing that is counted is computed; its operations are unknown; they count for another
-operator that computes the same nodes; or those that are known do not speak for all of its time."""
-NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {
-    "nothing-counted": "nothing is computed there that counts as an operation",
-    "unknown-operations": "the nodes are unknown, or no formula counts their operations",
-    "counted-elsewhere": "the operations count for another operator of the same nodes",
-    "partly-known": "operators whose operations are known take less than nine tenths of the time",
-}
-_SPEAKS_FOR_ALL = 0.9
-"""The least share of a part's time in operators of known work, for their speed to be the part's."""
-_NOTICEABLE = 0.045
-"""The least share of the time of all operators for a part to be missed where it is left out: 5 % as tables round it."""
-_WORTH_NAMING = 0.1
-"""The least share of a class's time for an operator to be named beside it."""
-_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -377,3 +471,32 @@ class ProfileReport:
 
 def _by_share(found: OperatorShare) -> float:
     return -found.share
+
+
+@dataclass(frozen=True)
+class ClassCounters:
+    """What counters saw of a class of work in a cell, per inference; or of the whole model, or of an empty call.
+
+    Attributes:
+        cell: Id of the cell.
+        label: What tables call the cell.
+        kind: Whether these are operators of a class, a call, or the whole model.
+        operator_class: The class; ``None`` of a call and of the whole model.
+        figures: Events of the counted operators, added up; ratios of these sums; and shares of slots, weighted with
+            cycles. Shares of one kind of core are left out where several models were counted.
+        counted_share: Of the time that the class takes in the profile, how much is in operators that were counted,
+            from 0 to 1.
+        models: How many models of single operators were counted.
+        times: For how many operators of an inference these stand.
+        launches: In how many launches all of them were counted.
+    """
+
+    cell: str
+    label: str
+    kind: CountedKind
+    operator_class: OperatorClass | None
+    figures: tuple[CounterFigure, ...]
+    counted_share: float
+    models: int
+    times: int
+    launches: int

@@ -2,45 +2,70 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+from irbench import __version__
 from irbench.api.display import Displayable, as_text
 from irbench.api.paths import given_path, refuse_loaded_models, results_folder
 from irbench.api.progress import GuardedListener, ProgressOption, Reporter, reporting
+from irbench.core import registry
 from irbench.core.plain_text import plain
+from irbench.core.record import Failure
+from irbench.core.row import head_of
 from irbench.errors import ExitCode, IrbenchError
-from irbench.features.profile import profiled_launches as profiling
-from irbench.features.profile.begin import begun_profile, with_capable_backends
-from irbench.features.profile.class_counters import ClassCounters
-from irbench.features.profile.counted import counted_profile
+from irbench.features.profile.counters.counted_launches import counted_profile
+from irbench.features.profile.derivation import derive_report
+from irbench.features.profile.interchange import ProfileRow, profile_rows, rows_as_csv, rows_to_pandas
+from irbench.features.profile.joining import ORIGINAL
 from irbench.features.profile.keywords import ProfileKeywords
+from irbench.features.profile.launches import Keep, ProfilePlan, ProfileTask, profile_table
 from irbench.features.profile.options import PROFILE, ProfileSettings
-from irbench.features.profile.profiled_launches import Keep, ProfilePlan, ProfileTask
-from irbench.features.profile.record import ProfileCounters, ProfileDocument, decode_profile, encode_profile
-from irbench.features.profile.report import By, ProfileReport
-from irbench.features.profile.request import TOP, ProfileOptions, profile_options
-from irbench.features.profile.rows import ProfileRow, profile_rows, rows_as_csv, rows_to_pandas
-from irbench.features.profile.summary import derive_report
-from irbench.measure.clock import Stopwatch
+from irbench.features.profile.record import (
+    PROFILE_VERSION,
+    GraphNode,
+    ProfileCounters,
+    ProfiledCell,
+    ProfileDocument,
+    decode_profile,
+    encode_profile,
+)
+from irbench.features.profile.report import By, ClassCounters, ProfileReport
+from irbench.measure.clock import Stopwatch, utc_now
 from irbench.measure.lock import measuring
+from irbench.notices.notes import NoOperatorTimes
+from irbench.onnx.operator_classes import OperatorClass
+from irbench.optimizer import UNOPTIMIZED
 from irbench.options.run import RunOptions
 from irbench.options.signatures import names_keywords
 from irbench.requests.choices import ReportForm, require_form, require_rows
 from irbench.requests.counters import with_cycles
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
+from irbench.roofline import MachinePeaks
+from irbench.runner.cells import is_at_level
+from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.progress import Listener
+from irbench.runner.request import RunRequest
 from irbench.runner.signals import signals_deferred
+from irbench.runs.known_peaks import known_peaks
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
+from irbench.runs.run_environment import describe_environment
+from irbench.spec import Artifact, Cell, TensorSpec, Workload
+from irbench.spi import ProfilingBackend
+from irbench.stats.intervals import MOST_LAUNCHES
+from irbench.stats.workload_facts import table_of
 from irbench.store import default_root
 from irbench.store.files import read_bytes
 from irbench.store.profiles import PROFILE_FILE, begin_profile, find_profile, profile_argument
+from irbench.store.ulid import new_ulid
 from irbench.system import host
+from irbench.worker.model_files import read_file
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -49,8 +74,19 @@ if TYPE_CHECKING:
 
     from irbench.features.profile.view import ProfileView
 
+
 _ENDED = ("interrupt", "failures")
 """Reasons of a profile to stop after which nothing is counted."""
+
+
+TOP = 20
+"""Rows of a table of nodes or operators."""
+
+
+_DEADLINE_S = 120.0
+
+
+_ONNX = ("onnx",)
 
 
 class Profile(Displayable):
@@ -149,7 +185,7 @@ class Profile(Displayable):
         Raises:
             IrbenchError: The file cannot be written.
         """
-        from irbench.features.profile.operator_trace import write_trace
+        from irbench.features.profile.interchange import write_trace
 
         write_trace(self.document, given_path("output", output))
 
@@ -220,15 +256,6 @@ def load_profile(name: str | PathLike[str] = "latest", *, results: str | PathLik
     return Profile(decode_profile(read_bytes(path, follow=path.name != PROFILE_FILE), str(path)), path.parent, path)
 
 
-def _has_uncounted_cell(counters: ProfileCounters | None) -> bool:
-    """Whether every model of some cell failed to be counted, or its operators could not be cut out."""
-    if counters is None:
-        return False
-    launched = [part for part in counters.parts if part.uncuttable is None]
-    able = {part.cell for part in launched if part.failure is None or part.launches}
-    return bool(counters.failures) or any(part.cell not in able for part in launched)
-
-
 def profile_with(options: ProfileOptions, reporter: Reporter) -> Profile:
     """Profile what was asked for; an interrupt leaves the profile incomplete.
 
@@ -269,9 +296,9 @@ def _measured(task: ProfileTask, begun: ProfileDocument, listen: Listener, keep:
     """Profile, and count where that is asked for; each may take half of the time then."""
     counting, plan = task.request.counting, task.plan
     if counting is None:
-        return profiling.profile(task, begun, listen, keep)
+        return profile_table(task, begun, listen, keep)
     watch = Stopwatch()
-    profiled = profiling.profile(replace(task, plan=replace(plan, budget_s=plan.budget_s / 2)), begun, listen, keep)
+    profiled = profile_table(replace(task, plan=replace(plan, budget_s=plan.budget_s / 2)), begun, listen, keep)
     if profiled.stopped_by in _ENDED:
         return profiled
     left_s = plan.budget_s - watch.elapsed_s
@@ -289,3 +316,196 @@ def _measured(task: ProfileTask, begun: ProfileDocument, listen: Listener, keep:
     with signals_deferred():
         keep(found)
     return found
+
+
+def _has_uncounted_cell(counters: ProfileCounters | None) -> bool:
+    """Whether every model of some cell failed to be counted, or its operators could not be cut out."""
+    if counters is None:
+        return False
+    launched = [part for part in counters.parts if part.uncuttable is None]
+    able = {part.cell for part in launched if part.failure is None or part.launches}
+    return bool(counters.failures) or any(part.cell not in able for part in launched)
+
+
+@dataclass(frozen=True)
+class ProfileOptions:
+    """What is profiled.
+
+    Attributes:
+        run: What is profiled, with the settings of a run; it has one model.
+        plan: How long it takes.
+        compared: Two levels of optimisation, by name; empty where none are compared.
+    """
+
+    run: RunOptions
+    plan: ProfilePlan = field(default_factory=ProfilePlan)
+    compared: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> RunOptions:
+        """The settings of the run, with the levels that are compared."""
+        return replace(self.run, optimize=self.compared) if self.compared else self.run
+
+    def require_one_table(self) -> None:
+        """Refuse two options that contradict each other.
+
+        Raises:
+            IrbenchError: Levels are compared, and a level was given.
+        """
+        if self.compared and self.run.optimize != (UNOPTIMIZED,):
+            raise IrbenchError("--compare and --optimize cannot be combined.", hint="--compare names both levels.")
+
+
+def profile_options(settings: ProfileSettings, run: RunOptions) -> ProfileOptions:
+    """Return what is profiled.
+
+    Args:
+        settings: What is asked of a profile alone.
+        run: The rest, with its model.
+
+    Raises:
+        IrbenchError: These are more launches than intervals can be computed of.
+    """
+    single = {
+        "batch": settings.batch,
+        "threads": settings.threads,
+        "precision": settings.precision,
+        "optimize": settings.optimize,
+    }
+    lists: dict[str, Any] = {name: (value,) for name, value in single.items() if value is not None}
+    return ProfileOptions(replace(run, **lists), _profile_plan(settings), settings.compare or ())
+
+
+def _profile_plan(settings: ProfileSettings) -> ProfilePlan:
+    launches, usual = settings.launches, ProfilePlan()
+    if launches is not None and launches > MOST_LAUNCHES:
+        raise IrbenchError(
+            f"A profile has at most {MOST_LAUNCHES} launches, not {launches}.", hint="Give fewer: --launches 20"
+        )
+    return ProfilePlan(
+        launches=launches or usual.launches,
+        inferences=settings.inferences or usual.inferences,
+        budget_s=settings.budget or usual.budget_s,
+        counted_launches=launches or usual.counted_launches,
+    )
+
+
+def with_capable_backends(planned: PlannedGroup, *, were_named: bool) -> PlannedGroup:
+    """Return a table in which no cell is measured whose backend records no operators.
+
+    Args:
+        planned: The table.
+        were_named: Whether the user named its backends: then such a cell fails at once, with the reason. Otherwise it
+            is left out, with a note, unless nothing else is left.
+    """
+    unable = [cell for cell in planned.measured if not isinstance(registry.backend(cell.backend), ProfilingBackend)]
+    if not unable:
+        return planned
+    if were_named or len(unable) == len(planned.measured):
+        return replace(planned, absent={**planned.absent, **{cell.id: _unable(cell.backend) for cell in unable}})
+    out = {cell.id for cell in unable}
+    note = NoOperatorTimes(backends=tuple(dict.fromkeys(cell.backend for cell in unable)))
+    left = with_rows(planned, [cell.id for cell in planned.group.cells if cell.id not in out])
+    return replace(left, notes=(*left.notes, note))
+
+
+def _unable(backend: str) -> Failure:
+    return Failure("plan", f"{backend} does not report how long operators take", "Leave it out of --backends.")
+
+
+def begun_profile(options: ProfileOptions, request: RunRequest, planned: PlannedGroup) -> ProfileDocument:
+    """Return the document of a profile that has no launch yet.
+
+    Graphs are read in processes of their own.
+
+    Args:
+        options: What was asked for.
+        request: The same, resolved.
+        planned: The table.
+
+    Raises:
+        IrbenchError: A graph cannot be read.
+    """
+    now = utc_now()
+    main = planned.group.main
+    return table_of(
+        ProfileDocument,
+        main,
+        profile_version=PROFILE_VERSION,
+        profile_id=new_ulid(now),
+        created=now.isoformat(timespec="seconds"),
+        irbench_version=__version__,
+        inferences=options.plan.inferences,
+        launches=options.plan.launches,
+        environment=describe_environment(),
+        plan=request.as_plan(),
+        graphs=dict(_graphs(planned)),
+        cells=tuple(_cell(cell, options.compared, planned) for cell in planned.group.cells),
+        compared=options.compared,
+        kinds=dict(_kinds(planned.group.cells)),
+        notes=planned.notes,
+        peaks=_peaks(),
+    )
+
+
+def _peaks() -> MachinePeaks | None:
+    known = known_peaks()
+    return None if known is None else replace(known, samples=())
+
+
+def _cell(cell: Cell, compared: Sequence[str], planned: PlannedGroup) -> ProfiledCell:
+    artifact = cell.artifact
+    level = next((level for level in compared if is_at_level(cell, level)), _level_of(artifact))
+    return head_of(
+        ProfiledCell,
+        cell,
+        level=level,
+        graph=_level_of(artifact) if artifact is not None and artifact.kind in _ONNX else ORIGINAL,
+        failure=planned.absent.get(cell.id),
+    )
+
+
+def _level_of(artifact: Artifact | None) -> str:
+    return (artifact.variant if artifact is not None else "") or UNOPTIMIZED
+
+
+def _graphs(planned: PlannedGroup) -> Iterator[tuple[str, tuple[GraphNode, ...]]]:
+    """Yield each graph that cells run, and the exported one, in which those of other forms are counted too."""
+    found = {
+        _level_of(cell.artifact): cell.artifact
+        for cell in planned.measured
+        if cell.artifact is not None and cell.artifact.kind in _ONNX
+    }
+    exported = planned.group.main.bundle.artifact(_ONNX)
+    if ORIGINAL not in found and exported is not None:
+        found[ORIGINAL] = exported
+    for level, artifact in found.items():
+        made_from = None if level == ORIGINAL or exported is None else exported.path
+        yield level, _read(artifact.path, _bound(artifact, planned.group.main), made_from)
+
+
+def _bound(artifact: Artifact, workload: Workload) -> tuple[TensorSpec, ...]:
+    return tuple(spec.bind(workload.sizes) for spec in artifact.inputs)
+
+
+def _read(path: Path, inputs: tuple[TensorSpec, ...], made_from: Path | None) -> tuple[GraphNode, ...]:
+    target = "irbench.features.profile.joining:read_graph"
+    try:
+        found: tuple[GraphNode, ...] = read_file(
+            target,
+            path,
+            inputs,
+            made_from,
+            returns=tuple[GraphNode, ...],
+            imports=("onnx",),
+            deadline_s=_DEADLINE_S,
+        )
+    except IrbenchError as error:
+        raise IrbenchError(f"The nodes of {path.name} cannot be read: {error.message}", hint=error.hint) from error
+    return found
+
+
+def _kinds(cells: Sequence[Cell]) -> Iterator[tuple[str, Mapping[str, OperatorClass]]]:
+    for backend in dict.fromkeys(cell.backend for cell in cells):
+        reported = registry.describe(registry.BACKENDS, backend).operator_kinds
+        yield backend, {kind: OperatorClass(name) for kind, name in reported.items()}

@@ -10,25 +10,28 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
-from irbench.features.profile.counters_view import COUNTERS_HEADING, counter_lines, counter_table
-from irbench.features.profile.estimates import Estimate
-from irbench.features.profile.forms_view import Fitted, Form, fitting
-from irbench.features.profile.gpu_view import gpu_headlines, gpu_notes, gpu_table
-from irbench.features.profile.names_view import PartNames
 from irbench.features.profile.record import ProfileDocument
-from irbench.features.profile.report import By, CellSummary, Change, Comparison, PartRow, ProfileReport
-from irbench.features.profile.tables_view import (
+from irbench.features.profile.report import By, CellSummary, Change, Comparison, Estimate, PartRow, ProfileReport
+from irbench.features.profile.views.counter_table import COUNTERS_HEADING, counter_lines, counter_table
+from irbench.features.profile.views.part_names import PartNames
+from irbench.features.profile.views.part_tables import (
+    Fitted,
+    Form,
     estimated,
+    fitting,
+    gpu_table,
     largest_first,
     longest_forms,
     part_forms,
     parts_with_speed,
     speed_forms,
 )
-from irbench.features.profile.texts import (
+from irbench.features.profile.views.sentences import (
     below_tables,
     class_name,
     fused_nodes_lines,
+    gpu_headlines,
+    gpu_notes,
     headline_lines,
     milliseconds,
     no_speed_lines,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.features.profile.names_view import LONGEST_NAME, short_names
+from irbench.features.profile.views.part_names import LONGEST_NAME, short_names
 
 
 def long_name(block: str, end: str = "value_1/Tensordot/MatMul") -> str:

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from irbench.core import registry
-from irbench.features.cold.launches import caches_in, files_read, with_caches_in
+from irbench.features.cold.run import caches_in, files_read, with_caches_in
 from irbench.spec import Cell, Load
 from irbench.spi import Description
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
-from irbench.features.counters import launches as counted
+from irbench.features.counters import run as counted
 from irbench.spec import Timing
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.features.profile import matching
-from irbench.features.profile.matching import aligned
+from irbench.features.profile import joining
+from irbench.features.profile.joining import aligned
 
 SHORT = st.text(alphabet="abc", max_size=7)
 
@@ -34,6 +34,6 @@ def test_what_is_unknown_is_equal_to_nothing() -> None:
 
 
 def test_sequences_of_nearly_equal_elements_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "MOST_PAIRS", 8)
+    monkeypatch.setattr(joining, "MOST_PAIRS", 8)
     assert aligned("aaa", "aaa") == ()
     assert len(aligned("aba", "aca")) == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from launches import group
 
-from irbench.features.profile.begin import with_capable_backends
+from irbench.features.profile.run import with_capable_backends
 from irbench.notices.notes import NoOperatorTimes
 from irbench.runner.plan import PlannedGroup
 

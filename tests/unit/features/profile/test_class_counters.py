@@ -11,9 +11,9 @@ from profile_counters import EVENTS, counters, launch, part
 from irbench.core.counter_row import CounterFigure
 from irbench.counters import EventCount
 from irbench.errors import IrbenchError
-from irbench.features.profile.class_counters import ClassCounters
+from irbench.features.profile.derivation import derive_report
 from irbench.features.profile.record import CountedPart, ProfileDocument, decode_profile, encode_profile
-from irbench.features.profile.summary import derive_report
+from irbench.features.profile.report import ClassCounters
 from irbench.onnx.operator_classes import OperatorClass
 
 MATRIX = OperatorClass.MATRIX

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from profiles import NODES, node, operator
 
-from irbench.features.profile.matching import class_of, class_of_kind, main_node
+from irbench.features.profile.joining import class_of, class_of_kind, main_node
 from irbench.onnx.operator_classes import OperatorClass
 
 CONV, RELU, TRANSPOSE, _, _ = NODES

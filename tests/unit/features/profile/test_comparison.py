@@ -7,8 +7,8 @@ from dataclasses import replace
 import profiles
 import pytest
 
+from irbench.features.profile.derivation import derive_report
 from irbench.features.profile.report import Comparison
-from irbench.features.profile.summary import derive_report
 from irbench.onnx.operator_classes import OperatorClass
 
 

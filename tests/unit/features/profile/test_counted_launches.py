@@ -10,9 +10,9 @@ import profile_counters
 import pytest
 
 from irbench.counters import CounterPlan, Counting
-from irbench.features.counters.launches import CountedPhases
-from irbench.features.profile import counted_launches as counted_parts
-from irbench.features.profile.counted_launches import CountingTask, PartModel, count_parts
+from irbench.features.counters.run import CountedPhases
+from irbench.features.profile.counters import counted_launches as counted_parts
+from irbench.features.profile.counters.counted_launches import CountingTask, PartModel, count_parts
 from irbench.features.profile.record import CountedPart, ProfileCounters
 from irbench.measure import clock
 from irbench.runner.cell_worker import CellFailed

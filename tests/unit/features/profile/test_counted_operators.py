@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import profiles
 from profiles import cell, document, node, operator
 
-from irbench.features.profile.counted_operators import MOST_KINDS, NodeSet, chosen_kinds, node_sets
+from irbench.features.profile.counters.counted_operators import MOST_KINDS, NodeSet, chosen_kinds, node_sets
 from irbench.features.profile.joining import JoinedCell, joined_cells
 from irbench.features.profile.record import OperatorProfile
 from irbench.onnx.operator_classes import OperatorClass

@@ -15,8 +15,8 @@ import irbench as public
 from irbench.core.record import Failure
 from irbench.core.uncuttable import Uncuttable
 from irbench.counters import EventCount, Said, ToplevFailed
+from irbench.features.profile.derivation import derive_report
 from irbench.features.profile.record import ProfileDocument
-from irbench.features.profile.summary import derive_report
 from irbench.features.profile.view import ProfileView
 
 

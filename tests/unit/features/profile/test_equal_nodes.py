@@ -9,7 +9,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from irbench.features.profile.counted_operators import PlacedNodes, placed_nodes
+from irbench.features.profile.counters.counted_operators import PlacedNodes, placed_nodes
 from irbench.spec import TensorSpec
 
 CHAIN = """(float[2,3] x) => (float[2,3] y, float[3,2] z)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.features.profile.estimates import Estimate
+from irbench.features.profile.report import Estimate
 
 
 @pytest.mark.parametrize(

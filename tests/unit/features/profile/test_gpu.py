@@ -5,9 +5,10 @@ from __future__ import annotations
 import profiles
 import pytest
 
-from irbench.features.profile.gpu import GpuParts, gpu_times
+from irbench.features.profile.derivation import derive_report
+from irbench.features.profile.launches import gpu_times
 from irbench.features.profile.record import GpuTimes, ProfiledCell, decode_profile, encode_profile
-from irbench.features.profile.summary import derive_report
+from irbench.features.profile.report import GpuParts
 from irbench.spi.profiling import GpuActivity, InferenceProfile
 
 

@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from irbench.cost_model import model_cost
-from irbench.features.profile.graph_reading import read_graph
+from irbench.features.profile.joining import read_graph
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.inventory import take_inventory
 from irbench.spec import TensorSpec

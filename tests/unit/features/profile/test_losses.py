@@ -6,9 +6,9 @@ import profiles
 import pytest
 from profiles import SCORES, cell, document, operator
 
+from irbench.features.profile.derivation import derive_report
 from irbench.features.profile.record import OperatorProfile
 from irbench.features.profile.report import ProfileReport
-from irbench.features.profile.summary import derive_report
 from irbench.onnx.operator_classes import OperatorClass
 
 MATRIX, NORMALISATION, MOVEMENT = OperatorClass.MATRIX, OperatorClass.NORMALISATION, OperatorClass.MOVEMENT

@@ -7,7 +7,7 @@ from dataclasses import replace
 import profiles
 from profiles import NODES, SCORES, operator
 
-from irbench.features.profile.matching import match_operators
+from irbench.features.profile.joining import match_operators
 from irbench.features.profile.record import OperatorProfile
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.spi.profiling import TensorShape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.features.profile.parts import node_groups
+from irbench.features.profile.derivation import node_groups
 
 ORDER = ("a", "b", "c", "d", "e")
 

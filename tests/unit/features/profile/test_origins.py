@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irbench.features.profile.graph_reading import origins
+from irbench.features.profile.joining import origins
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from profiles import NODES, operator
 
-from irbench.features.profile.joining import with_products
-from irbench.features.profile.matching import match_operators
+from irbench.features.profile.joining import match_operators, with_products
 from irbench.features.profile.record import OperatorProfile
 from irbench.onnx.operator_classes import OperatorClass
 

@@ -8,8 +8,8 @@ import profiles
 import pytest
 from profiles import SCORES, cell, document, operator
 
+from irbench.features.profile.derivation import derive_report
 from irbench.features.profile.report import CellSummary, NoSpeed, OperatorShare, PartRow, ProfileReport
-from irbench.features.profile.summary import derive_report
 from irbench.onnx.operator_classes import OperatorClass
 
 MATRIX, MOVEMENT, OVERHEAD = OperatorClass.MATRIX, OperatorClass.MOVEMENT, OperatorClass.OVERHEAD

@@ -12,13 +12,13 @@ import pytest
 from golden_files import check_golden
 from profiles import SCORES, cell, document, operator
 
+from irbench.features.profile.derivation import derive_report
+from irbench.features.profile.interchange import operator_trace
 from irbench.features.profile.launches import warnings_of
-from irbench.features.profile.operator_trace import operator_trace
 from irbench.features.profile.record import Disturbance, ProfileDocument, TimelineSpan
 from irbench.features.profile.report import By
-from irbench.features.profile.summary import derive_report
-from irbench.features.profile.texts import headline_lines
 from irbench.features.profile.view import ProfileView
+from irbench.features.profile.views.sentences import headline_lines
 from irbench.onnx.operator_classes import OperatorClass
 
 

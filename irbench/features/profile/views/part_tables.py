@@ -4,28 +4,93 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from irbench.core.quantities import NOT_MEASURED, percent, significant
-from irbench.features.profile.estimates import Estimate
-from irbench.features.profile.forms_view import Form
-from irbench.features.profile.names_view import PartNames
-from irbench.features.profile.report import By, CellSummary, PartRow, ProfileReport
-from irbench.features.profile.texts import milliseconds
+from irbench.features.profile.report import By, CellSummary, Estimate, PartRow, ProfileReport
+from irbench.features.profile.views.part_names import PartNames
+from irbench.features.profile.views.sentences import milliseconds
 from irbench.render.table import Column, Row, TextTable
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A table for the width that there is.
+
+    Attributes:
+        table: It.
+        hidden: What was left out of it.
+    """
+
+    table: TextTable
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to draw a table.
+
+    Attributes:
+        table_of: Makes the table of some cells.
+        hidden: What it leaves out.
+    """
+
+    table_of: Callable[[Sequence[CellSummary]], TextTable]
+    hidden: tuple[str, ...] = ()
+
+
+def fitting(cells: Sequence[CellSummary], forms: Sequence[Form], width: int) -> Iterator[Fitted]:
+    """Yield one table of all cells in the first form that has room, else several of the first form.
+
+    Args:
+        cells: That have columns.
+        forms: How the table may be drawn, that with the most first.
+        width: In terminal cells.
+    """
+    for form in forms if cells else ():
+        table = form.table_of(cells)
+        if table.narrowest <= width:
+            yield Fitted(table, form.hidden)
+            return
+    table_of = forms[0].table_of
+    group: list[CellSummary] = []
+    for cell in cells:
+        if group and table_of([*group, cell]).narrowest > width:
+            yield Fitted(table_of(group))
+            group = []
+        group.append(cell)
+    if group:
+        yield Fitted(table_of(group))
+
 
 _ShareForm: TypeAlias = Literal["interval", "plain", "none"]
 
+
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
+
+
 _LAST = "all others"
+
+
 _SHARE, _OF_PEAK = "%", "of peak"
+
+
 _BELOW = "· "
 """What the name of a runtime's own operator begins with, below the row that it is a part of."""
+
+
 _SMALL = 0.01
 """The least share of the time for such an operator to have a row of its own."""
+
+
 _LONGEST_SUM = len("between operators")
+
+
 _LONGEST_WORD = 20
 """Names of nodes are broken behind a slash where there is no room for longer ones."""
+
+
 _SLOWEST = 1e9
 """Operations per second below which a part that takes little time has no row: its speed is that of memory."""
 
@@ -265,3 +330,40 @@ def _slowdown(found: Estimate | None) -> str:
 
 def _time(row: PartRow, cell: CellSummary) -> float:
     return row.figures[cell.id].time_ns.value if cell.id in row.figures else 0.0
+
+
+def gpu_table(cells: Sequence[CellSummary]) -> TextTable:
+    """Return the parts of the latency on a GPU, with their shares; without rows where no cell ran on one."""
+    on_gpu = [cell for cell in cells if cell.gpu is not None]
+    columns = (Column("ms on the GPU", words=True), *(each for cell in on_gpu for each in _columns(cell)))
+    names = ("copies in", "kernels", "waits for the host", "kernels and waiting", "copies out", "latency, profiled")
+    rows = (
+        Row((name, *(text for cell in on_gpu for text in _figures(_part(cell, name), cell))))
+        for name in names
+        if name != "kernels and waiting" or any(cell.gpu is not None and cell.gpu.kernels_ns is None for cell in on_gpu)
+    )
+    return TextTable(columns, tuple(rows) if on_gpu else ())
+
+
+def _columns(cell: CellSummary) -> tuple[Column, Column]:
+    return Column(cell.label), Column("%")
+
+
+def _part(cell: CellSummary, name: str) -> Estimate | None:
+    gpu = cell.gpu
+    assert gpu is not None
+    return {
+        "copies in": gpu.copy_in_ns,
+        "kernels": gpu.kernels_ns,
+        "waits for the host": gpu.waiting_ns,
+        "kernels and waiting": gpu.between_copies_ns,
+        "copies out": gpu.copy_out_ns,
+        "latency, profiled": cell.latency_ns,
+    }[name]
+
+
+def _figures(found: Estimate | None, cell: CellSummary) -> tuple[str, str]:
+    if found is None or cell.latency_ns is None:
+        return NOT_MEASURED, ""
+    share = "" if found is cell.latency_ns else f"{100 * found.value / cell.latency_ns.value:.0f}"
+    return milliseconds(found.value), share

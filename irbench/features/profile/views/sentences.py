@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irbench.core.quantities import listing, percent, plural, significant
-from irbench.features.profile.estimates import Estimate
+from irbench.core.row import LaunchesStop
+from irbench.features.profile.joining import (
+    MatchedBy,
+)
 from irbench.features.profile.launches import disturbance_warnings, warnings_of
-from irbench.features.profile.matching import MATCHED_TEXTS, MatchedBy
-from irbench.features.profile.record import PROFILE_STOPPED_TEXTS, ProfileDocument
+from irbench.features.profile.record import (
+    ProfileDocument,
+)
 from irbench.features.profile.report import (
-    NO_SPEED_TEXTS,
     CellSummary,
+    Estimate,
     Excess,
     Figures,
+    GpuParts,
     HeadlineFacts,
     NoSpeed,
     OperatorShare,
@@ -28,11 +33,45 @@ from irbench.render.remedies import failure_sentence
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
 from irbench.spec import Timing
 
+NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {
+    "nothing-counted": "nothing is computed there that counts as an operation",
+    "unknown-operations": "the nodes are unknown, or no formula counts their operations",
+    "counted-elsewhere": "the operations count for another operator of the same nodes",
+    "partly-known": "operators whose operations are known take less than nine tenths of the time",
+}
+
+
+MATCHED_TEXTS: Mapping[MatchedBy, str] = {
+    "name": "joined with nodes by name",
+    "tensor": "joined by the names of tensors",
+    "position": "matched to nodes by the order of execution, because the runtime does not name them",
+    "signature": "joined by class and shape along the graph",
+    "inserted": "in data movement that the runtime added",
+    "overhead": "the runtime's own work",
+    "unmatched": "in operators whose nodes are unknown",
+}
+
+
+PROFILE_STOPPED_TEXTS: Mapping[LaunchesStop, str] = {
+    "launches": "",
+    "budget": "The budget ended it: a larger --budget has more launches.",
+    "interrupt": "Interrupted: these are the results until then.",
+    "failures": "",
+    "unfinished": "Unfinished: these are the results until then.",
+}
+
+
 _SHORT_MS = 0.1
+
+
 _DOUBTFUL: tuple[MatchedBy, ...] = ("position", "signature", "unmatched")
+
+
 _NEARLY_ALL = 0.995
+
+
 _LEAST_SHARE = 0.01
-"""The least share of the time that is worth a word on how it was joined."""
+"""The least share of the time, or of the latency, that is worth a word."""
 
 
 def profile_title(document: ProfileDocument) -> str:
@@ -251,3 +290,59 @@ def milliseconds(value_ns: float | None) -> str:
 def class_name(operator_class: OperatorClass) -> str:
     """Return what tables call a class of work."""
     return OPERATOR_CLASS_TEXTS[operator_class].heading
+
+
+def gpu_headlines(cells: Sequence[CellSummary]) -> Iterator[str]:
+    """Yield a sentence for each cell that ran on a GPU: what its latency is made of."""
+    for cell in cells:
+        if cell.gpu is None or cell.latency_ns is None:
+            continue
+        gpu, latency = cell.gpu, cell.latency_ns.value
+        copy_in, copy_out = _share(gpu.copy_in_ns, latency), _share(gpu.copy_out_ns, latency)
+        copies = f"{copy_in} in copies to the GPU and {copy_out} in copies from it"
+        if gpu.kernels_ns is None or gpu.waiting_ns is None:
+            yield f"Of its latency {cell.label} spends {copies}; {_hand_over(gpu)}."
+            continue
+        kernels, waiting = _share(gpu.kernels_ns, latency), _share(gpu.waiting_ns, latency)
+        spends = f"Of its latency {cell.label} spends {kernels} in kernels, {copies}"
+        yield f"{spends}; for {waiting} the GPU waits for the host."
+
+
+def gpu_notes(document: ProfileDocument, cells: Sequence[CellSummary]) -> Iterator[str]:
+    """Yield what a reader must know besides: what is unknown, how exact it is, and what did not run on the GPU."""
+    for cell, profiled in zip(cells, document.cells, strict=True):
+        if cell.gpu is None:
+            continue
+        if cell.gpu.kernels_ns is None:
+            yield (
+                f"{cell.label}: its runtime records no kernels of the GPU, so the time of its operators is unknown, and"
+                " how long the GPU waits for the host. docs/profiling.md says which builds record them."
+            )
+        elif cell.gpu.rounding_ns:
+            yield (
+                f"{cell.label}: its runtime cuts times of kernels off, so up to {milliseconds(cell.gpu.rounding_ns)} ms"
+                " of the waiting may be kernels or copies."
+            )
+        yield from _on_cpu(cell, cell.gpu, profiled.effective.get("nodes"), profiled.effective.get("nodes_elsewhere"))
+
+
+def _on_cpu(cell: CellSummary, gpu: GpuParts, nodes: object, elsewhere: object) -> Iterator[str]:
+    """Yield how much ran on the CPU, where that is known and something did."""
+    counted = f"{elsewhere} of {nodes} nodes" if isinstance(elsewhere, int) and elsewhere else ""
+    share = percent(gpu.on_cpu.value, 0) if gpu.on_cpu.value >= _LEAST_SHARE else "less than 1 %"
+    if counted:
+        yield f"{cell.label}: {counted} ran on the CPU, {share} of the latency."
+    elif gpu.on_cpu.value >= _LEAST_SHARE:
+        yield f"{cell.label}: operators that ran on the CPU took {share} of the latency."
+
+
+def _hand_over(gpu: GpuParts) -> str:
+    """Return what is known of the rest, where the runtime records only what the host does."""
+    between = milliseconds(gpu.between_copies_ns.value)
+    if gpu.issuing_ns is None:
+        return f"what the GPU does in the {between} ms between them is unknown"
+    return f"of the {between} ms between them the host takes {milliseconds(gpu.issuing_ns.value)} ms to hand over work"
+
+
+def _share(part: Estimate, latency_ns: float) -> str:
+    return percent(part.value / latency_ns, 0)

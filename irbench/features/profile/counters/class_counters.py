@@ -9,40 +9,12 @@ from irbench.core.counter_row import CountedLaunch, CounterFigure, CounterRow, C
 from irbench.core.row import Requested
 from irbench.counters import CountedPhase, EventCount, kind_and_share
 from irbench.features.profile.joining import JoinedCell
-from irbench.features.profile.record import CountedKind, CountedPart, ProfileCounters
+from irbench.features.profile.record import CountedPart, ProfileCounters
+from irbench.features.profile.report import ClassCounters
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.stats.counters import derive_counter_table
 
 _PHASE: CountedPhase = "inference"
-
-
-@dataclass(frozen=True)
-class ClassCounters:
-    """What counters saw of a class of work in a cell, per inference; or of the whole model, or of an empty call.
-
-    Attributes:
-        cell: Id of the cell.
-        label: What tables call the cell.
-        kind: Whether these are operators of a class, a call, or the whole model.
-        operator_class: The class; ``None`` of a call and of the whole model.
-        figures: Events of the counted operators, added up; ratios of these sums; and shares of slots, weighted with
-            cycles. Shares of one kind of core are left out where several models were counted.
-        counted_share: Of the time that the class takes in the profile, how much is in operators that were counted,
-            from 0 to 1.
-        models: How many models of single operators were counted.
-        times: For how many operators of an inference these stand.
-        launches: In how many launches all of them were counted.
-    """
-
-    cell: str
-    label: str
-    kind: CountedKind
-    operator_class: OperatorClass | None
-    figures: tuple[CounterFigure, ...]
-    counted_share: float
-    models: int
-    times: int
-    launches: int
 
 
 def class_counters(cells: Sequence[JoinedCell], counters: ProfileCounters | None) -> tuple[ClassCounters, ...]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from irbench.features.profile.joining import JoinedCell, JoinedOperator
-from irbench.features.profile.matching import class_of_kind
+from irbench.features.profile.joining import JoinedCell, JoinedOperator, class_of_kind
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.external_data import read_outline
 from irbench.onnx.reading.inventory import node_label
@@ -50,7 +49,7 @@ def placed_nodes(
     Args:
         path: The file; its large weights are not read.
         inputs: Its inputs with bound sizes.
-        sets: Names of nodes, as :func:`irbench.features.profile.graph_reading.read_graph` has them.
+        sets: Names of nodes, as :func:`irbench.features.profile.joining.read_graph` has them.
 
     Returns:
         Each set; ``None`` for one with nodes that are not in the main graph, but in a body of a node or in a function,

@@ -1,22 +1,26 @@
-"""Counters of a profile: its operators cut out of their graphs as models of their own, and counted."""
+"""Count what whole models and single operators of a profile do, in launches of their own after the profiled ones."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
-from irbench.core.counter_row import counted_with
+from irbench.core.activity import Activity
+from irbench.core.counter_row import CountedLaunch, counted_with
 from irbench.core.feeds import write_sample
 from irbench.core.record import Failure
+from irbench.core.row import LaunchesStop
 from irbench.counters import Counting
 from irbench.errors import IrbenchError
-from irbench.features.profile.counted_launches import CountingTask, Keep, PartModel, count_parts
-from irbench.features.profile.counted_operators import (
+from irbench.features.counters.run import count_cell
+from irbench.features.profile.counters.counted_operators import (
     MOST_KINDS,
     SHARE,
     NodeSet,
@@ -26,7 +30,7 @@ from irbench.features.profile.counted_operators import (
     node_sets,
 )
 from irbench.features.profile.joining import JoinedCell, joined_cells
-from irbench.features.profile.profiled_launches import ProfileTask
+from irbench.features.profile.launches import ProfileTask
 from irbench.features.profile.record import CountedPart, ProfileCounters, ProfiledCell, ProfileDocument
 from irbench.features.reduce.activations import GraphSource
 from irbench.features.reduce.cutting import Cut, CutRequest, Part, cut_parts
@@ -34,11 +38,154 @@ from irbench.measure.clock import Stopwatch
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.probe_graph import identity
 from irbench.onnx.reading.element_types import numpy_dtype
+from irbench.runner.cell_worker import CellFailed, Setting
 from irbench.runner.plan import PlannedGroup, other_form, with_rows
 from irbench.runner.progress import Listener
-from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Workload
+from irbench.runner.reference import Expected
+from irbench.runner.rounds import Rounds
+from irbench.runner.signals import signals_deferred
+from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Timing, Workload
 from irbench.worker.failures import unreadable_answer
 from irbench.worker.model_files import read_file
+
+Keep: TypeAlias = Callable[[ProfileCounters], None]
+"""Stores counters after each round of launches."""
+
+
+@dataclass(frozen=True)
+class PartModel:
+    """A part, and the model that is launched to count it.
+
+    Attributes:
+        part: It.
+        planned: A table of one cell.
+    """
+
+    part: CountedPart
+    planned: PlannedGroup
+
+
+@dataclass(frozen=True)
+class CountingTask:
+    """What is counted, and how.
+
+    Attributes:
+        model: What the parts are parts of.
+        parts: In the order of the first round, in which time may run out: the ones that take longest first.
+        counting: What is counted.
+        timing: The protocol's numbers.
+        budget_s: No launch begins that would end later, judged by the longest one before; the first always runs.
+        seed: Of the order of the other rounds.
+        scratch: A folder that is gone afterwards.
+        logs: Where workers write what they print.
+    """
+
+    model: str
+    parts: Sequence[PartModel]
+    counting: Counting
+    timing: Timing
+    budget_s: float
+    seed: int
+    scratch: Path
+    logs: Path
+
+
+def count_parts(task: CountingTask, begun: ProfileCounters, listen: Listener, keep: Keep) -> ProfileCounters:
+    """Launch every part in rounds until there are enough, or the time is up, and return the counters.
+
+    An interrupt ends it; every finished launch is in the counters.
+
+    Args:
+        task: What is counted.
+        begun: What is known before, with the parts that there is nothing to launch of.
+        listen: Receives progress, between launches only.
+        keep: Stores the counters after each round.
+    """
+    return _Counting(task, begun, listen, keep).run()
+
+
+@dataclass
+class _Counted:
+    """A part, and what became of it so far."""
+
+    model: PartModel
+    part: CountedPart = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.part = self.model.part
+
+    def add(self, launch: CountedLaunch) -> None:
+        """Add a finished launch."""
+        self.part = replace(self.part, launches=(*self.part.launches, launch))
+
+
+class _Counting:
+    def __init__(self, task: CountingTask, begun: ProfileCounters, listen: Listener, keep: Keep) -> None:
+        self._task = task
+        self._counters = begun
+        self._never_launched = begun.parts
+        self._keep = keep
+        self._rounds = Rounds(
+            model=task.model,
+            most=task.counting.plan.launches,
+            budget_s=task.budget_s,
+            seed=f"counted parts/{task.seed}",
+            listen=listen,
+        )
+        self._counted = [_Counted(model) for model in task.parts]
+        self._folders = count()
+        self._longest_s = 0.0
+
+    def run(self) -> ProfileCounters:
+        """Count, and return the counters, which are kept too."""
+        self._task.scratch.mkdir(parents=True, exist_ok=True)
+        try:
+            stopped_by = self._launch_all()
+        except KeyboardInterrupt:
+            stopped_by = "interrupt"
+        with signals_deferred():  # who interrupts once more must not lose what the first one kept
+            self._commit(stopped_by)
+        return self._counters
+
+    @property
+    def _able(self) -> list[_Counted]:
+        return [counted for counted in self._counted if counted.part.failure is None]
+
+    def _launch_all(self) -> LaunchesStop:
+        """Launch in rounds, of which also the first ends when the time is up: parts may be hundreds."""
+        while self._able and self._rounds.finished < self._rounds.most:
+            turns = self._able
+            if self._rounds.finished:
+                self._rounds.random.shuffle(turns)
+            for counted in turns:
+                if self._longest_s and self._rounds.watch.elapsed_s + self._longest_s > self._rounds.budget_s:
+                    return "budget"
+                self._launch(counted)
+            self._rounds.end(lambda: self._commit("unfinished"))
+        return "launches" if self._able else "failures"
+
+    def _launch(self, counted: _Counted) -> None:
+        watch, planned = Stopwatch(), counted.model.planned
+        (cell,) = planned.group.cells
+        self._rounds.say(Activity("counted-launch", cell.label))
+        # the answers of the whole model were compared with the expected ones when it was profiled
+        setting = Setting(planned, self._task.timing, self._task.logs, Expected(None, None), self._rounds.watch)
+        folder = self._task.scratch / str(next(self._folders))
+        try:
+            found = count_cell(cell, setting, self._task.counting, folder)
+            counted.add(CountedLaunch(self._rounds.finished, found.counts, found.nodes_missing))
+        except CellFailed as failed:
+            counted.part = replace(counted.part, failure=failed.failure)
+        self._longest_s = max(self._longest_s, watch.elapsed_s)
+
+    def _commit(self, stopped_by: LaunchesStop) -> None:
+        self._counters = replace(
+            self._counters,
+            parts=(*(counted.part for counted in self._counted), *self._never_launched),
+            stopped_by=stopped_by,
+            seconds=self._rounds.watch.elapsed_s,
+        )
+        self._keep(self._counters)
 
 
 def counted_profile(
@@ -185,7 +332,7 @@ def _operator_models(cell: CellToCount, folder: Path) -> Iterator[tuple[float, P
 def _placed(source: GraphSource, sets: Sequence[NodeSet]) -> Mapping[NodeSet, PlacedNodes]:
     """Return those sets of nodes that can be cut out of a graph, and where they are in it."""
     inputs = tuple(spec.bind(source.sizes) for spec in source.artifact.inputs)
-    target = "irbench.features.profile.counted_operators:placed_nodes"
+    target = "irbench.features.profile.counters.counted_operators:placed_nodes"
     names = [found.nodes for found in sets]
     placed: tuple[PlacedNodes | None, ...] = read_file(
         target, source.artifact.path, inputs, names, returns=tuple[PlacedNodes | None, ...], imports=("onnx",)

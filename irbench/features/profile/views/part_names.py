@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from irbench.features.profile.report import PartRow, ProfileReport
-from irbench.features.profile.texts import class_name
+from irbench.features.profile.views.sentences import class_name
 from irbench.render.line_wrapping import shorten_middle
 
 _MOST_TYPES = 5

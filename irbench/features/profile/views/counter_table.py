@@ -7,20 +7,19 @@ from collections.abc import Iterator, Sequence
 from irbench.core.counter_row import COUNTER_STOP_TEXTS
 from irbench.core.quantities import NOT_MEASURED, listing, percent, plural
 from irbench.counters import NotCounted, not_counted
-from irbench.features.counters.texts import figure_text, nodes_missing_text
-from irbench.features.counters.view import counting_notes, spanned_figure
-from irbench.features.profile.class_counters import ClassCounters
-from irbench.features.profile.counted_operators import LEAST_CLASS_SHARE
+from irbench.features.counters.view import counting_notes, figure_text, nodes_missing_text, spanned_figure
+from irbench.features.profile.counters.counted_operators import LEAST_CLASS_SHARE
 from irbench.features.profile.record import CountedPart, ProfileCounters, ProfileDocument
-from irbench.features.profile.report import CellSummary, ProfileReport
-from irbench.features.profile.texts import class_name
+from irbench.features.profile.report import CellSummary, ClassCounters, ProfileReport
+from irbench.features.profile.views.sentences import class_name
 from irbench.features.reduce.view import uncuttable_text
 from irbench.render.figures import are_ranges, ends_heading
 from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, Row, TextTable
 
 COUNTERS_HEADING = "Counters of each class, per inference:"
-_CALL, _MODEL = "empty call", "whole model"
+_CALL = "empty call"
+_MODEL = "whole model"
 _TIME = "time counted"
 _LONGEST_FIGURE = len("slots: bad speculation")
 _LONGEST_CLASS = len("data movement")
