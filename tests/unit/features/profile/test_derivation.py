@@ -1,4 +1,4 @@
-"""The figures of a profile: parts add up, shares have intervals, and losses are told where they are certain."""
+"""The figures of a profile: of cells, classes, operators and nodes, of losses, of a GPU and of two levels."""
 
 from __future__ import annotations
 
@@ -8,11 +8,23 @@ import profiles
 import pytest
 from profiles import SCORES, cell, document, operator
 
-from irbench.features.profile.derivation import derive_report
-from irbench.features.profile.report import CellSummary, NoSpeed, OperatorShare, PartRow, ProfileReport
+from irbench.features.profile.derivation import derive_report, node_groups
+from irbench.features.profile.launches import gpu_times
+from irbench.features.profile.record import GpuTimes, OperatorProfile, ProfiledCell, decode_profile, encode_profile
+from irbench.features.profile.report import (
+    CellSummary,
+    Comparison,
+    GpuParts,
+    NoSpeed,
+    OperatorShare,
+    PartRow,
+    ProfileReport,
+)
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.spi.profiling import GpuActivity, InferenceProfile
 
 MATRIX, MOVEMENT, OVERHEAD = OperatorClass.MATRIX, OperatorClass.MOVEMENT, OperatorClass.OVERHEAD
+NORMALISATION = OperatorClass.NORMALISATION
 
 
 @pytest.fixture(scope="module")
@@ -312,3 +324,199 @@ def test_an_operator_that_is_no_product_is_no_row_of_one_where_exported_nodes_ar
     )
     found = derive_report(document(second, graphs={"none": profiles.NODES, "extended": (mask,)}))
     assert [(each.name, each.operator_class) for each in found.operators] == [("Where", OperatorClass.ELEMENTWISE)]
+
+
+def test_a_loss_is_told_of_the_class_in_which_it_is_largest(report: ProfileReport) -> None:
+    ort, openvino = report.headline
+    assert ort.largest is MATRIX
+    assert ort.excess is not None
+    assert (ort.excess.operator_class, ort.excess.against) == (MATRIX, "openvino-cpu")
+    assert ort.excess.time_ns == pytest.approx(14e6 - 9.5e6)  # Conv with Relu, and Gemm
+    assert openvino.excess is None
+
+
+def test_a_loss_within_nodes_that_a_third_backend_fuses_is_of_the_class_that_loses() -> None:
+    def separate(softmax_ms: float) -> list[OperatorProfile]:
+        return [
+            operator("d", "Gemm", *[4.0] * 4, nodes=["head/dense"], shape=SCORES),
+            operator("head/softmax", "Softmax", *[softmax_ms] * 4, nodes=["head/softmax"], shape=SCORES),
+        ]
+
+    fused = operator("fused", "Gemm", *[9.0] * 4, nodes=["head/dense", "head/softmax"], shape=SCORES)
+    cells = [
+        cell(label, operators, [20] * 4, [20] * 4)
+        for label, operators in (("a", separate(9.0)), ("b", separate(1.0)), ("c", [fused]))
+    ]
+    first = derive_report(document(*cells)).headline[0]
+    assert first.excess is not None
+    assert (first.excess.operator_class, first.excess.time_ns) == (NORMALISATION, pytest.approx(8e6))
+
+
+def test_a_fusion_is_no_loss_in_the_class_that_it_moves_work_to() -> None:
+    before, after = derive_report(profiles.compared()).headline
+    assert before.excess is not None
+    assert (before.excess.operator_class, before.excess.inserted_ns) == (MOVEMENT, pytest.approx(3e6))
+    assert before.excess.time_ns == pytest.approx(3e6)
+    assert after.excess is None
+
+
+def test_nothing_is_lost_in_operators_that_the_other_backend_does_not_tell() -> None:
+    conv = operator("block/conv", "Conv", *[2.0] * 4, nodes=["block/conv"])
+    more = operator("block/transpose", "Transpose", *[9.0] * 4, nodes=["block/transpose"])
+    cells = (cell("a", [conv, more], [15] * 4, [15] * 4), cell("b", [conv], [15] * 4, [15] * 4))
+    assert [facts.excess for facts in derive_report(document(*cells)).headline] == [None, None]
+
+
+def test_a_loss_that_unknown_operators_of_the_other_may_explain_is_not_told() -> None:
+    slow = [operator("block/conv", "Conv", *[9.0] * 4, nodes=["block/conv"])]
+    fast = operator("block/conv", "Conv", *[2.0] * 4, nodes=["block/conv"])
+    for unknown_ms, told in ((1.0, True), (8.0, False)):
+        strange = operator("strange", "Subgraph", *[unknown_ms] * 4, shape=None)
+        cells = (cell("a", slow, [15] * 4, [15] * 4), cell("b", [fast, strange], [15] * 4, [15] * 4))
+        assert (derive_report(document(*cells)).headline[0].excess is not None) is told
+
+
+@pytest.mark.parametrize(("launches", "told"), [(1, False), (3, False), (4, True)])
+def test_a_loss_is_told_only_with_intervals(launches: int, told: bool) -> None:
+    slow, fast = ([operator("block/conv", "Conv", *[time] * launches, nodes=["block/conv"])] for time in (9.0, 2.0))
+    calls = [15.0] * launches
+    report = derive_report(document(cell("a", slow, calls, calls), cell("b", fast, calls, calls)))
+    assert (report.headline[0].excess is not None) is told
+
+
+def test_a_loss_within_the_scatter_of_launches_is_not_told() -> None:
+    scattered = [operator("block/conv", "Conv", 10, 14, 10, 14, nodes=["block/conv"])]
+    steady = [operator("block/conv", "Conv", 11, 11, 11, 11, nodes=["block/conv"])]
+    cells = (cell("a", scattered, [15] * 4, [15] * 4), cell("b", steady, [15] * 4, [15] * 4))
+    assert [facts.excess for facts in derive_report(document(*cells)).headline] == [None, None]
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    (found,) = derive_report(profiles.compared()).comparisons
+    return found
+
+
+def test_classes_are_compared_launch_by_launch_the_largest_change_first(comparison: Comparison) -> None:
+    assert (comparison.before, comparison.after) == ("ort-cpu", "ort+extended-cpu")
+    first = comparison.classes[0]
+    assert first.operator_class is OperatorClass.MOVEMENT
+    assert first.change_ns.value == pytest.approx(-3e6)
+    assert first.change_ns.high < 0
+
+
+def test_a_class_that_is_gone_has_no_time_after(comparison: Comparison) -> None:
+    (gone,) = (change for change in comparison.classes if change.operator_class is OperatorClass.ELEMENTWISE)
+    assert gone.before_ns is not None
+    assert gone.after_ns is None
+    assert gone.operators == (1, 0)
+
+
+def test_a_fused_node_is_compared_with_the_nodes_whose_place_it_took(comparison: Comparison) -> None:
+    (fused,) = (change for change in comparison.nodes if change.key == "block/conv")
+    assert fused.kinds == (("Conv", "Relu"), ("FusedConv",))
+    assert fused.before_ns is not None
+    assert fused.after_ns is not None
+    assert (fused.before_ns.value, fused.after_ns.value) == pytest.approx((12e6, 10.5e6))
+
+
+def test_changes_of_the_parts_add_up_to_that_of_the_whole(comparison: Comparison) -> None:
+    for changes in (comparison.classes, comparison.nodes):
+        assert sum(change.change_ns.value for change in changes) == pytest.approx(comparison.total.change_ns.value)
+
+
+def test_a_backend_that_failed_at_one_level_is_not_compared() -> None:
+    document = profiles.compared()
+    failed = replace(document.cells[1], launches=(), operators=(), failure=profiles.CRASH)
+    assert derive_report(replace(document, cells=(document.cells[0], failed))).comparisons == ()
+
+
+ORDER = ("a", "b", "c", "d", "e")
+
+
+def groups_of(*fused: tuple[str, ...]) -> set[tuple[str, ...]]:
+    return {group.nodes for group in node_groups(fused, ORDER).values()}
+
+
+def test_nodes_that_nobody_fuses_stay_alone() -> None:
+    assert groups_of(("a",), ("b",), ("a",)) == {("a",), ("b",)}
+
+
+def test_what_two_backends_fuse_differently_becomes_one_group_in_the_order_of_the_graph() -> None:
+    assert groups_of(("b", "a"), ("c",), ("b", "c"), ("d",)) == {("a", "b", "c"), ("d",)}
+
+
+def test_groups_that_a_later_operator_joins_become_one() -> None:
+    assert groups_of(("a", "b"), ("c", "d"), ("d", "a")) == {("a", "b", "c", "d")}
+
+
+def test_a_group_is_called_by_its_first_node_and_every_node_knows_it() -> None:
+    groups = node_groups([("d", "b")], ORDER)
+    assert {name: group.key for name, group in groups.items()} == {"b": "b", "d": "b"}
+
+
+def test_nodes_that_the_exported_graph_lacks_come_behind() -> None:
+    assert groups_of(("new", "c")) == {("c", "new")}
+
+
+def test_operators_without_nodes_make_no_group() -> None:
+    assert node_groups([()], ORDER) == {}
+
+
+def inference(gpu: GpuActivity | None) -> InferenceProfile:
+    return InferenceProfile((), gpu=gpu)
+
+
+def parts_of(cell: ProfiledCell) -> GpuParts:
+    (found,) = derive_report(profiles.document(cell)).cells
+    assert found.gpu is not None
+    return found.gpu
+
+
+def test_only_calls_that_count_are_in_the_times_of_a_launch() -> None:
+    activities = [GpuActivity(kernels, 10, 20, 3, 40, 5) for kernels in (100, 200, 900)]
+    copies = [(1, 2), (3, 4), (500, 600)]
+    found = gpu_times([inference(gpu) for gpu in activities], copies, counted=(0, 1), profile_of=(0, 1))
+    assert found == GpuTimes(copy_in_ns=12, copy_out_ns=23, kernels_ns=150, rounding_ns=3, issuing_ns=40, on_cpu_ns=5)
+
+
+def test_what_some_inferences_do_not_tell_is_unknown() -> None:
+    activities = [GpuActivity(100, 10, 20, 3, 40), GpuActivity(issuing_ns=60, on_cpu_ns=4)]
+    found = gpu_times([inference(gpu) for gpu in activities], [(2, 2), (4, 4)], (0, 1), (0, 1))
+    assert found is not None
+    assert (found.kernels_ns, found.issuing_ns, found.on_cpu_ns) == (None, 50, 2)
+
+
+def test_an_inference_on_the_cpu_has_no_times_of_a_gpu() -> None:
+    assert gpu_times([inference(None)], (), (0,), (0,)) is None
+    (found,) = derive_report(profiles.document(profiles.ort())).cells
+    assert found.gpu is None
+
+
+def test_the_parts_add_up_to_the_latency() -> None:
+    parts = parts_of(profiles.on_gpu())
+    assert parts.kernels_ns is not None
+    assert parts.waiting_ns is not None
+    known = (parts.copy_in_ns, parts.kernels_ns, parts.waiting_ns, parts.copy_out_ns)
+    assert sum(part.value for part in known) == pytest.approx(3.0e6)
+    assert parts.waiting_ns.value == pytest.approx(0.6e6)
+    assert parts.waiting_ns.confidence is not None
+    assert parts.between_copies_ns.value == pytest.approx(2.7e6)
+    assert parts.on_cpu.value == pytest.approx(0.02)
+
+
+def test_without_kernels_the_wait_is_unknown_and_no_operator_is_summed_up() -> None:
+    cell = profiles.on_gpu(has_kernels=False)
+    parts = parts_of(cell)
+    assert parts.kernels_ns is parts.waiting_ns is None
+    assert parts.issuing_ns is not None
+    assert parts.issuing_ns.value == pytest.approx(0.9e6)
+    (found,) = derive_report(profiles.document(cell)).cells
+    assert found.sum_ns is found.between_ns is None
+    assert found.plain_ns is not None
+    assert found.confidence is not None
+
+
+def test_a_document_keeps_the_times_of_a_gpu() -> None:
+    document = profiles.document(profiles.on_gpu(), profiles.on_gpu("b", has_kernels=False))
+    assert decode_profile(encode_profile(document), "it") == document
