@@ -32,12 +32,7 @@ from irbench.worker.model_files import read_external_files
 
 
 def files_read(artifact: Artifact, seen: Iterable[str]) -> tuple[Path, ...]:
-    """Return each file once.
-
-    Args:
-        artifact: What the cell compiles.
-        seen: What an earlier process of the cell had mapped or imported.
-    """
+    """Return each file once."""
     found = {path.resolve() for path in (*map(Path, seen), *_model_files(artifact))}
     return tuple(sorted(path for path in found if path.is_file()))
 
@@ -73,11 +68,7 @@ _CACHES = cast("tuple[CacheState, ...]", get_args(CacheState))
 
 
 def refuse_several_samples(groups: Sequence[PlannedGroup]) -> None:
-    """Refuse data of which only the first sample would be the input of a first inference.
-
-    Raises:
-        IrbenchError: There are several samples.
-    """
+    """Refuse data of which only the first sample would be the input of a first inference."""
     most = max(planned.group.feeds for planned in groups)
     if most > 1:
         raise IrbenchError(
@@ -92,16 +83,6 @@ def run(
     """Measure the cold starts of the planned groups and return the document, which is also in the store.
 
     An interrupt ends the run; every finished launch is in the document, whose last table says so.
-
-    Args:
-        request: What was asked for.
-        groups: What is measured.
-        scratch: A folder that is gone after the run.
-        writer: An open run of the store.
-        listen: Receives progress, between launches only.
-
-    Raises:
-        IrbenchError: The store cannot be written.
     """
     writer.commit(replace(writer.document, tables_planned=len(groups)))
     watch, waiting, numbers = Stopwatch(), list(groups), count()

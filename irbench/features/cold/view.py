@@ -27,13 +27,7 @@ _STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview":
 
 
 def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
-    """Return the view of a table of cold starts.
-
-    Args:
-        table: It.
-        environment: The machine, from the run's document.
-        plan: What was asked for, from the run's document.
-    """
+    """Return the view of a table of cold starts."""
     names = cold_names(table)
     cells = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)

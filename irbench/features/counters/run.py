@@ -80,17 +80,7 @@ class CountedPhases:
 
 
 def count_cell(cell: Cell, setting: Setting, counting: Counting, folder: Path) -> CountedPhases:
-    """Start a cell, count each of its phases, and end it.
-
-    Args:
-        cell: It.
-        setting: Of its table.
-        counting: What is counted.
-        folder: An empty one, for the files of perf.
-
-    Raises:
-        CellFailed: The cell failed, or perf did.
-    """
+    """Start a cell, count each of its phases, and end it."""
     return _Launch(cell, setting, counting, folder, None).run()
 
 
@@ -189,21 +179,7 @@ def _timeline(phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...],
 def count_tables(
     request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
 ) -> bool:
-    """Count the rows of every table that has none, and put that into the store's document.
-
-    Args:
-        request: What was asked for; it says what is counted.
-        groups: Those whose speeds the document holds.
-        scratch: A folder that is gone after the run.
-        writer: An open run of the store; tables of counters that it has are finished.
-        listen: Receives progress, between launches only.
-
-    Returns:
-        Whether all tables are counted; an interrupt ends the rest, unless only timelines were left.
-
-    Raises:
-        IrbenchError: The store cannot be written.
-    """
+    """Count the rows of every table that has none, and put that into the store's document."""
     finished = tuple(table for table in writer.document.counters if table.stopped_by not in ENDED_EARLY)
     writer.commit(replace(writer.document, counters=finished))
     timed_s = sum(table.seconds for table in writer.document.groups)

@@ -39,42 +39,24 @@ FIGURE_TEXTS = {
     "backend_bound": "slots: backend bound",
     "smt_contention": "slots: SMT contention",
 }
-
-
 _PREFIXES = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
 """From which value on which prefix is written, and what it stands for."""
-
-
 _LOSSES = {
     "frontend_bound": "at the front end",
     "bad_speculation": "to wrong speculation",
     "backend_bound": "at the back end",
     "smt_contention": "to the other thread of the core",
 }
-
-
 _MARKS = "▁▂▃▄▅▆▇█"
-
-
 _UNKNOWN = " "
-
-
 _WIDEST = 40
-
-
 _PHASES = {**PHASE_TEXTS, "inference": "inference"}
 
 
 def counter_views(
     table: CounterTable, environment: Mapping[str, Any], plan: Mapping[str, Any]
 ) -> tuple[PlainView, ...]:
-    """Return the views of a table of counters: its figures, and its timelines where it has some.
-
-    Args:
-        table: It.
-        environment: The machine, from the run's document.
-        plan: What was asked for, from the run's document.
-    """
+    """Return the views of a table of counters: its figures, and its timelines where it has some."""
     names = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "counters")
@@ -164,12 +146,7 @@ def _marked(figure: CounterFigure) -> str:
 
 
 def spanned_figure(figure: CounterFigure, *, marks_ranges: bool) -> str:
-    """Return a value with the ends of its interval or range.
-
-    Args:
-        figure: Of one phase.
-        marks_ranges: Whether a range is called so; not where the heading of its column does.
-    """
+    """Return a value with the ends of its interval or range."""
     ends = figure.ends
     if ends is None or ends.low == ends.high:  # a count that is the same in every launch
         return _marked(figure)
@@ -238,12 +215,7 @@ class CountingFacts(Protocol):
 
 
 def counting_notes(counted: CountingFacts, figures: Sequence[CounterFigure]) -> Iterator[str]:
-    """Yield whose formulas shares are of, and what is left out or estimated.
-
-    Args:
-        counted: How it was counted.
-        figures: What is shown.
-    """
+    """Yield whose formulas shares are of, and what is left out or estimated."""
     if counted.topdown is not None:
         yield TOPDOWN_TEXTS[counted.topdown]
     if counted.level is not None:

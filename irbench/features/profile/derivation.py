@@ -31,15 +31,9 @@ from irbench.stats.intervals import Looks
 
 _WORTH_TELLING = 0.02
 """The least that a cell loses in a class, as a share of its operators' time, for it to be said in words."""
-
-
 _TOTAL = "total"
-
-
 _INSERTED = ""
 """Key of operators that a runtime added to move data; no node is called so."""
-
-
 _NEVER_TOLD = (OperatorClass.OTHER, OperatorClass.OVERHEAD)
 """Classes in which runtimes tell different things."""
 
@@ -114,13 +108,7 @@ def _matched(joined: JoinedCell) -> Mapping[MatchedBy, float]:
 
 
 def gpu_parts(cell: ProfiledCell, latencies_ns: Sequence[float], looks: Looks) -> GpuParts | None:
-    """Return the parts of a cell's inferences; ``None`` of a cell that did not run on a GPU.
-
-    Args:
-        cell: It.
-        latencies_ns: The mean latency of the calls that count, of each launch.
-        looks: At how many launches intervals are looked at.
-    """
+    """Return the parts of a cell's inferences; ``None`` of a cell that did not run on a GPU."""
     found = [launch.gpu for launch in cell.launches if launch.gpu is not None]
     if not found or len(found) < len(cell.launches):
         return None
@@ -386,14 +374,7 @@ def _largest_first(rows: Iterable[PartRow]) -> tuple[PartRow, ...]:
 def comparisons(
     grouping: Grouping, levels: Sequence[str], classes: Sequence[PartRow], nodes: Sequence[PartRow]
 ) -> tuple[Comparison, ...]:
-    """Return what changed between two levels in each backend that has launches of both.
-
-    Args:
-        grouping: All cells.
-        levels: The two levels; none where nothing is compared.
-        classes: Rows by class of work.
-        nodes: Rows by group of nodes.
-    """
+    """Return what changed between two levels in each backend that has launches of both."""
     return tuple(
         Comparison(
             before=pair.before.cell.id,

@@ -122,11 +122,7 @@ def rows_as_csv(rows: Sequence[ProfileRow]) -> str:
 
 
 def rows_to_pandas(rows: Sequence[ProfileRow]) -> pd.DataFrame:
-    """Return rows as a DataFrame.
-
-    Raises:
-        IrbenchError: pandas is not installed.
-    """
+    """Return rows as a DataFrame."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -136,8 +132,6 @@ def rows_to_pandas(rows: Sequence[ProfileRow]) -> pd.DataFrame:
 
 
 _WHOLE_OR_UNKNOWN = ("nodes", "flops")
-
-
 _REAL_OR_UNKNOWN = (
     "time_low_ms", "time_high_ms", "share_low", "share_high", "gflops_per_s", "peak_share", "counted_share",
     "time_range_low_ms", "time_range_high_ms",
@@ -224,9 +218,6 @@ def tracks_of(slices: Iterable[Slice]) -> tuple[Track, ...]:
     """Return the rows of all threads: of each its operators, then the runtime's own work.
 
     A thread has as many rows as its slices need.
-
-    Args:
-        slices: Of one cell.
     """
     found = list(slices)
     threads = sorted({each.thread for each in found})
@@ -277,11 +268,7 @@ _NS_PER_US = 1000
 
 
 def write_trace(document: ProfileDocument, output: Path) -> None:
-    """Write the trace of a profile to a file, which appears when it is whole.
-
-    Raises:
-        IrbenchError: It cannot be written.
-    """
+    """Write the trace of a profile to a file, which appears when it is whole."""
     with explained(output, "name another file with --trace"), replacing(output.resolve()) as file:
         for piece in operator_trace(document):
             file.write(piece.encode())

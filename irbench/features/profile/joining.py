@@ -27,23 +27,13 @@ if TYPE_CHECKING:
 
 PRODUCTS = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
 """An operator that computes such a node is one of them, whatever else was fused into it."""
-
-
 _DOMAINS = ("", "com.microsoft")
-
-
 ORIGINAL = "none"
 """Key of the graph as it was exported, of which all other graphs were made."""
-
-
 _MADE_BY_CONVERTER = "__"
 """What tf2onnx puts behind the name of an operator of TensorFlow, before a number, where one becomes several nodes."""
-
-
 MOST_PAIRS = 2_000_000
 """Equal pairs of elements, beyond which the search would take seconds: sequences of so much sameness prove nothing."""
-
-
 MatchedBy: TypeAlias = Literal["name", "tensor", "position", "signature", "inserted", "overhead", "unmatched"]
 """How the nodes of an operator were found; by ``position``, those of the operator behind it. An ``inserted`` operator
 moves data and computes no node: the runtime added it. Of ``unmatched`` ones it is unknown what they compute."""
@@ -52,13 +42,7 @@ moves data and computes no node: the runtime added it. Of ``unmatched`` ones it 
 def class_of(
     operator: OperatorProfile, nodes: Sequence[GraphNode], kinds: Mapping[str, OperatorClass]
 ) -> OperatorClass:
-    """Return the class of an executed operator.
-
-    Args:
-        operator: It.
-        nodes: Those that it computes; none where that is unknown, or where the runtime inserted it.
-        kinds: The class of operators that compute no node, by the runtime's own operator type.
-    """
+    """Return the class of an executed operator."""
     if operator.is_overhead:
         return OperatorClass.OVERHEAD
     return main_node(nodes).operator_class if nodes else class_of_kind(operator.kind, kinds)
@@ -69,25 +53,21 @@ def class_of_kind(kind: str, kinds: Mapping[str, OperatorClass]) -> OperatorClas
     if kind in kinds:
         return kinds[kind]
     known = (operator_class(domain, kind) for domain in _DOMAINS)
-    return next((found for found in known if found is not OperatorClass.OTHER), OperatorClass.OTHER)
+    return next((each for each in known if each is not OperatorClass.OTHER), OperatorClass.OTHER)
 
 
 def main_node(nodes: Sequence[GraphNode]) -> GraphNode:
     """Return the node that a fused operator is named after: of the class with the most work, that with the most.
 
-    Matrix products, convolutions and recurrent layers come before all others. Where no work is known, data movement
-    comes last.
-
-    Args:
-        nodes: At least one.
+    Products and recurrent layers come before all others. Where no work is known, data movement comes last.
     """
     work = Counter[OperatorClass]()
     for node in nodes:
         work[node.operator_class] += node.flops or 0
 
     def rank(node: GraphNode) -> tuple[bool, int, bool, int]:
-        found = node.operator_class
-        return found in PRODUCTS, work[found], found is not OperatorClass.MOVEMENT, node.flops or 0
+        own = node.operator_class
+        return own in PRODUCTS, work[own], own is not OperatorClass.MOVEMENT, node.flops or 0
 
     return max(nodes, key=rank)
 
@@ -98,7 +78,6 @@ class Match:
 
     Attributes:
         nodes: Their places in the graph, ascending.
-        matched_by: How they were found, or why there are none.
     """
 
     nodes: tuple[int, ...]
@@ -112,18 +91,13 @@ def match_operators(
 
     Names come first, then those of output tensors. The operators that are left are aligned with the nodes that are
     left by class and output shape, in the order of execution, between those that names have joined.
-
-    Args:
-        operators: In the order in which they are executed.
-        nodes: Of the graph, in topological order.
-        kinds: The class of operators that compute no node, by the runtime's own operator type.
     """
     names = _Names(nodes, {name for operator in operators for name in operator.nodes}, kinds)
-    found = [names.match(operator) for operator in operators]
-    signed = _by_signature(operators, found, nodes, kinds)
+    named = [names.match(operator) for operator in operators]
+    signed = _by_signature(operators, named, nodes, kinds)
     return tuple(
         match or signed.get(place) or _without_nodes(operator, kinds)
-        for place, (operator, match) in enumerate(zip(operators, found, strict=True))
+        for place, (operator, match) in enumerate(zip(operators, named, strict=True))
     )
 
 
@@ -150,16 +124,16 @@ class _Names:
         if operator.is_overhead:
             return Match((), "overhead")
         reported = operator.nodes or (operator.name,)
-        found = self._named(reported, self._node, "name") or self._named(reported, self._tensor, "tensor")
-        return found if found is None or operator.nodes or self._is_credible(operator, found) else None
+        match = self._named(reported, self._node, "name") or self._named(reported, self._tensor, "tensor")
+        return match if match is None or operator.nodes or self._is_credible(operator, match) else None
 
-    def _is_credible(self, operator: OperatorProfile, found: Match) -> bool:
+    def _is_credible(self, operator: OperatorProfile, match: Match) -> bool:
         """Whether an operator that tells no nodes computes those of its own name.
 
         Nobody else claims them, and their class is that of its kind, as far as that is known: where an exporter folded
         an addition into a convolution, the convolution has the addition's name.
         """
-        nodes = [self._nodes[place] for place in found.nodes]
+        nodes = [self._nodes[place] for place in match.nodes]
         kind = class_of_kind(operator.kind, self._kinds)
         fits = kind is OperatorClass.OTHER or kind in {node.operator_class for node in nodes}
         return fits and all(node.name not in self._reported for node in nodes)
@@ -182,42 +156,35 @@ def _without_nodes(operator: OperatorProfile, kinds: Mapping[str, OperatorClass]
 
 def _by_signature(
     operators: Sequence[OperatorProfile],
-    found: Sequence[Match | None],
+    named: Sequence[Match | None],
     nodes: Sequence[GraphNode],
     kinds: Mapping[str, OperatorClass],
 ) -> dict[int, Match]:
     """Return matches of operators by their places; those that names have joined hold the alignment in place."""
-    taken = {node: place for place, match in enumerate(found) if match is not None for node in match.nodes[:1]}
-    joined = {node for match in found if match is not None for node in match.nodes}
-    anchors = {place: node for node, place in taken.items()}
-    left: list[Hashable | None] = [
-        ("joined", anchors[place]) if place in anchors else None if match is not None else _of_operator(operator, kinds)
-        for place, (operator, match) in enumerate(zip(operators, found, strict=True))
+    left = [
+        _signature(class_of_kind(operator.kind, kinds), operator.kind, operator.shapes) if match is None else None
+        for operator, match in zip(operators, named, strict=True)
     ]
-    right: list[Hashable | None] = [
-        ("joined", place) if place in taken else None if place in joined else _of_node(node)
+    joined = {node for match in named if match is not None for node in match.nodes}
+    right = [
+        None if place in joined else _signature(node.operator_class, node.op_type, node.shapes)
         for place, node in enumerate(nodes)
     ]
-    return {at: Match((place,), "signature") for at, place in aligned(left, right) if found[at] is None}
+    anchors = {match.nodes[0]: place for place, match in enumerate(named) if match is not None and match.nodes}
+    for node, place in anchors.items():
+        left[place] = right[node] = ("joined", node)
+    return {at: Match((place,), "signature") for at, place in aligned(left, right) if named[at] is None}
 
 
-def _of_operator(operator: OperatorProfile, kinds: Mapping[str, OperatorClass]) -> Hashable | None:
-    return _signature(class_of_kind(operator.kind, kinds), operator.kind, operator.shapes)
-
-
-def _of_node(node: GraphNode) -> Hashable | None:
-    return _signature(node.operator_class, node.op_type, node.shapes)
-
-
-def _signature(found: OperatorClass, op_type: str, shapes: Sequence[TensorShape]) -> Hashable | None:
+def _signature(own_class: OperatorClass, op_type: str, shapes: Sequence[TensorShape]) -> Hashable | None:
     """Return what an operator and the node that it computes have in common; ``None`` where too little is known.
 
     Sizes are sorted and those of 1 left out: runtimes order axes as they like. What moves data must be of the same
     type: a runtime's own reorder is no node.
     """
-    if found is OperatorClass.OTHER or not shapes or shapes[0].shape is None:
+    if own_class is OperatorClass.OTHER or not shapes or shapes[0].shape is None:
         return None
-    kind = op_type.lower() if found is OperatorClass.MOVEMENT else found
+    kind = op_type.lower() if own_class is OperatorClass.MOVEMENT else own_class
     return kind, tuple(sorted(size for size in shapes[0].shape if size != 1))
 
 
@@ -231,9 +198,7 @@ class _Link:
 def aligned(left: Sequence[Hashable | None], right: Sequence[Hashable | None]) -> tuple[tuple[int, int], ...]:
     """Return the places of a longest common subsequence, in order; none where nearly all elements are the same.
 
-    Args:
-        left: One sequence; ``None`` is equal to nothing.
-        right: The other.
+    ``None`` is equal to nothing.
     """
     places: dict[Hashable, list[int]] = defaultdict(list)
     for place, element in enumerate(right):
@@ -252,15 +217,12 @@ def aligned(left: Sequence[Hashable | None], right: Sequence[Hashable | None]) -
                 links.append(link)
             elif place < ends[length]:
                 ends[length], links[length] = place, link
-    return _pairs(links[-1] if links else None)
-
-
-def _pairs(link: _Link | None) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
-    while link is not None:
-        found.append((link.left, link.right))
-        link = link.before
-    return tuple(reversed(found))
+    pairs: list[tuple[int, int]] = []
+    last = links[-1] if links else None
+    while last is not None:
+        pairs.append((last.left, last.right))
+        last = last.before
+    return tuple(reversed(pairs))
 
 
 def with_products(
@@ -272,16 +234,9 @@ def with_products(
     """Return matches in which products are computed by operators that are products.
 
     Nodes of products, recurrences included, that only an operator of another kind claims go to the last operators
-    before it that are products and have no nodes, in order. An operator that only moves data gives all of its nodes
-    away.
-
-    Args:
-        operators: In the order in which they are executed.
-        matches: Theirs.
-        nodes: Of the graph.
-        kinds: The class of operators by the runtime's own operator type.
+    before it that are products and have no nodes, in order. An operator that only moves data gives all nodes away.
     """
-    found = list(matches)
+    shared = list(matches)
     computed = {
         node
         for operator, match in zip(operators, matches, strict=True)
@@ -300,18 +255,18 @@ def with_products(
         takers = waiting[-len(products) :]
         if takers:
             waiting = waiting[: -len(takers)]
-            given = match.nodes if kind is OperatorClass.MOVEMENT else tuple(products)
-            _hand_over(found, place, takers, given)
-    return tuple(found)
+            handed = match.nodes if kind is OperatorClass.MOVEMENT else tuple(products)
+            _hand_over(shared, place, takers, handed)
+    return tuple(shared)
 
 
-def _hand_over(found: list[Match], giver: int, takers: Sequence[int], given: Sequence[int]) -> None:
+def _hand_over(matches: list[Match], giver: int, takers: Sequence[int], handed: Sequence[int]) -> None:
     """Share nodes out among operators, one to each, and the rest to the last."""
-    left = tuple(node for node in found[giver].nodes if node not in given)
-    found[giver] = Match(left, found[giver].matched_by if left else "inserted")
+    left = tuple(node for node in matches[giver].nodes if node not in handed)
+    matches[giver] = Match(left, matches[giver].matched_by if left else "inserted")
     for number, taker in enumerate(takers):
-        own = given[number:] if taker == takers[-1] else given[number : number + 1]
-        found[taker] = Match(tuple(own), "position")
+        own = handed[number:] if taker == takers[-1] else handed[number : number + 1]
+        matches[taker] = Match(tuple(own), "position")
 
 
 @dataclass(frozen=True)
@@ -319,11 +274,9 @@ class JoinedOperator:
     """An executed operator and the nodes that it computes.
 
     Attributes:
-        profile: What was recorded of it.
         nodes: Those nodes, of the graph that its backend runs.
         exported: The nodes of the exported graph that these stand for, as far as they are known, else these.
         original: Names of the nodes of the exported graph that these stand for.
-        operator_class: To which class of work it belongs.
         matched_by: How its nodes were found, or why there are none.
         flops: Floating-point operations of its nodes; ``None`` where none is known. A node that several operators
             compute counts for the one that takes longest.
@@ -413,8 +366,8 @@ def _joined(cell: ProfiledCell, document: ProfileDocument) -> JoinedCell:
     matches = with_products(cell.operators, match_operators(cell.operators, nodes, kinds), nodes, kinds)
     owners = _owners(cell.operators, matches)
     own = [[node for node in match.nodes if owners[node] == place] for place, match in enumerate(matches)]
-    found = zip(cell.operators, matches, own, strict=True)
-    return JoinedCell(cell, tuple(_operator(*each, nodes, exported, kinds) for each in found))
+    joined = zip(cell.operators, matches, own, strict=True)
+    return JoinedCell(cell, tuple(_operator(*each, nodes, exported, kinds) for each in joined))
 
 
 def _owners(operators: Sequence[OperatorProfile], matches: Sequence[Match]) -> dict[int, int]:
@@ -472,13 +425,13 @@ def origins(optimized: Inventory, exported: Inventory) -> Mapping[str, tuple[str
     labels = {node.label for node in exported.nodes}
     kept = {node.label for node in optimized.nodes if node.label in labels}
     graph = ContainedNodes(exported.nodes, (weight.name for weight in exported.weights), kept)
-    found: dict[str, tuple[str, ...]] = {}
+    claims: dict[str, tuple[str, ...]] = {}
     for node in optimized.nodes:
         tensors = tuple(_known(node, graph))
         claimed = graph.claim(tensors, node.label) or _taken(node, graph, tensors, kept)
         if claimed:
-            found[node.label] = claimed
-    return found
+            claims[node.label] = claimed
+    return claims
 
 
 def _taken(node: NodeEntry, graph: ContainedNodes, tensors: Collection[str], kept: Collection[str]) -> tuple[str, ...]:
@@ -499,22 +452,16 @@ def read_graph(path: Path, inputs: Sequence[TensorSpec], exported: Path | None =
     """Return the nodes of an ONNX file in topological order, those of bodies behind the node that has them.
 
     ONNX's own code reads what is in the file: call this in a worker.
-
-    Args:
-        path: The file; its weights are not read.
-        inputs: Its inputs with bound sizes.
-        exported: The file that it was made from by optimising; ``None`` where it is the exported one itself.
-
-    Raises:
-        IrbenchError: The file is missing or not an ONNX model.
     """
     outline = read_outline(path)
     flops = {node.name: node.flops for node in model_cost(outline, inputs).nodes}
     stands_for = {} if exported is None else origins(take_inventory(path), take_inventory(exported))
-    found: dict[str, GraphNode] = {}
+    graph_nodes: dict[str, GraphNode] = {}
     for node in _nodes(inferred_at(outline, inputs).graph, {}):
-        found.setdefault(node.name, replace(node, flops=flops.get(node.name), original=stands_for.get(node.name, ())))
-    return tuple(found.values())
+        graph_nodes.setdefault(
+            node.name, replace(node, flops=flops.get(node.name), original=stands_for.get(node.name, ()))
+        )
+    return tuple(graph_nodes.values())
 
 
 def _nodes(graph: onnx.GraphProto, outer: dict[str, TensorShape]) -> Iterator[GraphNode]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import TypeAlias
 
 import numpy as np
@@ -49,43 +51,6 @@ from irbench.system import host
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.profiling import MOST_CALLS, ProfiledRun
 
-
-def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[ProfiledRun, OutputError | None]:
-    """Compile a cell with its runtime's recording switched on, check its answers, and profile it.
-
-    Args:
-        cell: It makes one inference at a time.
-        setting: Of its table.
-        inferences: How many are profiled at least.
-
-    Returns:
-        The profiled inferences, and how far the answers are from the reference; ``None`` where there is none.
-
-    Raises:
-        CellFailed: Its backend cannot profile it, its answers are wrong, or its worker failed in another way.
-    """
-    with setting.worker(cell) as worker:
-        worker.hold("irbench.worker.profiling:ProfileHost")
-        worker.ask("import", "import_runtime")
-        prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
-        error = worse(checked(cell, prepared, setting), checked_turns(worker, "verify", prepared, setting))
-        warmed: Warmed = worker.ask("warm-up", "warm_up")
-        expected_s = max(inferences, MOST_CALLS) * warmed.call_ns / 1e9
-        run: ProfiledRun = worker.ask("measure", "profile", inferences, extra_s=3 * expected_s)
-        return run, error
-
-
-def disturbance_between(before: MachineSnapshot, after: MachineSnapshot, processors: int) -> Disturbance:
-    """Return what else happened on the machine during a launch.
-
-    Args:
-        before: What was seen before it.
-        after: What was seen after it, on the same processors.
-        processors: How many processors the cell uses.
-    """
-    return Disturbance(after.at_ns - before.at_ns, foreign_cpu_ns(before, after), processors)
-
-
 Keep: TypeAlias = Callable[[ProfileDocument], None]
 """Stores a profile after each launch."""
 
@@ -95,8 +60,6 @@ class ProfilePlan:
     """How long a profile takes.
 
     Attributes:
-        launches: Launches of each cell.
-        inferences: Inferences that are profiled in each launch, at least.
         budget_s: No launch begins that would end later, judged by the longest one before; the first always runs.
             Where counters are asked for, they have half of it.
         counted_launches: Counted launches of each model, where counters are asked for.
@@ -110,15 +73,7 @@ class ProfilePlan:
 
 @dataclass(frozen=True)
 class ProfileTask:
-    """What is profiled, and where workers write.
-
-    Attributes:
-        request: What was asked for.
-        planned: The table.
-        plan: How long it takes.
-        scratch: A folder that is gone afterwards.
-        logs: Where workers write what they print.
-    """
+    """What is profiled, and where workers write."""
 
     request: RunRequest
     planned: PlannedGroup
@@ -127,38 +82,9 @@ class ProfileTask:
     logs: Path
 
 
-def profile_table(task: ProfileTask, begun: ProfileDocument, listen: Listener, keep: Keep) -> ProfileDocument:
-    """Profile every cell of a table that can run, and return the document with its launches.
+class Profiling:
+    """Profiles every cell of a table that can run; an interrupt keeps every finished launch."""
 
-    An interrupt ends it; every finished launch of a cell is in the document.
-
-    Args:
-        task: What is profiled.
-        begun: The document, with a cell for each of the table's.
-        listen: Receives progress, between launches only.
-        keep: Stores the document after each launch.
-    """
-    return _Profiling(task, begun, listen, keep).run()
-
-
-@dataclass
-class _Candidate:
-    """A cell, and what was recorded of it."""
-
-    cell: Cell
-    profiled: ProfiledCell
-
-    def leave(self, failed: CellFailed) -> None:
-        self.profiled = replace(
-            self.profiled, failure=failed.failure, output_error=failed.output_error or self.profiled.output_error
-        )
-
-
-class _NotProfiled(CellFailed):
-    """A cell that runs its graph, but not where its operators are recorded."""
-
-
-class _Profiling:
     def __init__(self, task: ProfileTask, begun: ProfileDocument, listen: Listener, keep: Keep) -> None:
         self._task = task
         self._document = begun
@@ -172,7 +98,7 @@ class _Profiling:
             counted="launch",
         )
         cells = task.planned.group.cells
-        self._candidates = [_Candidate(cell, found) for cell, found in zip(cells, begun.cells, strict=True)]
+        self._candidates = list(map(_Candidate, cells, begun.cells))
         self._notes: tuple[Note, ...] = begun.notes
         self._setting: Setting | None = None
         self._cpus = host.allowance(task.request.cpus).cpus
@@ -235,8 +161,8 @@ class _Profiling:
         launch = Launch(
             self._rounds.finished, run.latency_ns, tuple(plain_ns), run.profiles, disturbance, run.copies_ns
         )
-        found = with_launch(candidate.profiled, launch)
-        return replace(found, effective=run.effective, output_error=worse(found.output_error, error))
+        profiled = with_launch(candidate.profiled, launch)
+        return replace(profiled, effective=run.effective, output_error=worse(profiled.output_error, error))
 
     def _instrumented(self, cell: Cell, setting: Setting) -> tuple[ProfiledRun, OutputError | None]:
         try:
@@ -273,12 +199,47 @@ class _Profiling:
         self._keep(self._document)
 
 
+@dataclass
+class _Candidate:
+    """A cell, and what was recorded of it."""
+
+    cell: Cell
+    profiled: ProfiledCell
+
+    def leave(self, failed: CellFailed) -> None:
+        self.profiled = replace(
+            self.profiled, failure=failed.failure, output_error=failed.output_error or self.profiled.output_error
+        )
+
+
+class _NotProfiled(CellFailed):
+    """A cell that runs its graph, but not where its operators are recorded."""
+
+
 @dataclass(frozen=True)
 class _Calls:
     """What is timed at once: so many calls, each of about so many nanoseconds."""
 
     count: int
     call_ns: float
+
+
+def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[ProfiledRun, OutputError | None]:
+    """Compile a cell with its runtime's recording switched on, check its answers, and profile it."""
+    with setting.worker(cell) as worker:
+        worker.hold("irbench.worker.profiling:ProfileHost")
+        worker.ask("import", "import_runtime")
+        prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
+        error = worse(checked(cell, prepared, setting), checked_turns(worker, "verify", prepared, setting))
+        warmed: Warmed = worker.ask("warm-up", "warm_up")
+        expected_s = max(inferences, MOST_CALLS) * warmed.call_ns / 1e9
+        run: ProfiledRun = worker.ask("measure", "profile", inferences, extra_s=3 * expected_s)
+        return run, error
+
+
+def disturbance_between(before: MachineSnapshot, after: MachineSnapshot, processors: int) -> Disturbance:
+    """Return what else happened on the machine between two snapshots."""
+    return Disturbance(after.at_ns - before.at_ns, foreign_cpu_ns(before, after), processors)
 
 
 def timed_plainly(plain: CellWorker, calls: _Calls) -> list[int]:
@@ -296,11 +257,7 @@ class Launch:
     """What was seen in a launch of a cell.
 
     Attributes:
-        number: Counted from 0.
-        profiled_ns: Latency of each profiled call.
-        plain_ns: Latency of each call of a session without profiling.
         profiles: Of the profiled calls, oldest first; at least one, and their ``averages`` add up to the calls.
-        disturbance: What else happened on the machine.
         copies_ns: Of each profiled call on a GPU, how long its inputs and its outputs were copied; empty on the CPU.
     """
 
@@ -332,19 +289,15 @@ def middle_half(latencies_ns: Sequence[int]) -> NDArray[np.intp]:
 
 
 def with_launch(cell: ProfiledCell, launch: Launch) -> ProfiledCell:
-    """Return a cell with one more launch.
-
-    Args:
-        cell: With the launches before.
-        launch: What was seen in it.
-    """
-    before = {_key_of_profile(operator): operator for operator in cell.operators}
-    executed = _operators(launch)
-    operators = {key: _extended(operator, executed.get(key)) for key, operator in before.items()}
-    nothing = (0,) * len(cell.launches)
-    for key, new in executed.items():
-        if key not in operators:
-            operators[key] = new.as_profile(nothing)
+    """Return a cell with one more launch."""
+    executed = _executed(launch)
+    operators = {
+        key: replace(known, duration_ns=(*known.duration_ns, executed[key].duration_ns if key in executed else 0))
+        for known in cell.operators
+        for key in (_key(known),)
+    }
+    for key, operator in executed.items():
+        operators.setdefault(key, operator.as_profile((0,) * len(cell.launches)))
     return replace(
         cell,
         operators=tuple(operators.values()),
@@ -361,7 +314,7 @@ def _latencies(launch: Launch) -> LaunchLatencies:
         counted=tuple(map(int, launch.counted)),
         uncertainty_ns=max(profile.uncertainty_ns for profile in launch.profiles),
         disturbance=launch.disturbance,
-        gpu=gpu_times(launch.profiles, launch.copies_ns, launch.counted, launch.profile_of(launch.counted)),
+        gpu=_gpu_times(launch),
     )
 
 
@@ -374,7 +327,6 @@ class _Operator:
     duration_ns: int
 
     def as_profile(self, before: tuple[int, ...]) -> OperatorProfile:
-        """Return it as an operator that earlier launches did not execute."""
         return OperatorProfile(
             name=self.first.name,
             kind=self.first.kind,
@@ -388,23 +340,41 @@ class _Operator:
         )
 
 
-def _extended(operator: OperatorProfile, found: _Operator | None) -> OperatorProfile:
-    return replace(operator, duration_ns=(*operator.duration_ns, 0 if found is None else found.duration_ns))
-
-
-def _operators(launch: Launch) -> Mapping[_Key, _Operator]:
+def _executed(launch: Launch) -> Mapping[_Key, _Operator]:
     """Return what each operator took in an inference, in the order in which they were first executed."""
     first: dict[_Key, OperatorTime] = {}
-    totals: dict[_Key, float] = {}
-    counts: dict[_Key, float] = {}
+    totals, counts = defaultdict[_Key, float](float), defaultdict[_Key, float](float)
     places, calls = np.unique(launch.profile_of(launch.counted), return_counts=True)
     for place, share in zip(places, calls / calls.sum(), strict=True):
         for operator in launch.profiles[place].operators:
             key = _key(operator)
             first.setdefault(key, operator)
-            totals[key] = totals.get(key, 0.0) + float(share) * operator.duration_ns
-            counts[key] = counts.get(key, 0.0) + float(share)
+            totals[key] += float(share) * operator.duration_ns
+            counts[key] += float(share)
     return {key: _Operator(operator, round(counts[key]), round(totals[key])) for key, operator in first.items()}
+
+
+def _gpu_times(launch: Launch) -> GpuTimes | None:
+    """Return where the time of a launch went on a GPU; ``None`` of one on the CPU."""
+    profiles = [launch.profiles[place] for place in launch.profile_of(launch.counted)]
+    activities = [profile.gpu for profile in profiles if profile.gpu is not None]
+    if not activities or not launch.copies_ns:
+        return None
+    copies = [launch.copies_ns[place] for place in launch.counted]
+    kernels = [gpu.kernels_ns for gpu in activities if gpu.kernels_ns is not None]
+    issuing = [gpu.issuing_ns for gpu in activities if gpu.issuing_ns is not None]
+    return GpuTimes(
+        copy_in_ns=_mean(copy_in for copy_in, _ in copies) + _mean(gpu.copy_in_ns or 0 for gpu in activities),
+        copy_out_ns=_mean(copy_out for _, copy_out in copies) + _mean(gpu.copy_out_ns or 0 for gpu in activities),
+        kernels_ns=_mean(kernels) if len(kernels) == len(activities) else None,
+        rounding_ns=_mean(gpu.rounding_ns for gpu in activities),
+        issuing_ns=_mean(issuing) if len(issuing) == len(activities) else None,
+        on_cpu_ns=_mean(gpu.on_cpu_ns for gpu in activities),
+    )
+
+
+def _mean(times_ns: Iterable[int]) -> int:
+    return round(fmean(times_ns))
 
 
 def _timeline(launch: Launch, places: Mapping[_Key, int]) -> tuple[TimelineSpan, ...]:
@@ -417,67 +387,17 @@ def _timeline(launch: Launch, places: Mapping[_Key, int]) -> tuple[TimelineSpan,
     )
 
 
-def _key(operator: OperatorTime) -> _Key:
+def _key(operator: OperatorTime | OperatorProfile) -> _Key:
     return operator.name, operator.kind, operator.nodes, operator.device, operator.is_overhead
-
-
-def _key_of_profile(operator: OperatorProfile) -> _Key:
-    return operator.name, operator.kind, operator.nodes, operator.device, operator.is_overhead
-
-
-_MOST_SHARE = Timing().dirty_foreign_share
-
-
-def warnings_of(document: ProfileDocument) -> tuple[Warn, ...]:
-    """Return the warnings of a profile, also of one that was stored without those of disturbances."""
-    missing = (found for found in disturbance_warnings(document.cells) if found not in document.warnings)
-    return (*missing, *document.warnings)
 
 
 def disturbance_warnings(cells: Iterable[ProfiledCell]) -> Iterator[Warn]:
-    """Yield a warning where other programs used more of the processors during the launches than a run allows.
-
-    Launches of profiles that stored no evidence count as undisturbed.
-    """
-    launches = (launch.disturbance for cell in cells for launch in cell.launches)
-    found = [disturbance for disturbance in launches if disturbance is not None and disturbance.wall_ns > 0]
-    if not found:
+    """Yield a warning where other programs used more of the processors during the launches than a run allows."""
+    every = (launch.disturbance for cell in cells for launch in cell.launches)
+    disturbances = [disturbance for disturbance in every if disturbance is not None and disturbance.wall_ns > 0]
+    if not disturbances:
         return
-    share = sum(each.foreign_cpu_ns for each in found) / sum(each.wall_ns for each in found)
-    processors = max(each.processors for each in found)
-    if share > _MOST_SHARE * processors:
+    share = sum(each.foreign_cpu_ns for each in disturbances) / sum(each.wall_ns for each in disturbances)
+    processors = max(each.processors for each in disturbances)
+    if share > Timing().dirty_foreign_share * processors:
         yield BusyMachine(foreign_share=share, processors=processors)
-
-
-def gpu_times(
-    profiles: Sequence[InferenceProfile],
-    copies_ns: Sequence[tuple[int, int]],
-    counted: Iterable[int],
-    profile_of: Iterable[int],
-) -> GpuTimes | None:
-    """Return where the time of a launch went on a GPU; ``None`` of one on the CPU.
-
-    Args:
-        profiles: Of its inferences.
-        copies_ns: Of each call, how long its inputs and its outputs were copied, by the harness's clock.
-        counted: Places of the calls that count.
-        profile_of: The place of each of these calls' profile.
-    """
-    activities = [gpu for place in profile_of if (gpu := profiles[place].gpu) is not None]
-    if not activities or not copies_ns:
-        return None
-    copies = [copies_ns[place] for place in counted]
-    kernels = [gpu.kernels_ns for gpu in activities if gpu.kernels_ns is not None]
-    issuing = [gpu.issuing_ns for gpu in activities if gpu.issuing_ns is not None]
-    return GpuTimes(
-        copy_in_ns=_mean([copy_in for copy_in, _ in copies]) + _mean([gpu.copy_in_ns or 0 for gpu in activities]),
-        copy_out_ns=_mean([copy_out for _, copy_out in copies]) + _mean([gpu.copy_out_ns or 0 for gpu in activities]),
-        kernels_ns=_mean(kernels) if len(kernels) == len(activities) else None,
-        rounding_ns=_mean([gpu.rounding_ns for gpu in activities]),
-        issuing_ns=_mean(issuing) if len(issuing) == len(activities) else None,
-        on_cpu_ns=_mean([gpu.on_cpu_ns for gpu in activities]),
-    )
-
-
-def _mean(times_ns: Sequence[int]) -> int:
-    return round(sum(times_ns) / len(times_ns))

@@ -17,36 +17,18 @@ from irbench.stats.intervals import Looks, interval_at
 
 _COSTLY = 1.3
 """The most that profiling may lengthen an inference for its parts to speak for one that is not profiled."""
-
-
 _GAP = 0.05
 """The least share of the latency between operators that is worth a word."""
-
-
 _SPEAKS_FOR_ALL = 0.9
 """The least share of a part's time in operators of known work, for their speed to be the part's."""
-
-
 _NOTICEABLE = 0.045
 """The least share of the time of all operators for a part to be missed where it is left out: 5 % as tables round it."""
-
-
 _WORTH_NAMING = 0.1
 """The least share of a class's time for an operator to be named beside it."""
-
-
 _MOST_NAMED = 3
-
-
 _TIMING = Timing()
-
-
 _RESOLUTION_NS = 1_000
-
-
 By: TypeAlias = Literal["class", "op", "node"]
-
-
 NoSpeed: TypeAlias = Literal["nothing-counted", "unknown-operations", "counted-elsewhere", "partly-known"]
 """Why a part has no speed: nothing that is counted is computed; its operations are unknown; they count for another
 operator that computes the same nodes; or those that are known do not speak for all of its time."""

@@ -48,7 +48,6 @@ _WIDEST = 1000
 _USUAL = 100
 _MOST_NAMED = 3
 """So many nodes are named below the classes of work."""
-
 _CHANGED = (Column("before"), Column("after"), Column("change"), Column("interval", words=True))
 _NAME = Column("ms", words=True, folds=True, least=20, breaks_at="/", longest=20)
 _MOST_KINDS = 3

@@ -50,11 +50,7 @@ def soak(
 
 
 def soak_plan(asked: SoakOptions) -> SoakPlan:
-    """Return what was asked for, with defaults.
-
-    Raises:
-        IrbenchError: Both a duration and a number of calls were given.
-    """
+    """Return what was asked for, with defaults."""
     if asked.duration is not None and asked.calls is not None:
         raise IrbenchError("A duration and a number of calls cannot be combined.", hint="Give --for or --calls.")
     usual = SoakPlan()

@@ -41,16 +41,6 @@ def run(
     """Soak the rows of the planned groups and return the document, which is also in the store.
 
     An interrupt ends the run; every block before it is in the document, whose last table says so.
-
-    Args:
-        request: What was asked for; it has a plan for the soak.
-        groups: What is measured.
-        scratch: A folder that is gone after the run.
-        writer: An open run of the store.
-        listen: Receives progress, between blocks only.
-
-    Raises:
-        IrbenchError: The store cannot be written.
     """
     writer.commit(replace(writer.document, tables_planned=len(groups)))
     for number, planned in enumerate(groups):
@@ -70,11 +60,7 @@ class _Soaked(CellOutcome):
     resident_bytes: list[int] = field(default_factory=list[int])
 
     def add(self, block: SoakBlock) -> None:
-        """Append a block to the series.
-
-        Raises:
-            CellFailed: The kernel does not report how much memory the process has.
-        """
+        """Append a block to the series."""
         if block.resident_bytes is None:
             raise CellFailed(Failure("measure", "the kernel does not report its memory", "Mount /proc to soak it."))
         self.calls.append(block.calls + (self.calls[-1] if self.calls else 0))

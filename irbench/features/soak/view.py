@@ -24,13 +24,7 @@ _STYLES: Mapping[Growth, str] = {"grows": "red", "steady": "green", "undecided":
 
 
 def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
-    """Return the view of a table of soaks.
-
-    Args:
-        table: It.
-        environment: The machine, from the run's document.
-        plan: What was asked for, from the run's document.
-    """
+    """Return the view of a table of soaks."""
     names = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "soak", inputs_text(table.given_inputs))

@@ -18,12 +18,7 @@ _PHASE: CountedPhase = "inference"
 
 
 def class_counters(cells: Sequence[JoinedCell], counters: ProfileCounters | None) -> tuple[ClassCounters, ...]:
-    """Return the counters of each class that was counted, the one that takes longest first, then of call and model.
-
-    Args:
-        cells: The cells of a profile.
-        counters: What was counted; ``None`` gives nothing.
-    """
+    """Return the counters of each class that was counted, the one that takes longest first, then of call and model."""
     if counters is None:
         return ()
     summed = tuple(found for cell in cells for found in _of_cell(cell, counters))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -52,159 +52,24 @@ Keep: TypeAlias = Callable[[ProfileCounters], None]
 """Stores counters after each round of launches."""
 
 
-@dataclass(frozen=True)
-class PartModel:
-    """A part, and the model that is launched to count it.
-
-    Attributes:
-        part: It.
-        planned: A table of one cell.
-    """
-
-    part: CountedPart
-    planned: PlannedGroup
-
-
-@dataclass(frozen=True)
-class CountingTask:
-    """What is counted, and how.
-
-    Attributes:
-        model: What the parts are parts of.
-        parts: In the order of the first round, in which time may run out: the ones that take longest first.
-        counting: What is counted.
-        timing: The protocol's numbers.
-        budget_s: No launch begins that would end later, judged by the longest one before; the first always runs.
-        seed: Of the order of the other rounds.
-        scratch: A folder that is gone afterwards.
-        logs: Where workers write what they print.
-    """
-
-    model: str
-    parts: Sequence[PartModel]
-    counting: Counting
-    timing: Timing
-    budget_s: float
-    seed: int
-    scratch: Path
-    logs: Path
-
-
-def count_parts(task: CountingTask, begun: ProfileCounters, listen: Listener, keep: Keep) -> ProfileCounters:
-    """Launch every part in rounds until there are enough, or the time is up, and return the counters.
-
-    An interrupt ends it; every finished launch is in the counters.
-
-    Args:
-        task: What is counted.
-        begun: What is known before, with the parts that there is nothing to launch of.
-        listen: Receives progress, between launches only.
-        keep: Stores the counters after each round.
-    """
-    return _Counting(task, begun, listen, keep).run()
-
-
-@dataclass
-class _Counted:
-    """A part, and what became of it so far."""
-
-    model: PartModel
-    part: CountedPart = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.part = self.model.part
-
-    def add(self, launch: CountedLaunch) -> None:
-        """Add a finished launch."""
-        self.part = replace(self.part, launches=(*self.part.launches, launch))
-
-
-class _Counting:
-    def __init__(self, task: CountingTask, begun: ProfileCounters, listen: Listener, keep: Keep) -> None:
-        self._task = task
-        self._counters = begun
-        self._never_launched = begun.parts
-        self._keep = keep
-        self._rounds = Rounds(
-            model=task.model,
-            most=task.counting.plan.launches,
-            budget_s=task.budget_s,
-            seed=f"counted parts/{task.seed}",
-            listen=listen,
-        )
-        self._counted = [_Counted(model) for model in task.parts]
-        self._folders = count()
-        self._longest_s = 0.0
-
-    def run(self) -> ProfileCounters:
-        """Count, and return the counters, which are kept too."""
-        self._task.scratch.mkdir(parents=True, exist_ok=True)
-        try:
-            stopped_by = self._launch_all()
-        except KeyboardInterrupt:
-            stopped_by = "interrupt"
-        with signals_deferred():  # who interrupts once more must not lose what the first one kept
-            self._commit(stopped_by)
-        return self._counters
-
-    @property
-    def _able(self) -> list[_Counted]:
-        return [counted for counted in self._counted if counted.part.failure is None]
-
-    def _launch_all(self) -> LaunchesStop:
-        """Launch in rounds, of which also the first ends when the time is up: parts may be hundreds."""
-        while self._able and self._rounds.finished < self._rounds.most:
-            turns = self._able
-            if self._rounds.finished:
-                self._rounds.random.shuffle(turns)
-            for counted in turns:
-                if self._longest_s and self._rounds.watch.elapsed_s + self._longest_s > self._rounds.budget_s:
-                    return "budget"
-                self._launch(counted)
-            self._rounds.end(lambda: self._commit("unfinished"))
-        return "launches" if self._able else "failures"
-
-    def _launch(self, counted: _Counted) -> None:
-        watch, planned = Stopwatch(), counted.model.planned
-        (cell,) = planned.group.cells
-        self._rounds.say(Activity("counted-launch", cell.label))
-        # the answers of the whole model were compared with the expected ones when it was profiled
-        setting = Setting(planned, self._task.timing, self._task.logs, Expected(None, None), self._rounds.watch)
-        folder = self._task.scratch / str(next(self._folders))
-        try:
-            found = count_cell(cell, setting, self._task.counting, folder)
-            counted.add(CountedLaunch(self._rounds.finished, found.counts, found.nodes_missing))
-        except CellFailed as failed:
-            counted.part = replace(counted.part, failure=failed.failure)
-        self._longest_s = max(self._longest_s, watch.elapsed_s)
-
-    def _commit(self, stopped_by: LaunchesStop) -> None:
-        self._counters = replace(
-            self._counters,
-            parts=(*(counted.part for counted in self._counted), *self._never_launched),
-            stopped_by=stopped_by,
-            seconds=self._rounds.watch.elapsed_s,
-        )
-        self._keep(self._counters)
-
-
 def counted_profile(
     task: ProfileTask, document: ProfileDocument, budget_s: float, listen: Listener, keep: Keep
 ) -> ProfileCounters:
     """Count the whole model and the operators of each class, in each cell that was profiled.
 
     An interrupt ends it; what was counted is returned.
-
-    Args:
-        task: What was profiled.
-        document: The profile, finished.
-        budget_s: What it may take in seconds; the first launch always runs.
-        listen: Receives progress, between launches only.
-        keep: Stores the counters after each round of launches.
     """
     counting = task.request.counting
     assert counting is not None
-    watch, begun = Stopwatch(), _begun(counting, task)
+    watch, timing = Stopwatch(), task.request.timing
+    begun = counted_with(
+        ProfileCounters,
+        counting,
+        planned=counting.plan.launches,
+        share=SHARE,
+        most_kinds=MOST_KINDS,
+        confidence=timing.confidence,
+    )
     try:
         models, begun = _models(_profiled_cells(task.planned, document), begun, task.scratch / "parts")
     except KeyboardInterrupt:
@@ -214,7 +79,7 @@ def counted_profile(
         model=document.model,
         parts=models,
         counting=counting,
-        timing=replace(task.request.timing, budget=left_s),
+        timing=replace(timing, budget=left_s),
         budget_s=left_s,
         seed=task.request.seed,
         scratch=task.scratch / "counted",
@@ -222,21 +87,10 @@ def counted_profile(
     )
     cutting_s = watch.elapsed_s
 
-    def with_cutting(found: ProfileCounters) -> ProfileCounters:
-        return replace(found, seconds=cutting_s + found.seconds)
+    def with_cutting(counters: ProfileCounters) -> ProfileCounters:
+        return replace(counters, seconds=cutting_s + counters.seconds)
 
-    return with_cutting(count_parts(counted, begun, listen, lambda found: keep(with_cutting(found))))
-
-
-def _begun(counting: Counting, task: ProfileTask) -> ProfileCounters:
-    return counted_with(
-        ProfileCounters,
-        counting,
-        planned=counting.plan.launches,
-        share=SHARE,
-        most_kinds=MOST_KINDS,
-        confidence=task.request.timing.confidence,
-    )
+    return with_cutting(count_parts(counted, begun, listen, lambda counters: keep(with_cutting(counters))))
 
 
 @dataclass(frozen=True)
@@ -287,40 +141,38 @@ def _models(
     cells: Iterator[CellToCount], begun: ProfileCounters, folder: Path
 ) -> tuple[tuple[PartModel, ...], ProfileCounters]:
     """Return the whole model of each cell, its calls, and its operators, those first that take longest."""
-    found: list[tuple[float, PartModel]] = []
+    timed: list[tuple[float, PartModel]] = []
     for place, cell in enumerate(cells):
-        found.append((math.inf, cell.model))
+        timed.append((math.inf, cell.model))
         if cell.source is None:
             begun = replace(begun, whole_only=(*begun.whole_only, cell.cell.id))
         try:
-            made = list(_operator_models(cell, folder / str(place)))  # all or, where cutting fails, none
+            models = list(_operator_models(cell, folder / str(place)))  # all or, where cutting fails, none
         except IrbenchError as error:
             failure = Failure("plan", error.message, error.hint or None)
             begun = replace(begun, failures={**begun.failures, cell.cell.id: failure})
         else:
-            found += [(time_ns, model) for time_ns, model in made if isinstance(model, PartModel)]
-            uncut = [part for _, part in made if isinstance(part, CountedPart)]
+            timed += [(time_ns, model) for time_ns, model in models if isinstance(model, PartModel)]
+            uncut = [part for _, part in models if isinstance(part, CountedPart)]
             begun = replace(begun, parts=(*begun.parts, *uncut))
-    return tuple(model for _, model in sorted(found, key=lambda timed: -timed[0])), begun
+    return tuple(model for _, model in sorted(timed, key=lambda pair: -pair[0])), begun
 
 
 def _operator_models(cell: CellToCount, folder: Path) -> Iterator[tuple[float, PartModel | CountedPart]]:
     """Yield the operators of a cell that are counted, as models of their own, with the time of all that are equal.
 
-    Those that cannot stand alone are parts without a model.
-
-    Before them comes a model that does nothing: each of theirs has such a call in it.
-
-    Raises:
-        IrbenchError: The graph cannot be read, or no reference can compute the values inside it.
+    Those that cannot stand alone are parts without a model. Before them comes a model that does nothing: each of theirs
+    has such a call in it.
     """
     source = cell.source
     if source is None:
         return
     placed = _placed(source, node_sets(cell.joined, cell.kinds))
-    kinds = chosen_kinds(cell.joined, {found: place.key for found, place in placed.items()})
+    kinds = chosen_kinds(cell.joined, {nodes: place.key for nodes, place in placed.items()})
     if kinds:
-        yield math.inf, _call_model(cell, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        call = CountedPart(f"{cell.cell.id}-call", cell.cell.id, "call")
+        yield math.inf, _model(cell, call, identity(folder), Feeding())
     for number, (kind, part) in enumerate(zip(kinds, cut_kinds(source, kinds, placed, folder), strict=True)):
         counted = _operators(cell, kind, number)
         if isinstance(part, Part):
@@ -333,13 +185,13 @@ def _placed(source: GraphSource, sets: Sequence[NodeSet]) -> Mapping[NodeSet, Pl
     """Return those sets of nodes that can be cut out of a graph, and where they are in it."""
     inputs = tuple(spec.bind(source.sizes) for spec in source.artifact.inputs)
     target = "irbench.features.profile.counters.counted_operators:placed_nodes"
-    names = [found.nodes for found in sets]
+    names = [each.nodes for each in sets]
     placed: tuple[PlacedNodes | None, ...] = read_file(
         target, source.artifact.path, inputs, names, returns=tuple[PlacedNodes | None, ...], imports=("onnx",)
     )
     if len(placed) != len(sets):
         raise unreadable_answer(f"it has {len(placed)} sets of nodes, and {len(sets)} were asked for.")
-    return {found: place for found, place in zip(sets, placed, strict=True) if place is not None}
+    return {nodes: place for nodes, place in zip(sets, placed, strict=True) if place is not None}
 
 
 def cut_kinds(
@@ -351,9 +203,7 @@ def cut_kinds(
         CutRequest(source, placed[kind.sets[0]].places, folder / str(number), values)
         for number, kind in enumerate(kinds)
     ]
-    if not requests:
-        return ()
-    return cut_parts(requests)
+    return cut_parts(requests) if requests else ()
 
 
 def _operators(cell: CellToCount, kind: OperatorKind, number: int) -> CountedPart:
@@ -366,12 +216,6 @@ def _operator_model(cell: CellToCount, counted: CountedPart, part: Part) -> Part
     outputs = tuple(TensorSpec(facts.name, facts.dtype, facts.shape) for facts in part.outputs)
     feeding = Feeding(samples=(_sample(part, inputs),))
     return _model(cell, counted, Artifact("onnx", part.model, inputs, outputs), feeding)
-
-
-def _call_model(cell: CellToCount, folder: Path) -> PartModel:
-    folder.mkdir(parents=True, exist_ok=True)
-    counted = CountedPart(f"{cell.cell.id}-call", cell.cell.id, "call")
-    return _model(cell, counted, identity(folder), Feeding())
 
 
 def _model(cell: CellToCount, counted: CountedPart, graph: Artifact, feeding: Feeding) -> PartModel:
@@ -397,3 +241,113 @@ def _sample(part: Part, inputs: Sequence[TensorSpec]) -> Path:
         arrays = {spec.name: values[spec.name].astype(numpy_dtype(spec.dtype)) for spec in inputs}
     write_sample(path, tuple(map(InputSpec, inputs)), arrays)
     return path
+
+
+@dataclass
+class PartModel:
+    """A part, and the model that is launched to count it.
+
+    Attributes:
+        planned: A table of one cell.
+    """
+
+    part: CountedPart
+    planned: PlannedGroup
+
+
+@dataclass(frozen=True)
+class CountingTask:
+    """What is counted, and how.
+
+    Attributes:
+        parts: In the order of the first round, in which time may run out: the ones that take longest first.
+        budget_s: No launch begins that would end later, judged by the longest one before; the first always runs.
+        seed: Of the order of the other rounds.
+    """
+
+    model: str
+    parts: Sequence[PartModel]
+    counting: Counting
+    timing: Timing
+    budget_s: float
+    seed: int
+    scratch: Path
+    logs: Path
+
+
+def count_parts(task: CountingTask, begun: ProfileCounters, listen: Listener, keep: Keep) -> ProfileCounters:
+    """Launch every part in rounds until there are enough, or the time is up, and return the counters.
+
+    An interrupt ends it; every finished launch is in the counters.
+    """
+    return _Counting(task, begun, listen, keep).run()
+
+
+class _Counting:
+    def __init__(self, task: CountingTask, begun: ProfileCounters, listen: Listener, keep: Keep) -> None:
+        self._task = task
+        self._counters = begun
+        self._never_launched = begun.parts
+        self._keep = keep
+        self._rounds = Rounds(
+            model=task.model,
+            most=task.counting.plan.launches,
+            budget_s=task.budget_s,
+            seed=f"counted parts/{task.seed}",
+            listen=listen,
+        )
+        self._counted = [replace(model) for model in task.parts]
+        self._folders = count()
+        self._longest_s = 0.0
+
+    def run(self) -> ProfileCounters:
+        """Count, and return the counters, which are kept too."""
+        self._task.scratch.mkdir(parents=True, exist_ok=True)
+        try:
+            stopped_by = self._launch_all()
+        except KeyboardInterrupt:
+            stopped_by = "interrupt"
+        with signals_deferred():  # who interrupts once more must not lose what the first one kept
+            self._commit(stopped_by)
+        return self._counters
+
+    @property
+    def _able(self) -> list[PartModel]:
+        return [counted for counted in self._counted if counted.part.failure is None]
+
+    def _launch_all(self) -> LaunchesStop:
+        """Launch in rounds, of which also the first ends when the time is up: parts may be hundreds."""
+        while self._able and self._rounds.finished < self._rounds.most:
+            turns = self._able
+            if self._rounds.finished:
+                self._rounds.random.shuffle(turns)
+            for counted in turns:
+                if self._longest_s and self._rounds.watch.elapsed_s + self._longest_s > self._rounds.budget_s:
+                    return "budget"
+                self._launch(counted)
+            self._rounds.end(lambda: self._commit("unfinished"))
+        return "launches" if self._able else "failures"
+
+    def _launch(self, counted: PartModel) -> None:
+        watch, planned = Stopwatch(), counted.planned
+        (cell,) = planned.group.cells
+        self._rounds.say(Activity("counted-launch", cell.label))
+        # the answers of the whole model were compared with the expected ones when it was profiled
+        setting = Setting(planned, self._task.timing, self._task.logs, Expected(None, None), self._rounds.watch)
+        folder = self._task.scratch / str(next(self._folders))
+        try:
+            phases = count_cell(cell, setting, self._task.counting, folder)
+            launch = CountedLaunch(self._rounds.finished, phases.counts, phases.nodes_missing)
+            counted.part = replace(counted.part, launches=(*counted.part.launches, launch))
+        except CellFailed as failed:
+            counted.part = replace(counted.part, failure=failed.failure)
+        self._longest_s = max(self._longest_s, watch.elapsed_s)
+
+    def _commit(self, stopped_by: LaunchesStop) -> None:
+        self._counters = replace(
+            self._counters,
+            parts=(*(counted.part for counted in self._counted), *self._never_launched),
+            stopped_by=stopped_by,
+            seconds=self._rounds.watch.elapsed_s,
+        )
+        self._keep(self._counters)

@@ -98,14 +98,7 @@ class _Descriptions:
         return (node.domain, node.op_type), tuple(attributes), tuple(read), tuple(made)
 
     def _tensor(self, name: str, numbers: dict[str, int], inner: set[str], *, tells: bool = False) -> _Described:
-        """Describe a tensor; the same one has the same number everywhere in a set, as in a product with itself.
-
-        Args:
-            name: Its name.
-            numbers: Those of the tensors that were described before.
-            inner: Tensors that the set itself computes.
-            tells: Whether its values say what is to be done.
-        """
+        """Describe a tensor; the same one has the same number everywhere in a set, as in a product with itself."""
         if not name:
             return ("none",)
         number = numbers.setdefault(name, len(numbers))
@@ -190,10 +183,6 @@ def node_sets(joined: JoinedCell, kinds: Mapping[str, OperatorClass]) -> tuple[N
     more than the nodes that they are joined with, as a product does that is joined with its bias alone, or only a part
     of them, as the softmax of an attention does. Where two operators share some nodes but not all, the one that takes
     longer has them.
-
-    Args:
-        joined: The cell.
-        kinds: The class of the runtime's own operator types, as far as it has a table of them.
     """
     operators: dict[tuple[str, ...], list[int]] = {}
     for place, operator in enumerate(joined.operators):
@@ -214,11 +203,6 @@ def chosen_kinds(joined: JoinedCell, keys: Mapping[NodeSet, str]) -> tuple[Opera
     """Return the kinds of operators that are counted, the ones that take longest first.
 
     Of each class they are the ones with the most time, until these take :data:`SHARE` of it or are :data:`MOST_KINDS`.
-
-    Args:
-        joined: The cell.
-        keys: By set of nodes, what is the same for sets that do the same work; sets that cannot be cut out of the graph
-            are absent.
     """
     times: dict[OperatorClass, int] = {}
     for operator in joined.operators:

@@ -26,13 +26,7 @@ _LONGEST_CLASS = len("data movement")
 
 
 def counter_table(counters: ProfileCounters, report: ProfileReport, cells: Sequence[CellSummary]) -> TextTable:
-    """Return a line for each figure of each class that was counted, then for what of each class was counted.
-
-    Args:
-        counters: What was asked for.
-        report: All figures.
-        cells: Those that have columns.
-    """
+    """Return a line for each figure of each class that was counted, then for what of each class was counted."""
     rows = [found for cell in cells for found in report.counters if found.cell == cell.id]
     names = dict.fromkeys(figure.name for row in rows for figure in row.figures)
     ordered = sorted(names, key=lambda name: name not in counters.events)  # shares and ratios below the counts

@@ -10,7 +10,6 @@ from irbench.features.profile.views.sentences import class_name
 from irbench.render.line_wrapping import shorten_middle
 
 _MOST_TYPES = 5
-
 LONGEST_NAME = 40
 """Characters of a name that are shown where these suffice to tell it from others."""
 _GAP = "…"
@@ -71,9 +70,6 @@ def short_names(names: Iterable[str]) -> Mapping[str, str]:
     A long name keeps its last scopes, as many as :data:`LONGEST_NAME` has room for. Names that would look the same then
     keep those of their scopes that tell them apart, however far in front: ``…/layer_2/…/Tensordot/MatMul``. Where no
     scopes do, they are shown whole.
-
-    Args:
-        names: All that stand in one column, or in several that a reader looks through together.
     """
     found = {name: _last_scopes(name) for name in names}
     for alike in _alike(found):

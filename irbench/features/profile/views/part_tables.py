@@ -41,13 +41,7 @@ class Form:
 
 
 def fitting(cells: Sequence[CellSummary], forms: Sequence[Form], width: int) -> Iterator[Fitted]:
-    """Yield one table of all cells in the first form that has room, else several of the first form.
-
-    Args:
-        cells: That have columns.
-        forms: How the table may be drawn, that with the most first.
-        width: In terminal cells.
-    """
+    """Yield one table of all cells in the first form that has room, else several of the first form."""
     for form in forms if cells else ():
         table = form.table_of(cells)
         if table.narrowest <= width:
@@ -65,32 +59,16 @@ def fitting(cells: Sequence[CellSummary], forms: Sequence[Form], width: int) -> 
 
 
 _ShareForm: TypeAlias = Literal["interval", "plain", "none"]
-
-
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
-
-
 _LAST = "all others"
-
-
 _SHARE, _OF_PEAK = "%", "of peak"
-
-
 _BELOW = "· "
 """What the name of a runtime's own operator begins with, below the row that it is a part of."""
-
-
 _SMALL = 0.01
 """The least share of the time for such an operator to have a row of its own."""
-
-
 _LONGEST_SUM = len("between operators")
-
-
 _LONGEST_WORD = 20
 """Names of nodes are broken behind a slash where there is no room for longer ones."""
-
-
 _SLOWEST = 1e9
 """Operations per second below which a part that takes little time has no row: its speed is that of memory."""
 
@@ -100,12 +78,6 @@ def part_forms(report: ProfileReport, names: PartNames, by: By, top: int) -> tup
 
     Operators of several backends have rows for each runtime's own below them, where some of these are fused. Among
     nodes, the runtime's own work is one row behind them, however many operators it has.
-
-    Args:
-        report: All figures.
-        names: Of the rows.
-        by: What parts are.
-        top: How many rows of operators or nodes are shown; classes are shown all.
     """
 
     def rows(cells: Sequence[CellSummary], draw: _Drawing) -> Iterator[Row]:
@@ -140,12 +112,6 @@ def speed_forms(report: ProfileReport, names: PartNames, by: By, top: int) -> tu
     Every class that takes a noticeable share of the time has a row; of operators and nodes those have one whose speed
     some backend tells. Beside speeds stands their share of the
     machine's peak, of backends that some is known of.
-
-    Args:
-        report: All figures.
-        names: Of the rows.
-        by: What parts are.
-        top: How many rows there are at most.
     """
 
     def table(cells: Sequence[CellSummary], *, has_peak: bool) -> TextTable:

@@ -9,7 +9,6 @@ from irbench.core.row import LaunchesStop
 from irbench.features.profile.joining import (
     MatchedBy,
 )
-from irbench.features.profile.launches import disturbance_warnings, warnings_of
 from irbench.features.profile.record import (
     ProfileDocument,
 )
@@ -26,6 +25,7 @@ from irbench.features.profile.report import (
     ProfileReport,
 )
 from irbench.notices import Context
+from irbench.notices.warnings import BusyMachine
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.figures import ratio_with_ends
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
@@ -39,8 +39,6 @@ NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {
     "counted-elsewhere": "the operations count for another operator of the same nodes",
     "partly-known": "operators whose operations are known take less than nine tenths of the time",
 }
-
-
 MATCHED_TEXTS: Mapping[MatchedBy, str] = {
     "name": "joined with nodes by name",
     "tensor": "joined by the names of tensors",
@@ -50,8 +48,6 @@ MATCHED_TEXTS: Mapping[MatchedBy, str] = {
     "overhead": "the runtime's own work",
     "unmatched": "in operators whose nodes are unknown",
 }
-
-
 PROFILE_STOPPED_TEXTS: Mapping[LaunchesStop, str] = {
     "launches": "",
     "budget": "The budget ended it: a larger --budget has more launches.",
@@ -59,17 +55,9 @@ PROFILE_STOPPED_TEXTS: Mapping[LaunchesStop, str] = {
     "failures": "",
     "unfinished": "Unfinished: these are the results until then.",
 }
-
-
 _SHORT_MS = 0.1
-
-
 _DOUBTFUL: tuple[MatchedBy, ...] = ("position", "signature", "unmatched")
-
-
 _NEARLY_ALL = 0.995
-
-
 _LEAST_SHARE = 0.01
 """The least share of the time, or of the latency, that is worth a word."""
 
@@ -91,7 +79,7 @@ def profile_title(document: ProfileDocument) -> str:
 def headline_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
     """Yield the latencies without profiling, and a sentence for each backend: where its time goes, where it loses."""
     if report.by_latency:
-        yield _latencies(report, is_busy=any(disturbance_warnings(document.cells)))
+        yield _latencies(report, is_busy=any(isinstance(warning, BusyMachine) for warning in document.warnings))
     cells = {cell.id: cell for cell in report.cells}
     labels = {cell.id: cell.label for cell in report.cells}
     rows = {row.operator_class: row for row in report.classes}
@@ -185,7 +173,7 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
             "of peak: share of what matrix products attained at most on the same machine in the same precision with as"
             f" many threads, measured {document.peaks.measured[:10]} (irbench doctor){_other_versions(document)}."
         )
-    for warning in warnings_of(document):
+    for warning in document.warnings:
         yield f"warning: {warning.whole(Context())}"
     yield from (note.text(Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
     if PROFILE_STOPPED_TEXTS[document.stopped_by]:

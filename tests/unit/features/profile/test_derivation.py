@@ -9,8 +9,7 @@ import pytest
 from profiles import SCORES, cell, document, operator
 
 from irbench.features.profile.derivation import derive_report, node_groups
-from irbench.features.profile.launches import gpu_times
-from irbench.features.profile.record import GpuTimes, OperatorProfile, ProfiledCell, decode_profile, encode_profile
+from irbench.features.profile.record import OperatorProfile, ProfiledCell, decode_profile, encode_profile
 from irbench.features.profile.report import (
     CellSummary,
     Comparison,
@@ -21,7 +20,6 @@ from irbench.features.profile.report import (
     ProfileReport,
 )
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.spi.profiling import GpuActivity, InferenceProfile
 
 MATRIX, MOVEMENT, OVERHEAD = OperatorClass.MATRIX, OperatorClass.MOVEMENT, OperatorClass.OVERHEAD
 NORMALISATION = OperatorClass.NORMALISATION
@@ -463,32 +461,13 @@ def test_operators_without_nodes_make_no_group() -> None:
     assert node_groups([()], ORDER) == {}
 
 
-def inference(gpu: GpuActivity | None) -> InferenceProfile:
-    return InferenceProfile((), gpu=gpu)
-
-
 def parts_of(cell: ProfiledCell) -> GpuParts:
     (found,) = derive_report(profiles.document(cell)).cells
     assert found.gpu is not None
     return found.gpu
 
 
-def test_only_calls_that_count_are_in_the_times_of_a_launch() -> None:
-    activities = [GpuActivity(kernels, 10, 20, 3, 40, 5) for kernels in (100, 200, 900)]
-    copies = [(1, 2), (3, 4), (500, 600)]
-    found = gpu_times([inference(gpu) for gpu in activities], copies, counted=(0, 1), profile_of=(0, 1))
-    assert found == GpuTimes(copy_in_ns=12, copy_out_ns=23, kernels_ns=150, rounding_ns=3, issuing_ns=40, on_cpu_ns=5)
-
-
-def test_what_some_inferences_do_not_tell_is_unknown() -> None:
-    activities = [GpuActivity(100, 10, 20, 3, 40), GpuActivity(issuing_ns=60, on_cpu_ns=4)]
-    found = gpu_times([inference(gpu) for gpu in activities], [(2, 2), (4, 4)], (0, 1), (0, 1))
-    assert found is not None
-    assert (found.kernels_ns, found.issuing_ns, found.on_cpu_ns) == (None, 50, 2)
-
-
 def test_an_inference_on_the_cpu_has_no_times_of_a_gpu() -> None:
-    assert gpu_times([inference(None)], (), (0,), (0,)) is None
     (found,) = derive_report(profiles.document(profiles.ort())).cells
     assert found.gpu is None
 

@@ -11,7 +11,7 @@ from golden_files import check_golden
 from profiles import SCORES, cell, document, operator
 
 from irbench.features.profile.derivation import derive_report
-from irbench.features.profile.launches import warnings_of
+from irbench.features.profile.launches import disturbance_warnings
 from irbench.features.profile.record import Disturbance, ProfileDocument
 from irbench.features.profile.report import By
 from irbench.features.profile.view import ProfileView
@@ -198,16 +198,15 @@ def test_a_cost_of_profiling_that_is_certainly_below_1_is_called_noise() -> None
 
 
 def test_a_busy_machine_is_warned_of_below_the_tables() -> None:
-    def shown(foreign_ms: int, processors: int, *, stored: bool = False) -> str:
+    def shown(foreign_ms: int, processors: int) -> str:
         evidence = Disturbance(1_000_000_000, 1_000_000 * foreign_ms, processors)
         ort = profiles.ort()
         launches = tuple(replace(launch, disturbance=evidence) for launch in ort.launches)
         found = document(replace(ort, launches=launches), profiles.openvino(), kinds=profiles.KINDS)
-        return text(replace(found, warnings=warnings_of(found)) if stored else found, 200)
+        return text(replace(found, warnings=tuple(disturbance_warnings(found.cells))), 200)
 
     warning = "warning: Other programs used 40 % of a processor. Close other programs"
     assert shown(400, 2).count(warning) == 1
-    assert shown(400, 2, stored=True).count(warning) == 1
     assert "warning" not in shown(400, 32)
     assert "warning" not in shown(40, 2)
 
