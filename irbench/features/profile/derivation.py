@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -15,7 +16,6 @@ from irbench.features.profile.report import (
     CellSummary,
     Change,
     Comparison,
-    Estimate,
     Excess,
     Figures,
     GpuParts,
@@ -31,7 +31,7 @@ from irbench.stats.intervals import Looks
 
 _WORTH_TELLING = 0.02
 """The least that a cell loses in a class, as a share of its operators' time, for it to be said in words."""
-_TOTAL = "total"
+_TOTAL = PartRow("total", "total", OperatorClass.OTHER)
 _INSERTED = ""
 """Key of operators that a runtime added to move data; no node is called so."""
 _NEVER_TOLD = (OperatorClass.OTHER, OperatorClass.OVERHEAD)
@@ -51,16 +51,15 @@ def derive_report(document: ProfileDocument) -> ProfileReport:
     groups = node_groups(fused, [node.name for node in original])
     grouping = Grouping(cells, looks, groups, original, document.peaks)
     classes, nodes = class_rows(grouping), node_rows(grouping)
-    summaries = tuple(_summary(cell, looks) for cell in cells)
-    found = ProfileReport(
-        cells=summaries,
+    report = ProfileReport(
+        cells=tuple(_summary(cell, looks) for cell in cells),
         classes=classes,
         operators=operator_rows(grouping),
         nodes=nodes,
         comparisons=comparisons(grouping, document.compared, classes, nodes),
         counters=class_counters(cells, document.counters),
     )
-    return replace(found, headline=tuple(_headline(found, largest_losses(grouping))))
+    return replace(report, headline=tuple(_headline(report, largest_losses(grouping))))
 
 
 def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
@@ -68,7 +67,7 @@ def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
     if not cell.launches:
         return CellSummary(cell.id, cell.label, 0, device=cell.device, failure=cell.failure)
     profiled = [_mean(launch.profiled_ns, launch.counted) for launch in cell.launches]
-    plain = [_mean(launch.plain_ns, _counted_plain(launch)) for launch in cell.launches]
+    plain = [_mean_plain(launch) for launch in cell.launches]
     between = [all_ - part for all_, part in zip(profiled, joined.sums_ns, strict=True)]
     known = [operator.flops for operator in joined.operators if operator.flops is not None]
     return CellSummary(
@@ -89,10 +88,11 @@ def _summary(joined: JoinedCell, looks: Looks) -> CellSummary:
     )
 
 
-def _counted_plain(launch: LaunchLatencies) -> Sequence[int]:
-    """Return the places of the calls without profiling that count: chosen as those with profiling are."""
+def _mean_plain(launch: LaunchLatencies) -> float:
+    """Return the latency without profiling: of the calls that count, chosen as those with profiling are."""
     is_mean_of_all = len(launch.counted) == len(launch.profiled_ns)
-    return range(len(launch.plain_ns)) if is_mean_of_all else [int(place) for place in middle_half(launch.plain_ns)]
+    counted = range(len(launch.plain_ns)) if is_mean_of_all else [int(place) for place in middle_half(launch.plain_ns)]
+    return _mean(launch.plain_ns, counted)
 
 
 def _mean(latencies_ns: Sequence[int], counted: Sequence[int]) -> float:
@@ -100,31 +100,31 @@ def _mean(latencies_ns: Sequence[int], counted: Sequence[int]) -> float:
 
 
 def _matched(joined: JoinedCell) -> Mapping[MatchedBy, float]:
-    times: dict[MatchedBy, int] = {}
+    times = Counter[MatchedBy]()
     for operator in joined.operators:
-        times[operator.matched_by] = times.get(operator.matched_by, 0) + operator.total_ns
-    total = sum(times.values())
-    return {matched_by: time / total for matched_by, time in times.items()} if total else {}
+        times[operator.matched_by] += operator.total_ns
+    return {matched_by: time / times.total() for matched_by, time in times.items()} if times.total() else {}
 
 
 def gpu_parts(cell: ProfiledCell, latencies_ns: Sequence[float], looks: Looks) -> GpuParts | None:
     """Return the parts of a cell's inferences; ``None`` of a cell that did not run on a GPU."""
-    found = [launch.gpu for launch in cell.launches if launch.gpu is not None]
-    if not found or len(found) < len(cell.launches):
+    launches = [launch.gpu for launch in cell.launches if launch.gpu is not None]
+    if not launches or len(launches) < len(cell.launches):
         return None
-    between = [all_ - gpu.copy_in_ns - gpu.copy_out_ns for all_, gpu in zip(latencies_ns, found, strict=True)]
-    kernels = [gpu.kernels_ns for gpu in found if gpu.kernels_ns is not None]
-    issuing = [gpu.issuing_ns for gpu in found if gpu.issuing_ns is not None]
+    between = [all_ - gpu.copy_in_ns - gpu.copy_out_ns for all_, gpu in zip(latencies_ns, launches, strict=True)]
+    kernels = [gpu.kernels_ns for gpu in launches if gpu.kernels_ns is not None]
+    issuing = [gpu.issuing_ns for gpu in launches if gpu.issuing_ns is not None]
     waiting = [all_ - busy for all_, busy in zip(between, kernels, strict=False)]
+    has_kernels, has_issuing = len(kernels) == len(launches), len(issuing) == len(launches)
     return GpuParts(
-        copy_in_ns=estimate([gpu.copy_in_ns for gpu in found], looks),
-        copy_out_ns=estimate([gpu.copy_out_ns for gpu in found], looks),
-        kernels_ns=estimate(kernels, looks) if len(kernels) == len(found) else None,
-        waiting_ns=estimate(waiting, looks) if len(kernels) == len(found) else None,
+        copy_in_ns=estimate([gpu.copy_in_ns for gpu in launches], looks),
+        copy_out_ns=estimate([gpu.copy_out_ns for gpu in launches], looks),
+        kernels_ns=estimate(kernels, looks) if has_kernels else None,
+        waiting_ns=estimate(waiting, looks) if has_kernels else None,
         between_copies_ns=estimate(between, looks),
-        issuing_ns=estimate(issuing, looks) if len(issuing) == len(found) else None,
-        on_cpu=estimate([gpu.on_cpu_ns / all_ for all_, gpu in zip(latencies_ns, found, strict=True)], looks),
-        rounding_ns=max(gpu.rounding_ns for gpu in found),
+        issuing_ns=estimate(issuing, looks) if has_issuing else None,
+        on_cpu=estimate([gpu.on_cpu_ns / all_ for all_, gpu in zip(latencies_ns, launches, strict=True)], looks),
+        rounding_ns=max(gpu.rounding_ns for gpu in launches),
     )
 
 
@@ -139,21 +139,8 @@ def _headline(report: ProfileReport, losses: Mapping[str, Excess]) -> Iterator[H
             yield HeadlineFacts(cell.id, largest.operator_class, main, following, excess)
 
 
-@dataclass(frozen=True)
-class NodeGroup:
-    """Nodes that are compared as one.
-
-    Attributes:
-        key: Name of its first node, which is unique.
-        nodes: Names of its nodes, in the order of the graph.
-    """
-
-    key: str
-    nodes: tuple[str, ...]
-
-
-def node_groups(fused: Iterable[Sequence[str]], order: Sequence[str]) -> Mapping[str, NodeGroup]:
-    """Return the group of each node that some operator computes.
+def node_groups(fused: Iterable[Sequence[str]], order: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return, by name, the nodes that are compared as one with it, in the order of the graph.
 
     Args:
         fused: For each operator of each backend, the names of the nodes that it computes.
@@ -166,11 +153,10 @@ def node_groups(fused: Iterable[Sequence[str]], order: Sequence[str]) -> Mapping
             parents.setdefault(name, name)
         roots = [_root(parents, name) for name in names]
         parents.update(dict.fromkeys(roots, roots[0]) if roots else {})
-    members: dict[str, list[str]] = {}
+    members: dict[str, list[str]] = defaultdict(list)
     for name in sorted(parents, key=lambda name: (places.get(name, len(places)), name)):
-        members.setdefault(_root(parents, name), []).append(name)
-    groups = (NodeGroup(names[0], tuple(names)) for names in members.values())
-    return {name: group for group in groups for name in group.nodes}
+        members[_root(parents, name)].append(name)
+    return {name: tuple(group) for group in members.values() for name in group}
 
 
 def _root(parents: dict[str, str], name: str) -> str:
@@ -178,47 +164,6 @@ def _root(parents: dict[str, str], name: str) -> str:
         parents[name] = parents[parents[name]]
         name = parents[name]
     return name
-
-
-def matrix_peak(cell: ProfiledCell, peaks: MachinePeaks | None) -> float | None:
-    """Return the peak of matrix products in a cell's precision with its threads, in operations per second.
-
-    Args:
-        cell: That ran on the machine.
-        peaks: Of the machine.
-
-    Returns:
-        ``None`` on other devices than the CPU, and where no peak is known of the precision with so many threads.
-    """
-    precision, threads = cell.effective.get("precision"), cell.effective.get("threads")
-    if peaks is None or cell.device != "cpu" or not isinstance(threads, int):
-        return None
-    peak = peaks.compute_peak(str(precision), threads)
-    return 1e9 * peak.gflop_per_s if peak is not None and peak.gflop_per_s > 0 else None
-
-
-def peak_share(operators: Sequence[JoinedOperator], time_ns: float, peak: float | None) -> float | None:
-    """Return the share of the peak that operators attain, as a fraction.
-
-    Args:
-        operators: All of a part in a cell.
-        time_ns: What they take in an inference together.
-        peak: From :func:`matrix_peak`.
-
-    Returns:
-        ``None`` without a peak, of other classes than matrix products and convolutions, and where the operations of
-        some operator are unknown.
-    """
-    if peak is None or time_ns <= 0 or not all(map(_is_counted_product, operators)):
-        return None
-    flops = sum(operator.flops or 0 for operator in operators)
-    return 1e9 * flops / time_ns / peak if flops else None
-
-
-def _is_counted_product(operator: JoinedOperator) -> bool:
-    """Whether it belongs to the class, and all of its work is counted for it or for another operator."""
-    counted = bool(operator.nodes) and all(node.flops is not None for node in operator.nodes)
-    return operator.operator_class is OperatorClass.MATRIX and counted
 
 
 KeyOf: TypeAlias = Callable[[JoinedOperator], str]
@@ -230,22 +175,19 @@ class Grouping:
     """What rows are made from.
 
     Attributes:
-        cells: All cells.
-        looks: At how many launches intervals are looked at.
-        groups: The group of each node, by the node's name.
+        groups: By the name of a node, the nodes that are compared as one with it; the first one names them.
         original: Nodes of the exported graph, in topological order.
-        peaks: Of the machine; ``None`` where they are unknown.
     """
 
     cells: Sequence[JoinedCell]
     looks: Looks
-    groups: Mapping[str, NodeGroup]
+    groups: Mapping[str, tuple[str, ...]]
     original: Sequence[GraphNode]
     peaks: MachinePeaks | None = None
 
     def key_of_node(self, operator: JoinedOperator) -> str:
         """Return the group of an operator's nodes, or the runtime's own type of an operator without nodes."""
-        return self.groups[operator.original[0]].key if operator.original else f"({operator.profile.kind})"
+        return self.groups[operator.original[0]][0] if operator.original else f"({operator.profile.kind})"
 
 
 def key_of_class(operator: JoinedOperator) -> str:
@@ -255,9 +197,9 @@ def key_of_class(operator: JoinedOperator) -> str:
 
 def class_rows(grouping: Grouping) -> tuple[PartRow, ...]:
     """Return a row for each class of work, the largest first."""
-    found = _figures_by_row(grouping, key_of_class)
+    parts = _figures_by_row(grouping, key_of_class)
     return _largest_first(
-        PartRow(key, key, operators[0].operator_class, figures=figures) for key, (operators, figures) in found.items()
+        PartRow(key, key, operators[0].operator_class, figures=figures) for key, (operators, figures) in parts.items()
     )
 
 
@@ -267,17 +209,22 @@ def operator_rows(grouping: Grouping) -> tuple[PartRow, ...]:
     The largest come first. One type may belong to several classes: a runtime's own operator without nodes does. What
     only moves data is named among the types of an operator if it is always in it.
     """
-    parts: dict[str, list[PartRow]] = {}
+    parts: dict[str, list[PartRow]] = defaultdict(list)
     for operators, figures in _figures_by_row(grouping, _key_of_operator).values():
         first = operators[0]
         always = set(first.op_types).intersection(*(operator.op_types for operator in operators))
         types = tuple(name for name in first.op_types if name in always)
-        own = PartRow(_key_of_operator(first), first.profile.kind, first.operator_class, types, figures=figures)
-        parts.setdefault(_key_of_types(first), []).append(own)
-    return _largest_first(
-        _row_of_types(key, operators[0], figures, tuple(_largest_first(parts[key])))
-        for key, (operators, figures) in _figures_by_row(grouping, _key_of_types).items()
-    )
+        part = PartRow(_key_of_operator(first), first.profile.kind, first.operator_class, types, figures=figures)
+        parts[_key_of_types(first)].append(part)
+    rows: list[PartRow] = []
+    for key, (operators, figures) in _figures_by_row(grouping, _key_of_types).items():
+        own = _largest_first(parts[key])
+        types = operators[0].compared_types
+        row = PartRow(key, ", ".join(types), operators[0].operator_class, types, figures=figures, parts=own)
+        # a fusion that is the only one of these types is called as its runtime calls it
+        is_fusion = len(types) > 1 and len(own) == 1
+        rows.append(replace(row, name=own[0].name, op_types=own[0].op_types) if is_fusion else row)
+    return _largest_first(rows)
 
 
 def node_rows(grouping: Grouping) -> tuple[PartRow, ...]:
@@ -301,22 +248,12 @@ def _key_of_operator(operator: JoinedOperator) -> str:
     return f"{operator.profile.kind}: {computed} {operator.operator_class}, {_key_of_types(operator)}"
 
 
-def _row_of_types(
-    key: str, operator: JoinedOperator, figures: Mapping[str, Figures], parts: tuple[PartRow, ...]
-) -> PartRow:
-    """Return the row of all operators of the same types: called as the only one in it, or as these types."""
-    types = operator.compared_types
-    if len(types) > 1 and len(parts) == 1:
-        return PartRow(key, parts[0].name, operator.operator_class, parts[0].op_types, figures=figures, parts=parts)
-    return PartRow(key, ", ".join(types), operator.operator_class, types, figures=figures, parts=parts)
-
-
 def parts_of(cell: JoinedCell, key_of: KeyOf) -> Mapping[str, Sequence[JoinedOperator]]:
     """Return the operators of a cell by the rows that they belong to."""
-    found: dict[str, list[JoinedOperator]] = {}
+    parts: dict[str, list[JoinedOperator]] = {}
     for operator in cell.operators:
-        found.setdefault(key_of(operator), []).append(operator)
-    return found
+        parts.setdefault(key_of(operator), []).append(operator)
+    return parts
 
 
 def _figures_by_row(
@@ -329,7 +266,7 @@ def _figures_by_row(
         for key, own in parts_of(cell, key_of).items() if cell.cell.launches else ():
             operators.setdefault(key, []).extend(own)
             figures.setdefault(key, {})[cell.cell.id] = _figures(cell, own, grouping)
-    return {key: (found, figures[key]) for key, found in operators.items()}
+    return {key: (own, figures[key]) for key, own in operators.items()}
 
 
 def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], grouping: Grouping) -> Figures:
@@ -347,21 +284,40 @@ def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], grouping: Gr
         flops=sum(known) if known else None,
         known_ns=estimate(cell.times_ns(worked), looks) if worked else None,
         inserted_ns=estimate(cell.times_ns(inserted), looks).value,
-        peak_share=peak_share(operators, time_ns.value, matrix_peak(cell.cell, grouping.peaks)),
+        peak_share=_peak_share(operators, time_ns.value, _matrix_peak(cell.cell, grouping.peaks)),
     )
+
+
+def _peak_share(operators: Sequence[JoinedOperator], time_ns: float, peak: float | None) -> float | None:
+    """Return the share of the peak that matrix products and convolutions attain; ``None`` of other or unknown work."""
+    nodes = [operator.nodes for operator in operators if operator.operator_class is OperatorClass.MATRIX]
+    are_counted = all(own and all(node.flops is not None for node in own) for own in nodes)
+    if peak is None or time_ns <= 0 or len(nodes) < len(operators) or not are_counted:
+        return None
+    flops = sum(operator.flops or 0 for operator in operators)
+    return 1e9 * flops / time_ns / peak if flops else None
+
+
+def _matrix_peak(cell: ProfiledCell, peaks: MachinePeaks | None) -> float | None:
+    """Return the peak of matrix products on the CPU in a cell's precision with its threads, in operations/s."""
+    precision, threads = cell.effective.get("precision"), cell.effective.get("threads")
+    if peaks is None or cell.device != "cpu" or not isinstance(threads, int):
+        return None
+    peak = peaks.compute_peak(str(precision), threads)
+    return 1e9 * peak.gflop_per_s if peak is not None and peak.gflop_per_s > 0 else None
 
 
 def _row_of_node(
     key: str,
     operators: Sequence[JoinedOperator],
     figures: Mapping[str, Figures],
-    groups: Mapping[str, NodeGroup],
+    groups: Mapping[str, tuple[str, ...]],
     nodes: Mapping[str, GraphNode],
 ) -> PartRow:
     if not operators[0].original:
         kind = operators[0].profile.kind
         return PartRow(key, kind, operators[0].operator_class, (kind,), figures=figures)
-    names = groups[key].nodes
+    names = groups[key]
     known = [nodes[name] for name in names if name in nodes] or list(operators[0].nodes)
     main, types = main_node(known), tuple(dict.fromkeys(node.op_type for node in known))
     return PartRow(key, main.name, main.operator_class, types, names, figures)
@@ -401,29 +357,26 @@ class _Pair:
         first, second = ({launch.launch for launch in side.cell.launches} for side in (self.before, self.after))
         return sorted(first & second)
 
-    def change(self, row: PartRow | str, before: Sequence[JoinedOperator], after: Sequence[JoinedOperator]) -> Change:
+    def change(self, row: PartRow, before: Sequence[JoinedOperator], after: Sequence[JoinedOperator]) -> Change:
         """Return what became of the operators of a row."""
         first, second = _times(self.before, before), _times(self.after, after)
         return Change(
-            key=row if isinstance(row, str) else row.key,
-            name=row if isinstance(row, str) else row.name,
-            operator_class=OperatorClass.OTHER if isinstance(row, str) else row.operator_class,
-            before_ns=self._estimate(first, before),
-            after_ns=self._estimate(second, after),
+            key=row.key,
+            name=row.name,
+            operator_class=row.operator_class,
+            before_ns=estimate(list(first.values()), self.looks) if before else None,
+            after_ns=estimate(list(second.values()), self.looks) if after else None,
             change_ns=estimate([second[launch] - first[launch] for launch in self.common], self.looks),
             operators=(len(before), len(after)),
             kinds=(_kinds(before), _kinds(after)),
         )
 
-    def _estimate(self, times: Mapping[int, int], operators: Sequence[JoinedOperator]) -> Estimate | None:
-        return estimate(list(times.values()), self.looks) if operators else None
-
 
 def _pairs(grouping: Grouping, levels: Sequence[str]) -> Iterable[_Pair]:
     cells = {(cell.cell.backend, cell.cell.device, cell.cell.level): cell for cell in grouping.cells}
-    for (backend, device, level), before in cells.items():
-        after = cells.get((backend, device, levels[1])) if len(levels) == 2 and level == levels[0] else None
-        pair = None if after is None else _Pair(before, after, grouping.looks)
+    for (backend, device, level), before in cells.items() if levels else ():
+        after = cells.get((backend, device, levels[1]))
+        pair = _Pair(before, after, grouping.looks) if level == levels[0] and after is not None else None
         if pair is not None and pair.common:
             yield pair
 
@@ -431,8 +384,12 @@ def _pairs(grouping: Grouping, levels: Sequence[str]) -> Iterable[_Pair]:
 def _changes(pair: _Pair, rows: Sequence[PartRow], key_of: KeyOf) -> tuple[Change, ...]:
     before, after = parts_of(pair.before, key_of), parts_of(pair.after, key_of)
     executed = (row for row in rows if row.key in before or row.key in after)
-    found = (pair.change(row, before.get(row.key, ()), after.get(row.key, ())) for row in executed)
-    return tuple(sorted(found, key=lambda change: -abs(change.change_ns.value)))
+    changes = (pair.change(row, before.get(row.key, ()), after.get(row.key, ())) for row in executed)
+    return tuple(sorted(changes, key=lambda change: -abs(change.change_ns.value)))
+
+
+def _kinds(operators: Sequence[JoinedOperator]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(operator.profile.kind for operator in operators))
 
 
 def _times(cell: JoinedCell, operators: Sequence[JoinedOperator]) -> Mapping[int, int]:
@@ -440,20 +397,14 @@ def _times(cell: JoinedCell, operators: Sequence[JoinedOperator]) -> Mapping[int
     return dict(zip(launches, cell.times_ns(operators), strict=True))
 
 
-def _kinds(operators: Sequence[JoinedOperator]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(operator.profile.kind for operator in operators))
-
-
 def largest_losses(grouping: Grouping) -> Mapping[str, Excess]:
     """Return, by the id of a cell, where it loses the most to another one, if that is certain and matters."""
     sides = [_Side(cell, _comparable(cell, grouping)) for cell in grouping.cells if cell.cell.launches]
-    found: dict[str, Excess] = {}
-    for own in sides:
-        others = (other for other in sides if other is not own)
-        losses = [loss for other in others for loss in _losses(own, other, grouping)]
-        if losses:
-            found[own.cell.cell.id] = max(losses, key=lambda loss: loss.time_ns)
-    return found
+    losses = [loss for own in sides for other in sides if other is not own for loss in _losses(own, other, grouping)]
+    largest: dict[str, Excess] = {}
+    for loss in sorted(losses, key=lambda loss: -loss.time_ns):
+        largest.setdefault(loss.cell, loss)
+    return largest
 
 
 @dataclass(frozen=True)
@@ -467,25 +418,20 @@ class _Side:
         """Return in which class the operators of a group take the most time: a third cell may fuse several classes."""
         if key == _INSERTED:
             return OperatorClass.MOVEMENT
-        times: dict[OperatorClass, int] = {}
+        times = Counter[OperatorClass]()
         for operator in self.parts[key]:
-            times[operator.operator_class] = times.get(operator.operator_class, 0) + operator.total_ns
+            times[operator.operator_class] += operator.total_ns
         return max(times, key=times.__getitem__)
-
-    @property
-    def unknown(self) -> list[JoinedOperator]:
-        """Operators that may compute any node."""
-        return [operator for operator in self.cell.operators if operator.matched_by == "unmatched"]
 
 
 def _comparable(cell: JoinedCell, grouping: Grouping) -> Mapping[str, Sequence[JoinedOperator]]:
-    found: dict[str, list[JoinedOperator]] = {_INSERTED: []}
+    parts: dict[str, list[JoinedOperator]] = {_INSERTED: []}
     for operator in cell.operators:
         if operator.original:
-            found.setdefault(grouping.key_of_node(operator), []).append(operator)
+            parts.setdefault(grouping.key_of_node(operator), []).append(operator)
         elif operator.matched_by == "inserted":
-            found[_INSERTED].append(operator)
-    return found
+            parts[_INSERTED].append(operator)
+    return parts
 
 
 def _losses(own: _Side, other: _Side, grouping: Grouping) -> Iterator[Excess]:
@@ -493,7 +439,7 @@ def _losses(own: _Side, other: _Side, grouping: Grouping) -> Iterator[Excess]:
     for operator_class in dict.fromkeys(classes.values()):
         if operator_class in _NEVER_TOLD:
             continue
-        keys = [key for key, found in classes.items() if found is operator_class]
+        keys = [key for key, own_class in classes.items() if own_class is operator_class]
         loss = _loss(own, other, keys, operator_class, grouping)
         if loss is not None:
             yield loss
@@ -507,9 +453,10 @@ def _loss(
     It is certain if both have intervals that do not overlap, even if all that is unknown of the other belongs there.
     """
     mine, theirs = ([operator for key in keys for operator in side.parts[key]] for side in (own, other))
+    unknown = [operator for operator in other.cell.operators if operator.matched_by == "unmatched"]
     time = estimate(own.cell.times_ns(mine), grouping.looks)
     against = estimate(other.cell.times_ns(theirs), grouping.looks)
-    most = estimate(other.cell.times_ns([*theirs, *other.unknown]), grouping.looks)
+    most = estimate(other.cell.times_ns([*theirs, *unknown]), grouping.looks)
     whole = estimate(own.cell.sums_ns, grouping.looks)
     loss_ns = time.value - against.value
     if time.confidence is None or most.confidence is None:

@@ -39,9 +39,6 @@ class Estimate:
     """A median over launches.
 
     Attributes:
-        value: It.
-        low: Lower end of the interval, or of the range.
-        high: Upper end.
         confidence: Of the interval; ``None`` where there are too few launches for one, and the ends are the range.
     """
 
@@ -62,18 +59,15 @@ class Estimate:
 
     @property
     def is_certain(self) -> bool:
-        """Whether a difference of times, in nanoseconds, is none of scatter: its ends have one sign, and it is told.
-
-        Runtimes tell whole microseconds.
-        """
+        """Whether a difference of times, in nanoseconds, is more than scatter, and than what runtimes can tell."""
         return (self.low > 0 or self.high < 0) and abs(self.value) >= _RESOLUTION_NS
 
     def clamped(self, least: float, most: float) -> Estimate:
-        """Return it with its ends within what is possible; its value is."""
+        """Return the same value with ends within what is possible."""
         return Estimate(self.value, max(least, self.low), min(most, self.high), self.confidence)
 
     def less(self, other: Estimate) -> Estimate:
-        """Return by how much it is more than an independent one: the ends are those that both intervals allow."""
+        """Return the difference from an independent estimate: the ends are those that both intervals allow."""
         is_preview = self.confidence is None or other.confidence is None
         confidence = None if is_preview else self.confidence
         return Estimate(self.value - other.value, self.low - other.high, self.high - other.low, confidence)
@@ -86,8 +80,8 @@ def looks_at(launches: int) -> Looks:
 
 def estimate(values: Sequence[float], looks: Looks) -> Estimate:
     """Return the estimate of one value for each launch, at least one."""
-    found = interval_at(values, looks, _TIMING.confidence)
-    return Estimate(found.value, found.low, found.high, found.confidence)
+    interval = interval_at(values, looks, _TIMING.confidence)
+    return Estimate(interval.value, interval.low, interval.high, interval.confidence)
 
 
 @dataclass(frozen=True)
@@ -95,8 +89,6 @@ class GpuParts:
     """The parts of an inference on a GPU, over launches; in each launch they add up to the latency.
 
     Attributes:
-        copy_in_ns: Copies to the GPU.
-        copy_out_ns: Copies from the GPU.
         kernels_ns: Kernels; ``None`` where the runtime records none.
         waiting_ns: Time in which the GPU waits for the host; ``None`` as well.
         between_copies_ns: Kernels and waiting together.
@@ -120,20 +112,14 @@ class CellSummary:
     """A cell as a whole: what its parts add up to.
 
     Attributes:
-        id: Its id.
-        label: What tables call it.
-        launches: How many launches it has.
         sum_ns: Time of all operators in an inference; ``None`` without a launch, as all figures, and where the runtime
             tells no time of any operator.
         latency_ns: Latency of the profiled calls that count: the mean of the middle half.
         between_ns: The latency less the operators: what lies between them. Below 0 where operators overlap.
         plain_ns: Latency without profiling, in the same launches.
         slowdown: The latency with profiling divided by that without.
-        flops: Floating-point operations of an inference, as far as they are known.
         matched: Shares of the time of all operators, by how their nodes were found.
-        device: Where it ran.
         uncertainty_ns: By how much the time of each operator may be off, because the runtime's figures are rounded.
-        failure: Why there are no figures, or no more.
         gpu: What an inference on a GPU is made of; ``None`` on the CPU.
     """
 
@@ -185,9 +171,7 @@ class Figures:
     """What a part of an inference takes in one cell.
 
     Attributes:
-        time_ns: Time of an inference in it, in nanoseconds.
         share: Its share of the time of all operators, from 0 to 1.
-        operators: How many executed operators there are of it.
         executions: How often they are executed in an inference.
         flops: Floating-point operations of an inference; ``None`` where they are unknown.
         known_ns: Of its time, that of operators whose operations are known; ``None`` where there are none.
@@ -225,7 +209,6 @@ class PartRow:
     Attributes:
         key: Unique among the rows: the class, the operator types with the class, or the name of the first node.
         name: What it is called: of a group of nodes, its main node; the runtime's operator type without nodes.
-        operator_class: Its class of work.
         op_types: Operator types of its nodes, each once, in the order of the graph.
         nodes: Names of its nodes of the exported graph; only of groups of nodes.
         figures: By the ids of cells; cells that execute nothing of it are absent.
@@ -262,7 +245,7 @@ class PartRow:
             return ()
         cells = [cell for part in plain for cell in part.figures]
         if plain and len(set(cells)) == len(cells):
-            figures = {cell: found for part in plain for cell, found in part.figures.items()}
+            figures = {cell: own for part in plain for cell, own in part.figures.items()}
             plain = [replace(plain[0], name=plain[0].op_types[0], figures=figures)]
         fused = [part for part in self.parts if len(part.op_types) > 1 or part.op_types != self.op_types]
         return tuple(sorted((*plain, *fused), key=lambda part: -part.most_ns))
@@ -295,7 +278,6 @@ class Excess:
     """What a cell loses to another in those groups of nodes that both execute: the intervals do not overlap.
 
     Attributes:
-        cell: Which cell.
         operator_class: The class in which the operators of these groups take the most time in this cell.
         time_ns: By how much longer it takes there.
         against: The cell that is the fastest there.
@@ -311,12 +293,7 @@ class Excess:
 
 @dataclass(frozen=True)
 class OperatorShare:
-    """An operator that is named beside its class.
-
-    Attributes:
-        name: What its row is called.
-        share: Of the time of all operators, from 0 to 1.
-    """
+    """An operator that is named beside its class, with its share of the time of all operators, from 0 to 1."""
 
     name: str
     share: float
@@ -327,8 +304,6 @@ class HeadlineFacts:
     """What is said of a cell in words.
 
     Attributes:
-        cell: Which.
-        largest: The class that takes the most time.
         operators: Those that take the most of that class's time, the largest first.
         next_largest: The class that takes the most time besides; ``None`` where there is no other.
         excess: Where it loses the most to another cell; ``None`` where it loses nowhere, and where profiling costs too
@@ -347,13 +322,8 @@ class Change:
     """What became of a part between two levels of optimisation of one backend.
 
     Attributes:
-        key: The part's.
-        name: What it is called.
-        operator_class: Its class of work.
         before_ns: Its time in the first level; ``None`` where nothing of it was executed.
-        after_ns: Its time in the second one.
         change_ns: The second less the first, launch by launch.
-        operators: Executed operators before and after.
         kinds: The runtime's own types of these, before and after.
     """
 
@@ -374,7 +344,6 @@ class Comparison:
     Attributes:
         before: Id of its cell at the first level.
         after: Id of its cell at the second one.
-        total: All operators together.
         classes: By class of work, the largest change first.
         nodes: By group of nodes, the largest change first.
     """
@@ -391,13 +360,9 @@ class ProfileReport:
     """All figures of a profile.
 
     Attributes:
-        cells: In the order in which they were asked for.
         classes: Rows by class of work, the largest first.
         operators: Rows by the types of nodes that operators compute, the largest first.
         nodes: Rows by group of nodes, in the order of the graph; what computes no node comes behind.
-        headline: Of each cell that has figures.
-        comparisons: Of each backend that was profiled at two levels.
-        counters: Of each cell whose operators or whole model were counted.
     """
 
     cells: tuple[CellSummary, ...]
@@ -420,7 +385,7 @@ class ProfileReport:
         if len(self.by_latency) < 2:
             return None
         own, *others = [cell.plain_ns for cell in self.by_latency if cell.plain_ns is not None]
-        has_intervals = all(found.confidence is not None for found in (own, *others))
+        has_intervals = all(each.confidence is not None for each in (own, *others))
         return self.by_latency[0] if has_intervals and all(own.high < other.low for other in others) else None
 
     def rows(self, by: By) -> tuple[PartRow, ...]:
@@ -441,9 +406,10 @@ class ProfileReport:
     def main_operators(self, cell: str, operator_class: OperatorClass) -> tuple[OperatorShare, ...]:
         """Return the operators that take the most of a class's time in a cell, the largest first."""
         rows = [row for row in self.rows("op") if row.operator_class is operator_class and cell in row.figures]
-        shares = sorted((OperatorShare(row.name, row.figures[cell].share.value) for row in rows), key=_by_share)
-        least = _WORTH_NAMING * sum(found.share for found in shares)
-        return tuple(found for found in shares[:_MOST_NAMED] if found.share >= least)
+        operators = [OperatorShare(row.name, row.figures[cell].share.value) for row in rows]
+        least = _WORTH_NAMING * sum(operator.share for operator in operators)
+        largest = sorted(operators, key=lambda operator: -operator.share)[:_MOST_NAMED]
+        return tuple(operator for operator in largest if operator.share >= least)
 
     def differing(self, top: int) -> tuple[PartRow, ...]:
         """Return the groups of nodes that differ most between cells, and not only by scatter; the largest first."""
@@ -451,18 +417,11 @@ class ProfileReport:
         return tuple(sorted(several, key=lambda row: -row.difference_ns.low)[:top])
 
 
-def _by_share(found: OperatorShare) -> float:
-    return -found.share
-
-
 @dataclass(frozen=True)
 class ClassCounters:
     """What counters saw of a class of work in a cell, per inference; or of the whole model, or of an empty call.
 
     Attributes:
-        cell: Id of the cell.
-        label: What tables call the cell.
-        kind: Whether these are operators of a class, a call, or the whole model.
         operator_class: The class; ``None`` of a call and of the whole model.
         figures: Events of the counted operators, added up; ratios of these sums; and shares of slots, weighted with
             cycles. Shares of one kind of core are left out where several models were counted.

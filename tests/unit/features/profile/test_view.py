@@ -169,11 +169,11 @@ def test_plain_latencies_are_said_first_and_who_is_fastest_only_where_that_is_ce
 def test_who_is_fastest_beside_other_programs_is_said_with_them() -> None:
     busy = Disturbance(wall_ns=10**9, foreign_cpu_ns=10**9, processors=2)
     found = profiles.example()
-    cells = (
+    cells = tuple(
         replace(each, launches=tuple(replace(launch, disturbance=busy) for launch in each.launches))
         for each in found.cells
     )
-    first, *_ = _headlines(replace(found, cells=tuple(cells)))
+    first, *_ = _headlines(replace(found, cells=cells, warnings=tuple(disturbance_warnings(cells))))
     assert first.endswith(": openvino is fastest beside the other programs that ran, and irbench run tells more.")
 
 
