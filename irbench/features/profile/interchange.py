@@ -1,18 +1,11 @@
-"""One inference of each profiled backend in the trace format of Chrome, which Perfetto opens.
-
-Each backend is a process, and each of its threads or queues a thread; the runtime's own work has rows of its own. Where
-a runtime tells no starts, operators are laid end to end. What takes no time is left out.
-
-Viewers take slices of a row for calls and what they call: these nest, or one ends before the next begins. Times of
-operators are without what is nested in them, so drawn from their start they may end in the middle of another.
-"""
+"""A profile for other programs: flat rows as CSV and as a DataFrame, and one inference as a trace of Chrome."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,7 +109,7 @@ def rows_as_csv(rows: Sequence[ProfileRow]) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, [column.name for column in fields(ProfileRow)], lineterminator="\n")
     writer.writeheader()
-    plain_rows = ({**asdict(row), "counters": _as_json(row.counters)} for row in rows)
+    plain_rows = ({**asdict(row), "counters": json_line(row.counters) if row.counters else ""} for row in rows)
     writer.writerows({name: csv_cell(value) for name, value in row.items()} for row in plain_rows)
     return buffer.getvalue()
 
@@ -136,10 +129,6 @@ _REAL_OR_UNKNOWN = (
     "time_low_ms", "time_high_ms", "share_low", "share_high", "gflops_per_s", "peak_share", "counted_share",
     "time_range_low_ms", "time_range_high_ms",
 )  # fmt: skip
-
-
-def _as_json(figures: Sequence[CounterFigure]) -> str:
-    return json_line(figures) if figures else ""
 
 
 def _row(document: ProfileDocument, place: int, by: By, part: PartRow, counted: ClassCounters | None) -> ProfileRow:
@@ -182,21 +171,13 @@ def _row(document: ProfileDocument, place: int, by: By, part: PartRow, counted: 
 
 @dataclass(frozen=True)
 class Slice:
-    """What is drawn of one execution of an operator.
-
-    Attributes:
-        operator: Place of the operator in its cell.
-        thread: Number of its thread or queue; 0 where it is unknown.
-        start_ns: Since the inference's first operator.
-        end_ns: Later than its start.
-        is_overhead: Whether this is the runtime's own work.
-    """
+    """What is drawn of one execution of an operator."""
 
     operator: int
     thread: int
     start_ns: int
     end_ns: int
-    is_overhead: bool = False
+    is_overhead: bool
 
 
 @dataclass(frozen=True)
@@ -215,17 +196,14 @@ class Track:
 
 
 def tracks_of(slices: Iterable[Slice]) -> tuple[Track, ...]:
-    """Return the rows of all threads: of each its operators, then the runtime's own work.
-
-    A thread has as many rows as its slices need.
-    """
-    found = list(slices)
-    threads = sorted({each.thread for each in found})
+    """Return the rows of all threads: of each its operators, then the runtime's own work, in as many as these need."""
+    drawn = tuple(slices)
+    threads = sorted({each.thread for each in drawn})
     following = max(threads, default=0) + 1
     tracks: list[Track] = []
     for thread in threads:
         for is_overhead in (False, True):
-            own = [each for each in found if (each.thread, each.is_overhead) == (thread, is_overhead)]
+            own = [each for each in drawn if (each.thread, each.is_overhead) == (thread, is_overhead)]
             for place, row in enumerate(_rows(own)):
                 is_first = not (place or is_overhead)
                 number = thread if is_first else following
@@ -239,29 +217,23 @@ def _name(thread: int, place: int, *, is_overhead: bool) -> str:
     return f"{whose} ({place + 1})" if place else whose
 
 
-@dataclass
-class _Row:
-    slices: list[Slice] = field(default_factory=list[Slice])
-    open_: list[Slice] = field(default_factory=list[Slice])
-
-    def takes(self, new: Slice) -> bool:
-        """Add a slice that begins no earlier than all before, unless it would end in the middle of another."""
-        while self.open_ and self.open_[-1].end_ns <= new.start_ns:
-            self.open_.pop()
-        if self.open_ and self.open_[-1].end_ns < new.end_ns:
-            return False
-        self.open_.append(new)
-        self.slices.append(new)
-        return True
-
-
 def _rows(slices: Sequence[Slice]) -> list[list[Slice]]:
-    rows: list[_Row] = []
+    rows: list[tuple[list[Slice], list[Slice]]] = []
     for each in sorted(slices, key=lambda each: (each.start_ns, -each.end_ns)):
-        if not any(row.takes(each) for row in rows):
-            rows.append(_Row())
-            rows[-1].takes(each)
-    return [row.slices for row in rows]
+        if not any(_takes(*row, each) for row in rows):
+            rows.append(([each], [each]))
+    return [drawn for drawn, _ in rows]
+
+
+def _takes(drawn: list[Slice], enclosing: list[Slice], new: Slice) -> bool:
+    """Add a slice that begins no earlier than all before, unless it would end in the middle of another."""
+    while enclosing and enclosing[-1].end_ns <= new.start_ns:
+        enclosing.pop()
+    if enclosing and enclosing[-1].end_ns < new.end_ns:
+        return False
+    enclosing.append(new)
+    drawn.append(new)
+    return True
 
 
 _NS_PER_US = 1000
@@ -275,18 +247,25 @@ def write_trace(document: ProfileDocument, output: Path) -> None:
 
 
 def operator_trace(document: ProfileDocument) -> Iterator[str]:
-    """Yield a trace event on each line."""
+    """Yield a trace event on each line; Perfetto opens the whole.
+
+    Each backend is a process, and each of its threads or queues a thread; the runtime's own work has rows of its own.
+    Where a runtime tells no starts, operators are laid end to end. What takes no time is left out.
+
+    Viewers take slices of a row for calls and what they call: these nest, or one ends before the next begins. Times of
+    operators are without what is nested in them, so drawn from their start they may end in the middle of another.
+    """
     origin = {
         "profile": document.profile_id,
         "model": document.model,
         "positions": "durations are measured, without what is nested; without starts, operators are laid end to end",
     }
-    yield f'{{"displayTimeUnit":"ms","otherData":{_text(origin)},"traceEvents":[\n'
+    yield f'{{"displayTimeUnit":"ms","otherData":{json_line(origin)},"traceEvents":[\n'
     separator = ""
     for number, cell in enumerate(joined_cells(document), 1):
         tracks = tracks_of(_slices(cell))
         for event in chain(_names(cell, number, tracks), *(_events(cell, number, track) for track in tracks)):
-            yield separator + _text(event)
+            yield separator + json_line(event)
             separator = ",\n"
     yield "\n]}\n"
 
@@ -332,7 +311,3 @@ def _events(cell: JoinedCell, number: int, track: Track) -> Iterator[dict[str, A
             "dur": (drawn.end_ns - drawn.start_ns) / _NS_PER_US,
             "args": {key: value for key, value in facts.items() if value},
         }
-
-
-def _text(value: Any) -> str:
-    return json_line(value)

@@ -17,7 +17,6 @@ from irbench.features.profile.views.part_names import PartNames
 from irbench.features.profile.views.part_tables import (
     Fitted,
     Form,
-    estimated,
     fitting,
     gpu_table,
     largest_first,
@@ -29,6 +28,7 @@ from irbench.features.profile.views.part_tables import (
 from irbench.features.profile.views.sentences import (
     below_tables,
     class_name,
+    estimated,
     fused_nodes_lines,
     gpu_headlines,
     gpu_notes,
@@ -58,8 +58,6 @@ class ProfileView:
     """What is shown of a profile, in as much width as there is.
 
     Attributes:
-        document: The profile.
-        report: Its figures.
         by: What rows of the first table are.
         top: How many rows a table of operators or nodes has at most.
         call: What shows it again, to be typed; empty where nothing does.
@@ -189,7 +187,7 @@ class ProfileView:
             yield from fitting(cells, [Form(lambda some: counter_table(counters, self.report, some))], width)
 
 
-def difference_table(rows: Sequence[PartRow], names: PartNames, cells: Sequence[CellSummary]) -> TextTable:
+def difference_table(parts: Sequence[PartRow], names: PartNames, cells: Sequence[CellSummary]) -> TextTable:
     """Return the groups of nodes that differ most between backends."""
     columns = (
         _NAME,
@@ -198,7 +196,13 @@ def difference_table(rows: Sequence[PartRow], names: PartNames, cells: Sequence[
         Column("differ"),
         Column("interval", words=True, drops=1),
     )
-    return TextTable(columns, tuple(_difference_row(row, names, cells) for row in rows))
+    rows = []
+    for part in parts:
+        times = (estimated(part.figures[cell.id].time_ns if cell.id in part.figures else None) for cell in cells)
+        difference = part.difference_ns
+        ends = milliseconds(difference.value), _ends(difference, milliseconds)
+        rows.append(Row((names.of(part), class_name(part.operator_class), *times, *ends)))
+    return TextTable(columns, tuple(rows))
 
 
 def class_change_table(comparison: Comparison) -> TextTable:
@@ -210,32 +214,19 @@ def class_change_table(comparison: Comparison) -> TextTable:
 
 def node_change_table(changes: Sequence[Change], names: PartNames) -> TextTable:
     """Return the groups of nodes that changed most between two levels, with the operators that compute them."""
-    columns = (
-        _NAME,
-        *_CHANGED,
-        Column("computed by", words=True, folds=True, least=14),
-    )
+    columns = (_NAME, *_CHANGED, Column("computed by", words=True, folds=True, least=14))
     rows = (Row((names.of_node(change.name), *_change_of(change), _kinds(change))) for change in changes)
     return TextTable(columns, tuple(rows))
 
 
-def _difference_row(row: PartRow, names: PartNames, cells: Sequence[CellSummary]) -> Row:
-    times = (row.figures[cell.id].time_ns if cell.id in row.figures else None for cell in cells)
-    difference = row.difference_ns
-    return Row(
-        (
-            names.of(row),
-            class_name(row.operator_class),
-            *map(estimated, times),
-            milliseconds(difference.value),
-            _ends(difference, milliseconds),
-        )
-    )
-
-
 def _change_of(change: Change) -> tuple[str, str, str, str]:
-    found = change.change_ns
-    return estimated(change.before_ns), estimated(change.after_ns), _signed(found.value), _ends(found, _signed)
+    difference = change.change_ns
+    return (
+        estimated(change.before_ns),
+        estimated(change.after_ns),
+        _signed(difference.value),
+        _ends(difference, _signed),
+    )
 
 
 def _signed(value_ns: float) -> str:
@@ -244,8 +235,8 @@ def _signed(value_ns: float) -> str:
     return f"{sign}{milliseconds(abs(value_ns))}"
 
 
-def _ends(found: Estimate, in_words: Callable[[float], str]) -> str:
-    return ends_text(found.ends, in_words, marks_ranges=True).lstrip()
+def _ends(estimate: Estimate, in_words: Callable[[float], str]) -> str:
+    return ends_text(estimate.ends, in_words, marks_ranges=True).lstrip()
 
 
 def _kinds(change: Change) -> str:

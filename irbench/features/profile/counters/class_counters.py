@@ -21,9 +21,9 @@ def class_counters(cells: Sequence[JoinedCell], counters: ProfileCounters | None
     """Return the counters of each class that was counted, the one that takes longest first, then of call and model."""
     if counters is None:
         return ()
-    summed = tuple(found for cell in cells for found in _of_cell(cell, counters))
-    rows = _table(counters, [_row(place, each) for place, each in enumerate(summed)]).rows
-    return tuple(_class_counters(each, row.figures) for each, row in zip(summed, rows, strict=True))
+    sums = [summed for cell in cells for summed in _of_cell(cell, counters)]
+    rows = _table(counters, [_row(place, summed) for place, summed in enumerate(sums)]).rows
+    return tuple(summed.with_figures(row.figures) for summed, row in zip(sums, rows, strict=True))
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,26 @@ class _Sum:
     parts: Sequence[CountedPart]
     launches: tuple[CountedLaunch, ...]
 
+    def with_figures(self, figures: Sequence[CounterFigure]) -> ClassCounters:
+        """Return the counters; of several models without shares of one kind of core, as :func:`_shares`."""
+        is_single = len(self.parts) == 1
+        known = (
+            figure for figure in figures if is_single or figure.value is not None or not kind_and_share(figure.name)[0]
+        )
+        counted_ns = sum(self.joined.operators[place].total_ns for part in self.parts for place in part.operators)
+        whole_ns = 0 if self.operator_class is None else _class_ns(self.joined, self.operator_class)
+        return ClassCounters(
+            cell=self.joined.cell.id,
+            label=self.joined.cell.label,
+            kind=self.parts[0].kind,
+            operator_class=self.operator_class,
+            figures=tuple(known),
+            counted_share=1.0 if self.operator_class is None else counted_ns / max(1, whole_ns),
+            models=len(self.parts),
+            times=sum(part.times for part in self.parts),
+            launches=len(self.launches),
+        )
+
 
 def _of_cell(joined: JoinedCell, counters: ProfileCounters) -> Iterator[_Sum]:
     parts = [part for part in counters.parts if part.cell == joined.cell.id and part.launches]
@@ -42,14 +62,11 @@ def _of_cell(joined: JoinedCell, counters: ProfileCounters) -> Iterator[_Sum]:
     for part in parts:
         if part.operators:
             classes.setdefault(joined.operators[part.operators[0]].operator_class, []).append(part)
-    for found in sorted(classes, key=lambda found: -_class_ns(joined, found)):
-        yield _sum_of(joined, found, classes[found])
+    for operator_class in sorted(classes, key=lambda each: -_class_ns(joined, each)):
+        own = classes[operator_class]
+        yield _Sum(joined, operator_class, own, tuple(_launches(own)))
     for kind in ("call", "model"):
-        yield from (_sum_of(joined, None, [part]) for part in parts if part.kind == kind)
-
-
-def _sum_of(joined: JoinedCell, operator_class: OperatorClass | None, parts: Sequence[CountedPart]) -> _Sum:
-    return _Sum(joined, operator_class, parts, tuple(_launches(parts)))
+        yield from (_Sum(joined, None, [part], tuple(_launches([part]))) for part in parts if part.kind == kind)
 
 
 def _table(counters: ProfileCounters, rows: Sequence[CounterRow]) -> CounterTable:
@@ -75,7 +92,7 @@ def _table(counters: ProfileCounters, rows: Sequence[CounterRow]) -> CounterTabl
 
 
 def _row(place: int, summed: _Sum) -> CounterRow:
-    cell, asked = summed.joined.cell, Requested(None, 1, "native")
+    cell = summed.joined.cell
     return CounterRow(
         id=str(place),
         label=cell.label,
@@ -84,41 +101,11 @@ def _row(place: int, summed: _Sum) -> CounterRow:
         device=cell.device,
         batch=1,
         io="copy",
-        requested=asked,
+        requested=Requested(None, 1, "native"),
         effective={},
         state="ok",
         launches=summed.launches,
     )
-
-
-def _class_counters(summed: _Sum, figures: tuple[CounterFigure, ...]) -> ClassCounters:
-    joined, found, parts = summed.joined, summed.operator_class, summed.parts
-    return ClassCounters(
-        cell=joined.cell.id,
-        label=joined.cell.label,
-        kind=parts[0].kind,
-        operator_class=found,
-        figures=tuple(figure for figure in figures if len(parts) == 1 or not _is_unweighted(figure)),
-        counted_share=1.0 if found is None else _counted_share(joined, found, parts),
-        models=len(parts),
-        times=sum(part.times for part in parts),
-        launches=len(summed.launches),
-    )
-
-
-def _is_unweighted(figure: CounterFigure) -> bool:
-    """Whether it is a share of slots of one kind of cores, which :func:`_shares` leaves out."""
-    return _is_of_one_kind_of_cores(figure.name) and figure.value is None
-
-
-def _is_of_one_kind_of_cores(share: str) -> bool:
-    kind, _ = kind_and_share(share)
-    return bool(kind)
-
-
-def _counted_share(joined: JoinedCell, operator_class: OperatorClass, parts: Sequence[CountedPart]) -> float:
-    counted_ns = sum(joined.operators[place].total_ns for part in parts for place in part.operators)
-    return counted_ns / max(1, _class_ns(joined, operator_class))
 
 
 def _launches(parts: Sequence[CountedPart]) -> Iterator[CountedLaunch]:
@@ -160,7 +147,7 @@ def _shares(counts: Sequence[PhaseCounts], factors: Sequence[float]) -> Iterator
     if len(weights) < len(counts) or not sum(weights):
         return
     for name in dict.fromkeys(name for each in counts for name in each.shares):
-        if _is_of_one_kind_of_cores(name):  # their cycles alone would be the weight
+        if kind_and_share(name)[0]:  # their cycles alone would be the weight
             continue
         values = [each.shares[name] for each in counts if name in each.shares]
         if len(values) == len(counts):

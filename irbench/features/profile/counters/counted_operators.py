@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,19 +45,9 @@ def placed_nodes(
 ) -> tuple[PlacedNodes | None, ...]:
     """Return where sets of nodes are in the graph of a file, and which do the same work.
 
-    ONNX's own code reads what is in the file: call this in a worker.
-
-    Args:
-        path: The file; its large weights are not read.
-        inputs: Its inputs with bound sizes.
-        sets: Names of nodes, as :func:`irbench.features.profile.joining.read_graph` has them.
-
-    Returns:
-        Each set; ``None`` for one with nodes that are not in the main graph, but in a body of a node or in a function,
-        or that have bodies, whose nodes may be operators of their own.
-
-    Raises:
-        IrbenchError: The file is missing or not an ONNX model.
+    A set is ``None`` if some of its nodes are not in the main graph, but in a body of a node or in a function, or have
+    bodies themselves, whose nodes may be operators of their own. ONNX's own code reads what is in the file: call this
+    in a worker.
     """
     outline = read_outline(path)
     described = _Descriptions(outline.graph, inferred_at(outline, inputs).graph)
@@ -68,8 +59,8 @@ def placed_nodes(
 
 
 def _placed(names: Sequence[str], places: Mapping[str, int], described: _Descriptions) -> PlacedNodes | None:
-    found = tuple(sorted({places[name] for name in names if name in places}))
-    return PlacedNodes(found, described.key(found)) if len(found) == len(set(names)) else None
+    own = tuple(sorted({places[name] for name in names if name in places}))
+    return PlacedNodes(own, described.key(own)) if len(own) == len(set(names)) else None
 
 
 class _Descriptions:
@@ -87,15 +78,15 @@ class _Descriptions:
         """Return what is the same for sets of nodes that do the same work."""
         numbers: dict[str, int] = {}
         inner = {name for place in places for name in self._nodes[place].output}
-        found = [self._node(self._nodes[place], numbers, inner) for place in places]
-        return hashlib.sha256(repr(found).encode()).hexdigest()
+        described = [self._node(self._nodes[place], numbers, inner) for place in places]
+        return hashlib.sha256(repr(described).encode()).hexdigest()
 
     def _node(self, node: onnx.NodeProto, numbers: dict[str, int], inner: set[str]) -> _Described:
         attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in node.attribute)
         telling = _TELLING_INPUTS.get(node.op_type)
         read = [self._tensor(name, numbers, inner, tells=place == telling) for place, name in enumerate(node.input)]
-        made = [self._tensor(name, numbers, inner) for name in node.output]
-        return (node.domain, node.op_type), tuple(attributes), tuple(read), tuple(made)
+        outputs = [self._tensor(name, numbers, inner) for name in node.output]
+        return (node.domain, node.op_type), tuple(attributes), tuple(read), tuple(outputs)
 
     def _tensor(self, name: str, numbers: dict[str, int], inner: set[str], *, tells: bool = False) -> _Described:
         """Describe a tensor; the same one has the same number everywhere in a set, as in a product with itself."""
@@ -145,7 +136,6 @@ class NodeSet:
     Attributes:
         nodes: Their names, of the graph that the backend runs.
         operators: Places of the operators that compute them, usually one.
-        operator_class: To which class of work they belong.
         time_ns: Of these operators, in all launches.
     """
 
@@ -157,23 +147,19 @@ class NodeSet:
 
 @dataclass(frozen=True)
 class OperatorKind:
-    """Sets of nodes that do the same work: the same operators, attributes, types and shapes.
-
-    Attributes:
-        sets: The sets; the first one stands for all of them.
-    """
+    """Sets of nodes that do the same work; the first one stands for all of them."""
 
     sets: tuple[NodeSet, ...]
 
     @property
     def operators(self) -> tuple[int, ...]:
         """Places of all their operators."""
-        return tuple(place for found in self.sets for place in found.operators)
+        return tuple(place for nodes in self.sets for place in nodes.operators)
 
     @property
     def time_ns(self) -> int:
         """Time of all their operators, in all launches."""
-        return sum(found.time_ns for found in self.sets)
+        return sum(nodes.time_ns for nodes in self.sets)
 
 
 def node_sets(joined: JoinedCell, kinds: Mapping[str, OperatorClass]) -> tuple[NodeSet, ...]:
@@ -189,10 +175,10 @@ def node_sets(joined: JoinedCell, kinds: Mapping[str, OperatorClass]) -> tuple[N
         computes_nodes = operator.nodes and not operator.is_part and not operator.profile.is_overhead
         if computes_nodes and _has_its_nodes(operator, kinds):
             operators.setdefault(tuple(node.name for node in operator.nodes), []).append(place)
-    found = [_node_set(joined, nodes, places) for nodes, places in operators.items()]
+    sets = [_node_set(joined, nodes, places) for nodes, places in operators.items()]
     taken: set[str] = set()
     kept: list[NodeSet] = []
-    for each in sorted(found, key=lambda each: -each.time_ns):
+    for each in sorted(sets, key=lambda each: -each.time_ns):
         if taken.isdisjoint(each.nodes):
             taken.update(each.nodes)
             kept.append(each)
@@ -204,12 +190,11 @@ def chosen_kinds(joined: JoinedCell, keys: Mapping[NodeSet, str]) -> tuple[Opera
 
     Of each class they are the ones with the most time, until these take :data:`SHARE` of it or are :data:`MOST_KINDS`.
     """
-    times: dict[OperatorClass, int] = {}
+    times = Counter[OperatorClass]()
     for operator in joined.operators:
-        times[operator.operator_class] = times.get(operator.operator_class, 0) + operator.total_ns
-    least_ns = LEAST_CLASS_SHARE * sum(times.values())
-    large = [found for found, time_ns in times.items() if time_ns >= least_ns]
-    chosen = [kind for found in large for kind in _chosen_of_class(_kinds_of(found, keys), times[found])]
+        times[operator.operator_class] += operator.total_ns
+    large = [each for each, time_ns in times.items() if time_ns >= LEAST_CLASS_SHARE * times.total()]
+    chosen = [kind for each in large for kind in _chosen_of_class(_kinds_of(each, keys), times[each])]
     return tuple(sorted(chosen, key=lambda kind: -kind.time_ns))
 
 
@@ -225,13 +210,12 @@ def _node_set(joined: JoinedCell, nodes: tuple[str, ...], places: Sequence[int])
     return NodeSet(nodes, tuple(places), operators[0].operator_class, time_ns)
 
 
-def _kinds_of(wanted: OperatorClass, keys: Mapping[NodeSet, str]) -> list[OperatorKind]:
-    kinds: dict[str, list[NodeSet]] = {}
-    for found, key in keys.items():
-        if found.operator_class is wanted:
-            kinds.setdefault(key, []).append(found)
-    made = [OperatorKind(tuple(sets)) for sets in kinds.values()]
-    return sorted(made, key=lambda kind: -kind.time_ns)
+def _kinds_of(operator_class: OperatorClass, keys: Mapping[NodeSet, str]) -> list[OperatorKind]:
+    kinds = defaultdict[str, list[NodeSet]](list)
+    for nodes, key in keys.items():
+        if nodes.operator_class is operator_class:
+            kinds[key].append(nodes)
+    return sorted((OperatorKind(tuple(sets)) for sets in kinds.values()), key=lambda kind: -kind.time_ns)
 
 
 def _chosen_of_class(kinds: Sequence[OperatorKind], class_ns: int) -> Iterator[OperatorKind]:

@@ -13,6 +13,7 @@ from irbench.features.profile.record import CountedPart, ProfileCounters, Profil
 from irbench.features.profile.report import CellSummary, ClassCounters, ProfileReport
 from irbench.features.profile.views.sentences import class_name
 from irbench.features.reduce.view import uncuttable_text
+from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.figures import are_ranges, ends_heading
 from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, Row, TextTable
@@ -27,13 +28,13 @@ _LONGEST_CLASS = len("data movement")
 
 def counter_table(counters: ProfileCounters, report: ProfileReport, cells: Sequence[CellSummary]) -> TextTable:
     """Return a line for each figure of each class that was counted, then for what of each class was counted."""
-    rows = [found for cell in cells for found in report.counters if found.cell == cell.id]
+    rows = [row for cell in cells for row in report.counters if row.cell == cell.id]
     names = dict.fromkeys(figure.name for row in rows for figure in row.figures)
     ordered = sorted(names, key=lambda name: name not in counters.events)  # shares and ratios below the counts
     subjects = _subjects(rows, report)
     figures = [figure for row in rows for figure in row.figures]
-    found = {name: _figures(rows, cells, name, marks_ranges=not are_ranges(figures)) for name in ordered}
-    lines = [line for name in ordered for line in _lines(figure_text(name), subjects, found[name])]
+    texts = {name: _figures(rows, cells, name, marks_ranges=not are_ranges(figures)) for name in ordered}
+    lines = [line for name in ordered for line in _lines(figure_text(name), subjects, texts[name])]
     counted = _counted_times(counters, report, cells)
     columns = _columns([ends_heading(cell.label, figures, counters.confidence) for cell in cells])
     return TextTable(columns, (*lines, *_lines(_TIME, list(counted), counted), *_unavailable(counters)))
@@ -47,7 +48,12 @@ def counter_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[
     if report.counters:
         yield _method(counters, report)
         if any(row.operator_class is not None for row in report.counters):
-            yield _of_operators(counters)
+            yield (
+                "Counters of a class: of models of its single operators, with the values that they have in the whole"
+                " model; those that take longest, equal ones once, until they take"
+                f" {percent(counters.share, 0)} of its time or are {counters.most_kinds} models. Each has an empty call"
+                " in it, and not the fusions, layouts and caches of its neighbours: docs/counters.md."
+            )
     figures = [figure for row in report.counters for figure in row.figures]
     yield from (f"counters: {note}." for note in counting_notes(counters, figures))
     yield from _without_nodes(counters, report)
@@ -57,9 +63,12 @@ def counter_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[
 
 def _columns(labels: Sequence[str]) -> tuple[Column, ...]:
     """Return the columns; where several backends stand side by side nothing is folded, a single one may need it."""
-    figure, found = (_LONGEST_FIGURE, _LONGEST_CLASS) if len(labels) > 1 else (Column.least, Column.least)
-    names = Column("figure", words=True, folds=True, least=figure), Column("class", words=True, folds=True, least=found)
-    return (*names, *(Column(label, words=True, folds=len(labels) == 1) for label in labels))
+    is_alone = len(labels) == 1
+    return (
+        Column("figure", words=True, folds=True, least=Column.least if is_alone else _LONGEST_FIGURE),
+        Column("class", words=True, folds=True, least=Column.least if is_alone else _LONGEST_CLASS),
+        *(Column(label, words=True, folds=is_alone) for label in labels),
+    )
 
 
 def _lines(name: str, subjects: Sequence[str], texts: dict[str, list[str]]) -> Iterator[Row]:
@@ -71,23 +80,23 @@ def _figures(
     rows: Sequence[ClassCounters], cells: Sequence[CellSummary], name: str, *, marks_ranges: bool
 ) -> dict[str, list[str]]:
     """Return the texts of a figure by what it is of, one for each cell."""
-    found = {
+    texts = {
         (row.cell, _subject(row)): spanned_figure(figure, marks_ranges=marks_ranges)
         for row in rows
         for figure in row.figures
         if figure.name == name
     }
     return {
-        subject: [found.get((cell.id, subject), NOT_MEASURED) for cell in cells]
-        for subject in dict.fromkeys(subject for _, subject in found)
+        subject: [texts.get((cell.id, subject), NOT_MEASURED) for cell in cells]
+        for subject in dict.fromkeys(subject for _, subject in texts)
     }
 
 
 def _subjects(rows: Sequence[ClassCounters], report: ProfileReport) -> list[str]:
     """Return what lines are of: the classes as the table of times has them, then a call and the model."""
     order = [class_name(row.operator_class) for row in report.classes]
-    found = {_subject(row) for row in rows}
-    return [subject for subject in (*order, _CALL, _MODEL) if subject in found]
+    subjects = {_subject(row) for row in rows}
+    return [subject for subject in (*order, _CALL, _MODEL) if subject in subjects]
 
 
 def _subject(row: ClassCounters) -> str:
@@ -101,21 +110,19 @@ def _counted_times(
 ) -> dict[str, list[str]]:
     """Return which part of each class's time was counted, one for each cell, also of classes that were not."""
     cut = [cell.id for cell in cells if cell.id not in counters.whole_only]
-    found = {(row.cell, row.operator_class): _counted(row) for row in report.counters}
+    counted: dict[tuple[str, OperatorClass | None], str] = {}
+    for counter in report.counters:
+        models = f" in {plural(counter.models, 'model')}" if counter.models < counter.times else ""
+        share = f"{percent(counter.counted_share, 0)}, {plural(counter.times, 'operator')}{models}"
+        counted[counter.cell, counter.operator_class] = share
     texts: dict[str, list[str]] = {}
     for row in report.classes:
         large = [cell for cell in cut if cell in row.figures and row.figures[cell].share.value >= LEAST_CLASS_SHARE]
         none = dict.fromkeys(large, percent(0, 0))
-        cell_texts = [found.get((cell.id, row.operator_class), none.get(cell.id, NOT_MEASURED)) for cell in cells]
+        cell_texts = [counted.get((cell.id, row.operator_class), none.get(cell.id, NOT_MEASURED)) for cell in cells]
         if set(cell_texts) != {NOT_MEASURED}:
             texts[class_name(row.operator_class)] = cell_texts
     return texts
-
-
-def _counted(row: ClassCounters) -> str:
-    """Return which part of a class's time was counted, in how many operators, and in how many models if fewer."""
-    models = f" in {plural(row.models, 'model')}" if row.models < row.times else ""
-    return f"{percent(row.counted_share, 0)}, {plural(row.times, 'operator')}{models}"
 
 
 def _unavailable(counters: ProfileCounters) -> Iterator[Row]:
@@ -133,25 +140,14 @@ def _method(counters: ProfileCounters, report: ProfileReport) -> str:
     )
 
 
-def _of_operators(counters: ProfileCounters) -> str:
-    return (
-        "Counters of a class: of models of its single operators, with the values that they have in the whole model;"
-        f" those that take longest, equal ones once, until they take {percent(counters.share, 0)} of its time"
-        f" or are {counters.most_kinds} models. Each has an empty call in it, and not the fusions, layouts and caches"
-        " of its neighbours: docs/counters.md."
-    )
-
-
 def _without_nodes(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]:
     """Yield the cells of which toplev reported no nodes in some launches."""
     for cell in report.cells:
-        missing = nodes_missing_text([launch for part in _parts_of(counters, cell) for launch in part.launches])
+        missing = nodes_missing_text(
+            [launch for part in counters.parts if part.cell == cell.id for launch in part.launches]
+        )
         if missing is not None:
             yield f"{cell.label}: topdown-l{counters.level}: {missing}."
-
-
-def _parts_of(counters: ProfileCounters, cell: CellSummary) -> Iterator[CountedPart]:
-    return (part for part in counters.parts if part.cell == cell.id)
 
 
 def _without_classes(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]:
@@ -172,7 +168,8 @@ def _failures(counters: ProfileCounters, report: ProfileReport) -> Iterator[str]
         if reason is not None:
             reasons.setdefault((labels[part.cell], reason), []).append(part)
     for (label, reason), parts in reasons.items():
-        yield f"{label}, not counted: {_part_name(parts[0])}{_more(len(parts) - 1)}: {reason}."
+        more = f" and {plural(len(parts) - 1, 'other model')}" if len(parts) > 1 else ""
+        yield f"{label}, not counted: {_part_name(parts[0])}{more}: {reason}."
     never = dict.fromkeys(figure.name for row in report.counters for figure in row.figures if figure.value is None)
     if never:
         names, reason = listing(list(map(figure_text, never))), NotCounted().why()
@@ -188,7 +185,3 @@ def _reason(part: CountedPart) -> str | None:
 
 def _part_name(part: CountedPart) -> str:
     return {"model": _MODEL, "call": _CALL}.get(part.kind) or part.nodes[0]
-
-
-def _more(count: int) -> str:
-    return f" and {plural(count, 'other model')}" if count else ""

@@ -16,16 +16,14 @@ _GAP = "…"
 
 
 class PartNames:
-    """The names of a profile's rows: those of different rows differ, and a row has the same one in every table.
-
-    Args:
-        report: All rows.
-    """
+    """The names of a profile's rows: those of different rows differ, and a row has the same one in every table."""
 
     def __init__(self, report: ProfileReport) -> None:
         self._nodes = short_names(row.name for row in report.nodes if row.nodes)
+        # a part that is the whole of its row stands for the same operators
         rows = (*report.operators, *report.own_operators)
-        self._operators = Counter(_operator(row, row.op_types[:_MOST_TYPES]) for row in _distinct(rows))
+        distinct = {(row.name, row.op_types, row.operator_class): row for row in rows}
+        self._operators = Counter(_operator(row, row.op_types[:_MOST_TYPES]) for row in distinct.values())
 
     def of(self, row: PartRow) -> str:
         """Return the name of a row by class, operator or node."""
@@ -50,12 +48,6 @@ class PartNames:
         return f"{_operator(row, row.op_types)}, {class_name(row.operator_class)}"
 
 
-def _distinct(rows: Sequence[PartRow]) -> list[PartRow]:
-    """Return rows without those that stand for the same operators as another: a part that is the whole of its row."""
-    found = {(row.name, row.op_types, row.operator_class): row for row in rows}
-    return list(found.values())
-
-
 def _operator(row: PartRow, shown: Sequence[str]) -> str:
     if row.op_types in ((), (row.name,)) or row.name == ", ".join(row.op_types):
         return row.name
@@ -71,12 +63,12 @@ def short_names(names: Iterable[str]) -> Mapping[str, str]:
     keep those of their scopes that tell them apart, however far in front: ``…/layer_2/…/Tensordot/MatMul``. Where no
     scopes do, they are shown whole.
     """
-    found = {name: _last_scopes(name) for name in names}
-    for alike in _alike(found):
-        found.update({name: text for name, text in _told_apart(alike).items() if len(name) > LONGEST_NAME})
-    while alike_still := _alike(found):
-        found.update({name: name for alike in alike_still for name in alike})
-    return found
+    short = {name: _last_scopes(name) for name in names}
+    for alike in _alike(short):
+        short.update({name: text for name, text in _told_apart(alike).items() if len(name) > LONGEST_NAME})
+    while alike_still := _alike(short):
+        short.update({name: name for alike in alike_still for name in alike})
+    return short
 
 
 def _alike(short: Mapping[str, str]) -> list[list[str]]:
@@ -84,7 +76,7 @@ def _alike(short: Mapping[str, str]) -> list[list[str]]:
     names: dict[str, list[str]] = defaultdict(list)
     for name, text in short.items():
         names[text].append(name)
-    return [found for found in names.values() if len(found) > 1]
+    return [alike for alike in names.values() if len(alike) > 1]
 
 
 def _last_scopes(name: str) -> str:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
 from typing import Literal, TypeAlias
 
 from irbench.core.quantities import NOT_MEASURED, percent, significant
 from irbench.features.profile.report import By, CellSummary, Estimate, PartRow, ProfileReport
 from irbench.features.profile.views.part_names import PartNames
-from irbench.features.profile.views.sentences import milliseconds
+from irbench.features.profile.views.sentences import estimated, milliseconds
 from irbench.render.table import Column, Row, TextTable
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table for the width that there is.
-
-    Attributes:
-        table: It.
-        hidden: What was left out of it.
-    """
+    """A table for the width that there is, and what was left out of it."""
 
     table: TextTable
     hidden: tuple[str, ...] = ()
@@ -29,12 +26,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Form:
-    """A way to draw a table.
-
-    Attributes:
-        table_of: Makes the table of some cells.
-        hidden: What it leaves out.
-    """
+    """A way to draw a table of some cells, and what it leaves out."""
 
     table_of: Callable[[Sequence[CellSummary]], TextTable]
     hidden: tuple[str, ...] = ()
@@ -62,6 +54,7 @@ _ShareForm: TypeAlias = Literal["interval", "plain", "none"]
 _PART_HEADINGS: dict[By, str] = {"class": "ms", "op": "ms by operator", "node": "ms by node"}
 _LAST = "all others"
 _SHARE, _OF_PEAK = "%", "of peak"
+_KERNELS_AND_WAITING = "kernels and waiting"
 _BELOW = "· "
 """What the name of a runtime's own operator begins with, below the row that it is a part of."""
 _SMALL = 0.01
@@ -109,9 +102,7 @@ def longest_forms(names: PartNames, parts: Sequence[PartRow]) -> tuple[Form, ...
 def speed_forms(report: ProfileReport, names: PartNames, by: By, top: int) -> tuple[Form, ...]:
     """Return the forms of the table with the operations of each part and the speed that each backend achieves.
 
-    Every class that takes a noticeable share of the time has a row; of operators and nodes those have one whose speed
-    some backend tells. Beside speeds stands their share of the
-    machine's peak, of backends that some is known of.
+    Beside speeds stands their share of the machine's peak, of backends that some is known of.
     """
 
     def table(cells: Sequence[CellSummary], *, has_peak: bool) -> TextTable:
@@ -119,14 +110,12 @@ def speed_forms(report: ProfileReport, names: PartNames, by: By, top: int) -> tu
         peaked = {cell.id for cell in cells for row in parts if has_peak and _peak_share(row, cell) is not None}
         columns: tuple[Column, ...] = (_first_column("GFLOP/s"), Column("GFLOP"))
         for cell in cells:
-            columns += (Column(cell.label), *([Column(_OF_PEAK)] if cell.id in peaked else []))
+            columns += (Column(cell.label), Column(_OF_PEAK))[: 1 + (cell.id in peaked)]
         return TextTable(columns, tuple(_speed_row(row, names, cells, peaked) for row in parts))
 
-    without = (_OF_PEAK,) if _has_peaks(report, by) else ()
-    return (
-        Form(lambda cells: table(cells, has_peak=True)),
-        Form(lambda cells: table(cells, has_peak=False), without),
-    )
+    has_peaks = any(figures.peak_share is not None for row in report.rows(by) for figures in row.figures.values())
+    hidden = (_OF_PEAK,) if has_peaks else ()
+    return Form(partial(table, has_peak=True)), Form(partial(table, has_peak=False), hidden)
 
 
 def parts_with_speed(report: ProfileReport, cells: Sequence[CellSummary], by: By) -> list[PartRow]:
@@ -177,65 +166,48 @@ def _giga_per_second(speed: float) -> str:
     return "<0.001" if speed < 1e6 else significant(speed / 1e9)
 
 
-def _has_peaks(report: ProfileReport, by: By) -> bool:
-    return any(found.peak_share is not None for row in report.rows(by) for found in row.figures.values())
-
-
 def _speed(row: PartRow, cell: CellSummary) -> float:
     figures = row.figures.get(cell.id)
     return (figures.flops_per_s or 0.0) if figures is not None else 0.0
 
 
+@dataclass(frozen=True)
 class _Drawing:
-    """Draws rows with one or two cells for each backend: the time, and its share.
+    """Draws rows with the time of each of some cells, and with its share beside it unless there is no room."""
 
-    Args:
-        cells: Those that have columns.
-        share: What is shown of shares.
-    """
-
-    def __init__(self, cells: Sequence[CellSummary], share: _ShareForm) -> None:
-        self._cells = cells
-        self._share = share
+    cells: Sequence[CellSummary]
+    share: _ShareForm
 
     def columns(self, heading: str) -> tuple[Column, ...]:
-        shares = [] if self._share == "none" else [Column(_SHARE)]
-        return (_first_column(heading), *(column for cell in self._cells for column in (Column(cell.label), *shares)))
+        shares = () if self.share == "none" else (Column(_SHARE),)
+        return (_first_column(heading), *(column for cell in self.cells for column in (Column(cell.label), *shares)))
 
-    def row(self, name: str, row: PartRow) -> Row:
-        figures = (row.figures.get(cell.id) for cell in self._cells)
-        return self._row(
-            name,
-            (
-                (NOT_MEASURED, "")
-                if found is None
-                else (milliseconds(found.time_ns.value), _share(found.share, has_interval=self._share == "interval"))
-                for found in figures
-            ),
-        )
+    def row(self, name: str, part: PartRow) -> Row:
+        figures = [part.figures.get(cell.id) for cell in self.cells]
+        times = (NOT_MEASURED if found is None else milliseconds(found.time_ns.value) for found in figures)
+        has_interval = self.share == "interval"
+        shares = ("" if found is None else _share(found.share, has_interval=has_interval) for found in figures)
+        return self._line(name, times, shares)
 
     def rest(self, rows: Sequence[PartRow], prefix: str = "") -> Row:
         name = _LAST if not prefix and len(rows) > 1 else f"{prefix}{len(rows)} other{'s' if len(rows) > 1 else ''}"
-        sums = (milliseconds(sum(_time(row, cell) for row in rows)) for cell in self._cells)
-        return self._row(name, ((text, "") for text in sums), style="dim")
+        sums = (milliseconds(sum(_time(row, cell) for row in rows)) for cell in self.cells)
+        return self._line(name, sums, style="dim")
 
     def sums(self) -> Iterator[Row]:
         """Yield what the parts add up to: the operators, what lies between them, and the latency."""
-        cells = self._cells
-        figures = (
-            ("sum of operators", [cell.sum_ns for cell in cells]),
-            ("between operators", [cell.between_ns for cell in cells]),
-            ("latency, profiled", [cell.latency_ns for cell in cells]),
-            ("latency, plain", [cell.plain_ns for cell in cells]),
-        )
-        for name, estimates in figures:
-            style = "bold" if name == "sum of operators" else ""
-            yield self._row(name, ((estimated(found), "") for found in estimates), style=style)
-        yield self._row("cost of profiling", ((_slowdown(cell.slowdown), "") for cell in cells))
+        yield self._line("sum of operators", (estimated(cell.sum_ns) for cell in self.cells), style="bold")
+        yield self._line("between operators", (estimated(cell.between_ns) for cell in self.cells))
+        yield self._line("latency, profiled", (estimated(cell.latency_ns) for cell in self.cells))
+        yield self._line("latency, plain", (estimated(cell.plain_ns) for cell in self.cells))
+        slowdowns = [cell.slowdown for cell in self.cells]
+        costs = (NOT_MEASURED if found is None else f"{found.value:.2f}x" for found in slowdowns)
+        yield self._line("cost of profiling", costs)
 
-    def _row(self, name: str, figures: Iterable[tuple[str, str]], style: str = "") -> Row:
-        shown = 1 if self._share == "none" else 2
-        return Row((name, *(text for pair in figures for text in pair[:shown])), style=style)
+    def _line(self, name: str, times: Iterable[str], shares: Iterable[str] = repeat(""), style: str = "") -> Row:
+        if self.share == "none":
+            return Row((name, *times), style=style)
+        return Row((name, *(text for pair in zip(times, shares, strict=False) for text in pair)), style=style)
 
 
 def _forms(heading: str, rows: Callable[[Sequence[CellSummary], _Drawing], Iterator[Row]]) -> tuple[Form, ...]:
@@ -254,7 +226,7 @@ def _forms(heading: str, rows: Callable[[Sequence[CellSummary], _Drawing], Itera
 def _rows_below(row: PartRow, names: PartNames, cells: Sequence[CellSummary], draw: _Drawing) -> Iterator[Row]:
     """Yield the runtimes' own operators of a row of several backends; those that take little time as one."""
     own = [part for part in row.below if any(cell.id in part.figures for cell in cells)]
-    large = [part for part in own if any(found.share.value >= _SMALL for found in part.figures.values())]
+    large = [part for part in own if any(figures.share.value >= _SMALL for figures in part.figures.values())]
     small = [part for part in own if part not in large]
     if len(small) == 1:
         large, small = own, []
@@ -277,59 +249,39 @@ def _share(share: Estimate, *, has_interval: bool) -> str:
     if share.low == share.high or not has_interval:
         return value
     if points - half_width >= 0 and points + half_width <= 100:
-        return f"{value} ±{_points(half_width)}"
+        width = f"{math.ceil(half_width)}" if half_width > 0.95 else f"{math.ceil(10 * half_width) / 10:.1f}"
+        return f"{value} ±{width}"
     return f"{value} [{math.floor(100 * share.low)}, {math.ceil(100 * share.high)}]"
-
-
-def _points(half_width: float) -> str:
-    return f"{math.ceil(half_width)}" if half_width > 0.95 else f"{math.ceil(10 * half_width) / 10:.1f}"
-
-
-def estimated(found: Estimate | None) -> str:
-    """Return an estimate in milliseconds with its interval or range."""
-    return NOT_MEASURED if found is None else milliseconds(found.value)
-
-
-def _slowdown(found: Estimate | None) -> str:
-    return NOT_MEASURED if found is None else f"{found.value:.2f}x"
 
 
 def _time(row: PartRow, cell: CellSummary) -> float:
     return row.figures[cell.id].time_ns.value if cell.id in row.figures else 0.0
 
 
+_GPU_PARTS = {
+    "copies in": "copy_in_ns",
+    "kernels": "kernels_ns",
+    "waits for the host": "waiting_ns",
+    _KERNELS_AND_WAITING: "between_copies_ns",
+    "copies out": "copy_out_ns",
+}
+"""The parts of an inference on a GPU, by what a table calls them."""
+
+
 def gpu_table(cells: Sequence[CellSummary]) -> TextTable:
-    """Return the parts of the latency on a GPU, with their shares; without rows where no cell ran on one."""
-    on_gpu = [cell for cell in cells if cell.gpu is not None]
-    columns = (Column("ms on the GPU", words=True), *(each for cell in on_gpu for each in _columns(cell)))
-    names = ("copies in", "kernels", "waits for the host", "kernels and waiting", "copies out", "latency, profiled")
-    rows = (
-        Row((name, *(text for cell in on_gpu for text in _figures(_part(cell, name), cell))))
-        for name in names
-        if name != "kernels and waiting" or any(cell.gpu is not None and cell.gpu.kernels_ns is None for cell in on_gpu)
-    )
-    return TextTable(columns, tuple(rows) if on_gpu else ())
+    """Return the parts of the latency of cells that ran on a GPU, with their shares."""
+    columns = (column for cell in cells for column in (Column(cell.label), Column(_SHARE)))
+    lacks_kernels = any(cell.gpu is not None and cell.gpu.kernels_ns is None for cell in cells)
+    parts = (part for part in _GPU_PARTS.items() if part[0] != _KERNELS_AND_WAITING or lacks_kernels)
+    rows = [
+        Row((name, *(text for cell in cells for text in _with_share(getattr(cell.gpu, part), cell))))
+        for name, part in parts
+    ]
+    latencies = (text for cell in cells for text in (estimated(cell.latency_ns), ""))
+    return TextTable((Column("ms on the GPU", words=True), *columns), (*rows, Row(("latency, profiled", *latencies))))
 
 
-def _columns(cell: CellSummary) -> tuple[Column, Column]:
-    return Column(cell.label), Column("%")
-
-
-def _part(cell: CellSummary, name: str) -> Estimate | None:
-    gpu = cell.gpu
-    assert gpu is not None
-    return {
-        "copies in": gpu.copy_in_ns,
-        "kernels": gpu.kernels_ns,
-        "waits for the host": gpu.waiting_ns,
-        "kernels and waiting": gpu.between_copies_ns,
-        "copies out": gpu.copy_out_ns,
-        "latency, profiled": cell.latency_ns,
-    }[name]
-
-
-def _figures(found: Estimate | None, cell: CellSummary) -> tuple[str, str]:
-    if found is None or cell.latency_ns is None:
+def _with_share(part: Estimate | None, cell: CellSummary) -> tuple[str, str]:
+    if part is None or cell.latency_ns is None:
         return NOT_MEASURED, ""
-    share = "" if found is cell.latency_ns else f"{100 * found.value / cell.latency_ns.value:.0f}"
-    return milliseconds(found.value), share
+    return milliseconds(part.value), f"{100 * part.value / cell.latency_ns.value:.0f}"

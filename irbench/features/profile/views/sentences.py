@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from irbench.core.quantities import listing, percent, plural, significant
+from irbench.core.quantities import NOT_MEASURED, listing, percent, plural, significant
 from irbench.core.row import LaunchesStop
 from irbench.features.profile.joining import (
     MatchedBy,
@@ -16,7 +17,6 @@ from irbench.features.profile.report import (
     CellSummary,
     Estimate,
     Excess,
-    Figures,
     GpuParts,
     HeadlineFacts,
     NoSpeed,
@@ -39,24 +39,17 @@ NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {
     "counted-elsewhere": "the operations count for another operator of the same nodes",
     "partly-known": "operators whose operations are known take less than nine tenths of the time",
 }
-MATCHED_TEXTS: Mapping[MatchedBy, str] = {
-    "name": "joined with nodes by name",
-    "tensor": "joined by the names of tensors",
+DOUBTFUL_TEXTS: Mapping[MatchedBy, str] = {
     "position": "matched to nodes by the order of execution, because the runtime does not name them",
     "signature": "joined by class and shape along the graph",
-    "inserted": "in data movement that the runtime added",
-    "overhead": "the runtime's own work",
     "unmatched": "in operators whose nodes are unknown",
 }
 PROFILE_STOPPED_TEXTS: Mapping[LaunchesStop, str] = {
-    "launches": "",
     "budget": "The budget ended it: a larger --budget has more launches.",
     "interrupt": "Interrupted: these are the results until then.",
-    "failures": "",
     "unfinished": "Unfinished: these are the results until then.",
 }
 _SHORT_MS = 0.1
-_DOUBTFUL: tuple[MatchedBy, ...] = ("position", "signature", "unmatched")
 _NEARLY_ALL = 0.995
 _LEAST_SHARE = 0.01
 """The least share of the time, or of the latency, that is worth a word."""
@@ -79,76 +72,60 @@ def profile_title(document: ProfileDocument) -> str:
 def headline_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
     """Yield the latencies without profiling, and a sentence for each backend: where its time goes, where it loses."""
     if report.by_latency:
-        yield _latencies(report, is_busy=any(isinstance(warning, BusyMachine) for warning in document.warnings))
+        first, *others = [(cell.label, estimated(cell.plain_ns)) for cell in report.by_latency]
+        parts = (f"{first[0]} takes {first[1]} ms", *(f"{label} {latency} ms" for label, latency in others))
+        is_busy = any(isinstance(warning, BusyMachine) for warning in document.warnings)
+        beside = " beside the other programs that ran, and irbench run tells more" if is_busy else ""
+        fastest = f": {report.fastest.label} is fastest{beside}" if report.fastest is not None else ""
+        yield f"Without profiling {', '.join(parts)}{fastest}."
     cells = {cell.id: cell for cell in report.cells}
-    labels = {cell.id: cell.label for cell in report.cells}
     rows = {row.operator_class: row for row in report.classes}
     for facts in report.headline:
         cell = cells[facts.cell]
         spends = f"{cell.label} spends {_where(facts, rows, has_speed=not cell.is_costly)}"
-        loses = _loses(facts.excess, cell, labels) if facts.excess is not None else ""
-        yield "; ".join(said for said in (spends, _remainder(cell), _reservation(cell), loses) if said) + "."
-
-
-def _latencies(report: ProfileReport, *, is_busy: bool) -> str:
-    """Return what each backend takes without profiling, the fastest first."""
-    first, *others = [(cell.label, _estimated_ms(cell.plain_ns)) for cell in report.by_latency]
-    parts = (f"{first[0]} takes {first[1]} ms", *(f"{label} {latency} ms" for label, latency in others))
-    beside = " beside the other programs that ran, and irbench run tells more" if is_busy else ""
-    fastest = f": {report.fastest.label} is fastest{beside}" if report.fastest is not None else ""
-    return f"Without profiling {', '.join(parts)}{fastest}."
-
-
-def _reservation(cell: CellSummary) -> str:
-    """Return that the times are not those of an inference as it usually runs, where profiling costs too much."""
-    if not cell.is_costly or cell.slowdown is None:
-        return ""
-    return f"these are times of a profiled run, which takes {cell.slowdown.value:.1f} times as long"
+        loses = _loses(facts.excess, cell, cells) if facts.excess is not None else ""
+        reservation = ""
+        if cell.is_costly and cell.slowdown is not None:
+            times = f"{cell.slowdown.value:.1f} times"
+            reservation = f"these are times of a profiled run, which takes {times} as long"
+        yield "; ".join(part for part in (spends, _remainder(cell), reservation, loses) if part) + "."
 
 
 def _where(facts: HeadlineFacts, rows: Mapping[OperatorClass, PartRow], *, has_speed: bool) -> str:
     largest = rows[facts.largest].figures[facts.cell]
     speed = largest.flops_per_s if has_speed else None
-    rate = f" at {significant(speed / 1e9)} GFLOP/s{_of_peak(largest)}" if speed else ""
+    of_peak = "" if largest.peak_share is None else f" ({percent(largest.peak_share, 0)} of peak)"
+    rate = f" at {significant(speed / 1e9)} GFLOP/s{of_peak}" if speed else ""
     where = f"{OPERATOR_CLASS_TEXTS[facts.largest].phrase}{_named(facts.operators, largest.share.value)}"
-    said = f"{percent(largest.share.value, 0)} of its operators' time in {where}{rate}"
+    share_text = f"{percent(largest.share.value, 0)} of its operators' time in {where}{rate}"
     if facts.next_largest is None:
-        return said
-    share = rows[facts.next_largest].figures[facts.cell].share.value
-    return f"{said}, {percent(share, 0)} in {OPERATOR_CLASS_TEXTS[facts.next_largest].phrase}"
+        return share_text
+    next_share = rows[facts.next_largest].figures[facts.cell].share.value
+    return f"{share_text}, {percent(next_share, 0)} in {OPERATOR_CLASS_TEXTS[facts.next_largest].phrase}"
 
 
 def _named(operators: Sequence[OperatorShare], whole: float) -> str:
     """Return the operators that take the most of a class; without a share where one of them is all of it."""
     if len(operators) == 1 and operators[0].share >= _NEARLY_ALL * whole:
         return f" ({operators[0].name})"
-    named = ", ".join(f"{found.name} {percent(found.share, 0)}" for found in operators)
+    named = ", ".join(f"{operator.name} {percent(operator.share, 0)}" for operator in operators)
     return f" ({named})" if named else ""
-
-
-def _of_peak(figures: Figures) -> str:
-    return "" if figures.peak_share is None else f" ({percent(figures.peak_share, 0)} of peak)"
 
 
 def _remainder(cell: CellSummary) -> str:
     """Return how the latency differs from the sum of operators, where that matters; shares say nothing of it."""
-    between, latency, operators = (_estimated_ms(found) for found in (cell.between_ns, cell.latency_ns, cell.sum_ns))
+    between, latency, operators = map(estimated, (cell.between_ns, cell.latency_ns, cell.sum_ns))
     if cell.overlaps:
         return f"operators run at the same time, {operators} ms of them in {latency} ms"
     return f"{between} of {latency} ms lie between operators" if cell.has_gap and cell.gpu is None else ""
 
 
-def _estimated_ms(found: Estimate | None) -> str:
-    return milliseconds(None if found is None else found.value)
-
-
-def _loses(excess: Excess, cell: CellSummary, labels: Mapping[str, str]) -> str:
+def _loses(excess: Excess, cell: CellSummary, cells: Mapping[str, CellSummary]) -> str:
     where = OPERATOR_CLASS_TEXTS[excess.operator_class].phrase
     of_operators = " of operators' time" if cell.overlaps else ""
-    said = f"it loses {milliseconds(excess.time_ns)} ms{of_operators} to {labels[excess.against]} in {where}"
-    if excess.inserted_ns > excess.time_ns / 2:
-        return f"{said}, most of it added by the runtime"
-    return said
+    added = ", most of it added by the runtime" if excess.inserted_ns > excess.time_ns / 2 else ""
+    other = cells[excess.against].label
+    return f"it loses {milliseconds(excess.time_ns)} ms{of_operators} to {other} in {where}{added}"
 
 
 def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
@@ -161,39 +138,36 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     if overlapping:
         yield f"{listing(overlapping)}: operators ran at the same time, so they add up to more than the latency."
     yield from (joined for cell in measured if (joined := _joined(cell)))
-    yield from (_rounded(cell) for cell in measured if cell.uncertainty_ns and cell.gpu is None)
+    for cell in measured:
+        if cell.uncertainty_ns and cell.gpu is None:
+            known = f"±{cell.uncertainty_ns / 1e3:.1f} us"
+            yield f"{cell.label}: its runtime rounds, so the time of each operator is known to {known}."
     if measured:
         yield _interval(measured)
         yield f"Cost of profiling: {', '.join(map(_slowdown, measured))}."
     noisy = [cell.label for cell in measured if cell.cost_is_noise]
     if noisy:
         yield f"{listing(noisy)}: a cost of profiling below 1 is noise: the machine's speed changed between the runs."
-    if document.peaks is not None and _has_peak_shares(report):
-        yield (
-            "of peak: share of what matrix products attained at most on the same machine in the same precision with as"
-            f" many threads, measured {document.peaks.measured[:10]} (irbench doctor){_other_versions(document)}."
-        )
+    yield from _peaks(document, report)
     for warning in document.warnings:
         yield f"warning: {warning.whole(Context())}"
     yield from (note.text(Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
-    if PROFILE_STOPPED_TEXTS[document.stopped_by]:
+    if document.stopped_by in PROFILE_STOPPED_TEXTS:
         yield PROFILE_STOPPED_TEXTS[document.stopped_by]
 
 
 def no_speed_lines(report: ProfileReport, classes: Sequence[PartRow]) -> Iterator[str]:
     """Yield why the table of speeds has none of some classes, and of which backends where it has those of others."""
     measured = [cell for cell in report.cells if cell.launches]
-    found: dict[NoSpeed, list[str]] = {}
+    parts = defaultdict[NoSpeed, list[str]](list)
     for row in classes:
-        whys: dict[str, NoSpeed | None] = {
-            cell.label: row.no_speed(cell.id) for cell in measured if cell.id in row.figures
-        }
-        reasons: dict[NoSpeed, None] = {why: None for why in whys.values() if why is not None}
-        for why in reasons:
-            labels = [label for label, other in whys.items() if other == why]
-            of = f" ({listing(labels)})" if len(labels) < len(whys) else ""
-            found.setdefault(why, []).append(f"{class_name(row.operator_class)}{of}")
-    yield from (f"No GFLOP/s of {listing(parts)}: {NO_SPEED_TEXTS[why]}." for why, parts in found.items())
+        reasons = {cell.label: row.no_speed(cell.id) for cell in measured if cell.id in row.figures}
+        for reason in dict.fromkeys(reasons.values()):
+            labels = [label for label, other in reasons.items() if other == reason]
+            of = f" ({listing(labels)})" if len(labels) < len(reasons) else ""
+            if reason is not None:
+                parts[reason].append(f"{class_name(row.operator_class)}{of}")
+    yield from (f"No GFLOP/s of {listing(names)}: {NO_SPEED_TEXTS[reason]}." for reason, names in parts.items())
 
 
 def fused_nodes_lines(rows: Iterable[PartRow]) -> Iterator[str]:
@@ -206,51 +180,45 @@ def fused_nodes_lines(rows: Iterable[PartRow]) -> Iterator[str]:
     yield f"{codes}: with {count} that a backend fuses with it."
 
 
-def _other_versions(document: ProfileDocument) -> str:
-    """Return which backends had another version when the peaks were measured; nothing where that is unknown."""
-    versions = {} if document.peaks is None else document.peaks.versions
-    found = {cell.backend: str(cell.effective.get("version")) for cell in document.cells if cell.launches}
+def _peaks(document: ProfileDocument, report: ProfileReport) -> Iterator[str]:
+    """Yield what shares of the peak are, and which backends had another version when the peaks were measured."""
+    peaks, rows = document.peaks, (*report.classes, *report.operators, *report.nodes)
+    if peaks is None or all(figures.peak_share is None for row in rows for figures in row.figures.values()):
+        return
+    used = {cell.backend: str(cell.effective.get("version")) for cell in document.cells if cell.launches}
     others = [
-        f"{backend} {versions[backend]} (here {version})"
-        for backend, version in found.items()
-        if versions.get(backend, version) != version
+        f"{backend} {peaks.versions[backend]} (here {version})"
+        for backend, version in used.items()
+        if peaks.versions.get(backend, version) != version
     ]
-    return f" with {listing(others)}" if others else ""
-
-
-def _has_peak_shares(report: ProfileReport) -> bool:
-    rows = (*report.classes, *report.operators, *report.nodes)
-    return any(figures.peak_share is not None for row in rows for figures in row.figures.values())
+    yield (
+        "of peak: share of what matrix products attained at most on the same machine in the same precision with as many"
+        f" threads, measured {peaks.measured[:10]} (irbench doctor){f' with {listing(others)}' if others else ''}."
+    )
 
 
 def _slowdown(cell: CellSummary) -> str:
     """Return by how much profiling lengthens calls, with its interval."""
-    found = cell.slowdown
-    assert found is not None
-    value, shown = ratio_with_ends(found.value, found.ends, marks_ranges=True)
-    return f"{cell.label} {value}x{shown}"
+    assert cell.slowdown is not None
+    value, ends = ratio_with_ends(cell.slowdown.value, cell.slowdown.ends, marks_ranges=True)
+    return f"{cell.label} {value}x{ends}"
 
 
 def _joined(cell: CellSummary) -> str:
     """Return how operators were joined, where that is worth a word."""
     parts = [
-        f"{percent(cell.matched[way], 0)} {MATCHED_TEXTS[way]}"
-        for way in _DOUBTFUL
+        f"{percent(cell.matched[way], 0)} {text}"
+        for way, text in DOUBTFUL_TEXTS.items()
         if cell.matched.get(way, 0.0) >= _LEAST_SHARE
     ]
     return f"{cell.label}: {', '.join(parts)}." if parts else ""
 
 
-def _rounded(cell: CellSummary) -> str:
-    microseconds = cell.uncertainty_ns / 1e3
-    return f"{cell.label}: its runtime rounds, so the time of each operator is known to ±{microseconds:.1f} us."
-
-
 def _interval(measured: list[CellSummary]) -> str:
     """Return what ``±`` means, of each cell where they differ."""
-    labels: dict[tuple[int, float | None], list[str]] = {}
+    labels = defaultdict[tuple[int, float | None], list[str]](list)
     for cell in measured:
-        labels.setdefault((cell.launches, cell.confidence), []).append(cell.label)
+        labels[cell.launches, cell.confidence].append(cell.label)
     if set(labels) == {(1, None)}:
         return "A single launch: a preview, without intervals."
     ends = [_ends_of(*launches, names if len(labels) > 1 else ()) for launches, names in labels.items()]
@@ -267,12 +235,15 @@ def _ends_of(launches: int, confidence: float | None, names: Sequence[str]) -> s
     return f"the {what} over {plural(launches, 'launch')}{whose}"
 
 
-def milliseconds(value_ns: float | None) -> str:
+def milliseconds(value_ns: float) -> str:
     """Return a time in milliseconds with three digits, at most three of them after the point."""
-    if value_ns is None:
-        return significant(None)
     value = value_ns / 1e6
     return significant(value) if abs(value) >= _SHORT_MS else f"{value:.3f}"
+
+
+def estimated(time_ns: Estimate | None) -> str:
+    """Return the value of an estimate in milliseconds."""
+    return NOT_MEASURED if time_ns is None else milliseconds(time_ns.value)
 
 
 def class_name(operator_class: OperatorClass) -> str:
@@ -285,15 +256,17 @@ def gpu_headlines(cells: Sequence[CellSummary]) -> Iterator[str]:
     for cell in cells:
         if cell.gpu is None or cell.latency_ns is None:
             continue
-        gpu, latency = cell.gpu, cell.latency_ns.value
-        copy_in, copy_out = _share(gpu.copy_in_ns, latency), _share(gpu.copy_out_ns, latency)
-        copies = f"{copy_in} in copies to the GPU and {copy_out} in copies from it"
+        gpu = cell.gpu
+
+        def share(part: Estimate, latency_ns: float = cell.latency_ns.value) -> str:
+            return percent(part.value / latency_ns, 0)
+
+        copies = f"{share(gpu.copy_in_ns)} in copies to the GPU and {share(gpu.copy_out_ns)} in copies from it"
         if gpu.kernels_ns is None or gpu.waiting_ns is None:
             yield f"Of its latency {cell.label} spends {copies}; {_hand_over(gpu)}."
             continue
-        kernels, waiting = _share(gpu.kernels_ns, latency), _share(gpu.waiting_ns, latency)
-        spends = f"Of its latency {cell.label} spends {kernels} in kernels, {copies}"
-        yield f"{spends}; for {waiting} the GPU waits for the host."
+        spends = f"Of its latency {cell.label} spends {share(gpu.kernels_ns)} in kernels, {copies}"
+        yield f"{spends}; for {share(gpu.waiting_ns)} the GPU waits for the host."
 
 
 def gpu_notes(document: ProfileDocument, cells: Sequence[CellSummary]) -> Iterator[str]:
@@ -330,7 +303,3 @@ def _hand_over(gpu: GpuParts) -> str:
     if gpu.issuing_ns is None:
         return f"what the GPU does in the {between} ms between them is unknown"
     return f"of the {between} ms between them the host takes {milliseconds(gpu.issuing_ns.value)} ms to hand over work"
-
-
-def _share(part: Estimate, latency_ns: float) -> str:
-    return percent(part.value / latency_ns, 0)
