@@ -33,8 +33,8 @@ from irbench.worker.model_files import read_external_files
 
 def files_read(artifact: Artifact, seen: Iterable[str]) -> tuple[Path, ...]:
     """Return each file once."""
-    found = {path.resolve() for path in (*map(Path, seen), *_model_files(artifact))}
-    return tuple(sorted(path for path in found if path.is_file()))
+    paths = {path.resolve() for path in (*map(Path, seen), *_model_files(artifact))}
+    return tuple(sorted(path for path in paths if path.is_file()))
 
 
 def _model_files(artifact: Artifact) -> Iterator[Path]:
@@ -60,8 +60,8 @@ def caches_in(folder: Path) -> dict[str, str]:
 def with_caches_in(cell: Cell, folder: Path) -> Cell:
     """Return a cell whose options that name a folder of compiled code name this one."""
     keys = registry.describe(registry.BACKENDS, cell.backend).cache_folders
-    given = {key: str(folder) for key in keys if key in cell.load.options}
-    return replace(cell, load=replace(cell.load, options={**cell.load.options, **given}))
+    folders = {key: str(folder) for key in keys if key in cell.load.options}
+    return replace(cell, load=replace(cell.load, options={**cell.load.options, **folders}))
 
 
 _CACHES = cast("tuple[CacheState, ...]", get_args(CacheState))
@@ -101,13 +101,9 @@ def run(
 
 @dataclass(kw_only=True)
 class _Candidate(CellOutcome):
-    """A cell, and its launches.
+    """A cell, its launches by the state of the caches, and the files that it reads when it starts.
 
-    Attributes:
-        folder: For the caches of compiled code that its warm launches share.
-        files: What it reads when it starts.
-        file_bytes: Their size.
-        launches: By the state of the caches.
+    ``folder`` is for the caches of compiled code that its warm launches share.
     """
 
     folder: Path
@@ -116,6 +112,12 @@ class _Candidate(CellOutcome):
     launches: dict[CacheState, list[ColdLaunch]] = field(
         default_factory=lambda: {cache: list[ColdLaunch]() for cache in _CACHES}
     )
+
+    def as_row(self, cache: CacheState) -> ColdRow:
+        """Return the row of a table, in one state of the caches."""
+        launches = tuple(self.launches[cache])
+        state = self.state if self.failure or launches else "interrupted"
+        return self.row(ColdRow, state, cache=cache, file_bytes=self.file_bytes, launches=launches)
 
 
 _Turn: TypeAlias = tuple[_Candidate, CacheState]
@@ -155,7 +157,8 @@ class _Measurement:
             if candidate.cell.id in self._planned.absent:
                 candidate.leave(self._planned.absent[candidate.cell.id])
         try:
-            self._prepare()
+            self._rounds.say(Activity("expected-outputs"))
+            self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)
             for candidate in self._able:
                 self._survey(candidate)
             return self._commit(self._rounds.run(self._turns, self._launch, lambda: self._commit("unfinished")))
@@ -166,10 +169,6 @@ class _Measurement:
     @property
     def _able(self) -> list[_Candidate]:
         return [candidate for candidate in self._candidates if candidate.failure is None]
-
-    def _prepare(self) -> None:
-        self._rounds.say(Activity("expected-outputs"))
-        self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)
 
     def _survey(self, candidate: _Candidate) -> None:
         """Start a cell once, untimed: verify its outputs, see which files it reads, and fill its caches."""
@@ -227,14 +226,8 @@ class _Measurement:
 
     def _commit(self, stopped_by: LaunchesStop) -> ColdTable:
         """Derive the table anew from the launches and put it into the store's document."""
-        table = self._table(stopped_by)
-        document = replace(self._writer.document, cold_starts=(*self._before.cold_starts, table))
-        self._writer.commit(document)
-        return table
-
-    def _table(self, stopped_by: LaunchesStop) -> ColdTable:
         expected = None if self._setting is None else self._setting.expected
-        table = table_of(
+        raw = table_of(
             ColdTable,
             self._group.main,
             baseline=None,
@@ -242,21 +235,14 @@ class _Measurement:
             preview=True,
             stopped_by=stopped_by,
             seconds=self._rounds.watch.elapsed_s,
-            rows=tuple(_row(candidate, cache) for cache in _CACHES for candidate in self._candidates),
+            rows=tuple(candidate.as_row(cache) for cache in _CACHES for candidate in self._candidates),
             warnings=() if expected is None else expected.warnings,
             notes=self._planned.notes,
             given_inputs=given_inputs(self._group.main.feeding),
             verified_against=None if expected is None else expected.source,
         )
-        asked = self._group.baseline
-        return derive_cold_table(table, asked, self._timing, allow_mixed=self._request.compares_all_precisions)
-
-
-def _row(candidate: _Candidate, cache: CacheState) -> ColdRow:
-    return candidate.row(
-        ColdRow,
-        candidate.state if candidate.failure or candidate.launches[cache] else "interrupted",
-        cache=cache,
-        file_bytes=candidate.file_bytes,
-        launches=tuple(candidate.launches[cache]),
-    )
+        table = derive_cold_table(
+            raw, self._group.baseline, self._timing, allow_mixed=self._request.compares_all_precisions
+        )
+        self._writer.commit(replace(self._writer.document, cold_starts=(*self._before.cold_starts, table)))
+        return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
@@ -66,13 +67,7 @@ _STAGES: Mapping[CountedPhase, Stage] = {
 
 @dataclass
 class CountedPhases:
-    """What counting the phases of a launch gave.
-
-    Attributes:
-        counts: By phase.
-        timeline: Phase by phase, where counts were told in intervals.
-        nodes_missing: Why toplev reported no nodes.
-    """
+    """What counting the phases of a launch gave: counts, a timeline of steps, and why toplev reported no nodes."""
 
     counts: dict[CountedPhase, PhaseCounts] = field(default_factory=dict[CountedPhase, PhaseCounts])
     timeline: list[PhaseTimeline] = field(default_factory=list[PhaseTimeline])
@@ -101,7 +96,7 @@ class _Launch:
         self._counting = counting
         self._folder = folder
         self._step_ms = step_ms
-        self._found = CountedPhases()
+        self._phases = CountedPhases()
 
     def run(self) -> CountedPhases:
         with self._setting.worker(self._cell) as worker:
@@ -112,15 +107,15 @@ class _Launch:
             extra_s = _SLOWDOWN * (timing.warm_up + timing.warm_up_calls * prepared.first_inference_s)
             warmed: Warmed = self._count(worker, "warm_up", lambda: worker.ask("warm-up", "warm_up", extra_s=extra_s))
             self._infer(worker, warmed)
-        return self._found
+        return self._phases
 
     def _infer(self, worker: CellWorker, warmed: Warmed) -> None:
         sample_ns = warmed.calls_per_sample * warmed.completion_ns
         samples = max(_FEWEST_INFERENCES, math.ceil(_COUNTED_NS / sample_ns))
-        extra_s = _SLOWDOWN * samples * sample_ns / 1e9
-        self._count(worker, "inference", lambda: worker.ask("measure", "block", samples, extra_s=extra_s))
+        infer = partial(worker.ask, "measure", "block", samples, extra_s=_SLOWDOWN * samples * sample_ns / 1e9)
+        self._count(worker, "inference", infer)
         if self._counting.toplev is not None and self._step_ms is None:
-            self._count_deeper(worker, lambda: worker.ask("measure", "block", samples, extra_s=extra_s))
+            self._count_deeper(worker, infer)
 
     def _count(self, worker: CellWorker, phase: CountedPhase, action: Callable[[], Any]) -> Any:
         """Do something in the worker while the counters run, and keep what they came to."""
@@ -138,11 +133,11 @@ class _Launch:
 
     def _keep(self, phase: CountedPhase, text: str, inferences: int) -> None:
         if self._step_ms is not None:
-            self._found.timeline.append(_timeline(phase, read_intervals(text), self._counting))
+            self._phases.timeline.append(_timeline(phase, read_intervals(text), self._counting))
             return
         reading = read_perf(text)
         shares = {} if self._counting.topdown is None else shares_of(reading, self._counting.topdown)
-        self._found.counts[phase] = PhaseCounts(self._counting.counts(reading), shares, inferences)
+        self._phases.counts[phase] = PhaseCounts(self._counting.counts(reading), shares, inferences)
 
     def _count_deeper(self, worker: CellWorker, action: Callable[[], SoakBlock]) -> None:
         """Have toplev attached during as many inferences once more."""
@@ -156,14 +151,14 @@ class _Launch:
         except CountingFailed as failed:
             self._leave_out_nodes(failed)
             return
-        before = self._found.counts.get("inference", PhaseCounts({}, {}, block.calls))
-        self._found.counts["inference"] = PhaseCounts(before.events, {**before.shares, **nodes}, before.inferences)
+        before = self._phases.counts.get("inference", PhaseCounts({}, {}, block.calls))
+        self._phases.counts["inference"] = PhaseCounts(before.events, {**before.shares, **nodes}, before.inferences)
 
     def _leave_out_nodes(self, failed: CountingFailed) -> None:
         """Keep why toplev failed beside what perf counted; without that, the launch has counted nothing."""
         if not self._counting.arguments:
             raise CellFailed(Failure("measure", f"toplev cannot count it: {failed}")) from failed
-        self._found.nodes_missing = ToplevFailed(Said(str(failed)))
+        self._phases.nodes_missing = ToplevFailed(Said(str(failed)))
 
 
 def _timeline(phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...], counting: Counting) -> PhaseTimeline:
@@ -201,6 +196,12 @@ class _Counted(CellOutcome):
     launches: list[CountedLaunch] = field(default_factory=list[CountedLaunch])
     timeline: tuple[PhaseTimeline, ...] = ()
     timeline_failure: Failure | None = None
+
+    def as_row(self) -> CounterRow:
+        """Return the row of a table."""
+        state = self.state if self.failure or self.launches else "interrupted"
+        timeline = {"timeline": self.timeline, "timeline_failure": self.timeline_failure}
+        return self.row(CounterRow, state, launches=tuple(self.launches), **timeline)
 
 
 class _Measurement:
@@ -246,7 +247,7 @@ class _Measurement:
         """Count and return the table; the store holds it too."""
         self._scratch.mkdir(parents=True, exist_ok=True)
         for row in self._rows:
-            if _is_command(row.cell):
+            if row.cell.program is not None and row.cell.program.kind == "command":
                 row.leave(Failure("plan", "A command of your own runs in a process that irbench does not follow"))
         try:
             self._stopped_by = self._rounds.run(lambda: self._able, self._launch, lambda: self._commit("unfinished"))
@@ -265,11 +266,11 @@ class _Measurement:
         self._rounds.say(Activity("counted-launch", row.cell.label))
         watch = Stopwatch()
         try:
-            found: CountedPhases = count_cell(row.cell, self._setting, self._counting, self._folder())
+            phases: CountedPhases = count_cell(row.cell, self._setting, self._counting, self._folder())
         except CellFailed as failed:
             row.leave(failed.failure, failed.output_error)
             return
-        row.launches.append(CountedLaunch(self._rounds.finished, found.counts, found.nodes_missing))
+        row.launches.append(CountedLaunch(self._rounds.finished, phases.counts, phases.nodes_missing))
         row.state = "ok"
         self._longest_launch_s = max(self._longest_launch_s, watch.elapsed_s)
 
@@ -307,22 +308,8 @@ class _Measurement:
                 seconds=self._rounds.watch.elapsed_s,
                 timeline_ms=counting.plan.timeline_ms,
                 timelines_stopped_by=self._timelines_stopped_by,
-                rows=tuple(map(_row, self._rows)),
+                rows=tuple(row.as_row() for row in self._rows),
             )
         )
         self._writer.commit(replace(self._writer.document, counters=(*self._before, table)))
         return table
-
-
-def _is_command(cell: Cell) -> bool:
-    return cell.program is not None and cell.program.kind == "command"
-
-
-def _row(counted: _Counted) -> CounterRow:
-    return counted.row(
-        CounterRow,
-        counted.state if counted.failure or counted.launches else "interrupted",
-        launches=tuple(counted.launches),
-        timeline=counted.timeline,
-        timeline_failure=counted.timeline_failure,
-    )

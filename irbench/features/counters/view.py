@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 from irbench.core.counter_row import (
     COUNTER_STOP_TEXTS,
     CountedLaunch,
+    CountedWith,
     CounterFigure,
     CounterRow,
     CounterTable,
@@ -16,7 +17,7 @@ from irbench.core.counter_row import (
 )
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.core.row_names import distinguish, name_of
-from irbench.counters import PHASES, NotCounted, TopdownMethod, kind_and_share, not_counted
+from irbench.counters import PHASES, NotCounted, kind_and_share, not_counted
 from irbench.counters.perf_output import PHASE_TEXTS
 from irbench.counters.topdown import TOPDOWN_TEXTS
 from irbench.render.figures import are_ranges, ends_heading, ends_text
@@ -130,13 +131,14 @@ def _of_inferences(table: CounterTable) -> list[CounterFigure]:
 
 
 def _cells(row: CounterRow, name: str, marks_ranges: bool) -> Iterator[str]:
-    found = {figure.phase: figure for figure in row.figures if figure.name == name}
+    figures = {figure.phase: figure for figure in row.figures if figure.name == name}
     for phase in PHASES:
-        figure = found.get(phase)
-        if figure is None:
+        if phase not in figures:
             yield NOT_MEASURED
+        elif phase == "inference":
+            yield spanned_figure(figures[phase], marks_ranges=marks_ranges)
         else:
-            yield spanned_figure(figure, marks_ranges=marks_ranges) if phase == "inference" else _marked(figure)
+            yield _marked(figures[phase])
 
 
 def _marked(figure: CounterFigure) -> str:
@@ -191,30 +193,11 @@ def _notes(table: CounterTable, names: Mapping[str, str]) -> Iterator[str]:
     )
     yield from counting_notes(table, [figure for row in table.rows for figure in row.figures])
     yield from _timelines_left_out(table, names)
-    if _never_counted(table):
+    if any(figure.value is None for row in table.rows for figure in row.figures):
         yield f"{NOT_MEASURED} {NotCounted().why()}"
 
 
-class CountingFacts(Protocol):
-    """How something was counted."""
-
-    @property
-    def topdown(self) -> TopdownMethod | None:
-        """Whose formula the shares of slots are of; ``None`` without shares."""
-        ...
-
-    @property
-    def level(self) -> int | None:
-        """The level of Top-Down that toplev was asked for; ``None`` without."""
-        ...
-
-    @property
-    def user_only(self) -> bool:
-        """Whether the kernel's part is left out."""
-        ...
-
-
-def counting_notes(counted: CountingFacts, figures: Sequence[CounterFigure]) -> Iterator[str]:
+def counting_notes(counted: CountedWith, figures: Sequence[CounterFigure]) -> Iterator[str]:
     """Yield whose formulas shares are of, and what is left out or estimated."""
     if counted.topdown is not None:
         yield TOPDOWN_TEXTS[counted.topdown]
@@ -240,10 +223,6 @@ def _timelines_left_out(table: CounterTable, names: Mapping[str, str]) -> Iterat
         yield f"no timeline of {listing(without)}: {COUNTER_STOP_TEXTS[table.timelines_stopped_by]}"
 
 
-def _never_counted(table: CounterTable) -> bool:
-    return any(figure.value is None for row in table.rows for figure in row.figures)
-
-
 def timeline_table(table: CounterTable, names: Mapping[str, str]) -> TextTable | None:
     """Return the timelines of all rows; ``None`` where there are none."""
     rows = tuple(_blocks(table, names))
@@ -264,7 +243,8 @@ def sparkline(rates: Sequence[float | None], width: int = _WIDEST) -> str:
     """Return a mark for each rate, from 0 to the largest; neighbours are joined where there are more than ``width``."""
     joined = _joined(rates, width)
     largest = max((rate for rate in joined if rate is not None), default=0.0)
-    return "".join(_UNKNOWN if rate is None else _mark(rate, largest) for rate in joined)
+    scale = (len(_MARKS) - 1) / largest if largest > 0 else 0.0
+    return "".join(_UNKNOWN if rate is None else _MARKS[round(max(0.0, rate) * scale)] for rate in joined)
 
 
 def _blocks(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
@@ -300,10 +280,6 @@ def _joined(rates: Sequence[float | None], width: int) -> list[float | None]:
 def _mean(rates: Sequence[float | None]) -> float | None:
     known = [rate for rate in rates if rate is not None]
     return sum(known) / len(known) if known else None
-
-
-def _mark(rate: float, largest: float) -> str:
-    return _MARKS[round(max(0.0, rate) / largest * (len(_MARKS) - 1))] if largest > 0 else _MARKS[0]
 
 
 def nodes_missing_text(launches: Sequence[CountedLaunch]) -> str | None:

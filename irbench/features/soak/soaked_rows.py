@@ -68,6 +68,11 @@ class _Soaked(CellOutcome):
         self.median_ns.append(block.median_ns)
         self.resident_bytes.append(block.resident_bytes)
 
+    def as_row(self) -> SoakRow:
+        """Return the row of a table."""
+        columns = map(tuple, (self.calls, self.elapsed_ns, self.median_ns, self.resident_bytes))
+        return self.row(SoakRow, self.state, series=SoakSeries(*columns) if self.calls else None)
+
 
 class _Soak:
     """Calls the cells of one table, one after the other, and keeps the store up to date."""
@@ -96,7 +101,8 @@ class _Soak:
             if row.cell.id in self._planned.absent:
                 row.leave(self._planned.absent[row.cell.id])
         try:
-            self._prepare()
+            self._say(Activity("expected-outputs"))
+            self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)
             for row in self._rows:
                 if row.failure is None:
                     self._soak(row)
@@ -105,10 +111,6 @@ class _Soak:
         except KeyboardInterrupt:
             with signals_deferred():  # who interrupts once more must not lose what the first one kept
                 return self._commit("interrupt")
-
-    def _prepare(self) -> None:
-        self._say(Activity("expected-outputs"))
-        self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)
 
     def _soak(self, row: _Soaked) -> None:
         assert self._setting is not None
@@ -163,10 +165,10 @@ class _Soak:
         """Have a cell answer once more: some answer rightly only at first."""
         if setting.expected.outputs is None:
             return
-        answers = worker.ask("second answer", "answer_again")
+        prepared = Prepared(row.effective, worker.ask("second answer", "answer_again"))
         try:
-            checked(row.cell, Prepared(row.effective, answers), setting)
-            checked_turns(worker, "second answer", Prepared(row.effective, answers), setting)
+            checked(row.cell, prepared, setting)
+            checked_turns(worker, "second answer", prepared, setting)
         except CellFailed as failed:
             failure = replace(failed.failure, message=f"{CHANGING}: {failed.failure.message}")
             raise CellFailed(failure, failed.output_error) from failed
@@ -180,7 +182,7 @@ class _Soak:
             growth_limit=self._plan.growth_limit,
             confidence=self._timing.confidence,
             stopped_by=stopped_by,
-            rows=tuple(map(_row, self._rows)),
+            rows=tuple(row.as_row() for row in self._rows),
             warnings=() if expected is None else expected.warnings,
             notes=self._notes,
             given_inputs=given_inputs(self._group.main.feeding),
@@ -210,10 +212,3 @@ def _samples_of_block(plan: SoakPlan, warmed: Warmed) -> int:
     """Return how many samples a block takes, so that a row has about as many blocks as planned."""
     calls = plan.calls if plan.calls is not None else plan.seconds * 1e9 / warmed.completion_ns
     return max(1, math.ceil(calls / plan.blocks / warmed.calls_per_sample))
-
-
-def _row(soaked: _Soaked) -> SoakRow:
-    series = SoakSeries(
-        tuple(soaked.calls), tuple(soaked.elapsed_ns), tuple(soaked.median_ns), tuple(soaked.resident_bytes)
-    )
-    return soaked.row(SoakRow, soaked.state, series=series if series.calls else None)
