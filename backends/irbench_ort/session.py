@@ -14,7 +14,7 @@ import numpy as np
 
 from irbench.errors import first_line
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
-from irbench.onnx.rewriting.bind import least_ir_version, lower_ir_version
+from irbench.onnx.rewriting.ir_version import least_ir_version, lower_ir_version
 from irbench.spec import Artifact, Io, Scalar, TensorSpec
 from irbench.spi import Array, Feed, Outputs, Refusal, Slot
 from irbench_ort import openvino_provider

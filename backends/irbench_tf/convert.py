@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irbench.errors import ExitCode, IrbenchError, first_line
+from irbench.onnx.operator_classes import may_be_random
 from irbench.onnx.rewriting.detached_weights import DetachedModel, detach
-from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.spec import Shape, TensorSpec
 from irbench.spi import Array
 from irbench_tf.complex_numbers import rewrite_complex_numbers

@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 from irbench.core.quantities import listing
-from irbench.counters.asking import GROUPS
+from irbench.counters.event_names import GROUPS
 
 _FORBIDDEN = re.compile(
     r"perf_event_paranoid|Access to performance monitoring|No permission|Permission denied|Operation not permitted"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from irbench.core.record import Failure
-from irbench.environments import Unsolvable
+from irbench.environments.uv import Unsolvable
 from irbench.features.bisect.halving import bounds, next_version, untested
 from irbench.features.bisect.report import BisectReport, Comparison, Side, Step
 from irbench.features.bisect.view import step_text

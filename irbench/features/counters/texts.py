@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from irbench.core.counter_row import CountedLaunch
 from irbench.core.quantities import NOT_MEASURED, plural, significant
-from irbench.counters import kind_and_share
+from irbench.counters.topdown import kind_and_share
 
 FIGURE_TEXTS = {
     "task-clock": "task-clock ms",

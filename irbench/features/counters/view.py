@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from irbench.core.counter_row import COUNTER_STOP_TEXTS, CounterFigure, CounterRow, CounterTable, PhaseTimeline
 from irbench.core.quantities import NOT_MEASURED, listing, plural
 from irbench.core.row_names import distinguish, name_of
-from irbench.counters import PHASES, NotCounted, TopdownMethod, kind_and_share, not_counted
-from irbench.counters.perf_output import PHASE_TEXTS
-from irbench.counters.topdown import TOPDOWN_TEXTS
+from irbench.counters.obstacles import NotCounted, not_counted
+from irbench.counters.perf_output import PHASE_TEXTS, PHASES
+from irbench.counters.topdown import TOPDOWN_TEXTS, TopdownMethod, kind_and_share
 from irbench.features.counters.texts import figure_text, figure_value, nodes_missing_text
 from irbench.render.figures import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text

@@ -13,7 +13,7 @@ import numpy as np
 from irbench.core.counter_row import counted_with
 from irbench.core.feeds import write_sample
 from irbench.core.record import Failure
-from irbench.counters import Counting
+from irbench.counters.counter_plan import Counting
 from irbench.errors import IrbenchError
 from irbench.features.profile.counted_launches import CountingTask, Keep, PartModel, count_parts
 from irbench.features.profile.counted_operators import (

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from irbench.core.activity import Activity
 from irbench.core.counter_row import CountedLaunch
 from irbench.core.row import LaunchesStop
-from irbench.counters import Counting
+from irbench.counters.counter_plan import Counting
 from irbench.features.counters.launches import count_cell
 from irbench.features.profile.record import CountedPart, ProfileCounters
 from irbench.measure.clock import Stopwatch

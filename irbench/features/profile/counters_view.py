@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from irbench.core.counter_row import COUNTER_STOP_TEXTS
 from irbench.core.quantities import NOT_MEASURED, listing, percent, plural
-from irbench.counters import NotCounted, not_counted
+from irbench.counters.obstacles import NotCounted, not_counted
 from irbench.features.counters.texts import figure_text, nodes_missing_text
 from irbench.features.counters.view import counting_notes, spanned_figure
 from irbench.features.profile.class_counters import ClassCounters

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.cost_model import model_cost
+from irbench.cost_model.counting import model_cost
 from irbench.features.profile.record import GraphNode
 from irbench.onnx.operator_classes import operator_class
 from irbench.onnx.reading.counterparts import ContainedNodes

@@ -9,7 +9,7 @@ from irbench.api.progress import Say
 from irbench.core.address import BackendAddress
 from irbench.core.record import Failure
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import from_onnx_file
+from irbench.exporter.foreign import from_onnx_file
 from irbench.features.reduce.cutting import Part
 from irbench.features.reduce.decision import Decision, judge_answers, judge_failure
 from irbench.features.reduce.judge import WholeGraph, facts_of, graph_source

@@ -22,9 +22,9 @@ from irbench.features.reduce.files import (
 )
 from irbench.features.reduce.outline import Boundary, GraphOutline, OutlineNode
 from irbench.features.reduce.report import TensorFacts
+from irbench.onnx.operator_classes import may_be_random
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.element_types import NAMES
-from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.onnx.rewriting.subgraph import SubgraphBoundary, TensorType, names_read, subgraph
 from irbench.worker import call_in_worker
 from irbench.worker.failures import unreadable_answer

@@ -6,14 +6,7 @@ from collections.abc import Iterator, MutableSequence
 from typing import TYPE_CHECKING, Any
 
 from irbench.errors import IrbenchError, first_line
-from irbench.onnx.rewriting.detached_weights import (
-    DetachedModel,
-    detach,
-    nodes_of,
-    opset_of,
-    skeleton,
-    take_name,
-)
+from irbench.onnx.rewriting.detached_weights import DetachedModel, detach, nodes_of, opset_of, skeleton, take_name
 
 if TYPE_CHECKING:
     import onnx

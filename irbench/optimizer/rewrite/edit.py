@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irbench.onnx.body_shapes import bodies_of
+from irbench.onnx.operator_classes import may_be_random
 from irbench.onnx.rewriting.detached_weights import take_name
-from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.onnx.shapes import reshape_target, set_sizes
 from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.spi import Array

@@ -8,7 +8,9 @@ import models
 import pytest
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import build, from_onnx_file, validate
+from irbench.exporter import build
+from irbench.exporter.build import validate
+from irbench.exporter.foreign import from_onnx_file
 from irbench.options.export import ExportOptions
 from irbench.system import host
 from irbench.worker.failures import CallFailed, WorkerDied

@@ -9,7 +9,7 @@ import models
 import profile_counters
 import pytest
 
-from irbench.counters import CounterPlan, Counting
+from irbench.counters.counter_plan import CounterPlan, Counting
 from irbench.features.counters.launches import CountedPhases
 from irbench.features.profile import counted_launches as counted_parts
 from irbench.features.profile.counted_launches import CountingTask, PartModel, count_parts

@@ -8,7 +8,7 @@ import models
 import onnx
 from onnx import TensorProto, helper
 
-from irbench.cost_model import model_cost
+from irbench.cost_model.counting import model_cost
 from irbench.features.profile.graph_reading import read_graph
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.inventory import take_inventory

@@ -1,14 +1,28 @@
-"""What this machine will be asked to count, once it is known what it can."""
+"""What a run is asked to count, and what of that this machine counts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irbench.counters.asking import CounterPlan
 from irbench.counters.obstacles import Obstacle
 from irbench.counters.perf_output import EventCount, PerfReading
 from irbench.counters.topdown import TopdownMethod, events_of_method, is_grouped
+
+
+@dataclass(frozen=True)
+class CounterPlan:
+    """What a run is asked to count.
+
+    Attributes:
+        asked: Groups and events, in the user's order.
+        timeline_ms: Of how many milliseconds each step of the timeline is; ``None`` without a timeline.
+        launches: Counted launches of each row.
+    """
+
+    asked: tuple[str, ...]
+    timeline_ms: int | None = None
+    launches: int = 6
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
-"""What a user may ask to be counted: groups by name, and events in perf's own words."""
+"""Names of what can be counted: groups, and events in perf's own words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from irbench.core.suggestions import did_you_mean
 
@@ -37,21 +36,6 @@ _DEEPER = re.compile(r"topdown-l([2-6])")
 _EVENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/=,@-]*")
 _LABEL = re.compile(r"[/,]name=([^,/]+)")
 _NEARLY = (*GROUPS, "topdown-l2")
-
-
-@dataclass(frozen=True)
-class CounterPlan:
-    """What a run is asked to count.
-
-    Attributes:
-        asked: Groups and events, in the user's order.
-        timeline_ms: Of how many milliseconds each step of the timeline is; ``None`` without a timeline.
-        launches: Counted launches of each row.
-    """
-
-    asked: tuple[str, ...]
-    timeline_ms: int | None = None
-    launches: int = 6
 
 
 def parse_counters(text: str | Iterable[str]) -> tuple[str, ...]:
