@@ -8,13 +8,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
-from irbench.exporter import build
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core import registry
 from irbench.core.output_check import compare, judge
 from irbench.core.quantities import size_text
 from irbench.core.record import OutputError
 from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter import build
 from irbench.features.export.keywords import ExportKeywords
 from irbench.features.export.options import EXPORT
 from irbench.measure.clock import Stopwatch
