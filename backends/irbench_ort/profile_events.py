@@ -193,12 +193,7 @@ class _Work:
 
 
 class _Run:
-    """One inference.
-
-    Args:
-        events: In the file's order.
-        contained: See :data:`irbench_ort.profile_events.Contained`.
-    """
+    """One inference."""
 
     def __init__(self, events: Sequence[Event], contained: Contained) -> None:
         self._contained = contained

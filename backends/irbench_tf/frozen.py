@@ -106,7 +106,6 @@ class FrozenGraph:
     """A serialised ``GraphDef`` whose placeholders and outputs are named as its specs are.
 
     Attributes:
-        graph_def: The bytes of the file.
         inputs: In the order of the function's arguments; feed ``name:0``.
         outputs: In the order of the function's results; fetch ``name:0``.
     """

@@ -249,14 +249,7 @@ def inferences_of(space: Any, count: int, contained: Contained) -> tuple[Inferen
 
 
 class _Run:
-    """One inference.
-
-    Args:
-        run: The event of the whole.
-        operators: Those of all runs.
-        modules: What XLA compiled, by name.
-        contained: See :data:`Contained`.
-    """
+    """One inference."""
 
     def __init__(
         self,
@@ -337,12 +330,7 @@ _CALLED = re.compile(r".*/_\d+/")
 
 
 class ProfiledGraphSession(GraphSession):
-    """One session with one callable, traced between two calls.
-
-    Args:
-        job: What it runs.
-        session: It, compiled.
-    """
+    """One session with one callable, traced between two calls."""
 
     def __init__(self, job: Job, session: GraphSession) -> None:
         super().__init__(session.session, session.call, session.effective)

@@ -121,12 +121,7 @@ def is_pure(operation: str) -> bool:
 
 
 def require_pure_graph(graph_def: Any, name: str) -> None:
-    """Refuse a graph that does more than compute, or claims more memory than it stores, before TensorFlow imports it.
-
-    Args:
-        graph_def: A frozen graph, all of which counts: its nodes, and those of every function in it.
-        name: Of its file.
-    """
+    """Refuse a graph that does more than compute, or claims more memory than it stores, before TensorFlow imports it."""
     functions = {function.signature.name for function in graph_def.library.function}
     # a function may be called by its name, which must not hide an operator's
     calls = {name for name in functions if not is_known(name)}

@@ -54,13 +54,7 @@ class OutputAxes:
 
 
 def is_batch_first(static: Sequence[Sequence[int | None] | None], pool: Shapes, samples: int) -> bool:
-    """Return whether sizes need no further look: the batch is the first axis of every output, and the only dynamic one.
-
-    Args:
-        static: What TensorFlow knows of the shapes; ``None`` for an unknown number of axes.
-        pool: The shapes for a batch of ``samples``.
-        samples: The batch that the model was run with.
-    """
+    """Return whether sizes need no further look: the batch is the first axis of every output, and the only dynamic one."""
     return all(
         known is not None and len(known) > 0 and known[0] is None and None not in known[1:] and found[0] == samples
         for known, found in zip(static, pool, strict=True)
@@ -88,9 +82,6 @@ def follow(
         static: What TensorFlow knows of the shapes; ``None`` for an unknown number of axes.
         run_at: Runs the model at some sizes and returns the shapes of the outputs.
         sizes: Of the dynamic dimensions; with the batch only where that is dynamic.
-
-    Raises:
-        Exception: The model cannot be run at these sizes.
     """
     base = run_at(sizes)
     grown = {name: _grown(run_at, sizes, name) for name in sizes}

@@ -57,7 +57,6 @@ class SavedFunction:
         inputs: Name, element type and shape of each input; a free axis is ``None``, and so is a shape of unknown rank.
         output_names: Sorted, in the order of what ``call`` returns.
         call: Maps input tensors, in the order of ``inputs``, to output tensors.
-        keeps_alive: Whatever must outlive ``call``.
         imports_graph: Whether ``call`` imports the graph instead of calling a function.
     """
 

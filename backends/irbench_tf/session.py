@@ -84,11 +84,7 @@ class GraphSlot:
 
 
 class GraphSession:
-    """One session with one callable.
-
-    Attributes:
-        effective: What TensorFlow really uses.
-    """
+    """One session with one callable."""
 
     def __init__(self, session: Any, call: Any, effective: Mapping[str, Scalar]) -> None:
         self.session = session

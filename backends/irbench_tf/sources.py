@@ -27,7 +27,6 @@ class Loaded:
     """A model in memory, ready to be traced.
 
     Attributes:
-        call: Maps input tensors, in the order of ``inputs``, to output tensors.
         inputs: Logical inputs; the first axis of each is the free batch.
         fixed_batch: The batch that the model itself insists on; ``None`` where it is free.
         output_names: One per output; empty where the model names none.

@@ -71,9 +71,6 @@ def moved_bytes(node: NodeView) -> MovedBytes:
     """Return what a node reads and writes.
 
     An operator that picks elements reads those that it picks, and its indices, not the whole table.
-
-    Raises:
-        UnknownShape: A shape or an element type is unknown.
     """
     name = node.node.op_type
     if name in _BODIES or (name in _VIEWS and node.node.domain in CLASSIFIED_DOMAINS):

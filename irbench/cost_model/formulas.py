@@ -157,14 +157,7 @@ QUANTITIES = ("macs", "flops", "read_bytes", "written_bytes", "activation_bytes"
 
 @dataclass(frozen=True)
 class CostFormula:
-    """What nodes cost together, in the units of :class:`~irbench.cost_model.NodeCost`; unknown costs are left out.
-
-    Attributes:
-        activation_bytes: Bytes read and written, without those of weights.
-        without_macs: Nodes whose multiply-accumulates are unknown.
-        without_flops: Nodes whose operations are unknown.
-        without_bytes: Nodes whose bytes are unknown.
-    """
+    """What nodes cost together, in the units of :class:`~irbench.cost_model.NodeCost`; unknown costs are left out."""
 
     nodes: int
     macs: Polynomial

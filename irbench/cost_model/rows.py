@@ -21,7 +21,6 @@ class CostRow:
     A count is ``None`` where it is unknown for every node, and a lower bound where it is unknown for some.
 
     Attributes:
-        name: The class, the operator or the node; ``total`` for all.
         operator: Of a node or an operator; empty for others.
         operator_class: The class of the node or operator, or the class itself; empty for the total.
         executions: How often a node is executed in one inference; 0 where that is unknown, ``None`` for sums

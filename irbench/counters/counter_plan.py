@@ -30,14 +30,9 @@ class Counting:
     """How this machine counts what was asked for.
 
     Attributes:
-        plan: What was asked for.
-        perf: The program.
-        version: Its version.
-        events: Those of the user's events that it can count, as perf is asked for them.
         topdown: Whose formula gives the shares of slots; ``None`` where they were not asked for, or cannot be had.
         metric_group: perf's own group of metrics, where ``topdown`` is ``perf``.
         toplev: The program that gives deeper levels; ``None`` without.
-        level: The level that is asked of it.
         user_only: Whether the kernel's part is left out.
         unavailable: What was asked for and cannot be counted, with the reason.
         perf_names: By event, the names that perf writes for it.

@@ -200,12 +200,7 @@ Obstacle: TypeAlias = (
 
 
 def obstacle_from_messages(said: str, paranoid: int | None) -> Obstacle:
-    """Return what the messages of a perf that failed mean.
-
-    Args:
-        said: What it wrote to stderr.
-        paranoid: The kernel's level; ``None`` where it is unknown.
-    """
+    """Return what the messages of a perf that failed mean."""
     if _UNKNOWN_OPTION.search(said):
         return OldPerf()
     if _FORBIDDEN.search(said):
@@ -219,12 +214,7 @@ def obstacle_from_messages(said: str, paranoid: int | None) -> Obstacle:
 
 
 def not_counted(asked: Sequence[str], unavailable: Mapping[str, Obstacle]) -> Iterator[tuple[str, Obstacle]]:
-    """Yield what was asked for and cannot be counted, once for all that have the same reason.
-
-    Args:
-        asked: Groups and events, as the user named them.
-        unavailable: By group and event.
-    """
+    """Yield what was asked for and cannot be counted, once for all that have the same reason."""
     whole = [name for name in asked if name in unavailable]
     covered = {event for name in whole for event in GROUPS.get(name, ())}
     names = (*whole, *(event for event in unavailable if event not in covered and event not in whole))

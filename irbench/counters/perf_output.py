@@ -80,10 +80,6 @@ def matching_names(event: str, reported: Collection[str]) -> tuple[str, ...]:
 
     perf writes ``cycles`` as ``cpu_core/cycles/`` and ``cpu_atom/cycles/`` where there are two kinds of cores, and adds
     a ``u`` where it may count user space alone. Nothing else is the same event: ``cycles:k`` is not ``cycles``.
-
-    Args:
-        event: As perf was asked for it.
-        reported: Names that it wrote.
     """
     added = "u" if "/" in event or ":" in event else ":u"
     for wanted in (event, event + added):
@@ -200,9 +196,6 @@ def read_toplev(text: str) -> dict[str, float]:
 
     The kinds of cores and the processors that toplev tells apart are weighted alike; one line is the rule, because it
     is attached to one process.
-
-    Args:
-        text: The file that it wrote.
     """
     found: dict[str, list[float]] = {}
     for line in _lines(text):
@@ -277,12 +270,7 @@ def figures_of(
 
 
 def unit_of(figure: str, *, is_share: bool = False) -> str:
-    """Return the unit of a figure: ``ms`` for clocks, ``share`` for shares from 0 to 1, empty for counts and IPC.
-
-    Args:
-        figure: Its name.
-        is_share: Whether it is one of the shares of slots.
-    """
+    """Return the unit of a figure: ``ms`` for clocks, ``share`` for shares from 0 to 1, empty for counts and IPC."""
     if figure in _CLOCKS:
         return "ms"
     return "share" if is_share or figure.endswith("_share") else ""

@@ -62,9 +62,7 @@ class Processor:
 
     Attributes:
         vendor: ``GenuineIntel``, ``AuthenticAMD``; empty where it is unknown.
-        family: As in ``/proc/cpuinfo``.
         model: As in ``/proc/cpuinfo``.
-        has_pmu: Whether the kernel offers counters of the processor.
         events: Names of the kernel's own events of it.
         is_hybrid: Whether it has several kinds of cores, each with counters of its own.
     """

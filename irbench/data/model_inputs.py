@@ -37,12 +37,7 @@ class ModelInput:
 
 
 def model_inputs(bundle: Bundle, fixed_batch: int | None) -> tuple[ModelInput, ...]:
-    """Return what arrays for a model's inputs may look like.
-
-    Args:
-        bundle: The model.
-        fixed_batch: The batch that its artifacts were made for; ``None`` where it is dynamic.
-    """
+    """Return what arrays for a model's inputs may look like."""
     return tuple(
         ModelInput(
             spec,
@@ -68,14 +63,7 @@ def batch_axis(shape: Shape, fixed_batch: int | None) -> int | None:
 
 
 def unknown_input(name: str, inputs: Sequence[ModelInput], model: str, place: str) -> IrbenchError:
-    """Return the error about an array or a constant for an input that the model does not have.
-
-    Args:
-        name: The unknown name.
-        inputs: Those of the model.
-        model: Its name.
-        place: Where the name was given.
-    """
+    """Return the error about an array or a constant for an input that the model does not have."""
     known = [model_input.name for model_input in inputs]
     return IrbenchError(
         f"{place} names the input {name!r}, which {model} does not have.",

@@ -44,12 +44,7 @@ _DAMAGED = (
 
 
 def read_npy(file: Path, most_bytes: int) -> Array:
-    """Return the array of a ``.npy`` file.
-
-    Args:
-        file: It.
-        most_bytes: What the array may need.
-    """
+    """Return the array of a ``.npy`` file."""
     try:
         with open_regular(file) as stream:
             return _read(stream, file, most_bytes)
@@ -58,12 +53,7 @@ def read_npy(file: Path, most_bytes: int) -> Array:
 
 
 def read_npz(file: Path, most_bytes: int) -> Mapping[str, Array]:
-    """Return the arrays of a ``.npz`` file by name.
-
-    Args:
-        file: It.
-        most_bytes: What all arrays together may need.
-    """
+    """Return the arrays of a ``.npz`` file by name."""
     arrays: dict[str, Array] = {}
     try:
         with open_regular(file) as stored, zipfile.ZipFile(stored) as archive:
@@ -182,8 +172,6 @@ class DataTarget:
     """The model that samples are for.
 
     Attributes:
-        model: Its name.
-        inputs: Its inputs, in their order.
         elsewhere: Names of inputs that get their values elsewhere: an array without a name is not for them.
         sizes: What is known of the dynamic dimensions; images are resized to them.
         most_bytes: What all samples together may need.
@@ -197,12 +185,7 @@ class DataTarget:
 
 
 def read_files(path: Path, target: DataTarget) -> tuple[Sample, ...]:
-    """Read the samples at a path; called in a worker, because the files may come from anywhere.
-
-    Args:
-        path: A file, a data set, or a folder of either.
-        target: The model.
-    """
+    """Read the samples at a path; called in a worker, because the files may come from anywhere."""
     files = find_samples(path)
     if len(files.paths) > MOST_SAMPLES:
         raise IrbenchError(

@@ -35,7 +35,6 @@ def resolve(release: Release) -> str:
 
     Raises:
         irbench.environments.uv.Unsolvable: They cannot be installed together.
-        IrbenchError: uv failed.
     """
     try:
         return _compiled(release, pinned_requirements(release.distribution))
@@ -87,7 +86,6 @@ class Built:
     """An environment that irbench built.
 
     Attributes:
-        python: Its interpreter.
         indexes: Where its distributions come from.
     """
 
@@ -100,10 +98,6 @@ def build(release: Release, say: Callable[[str], None]) -> Built:
 
     It has the Python that irbench runs in, and what workers need in the versions that irbench runs with; in others
     where the runtime needs them.
-
-    Args:
-        release: Which.
-        say: Receives that one is built, and from which index.
     """
     parent = bundles.home().absolute() / _ENVIRONMENTS
     try:
@@ -189,12 +183,7 @@ def _make_once(release: Release, parent: Path, say: Callable[[str], None]) -> Pa
 
 
 def _remove_unused(made: Path, say: Callable[[str], None]) -> None:
-    """Remove the environments that nobody has used for long, such as those of another Python or of older packages.
-
-    Args:
-        made: The environment that was just made; the others lie beside it.
-        say: Receives that some are removed.
-    """
+    """Remove the environments that nobody has used for long, such as those of another Python or of older packages."""
     used_s = (made / _INSTALLED).stat().st_mtime
     with temporary_folder(made.parent, ".removing-") as aside:
         for file in made.parent.glob(f"*/{_INSTALLED}"):

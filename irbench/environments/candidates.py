@@ -24,7 +24,6 @@ class Candidate:
     """An environment, and the backends whose runtimes it has.
 
     Attributes:
-        text: What users call it.
         found: What its interpreter says.
         python: Its interpreter; ``None`` for the one that irbench runs in.
         requirement: What irbench built it from; empty where it did not.
@@ -43,13 +42,7 @@ class Candidate:
 
 
 def candidate(text: str, source: Source, say: Callable[[str], None]) -> Candidate:
-    """Return what is known of an environment; one for a release is built if it is not there.
-
-    Args:
-        text: What the user called it.
-        source: What that means.
-        say: Receives that it is built.
-    """
+    """Return what is known of an environment; one for a release is built if it is not there."""
     if isinstance(source, Installed):
         return Candidate(text, _own(), None, "", "", registry.describe_all(registry.BACKENDS))
     if isinstance(source, Release):
@@ -74,10 +67,6 @@ def shared_backend(candidates: Sequence[Candidate], asked: str | None) -> str:
 
     Without a name it is the only one whose runtime all environments have. Of several it is the one that a release was
     asked for of, or whose versions differ.
-
-    Args:
-        candidates: The environments.
-        asked: Its name; ``None`` where there was none.
     """
     if asked is not None:
         registry.entry_point(registry.BACKENDS, asked)
@@ -112,13 +101,7 @@ def _meant(shared: list[str], candidates: Sequence[Candidate]) -> list[str]:
 
 
 def as_environment(key: str, backend: str, found: Candidate) -> PythonEnvironment:
-    """Return an environment as cells name it, called by its runtime's version.
-
-    Args:
-        key: Unique in a run.
-        backend: The backend that is compared.
-        found: The environment, which has its runtime.
-    """
+    """Return an environment as cells name it, called by its runtime's version."""
     description = found.backends[backend]
     version = str(description.version)
     return PythonEnvironment(

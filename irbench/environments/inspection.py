@@ -83,8 +83,6 @@ class Inspection:
     """An interpreter.
 
     Attributes:
-        python: Its path.
-        version: Of Python.
         distributions: Versions of what irbench's workers need, by name; what is missing is not there.
         has_pip: Whether it can install into its environment itself.
     """

@@ -31,11 +31,7 @@ class Installed:
 
 @dataclass(frozen=True)
 class Interpreter:
-    """An environment of the user's.
-
-    Attributes:
-        path: Its interpreter.
-    """
+    """An environment of the user's."""
 
     path: Path
 
@@ -45,8 +41,6 @@ class Release:
     """A version of a runtime that irbench builds an environment with.
 
     Attributes:
-        distribution: Its name.
-        version: Its version.
         wheel: The file that it is installed from; ``None`` for the index that uv is configured with.
         digest: The file's checksum: a wheel that is built again has the same name.
     """
@@ -97,7 +91,6 @@ def exact_release(distribution: str, versions: str) -> Release:
 
     Raises:
         irbench.environments.uv.Unsolvable: There is none.
-        IrbenchError: uv failed.
     """
     asked = f"{distribution}{versions}"
     answer = call_uv(*_COMPILE, "--python", sys.executable, "--only-binary", distribution, stdin=asked)

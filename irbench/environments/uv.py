@@ -115,7 +115,6 @@ def call_uv(*arguments: str, stdin: str | None = None) -> str:
 
     Raises:
         Unsolvable: No version fits.
-        IrbenchError: uv is not installed, failed in another way, or is configured with places in the current folder.
     """
     command = [_uv(), "--quiet", "--color", "never", *arguments]
     require_absolute_places()

@@ -36,11 +36,7 @@ _BATCHES = (1, 3)
 def make(
     exporter: str, request: ExportRequest, folder: Path, counted: ReadsRequest, say: Callable[[str], None]
 ) -> tuple[Bundle, Reads]:
-    """Have the named exporter write a bundle's files.
-
-    Returns:
-        The bundle, and the files that were read.
-    """
+    """Have the named exporter write a bundle's files; return the bundle, and what was read."""
     os.chdir(folder)
     recorder = ReadRecorder()  # first: it knows the usual folder for temporary files
     own_temporary_files()

@@ -178,11 +178,7 @@ def _checked(source: Source, options: ExportOptions) -> str:
 
 
 def refuse_impossible(options: ExportOptions) -> None:
-    """Refuse options that no export can honour.
-
-    Raises:
-        IrbenchError: A value is out of range, or a file does not exist.
-    """
+    """Refuse options that no export can honour."""
     if not _MIN_OPSET <= options.opset <= _MAX_OPSET:
         raise IrbenchError(
             f"Opset {options.opset} is not supported.",

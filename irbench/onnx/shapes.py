@@ -33,11 +33,7 @@ _PREFIX = "irbench_unnamed_"
 
 
 class UnnamedSizes:
-    """Hands out names that no size of a graph has.
-
-    Args:
-        graph: Its inputs may have such names.
-    """
+    """Hands out names that no size of a graph has."""
 
     def __init__(self, graph: ir.Graph) -> None:
         self._taken = {name for value in graph.inputs for name in _names(value)}

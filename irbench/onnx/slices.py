@@ -66,11 +66,7 @@ def is_part(size: Size, whole: Size) -> bool:
 
 
 class AxisSlice(NamedTuple):
-    """What is taken of one axis; start and end may lie beyond it, as Slice allows.
-
-    Attributes:
-        axis: From 0.
-    """
+    """What is taken of one axis; start and end may lie beyond it, as Slice allows."""
 
     axis: int
     start: Size
@@ -79,12 +75,7 @@ class AxisSlice(NamedTuple):
 
 
 def axis_slices(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[AxisSlice] | None:
-    """Return what a Slice takes of the axes it names, or ``None`` where an axis, a bound or a step is unknown.
-
-    Args:
-        node: A Slice.
-        known: The elements of small integer tensors, of :func:`irbench.onnx.shapes.infer`.
-    """
+    """Return what a Slice takes of the axes it names, or ``None`` where an axis, a bound or a step is unknown."""
     source = node.inputs[0]
     if source is None or source.shape is None:
         return None

@@ -84,7 +84,6 @@ def measure_agreement(
 
     Raises:
         FailsAtSizes: The converted graph does not run at one of them.
-        IrbenchError: No backend here can run the converted graph.
         ValueError: The answers cannot be compared, because some are not finite for example.
     """
     wide, narrow = _sized(samples, converted, reference, scratch)

@@ -175,11 +175,7 @@ UNDIRECTED = Directions()
 
 @dataclass(frozen=True)
 class TracedModel:
-    """A traced copy of a model.
-
-    Attributes:
-        output: The output that it has more: for each number how often that body was executed, int64.
-    """
+    """A traced copy of a model."""
 
     model: ir.Model
     inputs: tuple[TensorSpec, ...]
@@ -366,9 +362,6 @@ def check_bodies(
         cases: Inputs on which both graphs have been compared; both can run them.
         original: The graph before the first pass.
         check: Compares the last graph with it.
-
-    Raises:
-        Exception: What ``check`` raises for a wrong answer.
     """
     work = _BodyCheck(bodies, cases, original, check)
     work.follow()

@@ -36,11 +36,7 @@ Report = Callable[[OptimizerActivity], None]
 
 @dataclass(frozen=True)
 class Optimized:
-    """An optimised graph.
-
-    Attributes:
-        artifact: It, with an absolute path and the names of the passes that changed something.
-    """
+    """An optimised graph."""
 
     artifact: Artifact
     lineage: Lineage
@@ -59,11 +55,6 @@ def optimize(
         asked: What to do.
         report: Called with what runs now.
         given: Inputs for checks and calibration; ``None`` for generated ones.
-
-    Raises:
-        OriginalRefused: The reference cannot run the graph.
-        IrbenchError: The bundle holds no ONNX graph or draws random numbers, a tool is missing, or a pass fails or
-            breaks the model.
     """
     artifact = _graph(bundle)
     tools = find_tools(asked)

@@ -26,12 +26,7 @@ _DISTRIBUTIONS = ("irbench", "onnx", "onnx-ir", "onnxscript")
 
 @dataclass(frozen=True)
 class Tools:
-    """What a recipe is carried out with.
-
-    Attributes:
-        reference: The backend that answers for the graph before and after each pass.
-        quantizer: The quantizer, where the recipe asks for int8.
-    """
+    """What a recipe is carried out with."""
 
     versions: Mapping[str, str]
     reference: str

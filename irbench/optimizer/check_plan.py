@@ -251,15 +251,7 @@ class CheckPlan:
 
 
 def plan_check(question: Question, answer: Answer) -> CheckPlan:
-    """Return the inputs on which a graph is compared with the original, and what that answers.
-
-    Args:
-        question: What is asked.
-        answer: Runs the original on logical inputs; it raises where it cannot.
-
-    Raises:
-        Exception: What ``answer`` raises for the plain input.
-    """
+    """Return the inputs on which a graph is compared with the original, and what that answers."""
     base, dynamic = question.base, question.dynamic
     plain = _asked(question, answer, Case("given" if question.feeding.samples else "seeded", base))
     other = _first_that_runs(question, answer, (Case("seeded", sizes) for sizes in other_sizes(base, dynamic)))

@@ -97,12 +97,7 @@ def _find_wide_masks(model: ir.Model, largest: float) -> WideMasks:
 
 
 class _Values:
-    """Knows which values of a graph may be beyond the range, as far as masks are concerned.
-
-    Args:
-        model: Its nodes stand in the order of computation.
-        largest: The largest finite number of the narrow type.
-    """
+    """Knows which values of a graph may be beyond the range, as far as masks are concerned."""
 
     def __init__(self, model: ir.Model, largest: float) -> None:
         self._largest = largest
@@ -409,13 +404,7 @@ class NothingToConvert(IrbenchError):
 
 
 class CannotConvert(IrbenchError):
-    """A tool or a runtime fails at the conversion.
-
-    Args:
-        name: The model.
-        precision: What it was to be converted to.
-        reason: What they report.
-    """
+    """A tool or a runtime fails at the conversion."""
 
     def __init__(self, name: str, precision: str, reason: str) -> None:
         super().__init__(

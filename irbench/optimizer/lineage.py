@@ -32,8 +32,6 @@ class Lineage:
     Attributes:
         key: Digest of everything that decides what comes out.
         source_sha256: Of the graph that was optimised, weights in other files included.
-        sizes: The dynamic dimensions that were bound first.
-        created: ISO 8601, UTC.
         agreement: What the conversion to another precision costs; ``None`` without one.
         weights_sha256: Of the file with the weights that lie beside the graph; empty where there is none.
         data: Where the samples come from that it was checked and calibrated on, as the user named it; empty without.

@@ -67,11 +67,7 @@ def inlined(path: Path, scratch: Path) -> Path:
 
 
 def raised(path: Path, opset: int, scratch: Path) -> Path:
-    """Write the graph at a later operator set and return where.
-
-    Raises:
-        CannotUpgrade: It cannot be moved there.
-    """
+    """Write the graph at a later operator set and return where."""
     model = detached_weights.detach(external_data.load(path), {})
     upgrade_opset(model, opset)
     target = scratch / f"raised-{opset}.onnx"
@@ -81,11 +77,7 @@ def raised(path: Path, opset: int, scratch: Path) -> Path:
 
 @dataclass(frozen=True)
 class Change:
-    """A step that was done.
-
-    Attributes:
-        artifact: Inputs and outputs of the graph after it.
-    """
+    """A step that was done."""
 
     name: str
     apply: Callable[[onnx_ir.Model], object]
@@ -136,10 +128,6 @@ def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
     inputs. The last graph is compared on more inputs, at other sizes, and in each branch and body; if it fails there,
     the passes are repeated to find the one that broke it. A conversion is checked and loaded likewise; how far its
     outputs are from the original's is part of the outcome.
-
-    Raises:
-        OriginalRefused: The reference cannot run the original graph.
-        IrbenchError: A pass or the conversion failed or broke the model; it is named.
     """
     passes = [registry.graph_pass(name) for name in job.recipe.passes]
     conversion = job.recipe.conversion
@@ -163,13 +151,7 @@ def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
 
 
 class _Pipeline:
-    """A graph on its way through the steps, checked after each.
-
-    Args:
-        job: What to do.
-        scratch: For files that are needed on the way.
-        report: Called with what runs now.
-    """
+    """A graph on its way through the steps, checked after each."""
 
     def __init__(self, job: OptimizationJob, scratch: Path, report: _Report) -> None:
         self._job = job

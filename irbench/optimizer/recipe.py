@@ -87,14 +87,7 @@ class Recipe:
 def build_recipe(
     level: str, passes: Sequence[str] | None = None, conversion: Conversion | None = None, layout: Layout = "keep"
 ) -> Recipe:
-    """Return the recipe of a level, or of passes that are named one by one.
-
-    Args:
-        level: One of :data:`LEVELS`; what counts where no passes are named.
-        passes: Names of passes, in order.
-        conversion: What follows them.
-        layout: See :class:`Recipe`.
-    """
+    """Return the recipe of a level, or of passes that are named one by one."""
     if conversion is not None:
         _refuse_unknown("precision to convert to", conversion.precision, get_args(Narrower))
         _refuse_unknown("method of quantizing", conversion.method, get_args(Quantize))

@@ -116,11 +116,7 @@ class Samples:
 
 
 def other_distributions(samples: Samples) -> tuple[Distribution, ...]:
-    """Return how generated floats may be distributed in use instead: the scales that images are brought to.
-
-    Args:
-        samples: Those that a graph is calibrated on; none where no float of theirs is generated.
-    """
+    """Return how generated floats may be distributed in use instead: the scales that images are brought to."""
     ranges = {*samples.generated_ranges.values()}
     own = _DECLARED_AS.get(next(iter(ranges)), "declared") if len(ranges) == 1 else "declared"
     drawn = own if samples.feeding.drawn == "declared" else samples.feeding.drawn

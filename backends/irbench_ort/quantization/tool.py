@@ -87,11 +87,7 @@ def _axes_of_constants(graph: onnx.GraphProto) -> dict[str, int]:
 
 
 class CalibrationReader:
-    """What ONNX Runtime's calibration asks for its inputs.
-
-    Args:
-        feeds: Arrays by the names of the graph's inputs.
-    """
+    """What ONNX Runtime's calibration asks for its inputs."""
 
     def __init__(self, feeds: Iterator[Mapping[str, Array]]) -> None:
         self._feeds = feeds

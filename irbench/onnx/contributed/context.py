@@ -19,11 +19,7 @@ class UnknownInputType(LookupError):
 
 
 class NodeTypes:
-    """Types of a node's inputs, its attributes, and the types of its outputs, which are set.
-
-    Args:
-        context: ONNX's ``InferenceContext``.
-    """
+    """Types of a node's inputs, its attributes, and the types of its outputs, which are set."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
@@ -33,11 +29,7 @@ class NodeTypes:
         return bool(place < self._context.get_num_inputs() and self._context.has_input(place))
 
     def shape(self, place: int) -> list[Dimension]:
-        """Return the sizes of an input.
-
-        Raises:
-            UnknownInputType: Its rank is unknown, or it is not there.
-        """
+        """Return the sizes of an input."""
         tensor = self._type(place).tensor_type
         if not tensor.HasField("shape"):
             raise UnknownInputType

@@ -61,11 +61,7 @@ _LONGEST_REASON = 200
 
 
 def examine(path: Path) -> tuple[Signature, int]:
-    """Check a file of unknown origin before any runtime sees it.
-
-    Returns:
-        The signature of the file, and how many bytes of its weights lie in other files.
-    """
+    """Check a file of unknown origin; return its signature, and how many bytes of its weights lie in other files."""
     found = signature.read(path)
     _refuse_future_opset(path, found.opset)
     outside_bytes = external_data.require_sound(path)

@@ -170,11 +170,7 @@ _MAX_DIGITS = 19
 
 @dataclass(frozen=True)
 class External:
-    """One tensor whose bytes lie in another file.
-
-    Attributes:
-        location: Path relative to the model's folder, as the model gives it.
-    """
+    """One tensor whose bytes lie in another file."""
 
     tensor: str
     location: str
@@ -192,12 +188,7 @@ class _Described:
 
 
 def external_tensors(data: memoryview) -> Iterator[External]:
-    """Yield the tensors of a serialised model, its subgraphs and functions, whose bytes lie in other files.
-
-    Raises:
-        Malformed: The bytes are not a model.
-        IrbenchError: The location, offset or length of a tensor is invalid.
-    """
+    """Yield the tensors of a serialised model, its subgraphs and functions, whose bytes lie in other files."""
     waiting = [("model", 0, len(data))]
     while waiting:
         kind, start, end = waiting.pop()

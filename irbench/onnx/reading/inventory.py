@@ -140,7 +140,6 @@ class WeightEntry:
 
     Attributes:
         name: Its name; empty for a constant.
-        dtype: ``float32``, ``bfloat16``, ``int4`` and so on.
         external: Whether its values lie in a file of their own.
         unpacked: How many numbers it stands for where several are packed into an element; ``None`` elsewhere.
     """

@@ -217,11 +217,7 @@ def mapped(path: Path) -> Iterator[memoryview]:
 
 
 def fields(data: memoryview, start: int = 0, end: int | None = None) -> Iterator[Field]:
-    """Yield the fields of the message that lies at ``data[start:end]``.
-
-    Raises:
-        Malformed: The bytes are not a protobuf message.
-    """
+    """Yield the fields of the message that lies at ``data[start:end]``."""
     position, end = start, len(data) if end is None else end
     while position < end:
         tag = position

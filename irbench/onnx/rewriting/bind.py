@@ -69,12 +69,7 @@ def plan_copy(source: Path, bound: Artifact) -> BoundCopy:
 
 
 def write_copy(copy: BoundCopy, source: Path, target: Path) -> None:
-    """Write a copy of ``source`` to ``target``, and put its weights beside it.
-
-    Raises:
-        IrbenchError: Weights lie where they must not, or the file is shorter than it was.
-        OSError: The copy cannot be written.
-    """
+    """Write a copy of ``source`` to ``target``, and put its weights beside it."""
     if not _in_order(copy.pieces, source.stat().st_size):
         raise IrbenchError(f"{source} changed while it was read.", hint=DAMAGED)
     for location in copy.locations:

@@ -44,12 +44,7 @@ def least_ir_version(path: Path) -> int:
 
 
 def lower_ir_version(path: Path, version: int, folder: Path) -> Path:
-    """Write a model with another version of the format into a folder, its weights beside it, and return its path.
-
-    Raises:
-        IrbenchError: External data lies where it must not.
-        OSError: The folder cannot be written.
-    """
+    """Write a model with another version of the format into a folder, its weights beside it, and return its path."""
     external_data.require_sound(path)
     target = folder / path.name
     with mapped(path) as data, target.open("wb") as file:

@@ -84,13 +84,7 @@ _DFT_TAKES_ITS_AXIS = 20
 
 
 class CannotUpgrade(IrbenchError):
-    """ONNX's converter cannot move a model to a later operator set.
-
-    Args:
-        before: The model's operator set.
-        opset: The one that was wanted.
-        reason: What the converter reports.
-    """
+    """ONNX's converter cannot move a model to a later operator set."""
 
     def __init__(self, before: int, opset: int, reason: str) -> None:
         super().__init__(
@@ -101,11 +95,7 @@ class CannotUpgrade(IrbenchError):
 
 
 def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
-    """Convert the model with ONNX's own version converter; the weights are not passed through it.
-
-    Raises:
-        CannotUpgrade: The converter has no adapter for one of the model's operations.
-    """
+    """Convert the model with ONNX's own version converter; the weights are not passed through it."""
     from onnx import helper, version_converter
 
     before = opset_of(detached.model)

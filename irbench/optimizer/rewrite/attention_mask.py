@@ -295,11 +295,7 @@ _ATTRIBUTES = {"is_causal", "kv_num_heads", "q_num_heads", "scale"}
 
 
 def drop_key_bias(node: ir.Node) -> bool:
-    """Let attention read its keys before a constant is added to all of them, if nothing else reads the sum.
-
-    Returns:
-        Whether there was such a constant.
-    """
+    """Let attention read its keys before a constant is added to all of them, if nothing else reads the sum."""
     biased = node.inputs[_KEYS]
     is_plain = set(node.attributes) <= _ATTRIBUTES and len(node.inputs) <= _MASK + 1 and len(node.outputs) == 1
     if biased is None or not is_plain or not is_node(biased, "Add") or only_reader(biased) is not node:

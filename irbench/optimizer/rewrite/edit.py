@@ -237,9 +237,6 @@ class Inserter:
     """Puts operations in front of one node, each with its type and sizes.
 
     All sizes of what goes in must be known, dynamic ones by name.
-
-    Args:
-        before: The node.
     """
 
     def __init__(self, before: ir.Node) -> None:

@@ -62,11 +62,7 @@ def as_axes(value: ir.Value | None, axes: Sequence[int], order: Sequence[int]) -
 
 
 def unshare_moments(model: ir.Model) -> bool:
-    """Copy what computes the reciprocal of a standard deviation for each constant that it is multiplied with.
-
-    Returns:
-        Whether something was copied.
-    """
+    """Copy what computes the reciprocal of a standard deviation for each constant that it is multiplied with."""
     inverses = [node for node in model.graph if is_node(node.outputs[0], "Reciprocal")]
     return sum([_unshare(node) for node in inverses]) > 0
 

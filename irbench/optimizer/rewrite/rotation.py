@@ -61,12 +61,7 @@ class _Pairs(NamedTuple):
 
 
 def read_rotation(node: ir.Node, known: Known) -> Rotation | None:
-    """Return the rotation that a node completes, if there is one.
-
-    Args:
-        node: Any node; sizes must have been inferred.
-        known: The elements of small integer tensors, of :func:`irbench.onnx.shapes.infer`.
-    """
+    """Return the rotation that a node completes, if there is one."""
     return _of_whole(node, known) if is_node(node.outputs[0], "Add") else _of_parts(node, known)
 
 
