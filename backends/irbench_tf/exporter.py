@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Scalar, TensorSpec
 from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, install_command
-from irbench_tf import keras_files, reference_run, sources
-from irbench_tf.activations import called_in_training
+from irbench_tf import file_reads
+from irbench_tf.layer_calls import called_in_training
+from irbench_tf.loading import keras_files, sources
 from irbench_tf.random_draws import blaming_draws
 
 if TYPE_CHECKING:
+    from irbench_tf.loading.sources import Loaded
     from irbench_tf.reference_run import ReferenceRun
-    from irbench_tf.sources import Loaded
     from irbench_tf.tracing import Traced
 
 _ONNX_FILE, _REFERENCE_FILE = "model.onnx", "reference.npz"
@@ -59,7 +60,7 @@ class TensorFlowExporter:
             keras_files.require_registered(Path(request.source), request.imports)
         say(f"building {request.source}")
         _import_tensorflow()
-        reference_run.announce()
+        file_reads.announce()
         from irbench_tf.frozen import freeze
         from irbench_tf.reference_run import run_reference, with_sizes
         from irbench_tf.tracing import trace

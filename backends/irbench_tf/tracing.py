@@ -8,9 +8,9 @@ from typing import Any
 
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, TensorSpec
+from irbench_tf.loading.sources import Loaded
 from irbench_tf.model_errors import blaming_model
 from irbench_tf.random_draws import drawing_without_seeds
-from irbench_tf.sources import Loaded
 
 
 @dataclass(frozen=True)

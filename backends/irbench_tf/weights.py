@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench_tf.activations import every_layer, intercept, run
+from irbench_tf.layer_calls import every_layer, intercept, run
 
 LOGIT_SPREAD = 3.0
 """Standard deviation of a classifier's logits: enough for a best class to stand out, too little to make it certain."""

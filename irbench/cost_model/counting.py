@@ -13,10 +13,11 @@ from irbench.cost_model.costs import ModelCost, NodeCost, UncountedNode, Uncount
 from irbench.cost_model.rules import rule_for
 from irbench.cost_model.tensors import KnownTensor, NodeView, Scope, UnknownShape, Work, scope_of
 from irbench.errors import IrbenchError, first_line
-from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
+from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, PRODUCTS, operator_class
 from irbench.onnx.reading.element_types import is_parameter_type
 from irbench.onnx.reading.external_data import read_outline
-from irbench.onnx.reading.inventory import decoded, node_label, packs, unpacked_elements
+from irbench.onnx.reading.inventory import decoded, node_label
+from irbench.onnx.reading.packed_weights import packs, unpacked_elements
 from irbench.onnx.reading.value_shapes import inferred_with_values
 from irbench.spec import TensorSpec
 
@@ -124,7 +125,6 @@ _READS: Mapping[str, Callable[[NodeView], _Reads]] = {
     "TorchEmbedding": _picked,
 }
 
-
 _MAX_TRIPS = 2**31
 """A loop that is left by its condition alone has the largest integer for a trip count."""
 
@@ -155,9 +155,6 @@ def _scanned(node: NodeView) -> int:
     scanned = int(node.attribute("num_scan_inputs", 1))
     axis = next(iter(node.attribute("scan_input_axes", ())), 0)
     return node.input_shape(len(node.node.input) - scanned)[axis]
-
-
-_MULTIPLYING = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
 
 
 def cost_of_file(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
@@ -392,7 +389,7 @@ def _may_multiply(node: onnx.NodeProto) -> bool:
     """Whether an operator that cannot be counted may hold multiply-accumulates: anything that is not known may."""
     if node.domain not in CLASSIFIED_DOMAINS or node.op_type not in OPERATORS:
         return True
-    return operator_class(node.domain, node.op_type) in _MULTIPLYING
+    return operator_class(node.domain, node.op_type) in PRODUCTS
 
 
 def _uncounted(view: NodeView, reason: UncountedReason, *, lacks_macs: bool) -> _Part:

@@ -31,6 +31,9 @@ class OperatorClass(StrEnum):
     """The runtime's own work, which computes no node."""
 
 
+PRODUCTS = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
+"""Classes whose operators multiply and accumulate; with them counts whatever was fused into such an operator."""
+
 CLASSIFIED_DOMAINS = frozenset(
     {
         *("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"),

@@ -137,9 +137,6 @@ def _session_with_outputs(path: Path, names: Sequence[str]) -> tuple[Any, list[s
     return onnxruntime.InferenceSession(str(copy), providers=["CPUExecutionProvider"]), inner
 
 
-_LARGEST = 127
-
-
 def corrected_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
     """Return the inputs of convolutions whose means :func:`correct_biases` needs, each once: (batch, channels, ...)."""
     return tuple(dict.fromkeys(node.input[0] for node, _, _ in _convolutions(model)))
@@ -163,6 +160,9 @@ def correct_biases(model: onnx.ModelProto, means: Mapping[str, Array]) -> None:
         bias.CopyFrom(numpy_helper.from_array(corrected.astype(np.float32), bias.name))
 
 
+_LARGEST = 127
+
+
 def _rounding_error(weight: Array) -> NDArray[np.float64]:
     """Return round(W) - W of a kernel, summed over its window: float64 (outputs, inputs of a group)."""
     kernel = weight.astype(np.float64).reshape(*weight.shape[:2], -1)
@@ -184,7 +184,7 @@ def _convolutions(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, onnx
             yield node, weight, bias
 
 
-_WEIGHT, _BIAS = 1, 2
+_BIAS = 2
 _WITH_BIAS = frozenset({"Conv", "ConvTranspose", "Gemm"})
 
 
@@ -208,6 +208,9 @@ def _separate_biases(model: onnx.ModelProto) -> None:
     kept = [initializer for initializer in model.graph.initializer if initializer.name not in unread]
     del model.graph.initializer[:]
     model.graph.initializer.extend(kept)
+
+
+_WEIGHT = 1
 
 
 def _as_vector(bias: Array, node: onnx.NodeProto, constants: dict[str, onnx.TensorProto]) -> Array:
@@ -236,13 +239,6 @@ def _separate_recurrent_weights(model: onnx.ModelProto) -> None:
             copy.CopyFrom(constants[name])
             copy.name = node.input[place] = take_name(f"{name}_copy", taken)
             readers[name] -= 1
-
-
-_MAX_MESSAGE_BYTES = 1 << 31
-"""What one protobuf message can hold."""
-
-_NO_SCALE = "scale issue"
-"""What the tool says where the range of a value is not a number."""
 
 
 class NotANumber(Exception):
@@ -322,6 +318,10 @@ def quantize_dynamic(source: Path, target: Path, weight_bits: int = 8) -> None:
     _restate_outputs(target, source)
 
 
+_NO_SCALE = "scale issue"
+"""What the tool says where the range of a value is not a number."""
+
+
 @contextmanager
 def _ranges_are_numbers() -> Iterator[None]:
     """Say what is wrong where the tool finds no scale; NumPy warns of it beforehand."""
@@ -372,6 +372,10 @@ def _restate_outputs(target: Path, source: Path) -> None:
     del made.graph.output[:]
     made.graph.output.extend(stated.graph.output)
     onnx.save(made, target)
+
+
+_MAX_MESSAGE_BYTES = 1 << 31
+"""What one protobuf message can hold."""
 
 
 def is_large(path: Path) -> bool:

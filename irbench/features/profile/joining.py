@@ -6,17 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from irbench.features.profile.matching import (
-    PRODUCTS,
-    Match,
-    MatchedBy,
-    class_of,
-    class_of_kind,
-    main_node,
-    match_operators,
-)
+from irbench.features.profile.matching import Match, MatchedBy, class_of, class_of_kind, main_node, match_operators
 from irbench.features.profile.record import GraphNode, OperatorProfile, ProfiledCell, ProfileDocument
-from irbench.onnx.operator_classes import OperatorClass
+from irbench.onnx.operator_classes import PRODUCTS, OperatorClass
 
 
 def with_products(

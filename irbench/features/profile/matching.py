@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from irbench.features.profile.record import GraphNode, OperatorProfile
-from irbench.onnx.operator_classes import OperatorClass, operator_class
+from irbench.onnx.operator_classes import PRODUCTS, OperatorClass, operator_class
 from irbench.spi.profiling import TensorShape
 
-PRODUCTS = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
-"""An operator that computes such a node is one of them, whatever else was fused into it."""
 _DOMAINS = ("", "com.microsoft")
 
 

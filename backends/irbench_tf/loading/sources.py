@@ -15,8 +15,8 @@ from irbench.core import registry
 from irbench.errors import IrbenchError, first_line
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
-from irbench_tf import saved_models, signatures
-from irbench_tf.keras_files import load_keras_file
+from irbench_tf.loading import saved_models, signatures
+from irbench_tf.loading.keras_files import load_keras_file
 from irbench_tf.model_errors import PYTHON_ON_TENSORS, cause_of, is_python_on_tensors
 
 _HINT_FUNCTION = "Name a function without parameters that returns a Keras model: package.module:function."

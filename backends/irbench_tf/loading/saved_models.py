@@ -13,7 +13,7 @@ from typing import Any
 
 from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError, first_line
-from irbench_tf.saved_graphs import frozen_call, has_pure_objects, require_pure
+from irbench_tf.loading.saved_graphs import frozen_call, has_pure_objects, require_pure
 
 _MOST_BYTES = (1 << 31) - 1
 """Of one message of protobuf; TensorFlow reads these files as a whole."""
