@@ -44,8 +44,8 @@ def computed_precision(layers: Iterable[tuple[str, str]], hint: str) -> str:
         layers: Type and run-time element type of each executed layer, ``("Convolution", "bf16")`` for example.
         hint: The element type the compiled model was granted; what counts where no layer does such arithmetic.
     """
-    found = {_NAMES.get(element, element) for layer, element in layers if layer in _COMPUTING_LAYERS}
-    return next((item for item in _NARROWEST_FIRST if item in found), _NAMES.get(hint, hint))
+    precisions = {_NAMES.get(element, element) for layer, element in layers if layer in _COMPUTING_LAYERS}
+    return next((item for item in _NARROWEST_FIRST if item in precisions), _NAMES.get(hint, hint))
 
 
 def read_back(compiled: Any, hint: str) -> str:
@@ -55,9 +55,9 @@ def read_back(compiled: Any, hint: str) -> str:
     return computed_precision(layers, hint)
 
 
-def refuse_integers(held: str, asked: Precision) -> None:
+def refuse_integers(held: str, precision: Precision) -> None:
     """Refuse to compute a graph in integers that is not quantised."""
-    if asked == "int8" and held != "int8":
+    if precision == "int8" and held != "int8":
         raise Refusal(
             f"OpenVINO computes in int8 only if the graph was quantised; this one is {held}.",
             hint="Measure a file that irbench optimize --precision int8 --quantize static wrote, or let irbench run"
@@ -65,21 +65,21 @@ def refuse_integers(held: str, asked: Precision) -> None:
         )
 
 
-def require(computed: str, granted: str, asked: Precision) -> None:
+def require(computed: str, granted: str, precision: Precision) -> None:
     """Refuse a precision other than the one asked for."""
-    if asked == "native":
+    if precision == "native":
         return
     granted = _NAMES.get(granted, granted)
-    between = "fp32" if asked == "int8" else asked
+    between = "fp32" if precision == "int8" else precision
     actual = granted if granted != between else computed
-    if actual == "fp32" and asked == "int8":
+    if actual == "fp32" and precision == "int8":
         raise Refusal(
             "OpenVINO computes in fp32 instead of int8: it does not support the way in which this graph is quantised.",
             hint="Use --precision fp32, or quantise the fp32 model statically: --optimize int8-static",
         )
-    if actual != asked:
+    if actual != precision:
         raise Refusal(
-            f"OpenVINO computes in {actual} instead of {asked}.",
+            f"OpenVINO computes in {actual} instead of {precision}.",
             hint=f"Use --precision {actual if actual in get_args(Precision) else 'native'}, "
             "or another device; irbench backends --probe lists what each has.",
         )

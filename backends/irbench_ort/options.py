@@ -88,22 +88,22 @@ class OrtOptions:
     provider: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def parse_options(given: Mapping[str, str], device: str, precision: Precision) -> OrtOptions:
-    """Return what ``given`` means."""
-    for key in given:
+def parse_options(options: Mapping[str, str], device: str, precision: Precision) -> OrtOptions:
+    """Return what ``options`` means."""
+    for key in options:
         _require_known(key, device)
-    if precision != "native" and "cuda.use_tf32" in given:
+    if precision != "native" and "cuda.use_tf32" in options:
         raise Refusal(
             f"cuda.use_tf32 conflicts with --precision {precision}, which sets it.", hint="Use --precision native."
         )
-    level = given.get(_LEVEL)
+    level = options.get(_LEVEL)
     if level is not None and level not in _LEVELS:
         raise _bad_value(_LEVEL, level, " or ".join(_LEVELS))
     return OrtOptions(
         level,
-        tuple((key, _switch(key, given[key])) for key in _ATTRIBUTES if key in given),
-        tuple(_entry(key, text) for key, text in given.items() if _is_entry(key)),
-        {key.partition(".")[2]: text for key, text in given.items() if key.startswith(tuple(_DEVICE_OF))},
+        tuple((key, _switch(key, options[key])) for key in _ATTRIBUTES if key in options),
+        tuple(_entry(key, text) for key, text in options.items() if _is_entry(key)),
+        {key.partition(".")[2]: text for key, text in options.items() if key.startswith(tuple(_DEVICE_OF))},
     )
 
 
@@ -140,5 +140,5 @@ def _switch(key: str, text: str) -> bool:
     raise _bad_value(key, text, "0 or 1")
 
 
-def _bad_value(key: str, text: str, wanted: str) -> Refusal:
-    return Refusal(f"Option {key} cannot be '{text}'.", hint=f"Use {wanted}.")
+def _bad_value(key: str, text: str, expected: str) -> Refusal:
+    return Refusal(f"Option {key} cannot be '{text}'.", hint=f"Use {expected}.")

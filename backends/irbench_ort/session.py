@@ -233,10 +233,10 @@ def _lowered(path: Path, held: int, readable: int, folder: Path) -> Path:
 
 
 def _too_new_an_opset(error: Exception) -> Refusal | None:
-    found = _NEW_OPSET.search(str(error))
-    if found is None:
+    match = _NEW_OPSET.search(str(error))
+    if match is None:
         return None
     return Refusal(
-        f"ONNX Runtime reads opset {found[2]} at most, and this graph has {found[1]}.",
-        hint=f"Lower it: onnx.version_converter.convert_version(model, {found[2]}). Or upgrade onnxruntime.",
+        f"ONNX Runtime reads opset {match[2]} at most, and this graph has {match[1]}.",
+        hint=f"Lower it: onnx.version_converter.convert_version(model, {match[2]}). Or upgrade onnxruntime.",
     )

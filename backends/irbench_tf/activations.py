@@ -75,8 +75,8 @@ class ActivationReport:
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong, as sentences without a full stop; empty when all is well."""
-        found = [problem for layer in self.layers for problem in _layer_problems(layer)]
-        return (*found, *(() if self.classes is None else _class_problems(self.classes)))
+        of_layers = [problem for layer in self.layers for problem in _layer_problems(layer)]
+        return (*of_layers, *(() if self.classes is None else _class_problems(self.classes)))
 
 
 def check_activations(model: Any, inputs: Sequence[NDArray[Any]], *, classifier: bool) -> ActivationReport:
@@ -155,11 +155,11 @@ def _layer_problems(layer: LayerReport) -> tuple[str, ...]:
 def _class_problems(classes: ClassReport) -> tuple[str, ...]:
     if not np.isfinite(classes.probability):
         return ()  # the layer that gave NaN is named already
-    found: list[str] = []
+    problems: list[str] = []
     if classes.probability > SATURATED:
-        found.append(f"the classifier is saturated: its best class has probability {classes.probability:.5f}")
+        problems.append(f"the classifier is saturated: its best class has probability {classes.probability:.5f}")
     if classes.margin < FLAT_MARGIN:
-        found.append(f"the classifier is undecided: its best class leads by {classes.margin:.2e} of its probability")
+        problems.append(f"the classifier is undecided: its best class leads by {classes.margin:.2e} of its probability")
     if classes.answers >= ENOUGH_ANSWERS and classes.distinct == 1:
-        found.append("the classifier gives every sample the same class")
-    return tuple(found)
+        problems.append("the classifier gives every sample the same class")
+    return tuple(problems)

@@ -201,9 +201,9 @@ def _attempt(frozen: Any, weights: dict[str, Array], request: dict[str, Any], *,
         tf.import_graph_def(frozen, name="")
         additions = {"custom_op_handlers": _custom_handlers(), "custom_rewriter": [rewrite_complex_numbers]}
         mapped = process_tf_graph(graph, **additions, **request)
-        found = hoist_constants(mapped)
+        hoisted = hoist_constants(mapped)
         model = optimizer.optimize_graph(mapped, catch_errors=forgiving, optimizers=optimizers()).make_model("irbench")
-    return detach(model, {**weights, **found})
+    return detach(model, {**weights, **hoisted})
 
 
 def name_dimensions(model: onnx.ModelProto, inputs: Iterable[TensorSpec], outputs: Iterable[TensorSpec]) -> None:

@@ -116,16 +116,16 @@ def prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mapping
     from irbench.core.feeds import POOL
     from irbench_tf.model_errors import blaming_model
 
-    wanted = request.weights or ("random" if loaded.zoo else None)
+    weights = request.weights or ("random" if loaded.zoo else None)
     if loaded.keras_model is None:
-        if wanted is not None:
+        if weights is not None:
             raise IrbenchError("A SavedModel contains its weights.", hint="Leave --weights out.")
         return {"weights": "own"}
     with blaming_model(loaded, _sizes(loaded, POOL)):
-        if wanted == "random":
+        if weights == "random":
             say(f"initialising the weights of {loaded.name} with seed {request.seed}")
             return _draw_weights(loaded, request.seed)
-        return _own_weights(loaded, request.seed, wanted)
+        return _own_weights(loaded, request.seed, weights)
 
 
 def _draw_weights(loaded: Loaded, seed: int) -> Mapping[str, Scalar]:
@@ -188,8 +188,8 @@ def _drawing(run: ReferenceRun) -> Mapping[str, Scalar]:
 
 
 def _only_inferring(loaded: Loaded) -> Mapping[str, Scalar]:
-    found = () if loaded.keras_model is None else called_in_training(loaded.keras_model)
-    return {"training_layers": ", ".join(found[:_NAMED_LAYERS])} if found else {}
+    layers = () if loaded.keras_model is None else called_in_training(loaded.keras_model)
+    return {"training_layers": ", ".join(layers[:_NAMED_LAYERS])} if layers else {}
 
 
 def _write_onnx(traced: Traced, run: ReferenceRun, request: ExportRequest) -> tuple[Artifact, Mapping[str, Scalar]]:

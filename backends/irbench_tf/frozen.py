@@ -85,10 +85,10 @@ def _set_weights_aside(graph_def: Any) -> dict[str, Any]:
 
 def _readers(node: Any, users: dict[str, list[Any]]) -> list[Any]:
     """Return what uses a node's value, seen through operations that only pass it on."""
-    found: list[Any] = []
+    readers: list[Any] = []
     for user in users[node.name]:
-        found.extend(_readers(user, users) if user.op in _PASSES_ON else [user])
-    return found
+        readers.extend(_readers(user, users) if user.op in _PASSES_ON else [user])
+    return readers
 
 
 def _reads_unchanged(reader: Any, users: dict[str, list[Any]]) -> bool:

@@ -18,13 +18,13 @@ def release_early(models: Sequence[Any]) -> Iterator[None]:
         models: Keras layers of any kind; only functional and sequential models among them are touched.
     """
     graphs: list[Any] = [graph for model in models for graph in (model, getattr(model, "_functional", None))]
-    found = [graph for graph in graphs if hasattr(graph, "_nodes_by_depth")]
-    for graph in found:
+    walkable = [graph for graph in graphs if hasattr(graph, "_nodes_by_depth")]
+    for graph in walkable:
         graph._run_through_graph = partial(_run_through, graph)  # noqa: SLF001 - Keras has no public way to walk a graph
     try:
         yield
     finally:
-        for graph in found:
+        for graph in walkable:
             del graph._run_through_graph  # noqa: SLF001
 
 
@@ -94,9 +94,9 @@ def run(model: Any, inputs: Sequence[NDArray[Any]]) -> Any:
 
     # Tensors, because Keras prints arrays in full when a layer fails.
     tensors = [ops.convert_to_tensor(array) for array in inputs]
-    given: Any = tensors if len(tensors) > 1 else tensors[0]
+    arguments: Any = tensors if len(tensors) > 1 else tensors[0]
     if hasattr(model, "input"):
         # Keras warns unless inputs come nested as the model's own are.
-        given = tree.pack_sequence_as(model.input, tensors)
+        arguments = tree.pack_sequence_as(model.input, tensors)
     with release_early([model, *every_layer(model)]):
-        return model(given, training=False)
+        return model(arguments, training=False)

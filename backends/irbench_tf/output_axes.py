@@ -38,8 +38,8 @@ class OutputAxes:
 def is_batch_first(static: Sequence[Sequence[int | None] | None], pool: Shapes, samples: int) -> bool:
     """Return whether sizes need no further look: the only dynamic axis of each output is the first, the batch."""
     return all(
-        known is not None and len(known) > 0 and known[0] is None and None not in known[1:] and found[0] == samples
-        for known, found in zip(static, pool, strict=True)
+        known is not None and len(known) > 0 and known[0] is None and None not in known[1:] and shape[0] == samples
+        for known, shape in zip(static, pool, strict=True)
     )
 
 
@@ -119,21 +119,21 @@ def _grown(run_at: RunAt, sizes: Mapping[str, int], name: str) -> _Grown:
 def _steps(
     sizes: Mapping[str, int], base: Shapes, grown: Mapping[str, _Grown], output: int, axis: int
 ) -> tuple[_Step, ...]:
-    found: list[_Step] = []
+    steps: list[_Step] = []
     for name, other in grown.items():
         before, after = base[output], other.shapes[output] if other.shapes is not None else base[output]
         if len(after) == len(before) and after[axis] != before[axis]:
-            found.append(_Step(name, (sizes[name], other.size), (before[axis], after[axis])))
-    return tuple(found)
+            steps.append(_Step(name, (sizes[name], other.size), (before[axis], after[axis])))
+    return tuple(steps)
 
 
 def _axes(name: str, known: Sequence[int | None] | None, steps: Sequence[tuple[_Step, ...]]) -> OutputAxes:
     static = known if known is not None else (None,) * len(steps)
     shape = (
-        _name(found, f"{name}_{axis}") if size is None else size
-        for axis, (size, found) in enumerate(zip(static, steps, strict=True))
+        _name(changes, f"{name}_{axis}") if size is None else size
+        for axis, (size, changes) in enumerate(zip(static, steps, strict=True))
     )
-    counting = [axis for axis, found in enumerate(steps) if any(step.counts_samples for step in found)]
+    counting = [axis for axis, changes in enumerate(steps) if any(step.counts_samples for step in changes)]
     return OutputAxes(tuple(shape), counting[0] if len(counting) == 1 else None)
 
 

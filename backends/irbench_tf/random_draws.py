@@ -81,10 +81,10 @@ def _without_seed(draw: Callable[..., Any]) -> Callable[..., Any]:
     return drawn
 
 
-def _dropout(x: Any, rate: float, *given: Any, **named: Any) -> Any:
+def _dropout(x: Any, rate: float, *positional: Any, **named: Any) -> Any:
     import tensorflow as tf
 
-    shape = named.get("noise_shape", given[2] if len(given) > 2 else None)
+    shape = named.get("noise_shape", positional[2] if len(positional) > 2 else None)
     drawn = tf.random.uniform(tf.shape(x) if shape is None else shape, dtype=x.dtype)
     # not tf.nn.dropout: tf2onnx takes that for a layer in training, and drops the draw
     return tf.where(drawn < rate, tf.zeros([], x.dtype), x / (1 - rate))
@@ -108,10 +108,10 @@ def draws_of(function: Any) -> tuple[str, ...]:
 
 def refuse_draws(name: str, function: Any) -> None:
     """Refuse a function that draws random numbers."""
-    found = next(_draws(function), None)
-    if found is not None:
+    draw = next(_draws(function), None)
+    if draw is not None:
         raise IrbenchError(
-            f"{name} draws random numbers in inference ({found}), and that cannot be converted to ONNX.",
+            f"{name} draws random numbers in inference ({draw}), and that cannot be converted to ONNX.",
             hint="Let its layers draw only in training: def call(self, x, training=False). Or build the model without"
             " them.",
         )

@@ -27,11 +27,11 @@ def with_sizes(loaded: Loaded, request: ExportRequest) -> Loaded:
     model = Bundle(loaded.name, loaded.inputs, (), loaded.defaults)
     refuse_unknown_names(request.shapes, (model,))
     sizes = requested_sizes(model, None, request.shapes)
-    given = sizes.pop(BATCH, 1)
-    if given not in (1, request.batch, loaded.fixed_batch):
+    batch = sizes.pop(BATCH, 1)
+    if batch not in (1, request.batch, loaded.fixed_batch):
         raise IrbenchError(
-            f"--shape gives a batch of {given}, and the batch of an export is that of --batch.",
-            hint=f"Write 1 there, or add --batch {given} for a fixed batch.",
+            f"--shape gives a batch of {batch}, and the batch of an export is that of --batch.",
+            hint=f"Write 1 there, or add --batch {batch} for a fixed batch.",
         )
     return replace(loaded, defaults={**loaded.defaults, **sizes})
 
@@ -61,16 +61,16 @@ class ReferenceRun:
 def run_reference(traced: Traced, loaded: Loaded, seed: int) -> ReferenceRun:
     """Run a model."""
     pool = _run_pool(traced, loaded, seed)
-    found = _output_axes(traced, loaded, pool)
+    output_axes = _output_axes(traced, loaded, pool)
     tensors = traced.function.outputs
     draws = draws_of(traced.function)
     run = ReferenceRun(
         specs=tuple(
             TensorSpec(name, tensor.dtype.name, axes.shape)
-            for name, tensor, axes in zip(traced.output_names, tensors, found, strict=True)
+            for name, tensor, axes in zip(traced.output_names, tensors, output_axes, strict=True)
         ),
-        axes=tuple(axes.batch for axes in found),
-        outputs=_first_samples(pool, found, traced.batch or feeds.POOL),
+        axes=tuple(axes.batch for axes in output_axes),
+        outputs=_first_samples(pool, output_axes, traced.batch or feeds.POOL),
         draws=draws if draws and not _are_equal(pool, _run_pool(traced, loaded, seed)) else (),
     )
     if traced.batch is None and not run.draws:
@@ -144,9 +144,7 @@ def _are_equal(pool: _Pool, again: _Pool) -> bool:
 
 def _first_samples(pool: _Pool, axes: Sequence[OutputAxes], samples: int) -> tuple[Array, ...]:
     """Return outputs of the first :data:`irbench.core.feeds.POOL` samples, given those of batches of ``samples``."""
-    return tuple(
-        _joined(parts, found.batch, samples) for parts, found in zip(zip(*pool, strict=True), axes, strict=True)
-    )
+    return tuple(_joined(parts, own.batch, samples) for parts, own in zip(zip(*pool, strict=True), axes, strict=True))
 
 
 def _joined(parts: Sequence[Array], axis: int | None, samples: int) -> Array:
@@ -160,30 +158,30 @@ def _joined(parts: Sequence[Array], axis: int | None, samples: int) -> Array:
 
 def _output_axes(traced: Traced, loaded: Loaded, pool: _Pool) -> tuple[OutputAxes, ...]:
     static = [_static_shape(output) for output in traced.function.outputs]
-    found = [output.shape for output in pool[0]]
+    shapes = [output.shape for output in pool[0]]
     if traced.batch is not None:
-        return _axes_of_fixed_batch(traced, loaded, static, found)
-    if is_batch_first(static, found, feeds.POOL):
-        return tuple(OutputAxes((BATCH, *shape[1:]), 0) for shape in found)
+        return _axes_of_fixed_batch(traced, loaded, static, shapes)
+    if is_batch_first(static, shapes, feeds.POOL):
+        return tuple(OutputAxes((BATCH, *shape[1:]), 0) for shape in shapes)
     sizes = {BATCH: 2, **_free_sizes(traced, loaded)}
     with blaming_model(loaded, {**loaded.defaults, **sizes}):
         return follow(traced.output_names, static, partial(_shapes_at, traced, loaded), sizes)
 
 
 def _axes_of_fixed_batch(
-    traced: Traced, loaded: Loaded, static: Sequence[Sequence[int | None] | None], found: Sequence[tuple[int, ...]]
+    traced: Traced, loaded: Loaded, static: Sequence[Sequence[int | None] | None], pool: Sequence[tuple[int, ...]]
 ) -> tuple[OutputAxes, ...]:
     assert traced.batch is not None
-    shapes: Sequence[Shape] = found
+    shapes: Sequence[Shape] = pool
     if any(shape is None or None in shape for shape in static):
         sizes = _free_sizes(traced, loaded)
         with blaming_model(loaded, {BATCH: traced.batch, **loaded.defaults}):
             followed = follow(traced.output_names, static, partial(_shapes_at, traced, loaded), sizes)
         shapes = [axes.shape for axes in followed]
-    counting = axes_of_fixed_batch(found, traced.batch)
+    counting = axes_of_fixed_batch(pool, traced.batch)
     return tuple(
         OutputAxes(tuple(own[axis] if axis == batch else size for axis, size in enumerate(shape)), batch)
-        for shape, own, batch in zip(shapes, found, counting, strict=True)
+        for shape, own, batch in zip(shapes, pool, counting, strict=True)
     )
 
 

@@ -154,10 +154,10 @@ def _spread_classes(features: Floats, logits: Floats) -> tuple[float, Floats]:
     scale = _to_quarter_octave(own_target / own_size)
     common = (shared - shared.mean()) * scale
     favour = math.sqrt(LOGIT_SPREAD**2 - own_target**2) / (common.std() or 1.0)
-    wanted = common * favour
+    spread = common * favour
     contenders = max(_LEAST_CONTENDERS, len(common) // 100)
-    wanted = np.minimum(wanted, np.sort(wanted)[-contenders:][0])
-    return scale, _to_grid(wanted - common, _GRID)
+    spread = np.minimum(spread, np.sort(spread)[-contenders:][0])
+    return scale, _to_grid(spread - common, _GRID)
 
 
 def _rows(values: Any) -> Floats:
@@ -267,8 +267,8 @@ def _centred_kernels(model: Any) -> frozenset[int]:
     from keras import layers
 
     kinds = (layers.Dense, layers.Conv1D, layers.Conv2D, layers.Conv3D)
-    found: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kinds)]
-    kernels = (layer.kernel for layer in found)
+    scaling: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kinds)]
+    kernels = (layer.kernel for layer in scaling)
     return frozenset(id(kernel) for kernel in kernels if math.prod(kernel.shape[:-1]) >= _LEAST_CENTRED)
 
 
@@ -280,5 +280,5 @@ def _tied_embeddings(model: Any) -> frozenset[int]:
     from keras import layers
 
     kind = layers.ReversibleEmbedding
-    found: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kind) and layer.tie_weights]
-    return frozenset(id(layer.embeddings) for layer in found)
+    embeddings: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kind) and layer.tie_weights]
+    return frozenset(id(layer.embeddings) for layer in embeddings)

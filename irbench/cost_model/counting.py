@@ -354,8 +354,8 @@ def _weights(view: NodeView) -> Iterator[_UsedWeight]:
 
 def _is_empty(view: NodeView) -> bool:
     """Whether a node makes a tensor without elements, and is given none of that kind."""
-    given, made = ([tensor.shape for tensor in tensors] for tensors in (view.given(), view.made()))
-    return bool(given) and any(map(_has_none, made)) and not any(map(_has_none, given))
+    inputs, outputs = ([tensor.shape for tensor in tensors] for tensors in (view.given(), view.made()))
+    return bool(inputs) and any(map(_has_none, outputs)) and not any(map(_has_none, inputs))
 
 
 def _has_none(shape: tuple[int, ...] | None) -> bool:

@@ -64,9 +64,9 @@ class Counting:
     @property
     def arguments(self) -> tuple[str, ...]:
         """What perf is asked to count, as arguments of ``perf stat``."""
-        found = ["-e", ",".join(self.events)] if self.events else []
+        arguments = ["-e", ",".join(self.events)] if self.events else []
         if self.metric_group is not None:
-            found += ["-M", self.metric_group]
+            arguments += ["-M", self.metric_group]
         elif self.topdown is not None and is_grouped(self.topdown):
-            found += ["-e", f"{{{','.join(events_of_method(self.topdown))}}}"]
-        return tuple(found)
+            arguments += ["-e", f"{{{','.join(events_of_method(self.topdown))}}}"]
+        return tuple(arguments)

@@ -125,15 +125,15 @@ def find_samples(path: Path) -> SampleFiles:
     """Return the samples at a path: a file, a data set, or a folder of either."""
     if not exists(path):
         raise IrbenchError(f"There is no file or folder {path}.", hint="Check the path given with --data.")
-    found = _in_folder(path) if is_folder(path) else _of_files([path])
-    if not found:
+    files = _in_folder(path) if is_folder(path) else _of_files([path])
+    if not files:
         raise IrbenchError(f"{path} contains no samples.", hint=_FORMS)
-    if len(found) > 1:
+    if len(files) > 1:
         raise IrbenchError(
-            f"{path} contains samples of several kinds: {' and '.join(paths[0].name for paths in found.values())}.",
+            f"{path} contains samples of several kinds: {' and '.join(paths[0].name for paths in files.values())}.",
             hint="Put the samples of one kind into a folder of their own.",
         )
-    ((kind, paths),) = found.items()
+    ((kind, paths),) = files.items()
     return SampleFiles(kind, tuple(sorted(paths, key=_natural)))
 
 
@@ -148,12 +148,12 @@ def _in_folder(folder: Path) -> dict[Kind, list[Path]]:
 
 
 def _of_files(files: list[Path]) -> dict[Kind, list[Path]]:
-    found: dict[Kind, list[Path]] = {}
+    by_kind: dict[Kind, list[Path]] = {}
     for kind, suffixes in _KINDS.items():
         chosen = [file for file in files if file.suffix.lower() in suffixes]
         if chosen:
-            found[kind] = chosen
-    return found
+            by_kind[kind] = chosen
+    return by_kind
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

@@ -59,11 +59,11 @@ def digest_of_settings() -> str:
 
     Who asks decides nothing: credentials may change, and an environment is used again.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     configured = [f"{name}={os.environ.get(name, '')}" for name in (*_INDEXES, *_CHOICES)]
     for text in (*configured, *map(_content, _files())):
-        found.update(_CREDENTIALS.sub("", text).encode(errors="surrogateescape") + b"\0")
-    return found.hexdigest()
+        digest.update(_CREDENTIALS.sub("", text).encode(errors="surrogateescape") + b"\0")
+    return digest.hexdigest()
 
 
 def _places(name: str) -> list[str]:
@@ -153,14 +153,14 @@ def _neutral_folder() -> Iterator[Path]:
 def _uv() -> str:
     """Return the uv on the user's path, otherwise the one beside the interpreter."""
     beside = Path(sys.executable).parent
-    found = find_program("uv") or shutil.which("uv", path=str(beside))
-    if found is None:
+    program = find_program("uv") or shutil.which("uv", path=str(beside))
+    if program is None:
         raise IrbenchError(
             "Environments with other versions are built by uv, which is not installed.",
             hint="Install it with: pip install 'irbench[versions]'. Or give the Python of an environment of your own.",
             exit_code=ExitCode.NOT_INSTALLED,
         )
-    return found
+    return program
 
 
 def _plain(text: str) -> str:

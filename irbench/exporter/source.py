@@ -74,7 +74,7 @@ def require_possible(text: str) -> None:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise IrbenchError(
-            f"{text} is no name of a model: {reason}.", hint="List the models: irbench models"
+            f"{text} is not a valid name of a model: {reason}.", hint="List the models: irbench models"
         ) from error
 
 
@@ -281,9 +281,9 @@ def _mentions(tree: ast.Module | None, names: Iterable[str]) -> bool:
     """Whether a module uses one of some names, as a variable or an attribute; one that cannot be parsed may."""
     used = set(names)
     nodes = ast.walk(tree) if tree is not None else ()
-    found = {
+    mentioned = {
         node.id if isinstance(node, ast.Name) else node.attr
         for node in nodes
         if isinstance(node, ast.Name | ast.Attribute)
     }
-    return tree is None or not used.isdisjoint(found)
+    return tree is None or not used.isdisjoint(mentioned)

@@ -238,8 +238,8 @@ def _expanded(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Siz
 
 def _elementwise(node: ir.Node, _: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
     operands = [partial_sizes(value) for value in node.inputs]
-    given = [operand for operand in operands if operand is not None]
-    return broadcast(*given) if len(given) == len(operands) and sizes_of(node.outputs[0]) is None else None
+    shapes = [operand for operand in operands if operand is not None]
+    return broadcast(*shapes) if len(shapes) == len(operands) and sizes_of(node.outputs[0]) is None else None
 
 
 def _counted(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:

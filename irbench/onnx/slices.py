@@ -79,8 +79,8 @@ def axis_slices(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[AxisS
     source = node.inputs[0]
     if source is None or source.shape is None:
         return None
-    given = [None if value is None else known.get(value, ()) for value in node.inputs[1:]]
-    starts, ends, axes, steps = (given + [None] * 4)[:4]
+    inputs = [None if value is None else known.get(value, ()) for value in node.inputs[1:]]
+    starts, ends, axes, steps = (inputs + [None] * 4)[:4]
     count = len(starts or ())
     axes = tuple(map(Size, range(count))) if axes is None else axes
     steps = (Size(1),) * count if steps is None else steps
@@ -88,8 +88,8 @@ def axis_slices(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[AxisS
         return None
     parts = [_axis_slice(*part) for part in zip(axes, starts, ends, steps, strict=True)]
     rank = len(source.shape)
-    found = [part._replace(axis=part.axis % rank) for part in parts if part is not None]
-    return found if len(found) == count else None
+    slices = [part._replace(axis=part.axis % rank) for part in parts if part is not None]
+    return slices if len(slices) == count else None
 
 
 def _axis_slice(axis: Size | None, start: Size | None, end: Size | None, step: Size | None) -> AxisSlice | None:

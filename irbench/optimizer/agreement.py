@@ -122,14 +122,14 @@ def _agreements_elsewhere(
     """Yield how closely two graphs agree on inputs of each distribution, which a session of each answers."""
     if not distributions:
         return
-    asked = [
+    variants = [
         replace(samples, feeding=replace(samples.feeding, drawn=drawn), min_count=_SAMPLES_ELSEWHERE)
         for drawn in distributions
     ]
-    expected, answers = (answers_of(backend, graph, asked) for backend, graph in zip(backends, graphs, strict=True))
-    for own, right, found in zip(asked, expected, answers, strict=True):
+    expected, answers = (answers_of(backend, graph, variants) for backend, graph in zip(backends, graphs, strict=True))
+    for own, right, answer in zip(variants, expected, answers, strict=True):
         scale = max(input_scale(inputs) for inputs in own.logical_inputs())
-        yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(found, right, classifier, scale))
+        yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(answer, right, classifier, scale))
 
 
 def _error_elsewhere(
@@ -219,10 +219,10 @@ def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
             yield name, backend
 
 
-def answers_of(backend: Backend, artifact: Artifact, asked: Sequence[Samples]) -> list[tuple[tuple[Array, ...], ...]]:
+def answers_of(backend: Backend, artifact: Artifact, bundles: Sequence[Samples]) -> list[tuple[tuple[Array, ...], ...]]:
     """Return the outputs of a graph to each sample of each bundle."""
-    with OpenSession(backend, artifact, _load(asked[0].sizes)) as session:
-        return [tuple(session.answer(feed) for feed in samples.feeds(artifact)) for samples in asked]
+    with OpenSession(backend, artifact, _load(bundles[0].sizes)) as session:
+        return [tuple(session.answer(feed) for feed in samples.feeds(artifact)) for samples in bundles]
 
 
 def _says_little(expected: Sequence[Sequence[Array]], scale: float) -> bool:

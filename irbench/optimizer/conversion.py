@@ -73,7 +73,7 @@ def require_opset(opset: int, conversion: Conversion, name: str) -> None:
         )
 
 
-def convert(source: Path, target: Path, asked: Conversion, calibration: Samples, quantizer: str | None) -> str:
+def convert(source: Path, target: Path, conversion: Conversion, calibration: Samples, quantizer: str | None) -> str:
     """Write the graph of ``source`` in another precision to ``target``.
 
     Returns:
@@ -82,17 +82,17 @@ def convert(source: Path, target: Path, asked: Conversion, calibration: Samples,
     Raises:
         NothingToConvert: The graph holds nothing that can be.
     """
-    if asked.precision != "int8":
-        return _narrow(source, target, asked.precision)
+    if conversion.precision != "int8":
+        return _narrow(source, target, conversion.precision)
     assert quantizer is not None
-    return _quantize(source, target, asked, calibration, registry.quantizer(quantizer))
+    return _quantize(source, target, conversion, calibration, registry.quantizer(quantizer))
 
 
-def _quantize(source: Path, target: Path, asked: Conversion, calibration: Samples, quantizer: Quantizer) -> str:
+def _quantize(source: Path, target: Path, conversion: Conversion, calibration: Samples, quantizer: Quantizer) -> str:
     suitable = quantizer.suitable_method(source)
     if suitable is None:
         raise NothingToConvert("int8", _QUANTISED)
-    method = suitable if asked.method == "auto" else asked.method
+    method = suitable if conversion.method == "auto" else conversion.method
     quantizer.quantize(QuantizationRequest(source, target, method, lambda: _named(calibration), int8_weight_bits()))
     return f"quantize_{method}"
 

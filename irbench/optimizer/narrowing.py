@@ -83,8 +83,8 @@ class _Narrowing:
             if value is None or value.dtype not in (self._wide, self._narrow):
                 continue
             is_narrow = _input_variable(index, self._schema(node)) in variables
-            wanted = self._narrow if is_narrow else self._wide
-            if value.dtype != wanted:
+            dtype = self._narrow if is_narrow else self._wide
+            if value.dtype != dtype:
                 node.replace_input_with(index, self._other(value))
         self._widen_captured(node)
         for output, variable in zip(node.outputs, _output_variables(node, self._schema(node)), strict=True):
@@ -118,12 +118,12 @@ class _Narrowing:
             for index, value in enumerate(node.inputs)
             if value is not None and value.dtype in (self._wide, self._narrow)
         }
-        made = {
+        written = {
             variable
             for output, variable in zip(node.outputs, _output_variables(node, schema), strict=True)
             if output.dtype == self._wide
         }
-        return read & allowing if made <= read else set()
+        return read & allowing if written <= read else set()
 
     def _schema(self, node: ir.Node) -> onnx.defs.OpSchema | None:
         import onnx
@@ -174,8 +174,8 @@ class _Narrowing:
         clip, test = ir.node("Clip", [value, low, high]), ir.node("IsInf", [value])
         choice = ir.node("Where", [test.outputs[0], value, clip.outputs[0]])
         for node, data_type in ((clip, self._wide), (test, ir.DataType.BOOL), (choice, self._wide)):
-            made = node.outputs[0]
-            made.name, made.shape, made.type = (
+            output = node.outputs[0]
+            output.name, output.shape, output.type = (
                 self._name(value, node.op_type.lower()),
                 value.shape,
                 ir.TensorType(data_type),

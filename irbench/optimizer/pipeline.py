@@ -185,12 +185,12 @@ class _Pipeline:
         if reason:
             self._add_obstacle("inline_functions", Obstacle("functions-not-inlined", self._opset, reason))
 
-    def raise_opset(self, wanted: Sequence[int]) -> None:
+    def raise_opset(self, opsets: Sequence[int]) -> None:
         """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
         obstacle: Obstacle | None = None
         if not self._opset:
             return  # nothing in the graph is of ONNX's own set
-        for opset in sorted({needed for needed in wanted if needed > self._opset}, reverse=True):
+        for opset in sorted({needed for needed in opsets if needed > self._opset}, reverse=True):
             self._report(OptimizerActivity("raise-opset", str(opset)))
             try:
                 self._begin_with(raised(self._source, opset, self._scratch), "raise_opset")
@@ -296,13 +296,13 @@ def _convert(
     write(graph.model, source)
     for leftover in (path, weights_beside(path)):
         leftover.unlink(missing_ok=True)
-    given, others = halves(job.feeding)
-    calibration = Samples(graph.artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION, given)
-    evaluation = Samples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION, others)
+    calibration_feeding, evaluation_feeding = halves(job.feeding)
+    calibration = Samples(graph.artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION, calibration_feeding)
+    evaluation = Samples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION, evaluation_feeding)
     try:
         name = convert(source, path, conversion, calibration, job.quantizer)
-        made = load(path)
-        vendors = sorted(vendors_of(made))
+        model = load(path)
+        vendors = sorted(vendors_of(model))
         check_file(path, shapes=not vendors)
         converted = replace(graph.artifact, path=path, sha256="")
         is_calibrated = name == "quantize_static"
@@ -311,11 +311,11 @@ def _convert(
         if conversion.precision == "int8":
             agreement = replace(agreement, weight_bits=int8_weight_bits())
         if is_calibrated:
-            same = given.samples == others.samples != ()
+            same = calibration_feeding.samples == evaluation_feeding.samples != ()
             agreement = replace(agreement, calibrated_on=calibration.count, is_calibrated_on_same=same)
     except (NothingToConvert, FailsAtSizes):
         raise
     except Exception as problem:  # tools and runtimes report failures in ways of their own
         raise CannotConvert(job.bundle.name, conversion.precision, first_line(problem)) from problem
-    step = replace(step_of(name, made, modified=True), vendor=vendors[0] if vendors else None)
+    step = replace(step_of(name, model, modified=True), vendor=vendors[0] if vendors else None)
     return replace(step, max_rel_error=agreement.error.max_rel), agreement

@@ -368,10 +368,10 @@ def _restate_outputs(target: Path, source: Path) -> None:
     """
     import onnx
 
-    made, stated = (onnx.load(path, load_external_data=False) for path in (target, source))
-    del made.graph.output[:]
-    made.graph.output.extend(stated.graph.output)
-    onnx.save(made, target)
+    quantised, stated = (onnx.load(path, load_external_data=False) for path in (target, source))
+    del quantised.graph.output[:]
+    quantised.graph.output.extend(stated.graph.output)
+    onnx.save(quantised, target)
 
 
 _MAX_MESSAGE_BYTES = 1 << 31

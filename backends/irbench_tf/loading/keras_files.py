@@ -41,9 +41,9 @@ def _require_harmless(path: Path, config: Any) -> None:
     for node in nodes(config):
         if _is_code(node):
             raise IrbenchError(f"{path} contains Python code (a Lambda layer), which irbench does not run.", hint=_HINT)
-        found = _harmful(node)
-        if found is not None:
-            raise IrbenchError(f"{path} names {found}, which does more than compute.", hint=_HINT)
+        harm = _harmful(node)
+        if harm is not None:
+            raise IrbenchError(f"{path} names {harm}, which does more than compute.", hint=_HINT)
 
 
 def _require_small(path: Path, archive: ZipFile) -> None:
@@ -64,12 +64,12 @@ def nodes(config: Any) -> Iterator[dict[str, Any]]:
     """Yield every dictionary of a configuration, however deep, in the order in which they stand there."""
     pending = [config]
     while pending:
-        found = pending.pop()
-        if isinstance(found, dict):
-            yield found
-            pending.extend(reversed(found.values()))
-        elif isinstance(found, list):
-            pending.extend(reversed(found))
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield node
+            pending.extend(reversed(node.values()))
+        elif isinstance(node, list):
+            pending.extend(reversed(node))
 
 
 def _harmful(node: dict[str, Any]) -> str | None:

@@ -145,8 +145,8 @@ def _set_windowed(
     if len(kernel) != len(spatial):
         raise UnknownInputType
     sizes = [_windows(node, axis, size, kernel[axis]) for axis, size in enumerate(spatial)]
-    found = [shape[0], *sizes, channels] if last else [shape[0], channels, *sizes]
-    node.set_output(0, node.dtype(dtype_of), found)
+    result = [shape[0], *sizes, channels] if last else [shape[0], channels, *sizes]
+    node.set_output(0, node.dtype(dtype_of), result)
 
 
 def _windows(node: NodeTypes, axis: int, size: Dimension, kernel: Dimension) -> Dimension:
@@ -307,15 +307,15 @@ def contributed_schemas(model: onnx.ModelProto) -> Iterator[None]:
 
 def _used(graph: onnx.GraphProto) -> _Attributes:
     """Return the operators that have a rule, each with the types of its attributes by name."""
-    found: _Attributes = {}
+    operators: _Attributes = {}
     for node in graph.node:
         operator = node.domain, node.op_type
         if operator in SHAPE_RULES:
-            found.setdefault(operator, {}).update({attribute.name: attribute.type for attribute in node.attribute})
+            operators.setdefault(operator, {}).update({attribute.name: attribute.type for attribute in node.attribute})
         for body in (attribute.g for attribute in node.attribute if attribute.HasField("g")):
             for inner, attributes in _used(body).items():
-                found.setdefault(inner, {}).update(attributes)
-    return found
+                operators.setdefault(inner, {}).update(attributes)
+    return operators
 
 
 def _schema(operator: _Operator, attributes: Mapping[str, int]) -> Any:
@@ -330,7 +330,7 @@ def _schema(operator: _Operator, attributes: Mapping[str, int]) -> Any:
         return schema.FormalParameter(parameter, kind, param_option=option, is_homogeneous=False, min_arity=0)
 
     domain, name = operator
-    made = schema(
+    created = schema(
         name,
         domain,
         _VERSION,
@@ -341,8 +341,8 @@ def _schema(operator: _Operator, attributes: Mapping[str, int]) -> Any:
             schema.Attribute(attribute, schema.AttrType(kind), required=False) for attribute, kind in attributes.items()
         ],
     )
-    made.set_type_and_shape_inference_function(_guarded(SHAPE_RULES[operator]))
-    return made
+    created.set_type_and_shape_inference_function(_guarded(SHAPE_RULES[operator]))
+    return created
 
 
 def _tensor_types() -> list[str]:

@@ -62,11 +62,11 @@ _LONGEST_REASON = 200
 
 def examine(path: Path) -> tuple[Signature, int]:
     """Check a file of unknown origin; return its signature, and how many bytes of its weights lie in other files."""
-    found = signature.read(path)
-    _refuse_future_opset(path, found.opset)
+    read = signature.read(path)
+    _refuse_future_opset(path, read.opset)
     outside_bytes = external_data.require_sound(path)
     check_file(path, shapes=False)
-    return found, outside_bytes
+    return read, outside_bytes
 
 
 def check_file(path: Path, shapes: bool) -> None:

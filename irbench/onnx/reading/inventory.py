@@ -220,9 +220,9 @@ class _Walk:
                 self._function(field_)
 
     def _opset(self, opset: Field) -> None:
-        found = {field_.number: field_ for field_ in self._inside(opset)}
-        domain = text(self._data, found[Opset.DOMAIN]) if Opset.DOMAIN in found else ""
-        self.opsets[domain or "ai.onnx"] = found[Opset.VERSION].value if Opset.VERSION in found else 0
+        parts = {field_.number: field_ for field_ in self._inside(opset)}
+        domain = text(self._data, parts[Opset.DOMAIN]) if Opset.DOMAIN in parts else ""
+        self.opsets[domain or "ai.onnx"] = parts[Opset.VERSION].value if Opset.VERSION in parts else 0
 
     def _graph(self, graph: Field, *, inner: bool) -> None:
         for field_ in self._inside(graph):
@@ -274,9 +274,9 @@ class _Walk:
 
     def _integer(self, attribute: Field) -> tuple[str, int]:
         """Return an attribute's name and the integer that it holds; 0 where it holds something else."""
-        found = {field_.number: field_ for field_ in self._inside(attribute)}
-        name = text(self._data, found[Attribute.NAME]) if Attribute.NAME in found else ""
-        return name, found[Attribute.INTEGER].value if Attribute.INTEGER in found else 0
+        parts = {field_.number: field_ for field_ in self._inside(attribute)}
+        name = text(self._data, parts[Attribute.NAME]) if Attribute.NAME in parts else ""
+        return name, parts[Attribute.INTEGER].value if Attribute.INTEGER in parts else 0
 
     def _tensor(self, tensor: Field) -> None:
         sizes: list[int] = []
@@ -297,10 +297,10 @@ class _Walk:
         self.weights.append(WeightEntry(name, NAMES[element], tuple(sizes), external))
 
     def _value(self, value: Field) -> None:
-        found = [value]
+        parts = [value]
         for number in (Value.TYPE, Value.TENSOR_OF_TYPE, Value.ELEMENT_OF_TENSOR):
-            found = [field_ for outer in found for field_ in self._inside(outer) if field_.number == number]
-        self.others.update(NAMES.get(part.value, "") for part in found)
+            parts = [field_ for outer in parts for field_ in self._inside(outer) if field_.number == number]
+        self.others.update(NAMES.get(part.value, "") for part in parts)
 
     def _inside(self, outer: Field) -> Iterator[Field]:
         return fields(self._data, outer.start, outer.end)

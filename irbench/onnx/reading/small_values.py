@@ -30,14 +30,14 @@ def constant_values(graph: onnx.GraphProto) -> SmallValues:
     """Return the small initializers of a graph; large weights may lack their content."""
     from onnx import TensorProto, numpy_helper
 
-    found: dict[str, NDArray[Any]] = {}
+    values: dict[str, NDArray[Any]] = {}
     for tensor in graph.initializer:
         if prod(tensor.dims) <= _MAX_ELEMENTS and tensor.data_location != TensorProto.EXTERNAL:
             try:
-                found[tensor.name] = numpy_helper.to_array(tensor)
+                values[tensor.name] = numpy_helper.to_array(tensor)
             except (ValueError, TypeError, LookupError):  # its content was left out, or its type is unknown
                 continue
-    return found
+    return values
 
 
 def computed_values(
@@ -60,8 +60,8 @@ def _outputs(node: onnx.NodeProto, known: SmallValues, shapes: Mapping[str, tupl
         return ()
     inputs = [known[name] if name else None for name in node.input]
     with np.errstate(all="ignore"):
-        found = _EVALUATED[node.op_type](inputs, {**_attributes(node), "outputs": len(node.output)})
-    return [np.asarray(value) for value in (found if isinstance(found, list) else [found])]
+        outputs = _EVALUATED[node.op_type](inputs, {**_attributes(node), "outputs": len(node.output)})
+    return [np.asarray(value) for value in (outputs if isinstance(outputs, list) else [outputs])]
 
 
 def _of_shape(node: onnx.NodeProto, shape: tuple[int, ...]) -> Sequence[NDArray[Any]]:
@@ -187,18 +187,18 @@ def _reduced(compute: Callable[..., Any]) -> Callable[[_Inputs, _Attributes], An
         if not axes and attributes.get("noop_with_empty_axes", 0):
             return _first(inputs)
         data = _first(inputs)
-        found = compute(data, axis=tuple(axes) if axes else None, keepdims=bool(attributes.get("keepdims", 1)))
-        return np.asarray(found).astype(data.dtype)
+        reduced = compute(data, axis=tuple(axes) if axes else None, keepdims=bool(attributes.get("keepdims", 1)))
+        return np.asarray(reduced).astype(data.dtype)
 
     return evaluate
 
 
 def _joined(compute: Callable[[Any, Any], Any]) -> Callable[[_Inputs, _Attributes], Any]:
     def evaluate(inputs: _Inputs, _: _Attributes) -> Any:
-        found = _first(inputs)
+        joined = _first(inputs)
         for place in range(1, len(inputs)):
-            found = compute(found, _at(inputs, place))
-        return found
+            joined = compute(joined, _at(inputs, place))
+        return joined
 
     return evaluate
 
@@ -333,19 +333,19 @@ class _SizeWalk:
         from onnx import checker, defs, numpy_helper, shape_inference
 
         try:
-            given = {name: self._type(name) for name in node.input if name}
-            data = {name: numpy_helper.from_array(self._values[name], name) for name in given if name in self._values}
+            types = {name: self._type(name) for name in node.input if name}
+            data = {name: numpy_helper.from_array(self._values[name], name) for name in types if name in self._values}
             domain = _short(node.domain)
             schema = defs.get_schema(node.op_type, self._versions[domain], domain)
-            found: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
-                schema, node, given, data, None, self._imports, self._ir_version
+            inferred: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
+                schema, node, types, data, None, self._imports, self._ir_version
             )
         except (
             *(defs.SchemaError, shape_inference.InferenceError, checker.ValidationError),
             *(LookupError, ValueError, TypeError, RuntimeError),
         ):
             return {}
-        return found
+        return inferred
 
     def _type(self, name: str) -> onnx.TypeProto:
         from onnx import helper

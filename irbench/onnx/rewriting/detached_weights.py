@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import onnx
 
 
-def take_name(wanted: str, taken: set[str]) -> str:
-    """Return a name that is not taken, ``wanted`` or with a number behind it, and take it."""
-    name, count = wanted, 0
+def take_name(preferred: str, taken: set[str]) -> str:
+    """Return a name that is not taken, ``preferred`` or with a number behind it, and take it."""
+    name, count = preferred, 0
     while name in taken:
         count += 1
-        name = f"{wanted}{count}"
+        name = f"{preferred}{count}"
     taken.add(name)
     return name
 

@@ -38,7 +38,7 @@ def test_a_similar_file_is_suggested_for_an_unknown_model(
 
 
 def test_a_name_that_no_file_can_have_is_refused():
-    with pytest.raises(IrbenchError, match="is no name of a model: File name too long") as caught:
+    with pytest.raises(IrbenchError, match="is not a valid name of a model: File name too long") as caught:
         validate("x" * 5000, ExportOptions())
     assert caught.value.hint
 
