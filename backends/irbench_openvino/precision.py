@@ -23,18 +23,10 @@ _NARROWEST_FIRST = ("int8", "bf16", "fp16", "fp32", "fp64")
 
 _COMPUTING_LAYERS = frozenset(
     {
-        "Convolution",
-        "Deconvolution",
-        "FullyConnected",
-        "GatherMatmul",
-        "Gemm",
-        "MHA",
-        "MatMul",
-        "RNNCell",
-        "RNNSeq",
+        "Convolution", "Deconvolution", "FullyConnected", "GatherMatmul", "Gemm", "MHA", "MatMul", "RNNCell", "RNNSeq",
         "ScaledDotProductAttention",
     }
-)
+)  # fmt: skip
 
 
 def computed_precision(layers: Iterable[tuple[str, str]], hint: str) -> str:

@@ -17,32 +17,17 @@ from irbench_ort import openvino_provider
 _LEVELS = ("disabled", "basic", "extended", "all")
 _ATTRIBUTES = ("enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "use_deterministic_compute")
 _SWITCHES = (
-    "disable_aot_function_inlining",
-    "disable_double_qdq_remover",
-    "disable_prepacking",
-    "disable_quant_qdq",
-    "enable_quant_qdq_cleanup",
-    "force_spinning_stop",
-    "intra_op.allow_spinning",
-    "qdqisint8allowed",
-    "set_denormal_as_zero",
-    "use_device_allocator_for_initializers",
-    "use_env_allocators",
-    "x64quantprecision",
-)
+    "disable_aot_function_inlining", "disable_double_qdq_remover", "disable_prepacking", "disable_quant_qdq",
+    "enable_quant_qdq_cleanup", "force_spinning_stop", "intra_op.allow_spinning", "qdqisint8allowed",
+    "set_denormal_as_zero", "use_device_allocator_for_initializers", "use_env_allocators", "x64quantprecision",
+)  # fmt: skip
 _NUMBERS = ("dynamic_block_base", "intra_op.spin_backoff_max", "intra_op.spin_duration_us")
 _TEXTS = ("intra_op_thread_affinities",)
 _OPTIMISERS = ("optimization.disable_specified_optimizers", "optimization.enable_gelu_approximation")
 _PROVIDER = (
-    "arena_extend_strategy",
-    "cudnn_conv1d_pad_to_nc1d",
-    "cudnn_conv_algo_search",
-    "cudnn_conv_use_max_workspace",
-    "do_copy_in_default_stream",
-    "gpu_mem_limit",
-    "prefer_nhwc",
-    "use_tf32",
-)
+    "arena_extend_strategy", "cudnn_conv1d_pad_to_nc1d", "cudnn_conv_algo_search", "cudnn_conv_use_max_workspace",
+    "do_copy_in_default_stream", "gpu_mem_limit", "prefer_nhwc", "use_tf32",
+)  # fmt: skip
 _LEVEL = "graph_optimization_level"
 _CUDA = "cuda."
 _OPENVINO = "openvino."

@@ -11,6 +11,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as errors
 
 from irbench.errors import first_line
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
@@ -38,8 +40,6 @@ def _holds_strings(artifact: Artifact) -> bool:
 
 def to_value(array: Array) -> Any:
     """Return a value on the CPU that holds the array; one of whole bytes of an extended type reads it in place."""
-    import onnxruntime
-
     element = (_ELEMENTS | _PACKED).get(array.dtype.name)
     if element is None:
         return onnxruntime.OrtValue.ortvalue_from_numpy(array)
@@ -180,8 +180,6 @@ class _BoundSlot:
 
 
 def _allocate(spec: TensorSpec, memory: str) -> Any:
-    import onnxruntime
-
     shape = [size for size in spec.shape if isinstance(size, int)]
     return onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, numpy_dtype(spec.dtype), memory, 0)
 
@@ -199,9 +197,6 @@ def create_session(path: Path, settings: Any, providers: list[Any], folder: Path
         providers: Execution providers with their options.
         folder: Where a copy of the model may be written; it may go once the session is there.
     """
-    import onnxruntime
-    from onnxruntime.capi import onnxruntime_pybind11_state as errors
-
     try:
         return onnxruntime.InferenceSession(str(path), settings, providers=providers), {}
     except errors.NotImplemented as error:

@@ -14,27 +14,10 @@ from irbench_tf.fourier import COMPLEX, Emitter, Parts, unsupported
 
 _LINEAR = frozenset(
     {
-        "BroadcastTo",
-        "ExpandDims",
-        "GatherNd",
-        "GatherV2",
-        "Identity",
-        "Mean",
-        "Neg",
-        "Pad",
-        "Reshape",
-        "ReverseV2",
-        "Roll",
-        "Slice",
-        "Snapshot",
-        "Squeeze",
-        "StopGradient",
-        "StridedSlice",
-        "Sum",
-        "Tile",
-        "Transpose",
+        "BroadcastTo", "ExpandDims", "GatherNd", "GatherV2", "Identity", "Mean", "Neg", "Pad", "Reshape", "ReverseV2",
+        "Roll", "Slice", "Snapshot", "Squeeze", "StopGradient", "StridedSlice", "Sum", "Tile", "Transpose",
     }
-)
+)  # fmt: skip
 """Operations on one complex input, the first, that treat both parts alike."""
 _JOINING = frozenset({"Add", "AddN", "AddV2", "ConcatV2", "Pack", "Select", "SelectV2", "Sub"})
 """Operations on several complex inputs that treat both parts alike."""

@@ -16,6 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2
+from tensorflow.python.framework import convert_to_constants, tensor_util
+from tensorflow.python.grappler import tf_optimizer
+
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Artifact, Shape, TensorSpec
 from irbench.spi import Array
@@ -43,9 +49,6 @@ def optimise(graph_def: Any, keep: Sequence[str]) -> Any:
     The rewriter copies the whole graph in each of its passes, so weights that no pass
     could change are set aside meanwhile: a ResNet-50 needs a tenth of the memory.
     """
-    from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2
-    from tensorflow.python.grappler import tf_optimizer
-
     weights = _set_weights_aside(graph_def)
     config = config_pb2.ConfigProto()
     rewriting = config.graph_options.rewrite_options
@@ -63,8 +66,6 @@ def optimise(graph_def: Any, keep: Sequence[str]) -> Any:
 
 def _set_weights_aside(graph_def: Any) -> dict[str, Any]:
     """Turn large constants that are only ever read as weights into placeholders, in place; return them by name."""
-    from tensorflow.core.framework import node_def_pb2
-
     users = _consumers_by_name(graph_def)
     aside: dict[str, Any] = {}
     for node in graph_def.node:
@@ -157,8 +158,6 @@ def constant_graph(concrete_function: Any) -> Any:
     TensorFlow's public conversion does the same and then builds a new concrete function
     from the graph, which takes several times as long and is not needed here.
     """
-    from tensorflow.python.framework import convert_to_constants
-
     size_bytes = sum(variable.dtype.size * variable.shape.num_elements() for variable in concrete_function.variables)
     if size_bytes > _LARGEST_BYTES:
         raise IrbenchError(
@@ -231,19 +230,10 @@ _PASSES_WEIGHT_ON = frozenset({"Identity", "Reshape", "Transpose"})
 
 _TAKES_INPUT = frozenset(
     {
-        "AddV2",
-        "BatchMatMulV2",
-        "BatchMatMulV3",
-        "BiasAdd",
-        "Conv2D",
-        "Conv3D",
-        "DepthwiseConv2dNative",
-        "GatherV2",
-        "MatMul",
-        "Mul",
-        "Shape",
+        "AddV2", "BatchMatMulV2", "BatchMatMulV3", "BiasAdd", "Conv2D", "Conv3D", "DepthwiseConv2dNative", "GatherV2",
+        "MatMul", "Mul", "Shape",
     }
-)
+)  # fmt: skip
 """Operations that tf2onnx converts alike whether their weight is known or not; recurrent loops are not among them."""
 
 
@@ -253,8 +243,6 @@ def hoist_weights(graph: Any) -> dict[str, Array]:
     Returns:
         The weights by tensor name, ``node:0``.
     """
-    from tensorflow.python.framework import tensor_util
-
     consumers = _consumers_by_name(graph)
     weights: dict[str, Array] = {}
     for node in graph.node:
@@ -293,8 +281,6 @@ def _may_be_input(name: str, consumers: dict[str, list[Any]]) -> bool:
 
 
 def _become_placeholder(node: Any) -> None:
-    import tensorflow as tf
-
     placeholder = tf.compat.v1.NodeDef(name=node.name, op="Placeholder")
     placeholder.attr["dtype"].type = node.attr["dtype"].type
     placeholder.attr["shape"].shape.CopyFrom(node.attr["value"].tensor.tensor_shape)

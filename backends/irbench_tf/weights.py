@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from keras import activations, layers
 from numpy.typing import NDArray
 
 from irbench_tf.layer_calls import every_layer, intercept, run
@@ -73,8 +74,6 @@ class _Fit:
     """Fits each layer when it is first called, from the inputs that the layers before it then give."""
 
     def __init__(self) -> None:
-        from keras import layers
-
         self._fitted: set[int] = set()
         self._normalisation = layers.BatchNormalization
 
@@ -102,8 +101,6 @@ def _kernel(layer: Any) -> Any:
 @contextmanager
 def _without_activation(layer: Any) -> Iterator[str]:
     """Make the layer linear for a while; yield its activation's name."""
-    from keras import activations
-
     activation = layer.activation
     layer.activation = activations.linear
     try:
@@ -264,8 +261,6 @@ def _centred_kernels(model: Any) -> frozenset[int]:
     Behind a ReLU every signal is positive, so plain random sums are dominated by the signals' common mean and forget,
     layer by layer, which sample they came from (Brock et al., *Characterizing signal propagation*, ICLR 2021).
     """
-    from keras import layers
-
     kinds = (layers.Dense, layers.Conv1D, layers.Conv2D, layers.Conv3D)
     scaling: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kinds)]
     kernels = (layer.kernel for layer in scaling)
@@ -277,8 +272,6 @@ def _tied_embeddings(model: Any) -> frozenset[int]:
 
     Their products with a state would grow with its width, until every token were sure to be followed by itself.
     """
-    from keras import layers
-
     kind = layers.ReversibleEmbedding
     embeddings: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kind) and layer.tie_weights]
     return frozenset(id(layer.embeddings) for layer in embeddings)

@@ -17,9 +17,12 @@ ONNX's schemas decide rule 1, down to the single input: the scales of a Resize a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import onnx
+import onnx_ir as ir
+from onnx_ir.passes import common
 
 from irbench.onnx.body_shapes import bodies_of, infer_types
 from irbench.onnx.rewriting.detached_weights import take_name
@@ -27,11 +30,6 @@ from irbench.onnx.shapes import infer
 from irbench.optimizer.rewrite.edit import add_constant, clean, names_in
 from irbench.optimizer.wide_masks import find_wide_masks
 from irbench.spi import Array
-
-if TYPE_CHECKING:
-    import onnx
-    import onnx_ir as ir
-
 
 OPSETS = {"fp16": 13, "bf16": 22}
 """The least operator set at which ONNX lets convolutions and all common operations compute in a precision."""
@@ -47,8 +45,6 @@ def narrow(model: ir.Model, precision: Literal["fp16", "bf16"]) -> bool:
 
     Inputs and outputs keep name, type and shape.
     """
-    from onnx_ir.passes import common
-
     common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
     infer(model)
     infer_types(model)
@@ -63,8 +59,6 @@ class _Narrowing:
     """Holds what has been narrowed so far, with the other form of each value that has two."""
 
     def __init__(self, model: ir.Model, precision: str) -> None:
-        import onnx_ir as ir
-
         self._model = model
         self._type_name = _TYPE_NAMES[precision]
         self._narrow = ir.DataType.FLOAT16 if precision == "fp16" else ir.DataType.BFLOAT16
@@ -126,8 +120,6 @@ class _Narrowing:
         return read & allowing if written <= read else set()
 
     def _schema(self, node: ir.Node) -> onnx.defs.OpSchema | None:
-        import onnx
-
         if node.domain:
             return None
         return onnx.defs.get_schema(node.op_type, self._model.graph.opset_imports[""], "")
@@ -139,8 +131,6 @@ class _Narrowing:
         return self._others[value]
 
     def _weight(self, value: ir.Value) -> ir.Value:
-        import onnx_ir as ir
-
         assert value.const_value is not None
         narrowed = _within(value.const_value.numpy(), self._narrow)
         name = self._name(value, "narrow")
@@ -150,8 +140,6 @@ class _Narrowing:
         return weight
 
     def _cast(self, value: ir.Value) -> ir.Value:
-        import onnx_ir as ir
-
         to = self._wide if value in self._narrowed else self._narrow
         name = self._name(value, "wide" if to == self._wide else "narrow")
         nodes = self._bounding(value) if to == self._narrow and value in self._masks.bounded else []
@@ -168,8 +156,6 @@ class _Narrowing:
 
     def _bounding(self, value: ir.Value) -> list[ir.Node]:
         """Return operations that clip the finite numbers of a value to the narrow type's range."""
-        import onnx_ir as ir
-
         low, high = (self._number(value, sign * _largest(self._narrow)) for sign in (-1, 1))
         clip, test = ir.node("Clip", [value, low, high]), ir.node("IsInf", [value])
         choice = ir.node("Where", [test.outputs[0], value, clip.outputs[0]])
@@ -189,8 +175,6 @@ class _Narrowing:
         return take_name(f"{value.name}_{form}", self._names)
 
     def _widen_captured(self, node: ir.Node) -> None:
-        import onnx_ir as ir
-
         for graph in bodies_of(node):
             for inner in ir.traversal.RecursiveGraphIterator(graph):
                 for index, value in enumerate(inner.inputs):
@@ -232,7 +216,5 @@ def _output_variables(node: ir.Node, schema: onnx.defs.OpSchema | None) -> list[
 
 def _is_on_typed_tensors(node: ir.Node) -> bool:
     """Whether no value of a node is a sequence or an optional one, whose dtype would be that of what it holds."""
-    import onnx_ir as ir
-
     values = [value for value in (*node.inputs, *node.outputs) if value is not None and value.name]
     return all(isinstance(value.type, ir.TensorType) for value in values)

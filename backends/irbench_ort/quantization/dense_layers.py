@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from onnx import helper, numpy_helper
 
 from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, take_name, used_names
 from irbench.spi import Array
@@ -96,8 +97,6 @@ class _Rewriter:
 
     def _matmul(self, gemm: onnx.NodeProto) -> list[onnx.NodeProto]:
         """Return the product of a ``Gemm`` without bias, alpha 1."""
-        from onnx import helper
-
         transpositions: list[onnx.NodeProto] = []
         for place, attribute in ((_INPUT, "transA"), (_WEIGHT, "transB")):
             self._transpose(gemm, place, attribute)
@@ -109,8 +108,6 @@ class _Rewriter:
 
     def _with_added_bias(self, gemm: onnx.NodeProto) -> list[onnx.NodeProto]:
         """Return a ``Gemm`` without bias, and what adds it; beta is 1."""
-        from onnx import helper
-
         bias, output = gemm.input[_BIAS], gemm.output[0]
         del gemm.input[_BIAS]
         gemm.output[0] = take_name(f"{output}_product", self._taken)
@@ -132,8 +129,6 @@ class _Rewriter:
 
     def _changed(self, key: tuple[str, str, float], change: Callable[[Array], Array]) -> str:
         """Return the name of a constant made from another one, which others may read; made once for each key."""
-        from onnx import numpy_helper
-
         if key not in self._made:
             name, how, _ = key
             changed = np.array(change(numpy_helper.to_array(self._constants[name])), order="C")

@@ -16,17 +16,9 @@ _FLOATS |= dict.fromkeys(("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float
 _NARROWEST_FIRST = ("fp8", "bf16", "fp16", "fp32", "fp64")
 
 _INTEGER_OPS = {
-    "ConvInteger",
-    "DynamicQuantizeLSTM",
-    "DynamicQuantizeMatMul",
-    "MatMulInteger",
-    "MatMulIntegerToFloat",
-    "MatMulNBits",
-    "QAttention",
-    "QGemm",
-    "QLinearConv",
-    "QLinearMatMul",
-}
+    "ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat",
+    "MatMulNBits", "QAttention", "QGemm", "QLinearConv", "QLinearMatMul",
+}  # fmt: skip
 _QUANTISED_OPS = {*_INTEGER_OPS, "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"}
 
 

@@ -14,19 +14,9 @@ from irbench.onnx.reading.protobuf import Model, fields, mapped
 from irbench.onnx.rewriting.bind import link_or_copy
 
 _ADDED_IN = {
-    "float8e4m3fn": 9,
-    "float8e4m3fnuz": 9,
-    "float8e5m2": 9,
-    "float8e5m2fnuz": 9,
-    "uint4": 10,
-    "int4": 10,
-    "float4e2m1": 11,
-    "float8e8m0": 12,
-    "uint2": 13,
-    "int2": 13,
-    "float6e2m3": 14,
-    "float6e3m2": 14,
-}
+    "float8e4m3fn": 9, "float8e4m3fnuz": 9, "float8e5m2": 9, "float8e5m2fnuz": 9, "uint4": 10, "int4": 10,
+    "float4e2m1": 11, "float8e8m0": 12, "uint2": 13, "int2": 13, "float6e2m3": 14, "float6e3m2": 14,
+}  # fmt: skip
 """The version that added an element type: the comments of Version in onnx.proto3."""
 _LEAST_VERSION = 8
 _LEAST_VERSION_WITH_FUNCTIONS = 10

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableSequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
+from onnx import helper, version_converter
 
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.rewriting.detached_weights import DetachedModel, detach, nodes_of, opset_of, skeleton, take_name
-
-if TYPE_CHECKING:
-    import onnx
 
 _AXIS = 1
 
@@ -37,8 +37,6 @@ def _rewrite(nodes: MutableSequence[Any], taken: set[str]) -> None:
 
 def _along_axis_1(node: onnx.NodeProto, axis: int, taken: set[str]) -> Iterator[onnx.NodeProto]:
     """Yield the transform between two changes of shape; a negative axis counts from the end, as it does for Shape."""
-    from onnx import helper
-
     data, answer = node.input[0], node.output[0]
 
     def made(operator: str, inputs: list[str], what: str, **attributes: Any) -> str:
@@ -70,8 +68,6 @@ def _axis(node: onnx.NodeProto) -> int:
 
 
 def _copy(node: onnx.NodeProto) -> onnx.NodeProto:
-    import onnx
-
     copied = onnx.NodeProto()
     copied.CopyFrom(node)
     return copied
@@ -96,8 +92,6 @@ class CannotUpgrade(IrbenchError):
 
 def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
     """Convert the model with ONNX's own version converter; the weights are not passed through it."""
-    from onnx import helper, version_converter
-
     before = opset_of(detached.model)
     if opset <= before:
         return False
