@@ -1,11 +1,7 @@
 """The precision a compiled model computes in, and the devices it runs on, read from what it executes.
 
-The precision a compiled model computes in, read from the graph it executes.
-
 The hint can be read back, but it says what was granted, not what was done: quantised layers stay
 integers under any hint, and a layer without a narrow kernel runs in fp32. So the executed graph is asked.
-
-On which devices OpenVINO runs a compiled model.
 
 A device takes a model whole or refuses it, unless devices are combined (HETERO, AUTO), which irbench never asks for.
 """

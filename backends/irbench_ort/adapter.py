@@ -1,7 +1,5 @@
 """The ONNX Runtime backend: description, probe and sessions.
 
-The precision a session computes in.
-
 ONNX Runtime computes in what the graph holds, and where it has no kernel for that, in fp32 between
 inserted casts, without a word. A graph that is all fp32 leaves no such choice; of any other the
 optimised graph is written out and read, because only it shows what the weights became, and

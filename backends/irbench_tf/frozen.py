@@ -1,7 +1,5 @@
 """Freeze a concrete function: one file with its weights as constants, rewritten once; large ones can be lifted out.
 
-Lift large weights out of a frozen graph, so that no pass over the graph ever copies them.
-
 tf2onnx copies the weights of every constant several times in every optimiser pass: about
 forty times in all. A weight that is a graph input instead has a shape but no content; it
 comes back as an initializer once the graph has its final form.

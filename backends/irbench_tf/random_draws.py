@@ -1,9 +1,8 @@
 """Models that draw random numbers in inference, and what becomes of those of Keras.
 
-Random numbers of Keras as TensorFlow's operations that keep their own state, which ONNX has counterparts of.
-
-Keras keeps a seed in a variable, advances it with every draw, and has TensorFlow draw from that seed. A frozen graph
-has no variables to advance, and ONNX no draws from a seed that is computed. Both ways give new numbers with every call.
+They become TensorFlow's operations that keep their own state, of which ONNX has counterparts: Keras keeps a seed in a
+variable, advances it with every draw, and has TensorFlow draw from that seed. A frozen graph has no variables to
+advance, and ONNX no draws from a seed that is computed. Both ways give new numbers with every call.
 
 A draw whose seed the model states gives the same numbers with every call, and stays as it is. So does one that has no
 counterpart with a state of its own, such as that of a gamma distribution; its seed is then a random number.

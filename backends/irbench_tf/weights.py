@@ -1,8 +1,6 @@
-"""Seeded random weights that a runtime can be judged by.
+"""Seeded random weights that a runtime can be judged by: drawn, and fitted to samples layer by layer in one pass.
 
-Fits drawn weights to samples, layer by layer in one pass, so that signals stay in a healthy range.
-
-After Mishkin and Matas, *All you need is a good init*, ICLR 2016:
+Signals so stay in a healthy range. After Mishkin and Matas, *All you need is a good init*, ICLR 2016:
 
 * a kernel is scaled until its layer's output, before the activation, has a root mean square of 1;
 * the bias of a linear layer takes away what all samples share, which attention would pile up in a residual stream;

@@ -1,10 +1,7 @@
 """Which nodes of an ONNX graph belong to an operator of another graph: one that a runtime or a framework made.
 
-Which nodes of a graph an operator contains that a runtime made of them: what lies between its tensors.
-
-Runtimes fuse nodes under names of their own, but keep the names of the tensors that leave the fused operator.
-
-Which ONNX nodes an exported graph has for the operators of the framework that it was exported from.
+Runtimes fuse nodes under names of their own, but keep the names of the tensors that leave the fused operator: it
+contains what lies between its tensors.
 
 Exporters keep names: an ONNX node or tensor is called as the framework's node, with a suffix where it has become
 several nodes. What they rewrite further has names of its own, and is found by where it lies: between nodes that kept

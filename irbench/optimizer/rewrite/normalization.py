@@ -1,7 +1,5 @@
 """Normalisations: which axes a mean is over, scales and shifts along them, and moments that several share.
 
-Give each normalisation of a value its own mean and variance where several share them.
-
 Blocks that run side by side normalise the same value, each with a scale and bias of its own; exporters and
 ``remove_redundant`` then compute mean and variance once. A fusion asks that nobody else reads what it replaces.
 """
