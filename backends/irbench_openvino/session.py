@@ -1,7 +1,6 @@
 """Sessions: one compiled model, and slots with an infer request each, run by the caller or queued by OpenVINO.
 
-The requests are driven one by one because ``AsyncInferQueue`` loses the user data of requests that are
-started singly.
+The requests are driven one by one because ``AsyncInferQueue`` loses the user data of requests that are started singly.
 """
 
 from __future__ import annotations

@@ -142,10 +142,9 @@ class ThreadPlan:
 def plan_threads(load: Load, options: TensorFlowOptions) -> ThreadPlan:
     """Return the pools for a load.
 
-    The thread that runs an operation takes one share of its work and the intra-op pool
-    the others. One stream therefore keeps ``threads`` busy with a pool of as many; with
-    several streams the callers come on top of the pool, which shrinks by their number.
-    A pool of one is never used: each caller does its work alone.
+    The thread that runs an operation takes one share of its work and the intra-op pool the others. One stream therefore
+    keeps ``threads`` busy with a pool of as many; with several streams the callers come on top of the pool, which
+    shrinks by their number. A pool of one is never used: each caller does its work alone.
     """
     if load.threads is None:
         inter_op = options.inter_op_threads or 0

@@ -1,8 +1,8 @@
 """Load ``.keras`` files, after a look at what they make Keras build: its ``safe_mode`` alone lets more through.
 
-That mode refuses code that a file carries, but a file may also name any function or class of Keras by its public name, and
-have operations call it with arguments of the file's choosing while the model is built: ``keras.datasets`` fetches files
-and unpickles them, ``keras.utils`` writes some, and the class ``TFSMLayer`` loads a program from another folder.
+That mode refuses code that a file carries, but a file may also name any function or class of Keras by its public name,
+and have operations call it with arguments of the file's choosing while the model is built: ``keras.datasets`` fetches
+files and unpickles them, ``keras.utils`` writes some, and the class ``TFSMLayer`` loads a program from another folder.
 """
 
 from __future__ import annotations
