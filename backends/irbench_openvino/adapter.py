@@ -252,7 +252,6 @@ def _read(core: Any, path: Path) -> Any:
 
 
 def _whole(path: Path) -> bytes | None:
-    """Return a file's bytes where they hold the weights too."""
     with mapped(path) as data:
         return None if next(external_tensors(data), None) is not None else bytes(data)
 

@@ -130,7 +130,6 @@ def _described(operator: Any, nodes: Mapping[str, tuple[str, ...]]) -> RuntimeOp
 
 
 def _text(operator: Any, key: str) -> str:
-    """Return what the runtime graph tells of an operator; empty where it does not."""
     reported = operator.get_rt_info()
     return str(reported[key].astype(str)) if key in reported else ""
 

@@ -79,7 +79,6 @@ def _must_be_read_back(graph: GraphPrecision) -> bool:
 
 
 def _write_optimised_graph(settings: Any, path: Path) -> None:
-    """Have the session write the graph it will run to ``path``, its weights beside it."""
     settings.optimized_model_filepath = str(path)
     for key, value in (("file_name", f"{path.name}.weights"), ("min_size_in_bytes", "1024")):
         settings.add_session_config_entry(f"session.optimized_model_external_initializers_{key}", value)

@@ -67,7 +67,6 @@ class _Walk:
         return self._graph.claim(outputs, "" if named is None else named.label)
 
     def _original(self, node: Any, place: int, named: NodeEntry | None) -> str:
-        """Return the name that an output has in the original graph; empty where it is unknown."""
         output: str = node.output[place]
         if self._graph.maker(output) is not None:
             return output

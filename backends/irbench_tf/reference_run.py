@@ -103,7 +103,6 @@ def mixed_output(run: ReferenceRun, alone: Sequence[Array]) -> tuple[str, float]
 
 
 def _difference(answer: Array, expected: Array) -> float:
-    """Return the largest difference relative to the largest value; infinity for another shape."""
     if answer.shape != expected.shape:
         return math.inf
     if expected.dtype.kind in "OSU":
@@ -133,7 +132,6 @@ def _run_pool(traced: Traced, loaded: Loaded, seed: int) -> _Pool:
 
 
 def _are_equal(pool: _Pool, again: _Pool) -> bool:
-    """Return whether two sets of outputs are the same, bit by bit but for NaN."""
     pairs = (
         (left, right)
         for parts, others in zip(pool, again, strict=True)

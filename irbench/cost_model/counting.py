@@ -316,7 +316,6 @@ def _of_bodies(view: NodeView, bodies: Sequence[_Part]) -> _Part:
 
 
 def _dearer(branches: Sequence[_Part]) -> _Part:
-    """Return the branch with the most operations, and the uncounted nodes of all: any of them may be the dearer."""
     chosen = max(branches, key=lambda branch: branch.flops)
     return _Part(chosen.nodes, tuple(node for branch in branches for node in branch.uncounted))
 
@@ -353,7 +352,6 @@ def _weights(view: NodeView) -> Iterator[_UsedWeight]:
 
 
 def _is_empty(view: NodeView) -> bool:
-    """Whether a node makes a tensor without elements, and is given none of that kind."""
     inputs, outputs = ([tensor.shape for tensor in tensors] for tensors in (view.given(), view.made()))
     return bool(inputs) and any(map(_has_none, outputs)) and not any(map(_has_none, inputs))
 

@@ -209,7 +209,6 @@ class FormulaSums:
         return bool(np.all(self._at(sizes) == _costs_of_nodes(cost)))
 
     def _at(self, sizes: Mapping[str, int]) -> NDArray[Any]:
-        """Return the costs of all nodes at some sizes: nodes, then quantities."""
         values = self.coefficients
         for name in self.names:
             powers = np.array([sizes[name] ** power for power in range(len(values))], dtype=object)
@@ -362,7 +361,6 @@ class _Search:
             return NoFormulas("too-many-dimensions", self.names)
 
     def _cost(self, point: _Point) -> ModelCost:
-        """Return the cost at a point of the grid, which has 0 where a size is the smallest."""
         if point not in self.known:
             if len(self.known) >= _MOST_EVALUATIONS:
                 raise _TooManyError
@@ -374,7 +372,6 @@ class _Search:
         return (_SMALLEST + place) * self.step
 
     def _degree(self, axis: int) -> int | None:
-        """Return the degree along one dimension, while the others have their smallest size."""
         samples: list[tuple[int, ...]] = []
         for place in range(_HIGHEST_DEGREE + 2):
             total = self._cost(tuple(place if other == axis else 0 for other in range(len(self.names)))).total
@@ -446,7 +443,6 @@ class _Search:
 
 
 def _values(grid: Mapping[_Point, ModelCost], degrees: Sequence[int]) -> NDArray[Any]:
-    """Return the costs of all nodes at all points: an axis for each dimension, then nodes, then quantities."""
     import numpy as np
 
     nodes = len(next(iter(grid.values())).nodes)

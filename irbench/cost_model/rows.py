@@ -156,7 +156,6 @@ def _node_row(node: NodeCost) -> CostRow:
 
 
 def _formula_row(node: NodeCost, cost: CostFormula) -> CostRow:
-    """Return a node's row; an unknown cost has no formula."""
     return replace(
         _node_row(node),
         executions=None,

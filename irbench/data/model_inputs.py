@@ -136,7 +136,6 @@ def _is_safe(array: Array, dtype: np.dtype[Any]) -> bool:
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
-    """Return the kind of a dtype; floating-point types of extensions are floating-point."""
     return "f" if dtype.kind == "V" and dtype.type is not np.void else dtype.kind
 
 

@@ -274,7 +274,6 @@ def _matched(place: str, named: Mapping[str, Array], target: DataTarget) -> Samp
 
 
 def _only_input(path: Path, target: DataTarget) -> ModelInput:
-    """Return the input that an array without a name is for."""
     left = [model_input for model_input in target.inputs if model_input.name not in target.elsewhere]
     if len(left) != 1:
         raise IrbenchError(

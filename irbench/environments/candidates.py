@@ -56,7 +56,6 @@ def candidate(text: str, source: Source, say: Callable[[str], None]) -> Candidat
 
 
 def _looked_at(python: str) -> tuple[Inspection, Mapping[str, Description]]:
-    """Return what an environment says of itself, and the backends whose runtimes it has."""
     inspection = inspect_python(python)
     require_able(inspection)
     return inspection, call_in_worker(

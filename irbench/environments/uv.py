@@ -67,7 +67,6 @@ def digest_of_settings() -> str:
 
 
 def _places(name: str) -> list[str]:
-    """Return what a variable names: one place, or several."""
     return [place for place in re.split(_PLACES[name], os.environ.get(name, "").strip()) if place]
 
 
@@ -151,7 +150,6 @@ def _neutral_folder() -> Iterator[Path]:
 
 
 def _uv() -> str:
-    """Return the uv on the user's path, otherwise the one beside the interpreter."""
     beside = Path(sys.executable).parent
     program = find_program("uv") or shutil.which("uv", path=str(beside))
     if program is None:

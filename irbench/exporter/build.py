@@ -196,7 +196,6 @@ def refuse_impossible(options: ExportOptions) -> None:
 
 
 def _exporter_of(source: Source) -> str:
-    """Return the name of the exporter that takes a source."""
     file = source.code_file if source.function else source.path
     if file is not None and file.suffix in (".keras", ".py") and not is_file(file):
         shown = source.text.rpartition(":")[0] if source.function else source.text

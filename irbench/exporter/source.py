@@ -245,7 +245,6 @@ def _require_function(file: Path, module: str, function: str) -> None:
 
 
 def _parsed(file: Path, module: str) -> ast.Module | None:
-    """Return the syntax tree of a file of Python; ``None`` where it is none that can be read."""
     try:
         if file.suffix != ".py" or file.stat().st_size > _MOST_BYTES:
             return None
@@ -259,7 +258,6 @@ def _parsed(file: Path, module: str) -> ast.Module | None:
 
 
 def _top_level_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that running a module defines in it; ``*`` for those of another module."""
     for node in _outside_functions(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name

@@ -69,7 +69,6 @@ def computed_precision(backend: Backend, artifact: Artifact, device: str, precis
 
 
 def _written(graph: onnx.GraphProto, path: Path, shape: tuple[int, ...]) -> Artifact:
-    """Write a graph from "x" to "y", float32 of one shape."""
     from onnx import helper
 
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)

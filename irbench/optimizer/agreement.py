@@ -226,7 +226,6 @@ def answers_of(backend: Backend, artifact: Artifact, bundles: Sequence[Samples])
 
 
 def _says_little(expected: Sequence[Sequence[Array]], scale: float) -> bool:
-    """Whether every output to every input is degenerate; integers and strings never are."""
     return all(len(tuple(degenerate_outputs(right, scale))) == len(right) for right in expected)
 
 
@@ -237,7 +236,6 @@ def _has_numbers(outputs: Sequence[Array]) -> bool:
 
 
 def _worst(errors: Sequence[OutputError], further: Sequence[OutputError]) -> OutputError:
-    """Return the worst of all errors, and the mean top-1 agreement of the first ones."""
     every = [*errors, *further]
     agreements = [error.top1_agreement for error in errors if error.top1_agreement is not None]
     return OutputError(

@@ -81,7 +81,6 @@ def number_bodies(model: ir.Model) -> tuple[Body, ...]:
 
 
 def _number_of(body: ir.Graph) -> int | None:
-    """Return the number that a body was given, ``None`` for one that a pass has written."""
     number: int | None = body.meta.get(_KEY)
     return number
 
@@ -200,8 +199,6 @@ def trace(model: ir.Model, count: int) -> TracedModel:
 
 
 class _Tracing:
-    """Writes what counts and what directs into a graph."""
-
     def __init__(self, graph: ir.Graph, count: int) -> None:
         self._graph = graph
         self._count = count
@@ -271,7 +268,6 @@ class _Tracing:
         return added
 
     def _constant(self, array: Array) -> ir.Value:
-        """Return an initializer of the whole graph, which bodies read too."""
         import onnx_ir as ir
 
         key = array.tobytes()

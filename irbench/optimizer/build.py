@@ -150,7 +150,6 @@ def _keep(folder: Path, target: Path, lineage: Lineage) -> Lineage:
 
 
 def _as_good(folder: Path, lineage: Lineage) -> Lineage | None:
-    """Return the lineage of a graph in a folder if it is intact, and no pass was left out that another one has."""
     existing = read_intact(folder, lineage.key)
     return existing if existing is not None and existing.left_out <= lineage.left_out else None
 

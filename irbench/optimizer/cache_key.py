@@ -140,7 +140,6 @@ def _origin(group: str, name: str) -> tuple[str, ...]:
 
 
 def _digest_of_module(name: str) -> str:
-    """Return a digest of a module's file, or of all files of a package; nothing where it is not found."""
     try:
         spec = find_spec(name)
     except ImportError:  # the error is shown where the plugin is loaded

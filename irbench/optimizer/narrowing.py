@@ -155,7 +155,6 @@ class _Narrowing:
         return cast
 
     def _bounding(self, value: ir.Value) -> list[ir.Node]:
-        """Return operations that clip the finite numbers of a value to the narrow type's range."""
         low, high = (self._number(value, sign * _largest(self._narrow)) for sign in (-1, 1))
         clip, test = ir.node("Clip", [value, low, high]), ir.node("IsInf", [value])
         choice = ir.node("Where", [test.outputs[0], value, clip.outputs[0]])

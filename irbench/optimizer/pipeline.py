@@ -151,8 +151,6 @@ def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
 
 
 class _Pipeline:
-    """A graph on its way through the steps, checked after each."""
-
     def __init__(self, job: OptimizationJob, scratch: Path, report: _Report) -> None:
         self._job = job
         self._scratch = scratch
@@ -245,7 +243,6 @@ class _Pipeline:
         return OptimizationOutcome((*self._steps, step), self._nchw_inputs, agreement, checked=self._checked)
 
     def _check_all(self) -> None:
-        """Compare the graph, which is written, with the original on all inputs."""
         last = Graph(self._model, self._artifact)
         self._checked = self._check.check_at_the_end(last, self._first() if self._bodies else last, self._bodies)
 

@@ -141,7 +141,6 @@ def _refuse_unknown(kind: str, name: str, known: Sequence[str]) -> None:
 
 
 def _split_conversion(name: str) -> tuple[str, Conversion | None]:
-    """Return what stands before a conversion, and the conversion; the whole name where none ends it."""
     for conversion in CONVERSIONS:
         before, ending, after = f"-{name}".rpartition(f"-{conversion.name}")
         if ending and not after:

@@ -96,7 +96,6 @@ class _Rewriter:
         self._graph.initializer.extend(kept)
 
     def _matmul(self, gemm: onnx.NodeProto) -> list[onnx.NodeProto]:
-        """Return the product of a ``Gemm`` without bias, alpha 1."""
         transpositions: list[onnx.NodeProto] = []
         for place, attribute in ((_INPUT, "transA"), (_WEIGHT, "transB")):
             self._transpose(gemm, place, attribute)

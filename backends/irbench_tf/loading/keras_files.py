@@ -193,7 +193,6 @@ def _not_registered(path: Path, custom: _CustomObject, imports: Sequence[str]) -
 
 
 def _config(path: Path) -> Any:
-    """Return the configuration in a ``.keras`` file; nothing where it has none that can be read."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo(_CONFIG).file_size > _MOST_BYTES:

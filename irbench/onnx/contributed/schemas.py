@@ -34,7 +34,6 @@ def _common(sizes: tuple[Dimension, ...]) -> Dimension:
 
 
 def _like(*outputs: int, dtype_of: int = 0) -> ShapeRule:
-    """Return the rule that outputs have the shape of the first input."""
 
     def infer(node: NodeTypes) -> None:
         for place in outputs:
@@ -110,7 +109,6 @@ _MS, _BLOCKED = "com.microsoft", "com.microsoft.nchwc"
 
 
 def _convolution(weight: int = 1, dtype_of: int = 0, *, channels_last: bool = False) -> ShapeRule:
-    """Return the rule of a convolution."""
 
     def infer(node: NodeTypes) -> None:
         kernel_shape = node.shape(weight)
@@ -214,7 +212,6 @@ CONVOLUTIONS: ShapeRules = {
 
 
 def _product(dtype_of: int = 0) -> ShapeRule:
-    """Return the rule of a product of matrices, each of which may be transposed."""
 
     def infer(node: NodeTypes) -> None:
         first, second = node.shape(0), node.shape(1)
@@ -250,7 +247,6 @@ def _packed_weights(node: NodeTypes) -> None:
 
 
 def _dynamically_quantised_lstm(node: NodeTypes) -> None:
-    """Infer the outputs of an LSTM whose weights lie transposed."""
     steps, batch, _ = node.shape(0)
     directions: Dimension
     directions, hidden, _ = node.shape(2)
@@ -306,7 +302,6 @@ def contributed_schemas(model: onnx.ModelProto) -> Iterator[None]:
 
 
 def _used(graph: onnx.GraphProto) -> _Attributes:
-    """Return the operators that have a rule, each with the types of its attributes by name."""
     operators: _Attributes = {}
     for node in graph.node:
         operator = node.domain, node.op_type

@@ -91,7 +91,6 @@ def _invalid_location(folder: Path, location: str) -> IrbenchError | None:
 
 
 def _crooked_location(folder: Path, location: str) -> IrbenchError:
-    """Return what to say of an absolute location, or one with ``..`` in it."""
     parts = PurePosixPath(location)
     within = os.path.relpath(os.path.normpath(folder / parts), os.path.normpath(folder))
     if PurePosixPath(within).parts[:1] == ("..",):

@@ -183,8 +183,6 @@ class _TooMany(Exception):
 
 
 class _Walk:
-    """Collects what it passes on the way down."""
-
     def __init__(self, data: memoryview) -> None:
         self._data = data
         self.ir_version = 0
@@ -307,5 +305,4 @@ class _Walk:
 
 
 def _is_possible(sizes: list[int]) -> bool:
-    """Whether a tensor can have these sizes; a negative one is read as a huge one."""
     return len(sizes) <= _MAX_RANK and max(sizes, default=0) < _MOST_ELEMENTS and math.prod(sizes) < _MOST_ELEMENTS

@@ -72,7 +72,6 @@ def read_precision(path: Path) -> GraphPrecision:
 
 
 def _read_by_casts_alone(nodes: Iterable[NodeEntry]) -> set[str]:
-    """Return the names of tensors that every reader converts to another type."""
     casts: set[str] = set()
     others: set[str] = set()
     for node in nodes:

@@ -59,7 +59,6 @@ def require_model_file(path: Path) -> None:
 
 
 def _start_and_size(path: Path) -> tuple[bytes, int]:
-    """Return the first bytes of a regular file, and its size."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):

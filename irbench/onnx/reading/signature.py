@@ -251,7 +251,6 @@ def _spec(value: onnx.ValueInfoProto, names: DimensionNames, path: Path) -> Tens
 
 
 def _element_type(value: onnx.ValueInfoProto, path: Path) -> str:
-    """Return what specs call the type of a tensor's elements; refuse what is no tensor of real numbers or strings."""
     if value.type.WhichOneof("value") != "tensor_type":
         kind = str(value.type.WhichOneof("value") or "").removesuffix("_type").replace("_", " ")
         if not kind:

@@ -186,7 +186,6 @@ def _bytes_of(value: Array) -> bytes | memoryview:
 
 
 def _inline_header(name: str, value: Array) -> bytes:
-    """Return what stands before the bytes of one initializer: its field's length, type, shape and name."""
     described: bytes = _described(name, value).SerializeToString()
     described += encode_length_delimited(_RAW_DATA_FIELD, value.nbytes)
     return encode_length_delimited(Graph.INITIALIZER, len(described) + value.nbytes) + described

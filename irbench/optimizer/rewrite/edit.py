@@ -42,7 +42,6 @@ def names_in(graph: ir.Graph | ir.Function) -> set[str]:
 
 
 def _initializers(graph: ir.Graph | ir.Function) -> Collection[ir.Value]:
-    """Return the initializers of a graph; a function has none."""
     import onnx_ir as ir
 
     return graph.initializers.values() if isinstance(graph, ir.Graph) else ()
