@@ -32,8 +32,7 @@ from irbench.features.profile.counters.counted_operators import (
 from irbench.features.profile.joining import JoinedCell, joined_cells
 from irbench.features.profile.launches import ProfileTask
 from irbench.features.profile.record import CountedPart, ProfileCounters, ProfiledCell, ProfileDocument
-from irbench.features.reduce.activations import GraphSource
-from irbench.features.reduce.cutting import Cut, CutRequest, Part, cut_parts
+from irbench.features.reduce.cutting import Cut, CutRequest, GraphSource, Part, cut_parts
 from irbench.measure.clock import Stopwatch
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.probe_graph import identity

@@ -1,51 +1,22 @@
-"""The files of a part of a graph: a model, and what it is given."""
+"""The files of a reduced graph, and what shows its difference again: a command of irbench, and programs without it."""
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-
+from irbench.core import registry
+from irbench.core.address import BackendAddress
+from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import Criterion, TensorFacts
-from irbench.spi import Array, Usage
-
-if TYPE_CHECKING:
-    import onnx
-
+from irbench.options.expectation import SlowerThan
+from irbench.spec import Load
+from irbench.spi import Usage, UsageWriter, UsedModel
 
 MODEL_FILE = "reduced.onnx"
 INPUTS_FILE = "inputs.npz"
 EXPECTED_FILE = "expected.npz"
-REPORT_FILE = "report.md"
 """What the reference answers; not written where an output is of a type that NumPy cannot store."""
-_LARGEST_MESSAGE_BYTES = 2**31 - 2**20
-"""What one protobuf message holds at most, with room for the graph's structure."""
-
-
-def save_model(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model; large weights go to a file beside it."""
-    import onnx
-
-    weights = sum(map(size_of_weights, model.graph.initializer))
-    beside = f"{path.name}.data" if weights > _LARGEST_MESSAGE_BYTES else None
-    (path.parent / f"{path.name}.data").unlink(missing_ok=True)
-    onnx.save_model(model, path, save_as_external_data=beside is not None, location=beside)
-
-
-def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write an archive as ``numpy.savez`` does, which takes no array called ``file``."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
-
-
-def size_of_weights(tensor: onnx.TensorProto) -> int:
-    """Return how many bytes an initializer takes in a file."""
-    return len(tensor.raw_data) or tensor.ByteSize()
+REPORT_FILE = "report.md"
 
 
 _TIMED_S = 5.0
@@ -59,20 +30,20 @@ def script(usage: Usage, criterion: Criterion, outputs: Sequence[TensorFacts] = 
     fails as it did.
 
     Args:
-        usage: What a backend says of how its runtime is called, one call at a time.
+        usage: How the backend's runtime is called, one call at a time.
         criterion: What the graph shows.
         outputs: Of the graph, where the expected ones are stored.
         p50_ms: How long a call takes; decides how many are timed.
     """
     head = [*(["import timeit", ""] if criterion == "slower" else []), "import numpy", ""]
-    given = [f'inputs = dict(numpy.load("{INPUTS_FILE}"))', ""]
+    inputs = [f'inputs = dict(numpy.load("{INPUTS_FILE}"))', ""]
     if criterion == "slower":
         shown = _timing(usage.call, p50_ms)
     elif criterion == "wrong" and outputs:
         shown = [usage.call, *_difference(outputs)]
     else:
         shown = [usage.call]
-    return "\n".join((*head, *given, usage.setup, *shown))
+    return "\n".join((*head, *inputs, usage.setup, *shown))
 
 
 def _timing(call: str, p50_ms: float | None) -> list[str]:
@@ -84,7 +55,7 @@ def _timing(call: str, p50_ms: float | None) -> list[str]:
 
 
 def _difference(outputs: Sequence[TensorFacts]) -> list[str]:
-    """Return lines that compare what was answered, a sequence or a mapping in the order of outputs."""
+    """Return lines that compare outputs, a sequence or a mapping in the order of the expected ones."""
     are_numbers = all(tensor.dtype != "string" for tensor in outputs)
     shown = (
         """\
@@ -102,3 +73,27 @@ def _difference(outputs: Sequence[TensorFacts]) -> list[str]:
         "    else:",
         shown,
     ]
+
+
+def repeat_command(options: ReduceOptions) -> tuple[str, ...]:
+    """Return the command that shows the difference on the files of the smallest graph, in their folder."""
+    backends = ",".join(options.expectation.backends)
+    files = (MODEL_FILE, "--data", INPUTS_FILE, "--backends", backends)
+    run = options.run
+    if not (isinstance(options.expectation, SlowerThan) or run.precision or run.set):
+        return ("irbench", "verify", *files)
+    words: list[str] = []
+    for name in ("precision", "threads", "cpus"):
+        words += [f"--{name}", ",".join(map(str, values))] if (values := getattr(run, name)) else []
+    words += ["--io", run.io] if run.io != "copy" else []
+    for backend, settings in run.set.items():
+        words += [word for key, value in settings.items() for word in ("--set", f"{backend}.{key}={value}")]
+    return ("irbench", "run", *files, *words)
+
+
+def code_without_irbench(loads: Mapping[BackendAddress, Load]) -> Iterator[tuple[str, Usage]]:
+    """Yield each backend that describes its use, with Python that runs the reduced graph as it was run."""
+    for address, load in loads.items():
+        backend = registry.backend(address.name)
+        if isinstance(backend, UsageWriter):
+            yield str(address), backend.usage(UsedModel(MODEL_FILE), load, address.device)

@@ -12,11 +12,16 @@ import onnx.parser
 import pytest
 
 from irbench.core import registry
-from irbench.features.reduce.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, script, write_arrays
+from irbench.features.reduce.cutting import write_arrays
+from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import TensorFacts
+from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, repeat_command, script
+from irbench.options.expectation import SlowerThan, WrongAnswers
+from irbench.options.run import RunOptions
 from irbench.spec import Load
 from irbench.spi import Usage, UsageWriter, UsedModel
 
+RACE = SlowerThan("fake-a", "fake-b", 1.5)
 USAGE = Usage("session = make()  # of arrays", "outputs = session.run(None, inputs)")
 OUTPUT = (TensorFacts("y", "float32", (2,)),)
 GRAPH = '<ir_version: 10, opset_import: ["" : 20]> net (float[2] x) => (float[2] y) { y = Neg(x) }'
@@ -110,3 +115,12 @@ def test_each_runtime_runs_it_without_irbench(backend: str, criterion: str, said
     ran = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith(said)
+
+
+def test_the_command_that_repeats_it_has_the_settings_that_matter():
+    run = RunOptions(precision=("bf16",), threads=(2,), set={"ort": {"a.b": "1"}})
+    assert " ".join(repeat_command(ReduceOptions("m.onnx", expect=RACE, run=run))) == (
+        "irbench run reduced.onnx --data inputs.npz --backends fake-a,fake-b --precision bf16 --threads 2"
+        " --set ort.a.b=1"
+    )
+    assert repeat_command(ReduceOptions("m.onnx", expect=WrongAnswers("ort")))[:2] == ("irbench", "verify")

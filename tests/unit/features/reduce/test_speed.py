@@ -10,7 +10,7 @@ import pytest
 
 from irbench.core.record import Failure, LaunchRecord
 from irbench.core.result import StoppedBy
-from irbench.features.reduce.schedule import CONFIRMATION, TRIAL, UntilSided, for_interval, interval_seconds
+from irbench.features.reduce.speed import CONFIRMATION, TRIAL, UntilSided, for_interval, interval_seconds
 from irbench.stats import Admission, Next, Pace
 
 GROUP = launches.group("slow", "fast")

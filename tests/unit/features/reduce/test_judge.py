@@ -9,8 +9,8 @@ from documents import speedup
 
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup
-from irbench.features.reduce.decision import SpeedRule, expected_difference, judge_answers, judge_failure, ratio_verdict
-from irbench.features.reduce.report import BackendFacts, Evidence
+from irbench.features.reduce.judge import SpeedRule, judge_answers, judge_failure, ratio_verdict
+from irbench.features.reduce.report import BackendFacts, Evidence, expected_difference
 from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
 
 SLOWER = SlowerThan("ort", "openvino", 1.5)
