@@ -256,17 +256,19 @@ def gpu_headlines(cells: Sequence[CellSummary]) -> Iterator[str]:
     for cell in cells:
         if cell.gpu is None or cell.latency_ns is None:
             continue
-        gpu = cell.gpu
-
-        def share(part: Estimate, latency_ns: float = cell.latency_ns.value) -> str:
-            return percent(part.value / latency_ns, 0)
-
-        copies = f"{share(gpu.copy_in_ns)} in copies to the GPU and {share(gpu.copy_out_ns)} in copies from it"
+        gpu, latency_ns = cell.gpu, cell.latency_ns.value
+        copy_in, copy_out = _share(gpu.copy_in_ns, latency_ns), _share(gpu.copy_out_ns, latency_ns)
+        copies = f"{copy_in} in copies to the GPU and {copy_out} in copies from it"
         if gpu.kernels_ns is None or gpu.waiting_ns is None:
             yield f"Of its latency {cell.label} spends {copies}; {_hand_over(gpu)}."
             continue
-        spends = f"Of its latency {cell.label} spends {share(gpu.kernels_ns)} in kernels, {copies}"
-        yield f"{spends}; for {share(gpu.waiting_ns)} the GPU waits for the host."
+        kernels, waiting = _share(gpu.kernels_ns, latency_ns), _share(gpu.waiting_ns, latency_ns)
+        spends = f"Of its latency {cell.label} spends {kernels} in kernels, {copies}"
+        yield f"{spends}; for {waiting} the GPU waits for the host."
+
+
+def _share(part: Estimate, latency_ns: float) -> str:
+    return percent(part.value / latency_ns, 0)
 
 
 def gpu_notes(document: ProfileDocument, cells: Sequence[CellSummary]) -> Iterator[str]:
