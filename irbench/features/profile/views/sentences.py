@@ -161,12 +161,15 @@ def no_speed_lines(report: ProfileReport, classes: Sequence[PartRow]) -> Iterato
     measured = [cell for cell in report.cells if cell.launches]
     parts = defaultdict[NoSpeed, list[str]](list)
     for row in classes:
-        reasons = {cell.label: row.no_speed(cell.id) for cell in measured if cell.id in row.figures}
-        for reason in dict.fromkeys(reasons.values()):
-            labels = [label for label, other in reasons.items() if other == reason]
-            of = f" ({listing(labels)})" if len(labels) < len(reasons) else ""
+        cells = [cell for cell in measured if cell.id in row.figures]
+        labels = defaultdict[NoSpeed, list[str]](list)
+        for cell in cells:
+            reason = row.no_speed(cell.id)
             if reason is not None:
-                parts[reason].append(f"{class_name(row.operator_class)}{of}")
+                labels[reason].append(cell.label)
+        for reason, without in labels.items():
+            of = f" ({listing(without)})" if len(without) < len(cells) else ""
+            parts[reason].append(f"{class_name(row.operator_class)}{of}")
     yield from (f"No GFLOP/s of {listing(names)}: {NO_SPEED_TEXTS[reason]}." for reason, names in parts.items())
 
 
