@@ -26,20 +26,11 @@ if TYPE_CHECKING:
 
 _VIEWS = frozenset(
     {
-        *(
-            "Constant",
-            "Dropout",
-            "ExpandDims",
-            "Flatten",
-            "Identity",
-            "Optional",
-            "OptionalGetElement",
-            "OptionalHasElement",
-        ),
-        *("Reshape", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceLength", "Shape"),
-        *("Size", "Squeeze", "Unsqueeze"),
+        "Constant", "Dropout", "ExpandDims", "Flatten", "Identity", "Optional", "OptionalGetElement",
+        "OptionalHasElement", "Reshape", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceLength", "Shape",
+        "Size", "Squeeze", "Unsqueeze",
     }
-)
+)  # fmt: skip
 """What only describes or renames a tensor, or does nothing in inference; runtimes move nothing for it."""
 _BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """What their bodies move is told by the nodes in them."""

@@ -89,7 +89,6 @@ ssd_mobilenet = ModelSource(
     summary="six maps of features with boxes and 91 class scores for 1,917 anchors at 300x300",
     inputs=image(SIZE, -1.0, 1.0),
     build=_build_ssd_mobilenet,
-    defaults={},
     classifier=False,
     parameters=6_845_183,
     macs=1_237_129_408,
