@@ -228,13 +228,7 @@ class _CountedNode:
 
     def without_costs(self) -> _CountedNode:
         cost = replace(
-            self.cost,
-            executions=0,
-            macs=None,
-            flops=None,
-            read_bytes=None,
-            written_bytes=None,
-            activation_bytes=None,
+            self.cost, executions=0, macs=None, flops=None, read_bytes=None, written_bytes=None, activation_bytes=None
         )
         return replace(self, cost=cost, activations={})
 

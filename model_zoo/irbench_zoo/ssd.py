@@ -14,11 +14,7 @@ from irbench_zoo.inputs import IMAGE, image
 SIZE = 300
 CLASSES = 91
 # Channels and strides of MobileNet's depthwise separable convolutions.
-SEPARABLE = (
-    *((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)),
-    *((512, 1),) * 5,
-    *((1024, 2), (1024, 1)),
-)
+SEPARABLE = (*((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)), *((512, 1),) * 5, *((1024, 2), (1024, 1)))
 # Channels of the two convolutions before each further map.
 FURTHER = ((256, 512), (128, 256), (128, 256), (64, 128))
 ANCHORS = (3, 6, 6, 6, 6, 6)
