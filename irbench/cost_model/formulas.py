@@ -267,7 +267,7 @@ class ModelFormulas:
 
 @dataclass(frozen=True)
 class NoFormulas:
-    """That no formula was found.
+    """Why no formula was found.
 
     Attributes:
         reason: ``no-polynomial`` where the counts follow none of a low degree, ``too-many-dimensions`` where finding it
