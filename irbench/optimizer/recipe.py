@@ -63,7 +63,7 @@ CONVERSIONS = (
     Conversion("int8", "static"),
     Conversion("int8", "dynamic"),
 )
-"""Those that a variant can be named with."""
+"""Conversions that the name of a variant can end with."""
 
 
 @dataclass(frozen=True)
